@@ -1,0 +1,29 @@
+"""Resolves the dependencies anew and writes the lock files, hashes and all, without addresses."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+PYTHON = "3.11"
+OPTIONS = ("--universal", "--python-version", PYTHON, "--generate-hashes", "--no-header")
+SETS = {
+    "run.txt": ("pyproject.toml", "--group", "build"),
+    "dev.txt": (
+        *("pyproject.toml", "--group", "build", "--group", "dev", "--group", "ecosystem"),
+        *("--constraints", "requirements/run.txt"),
+    ),
+    "node.txt": ("--group", "node"),
+}
+
+
+def main() -> None:
+    """Write every lock file; run.txt first, because the others must agree with it."""
+    for name, what in SETS.items():
+        command = (sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--no-emit-index-url")
+        target = ("--output-file", f"requirements/{name}")
+        subprocess.run((*command, *OPTIONS, *what, *target), cwd=FOLDER.parent, check=True)
+
+
+if __name__ == "__main__":
+    main()

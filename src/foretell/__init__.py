@@ -1,0 +1,1 @@
+"""A whole prediction-market exchange that one person can run."""

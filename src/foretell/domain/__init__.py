@@ -1,0 +1,1 @@
+"""What a prediction market is: values and decisions, with no I/O at all."""

@@ -1,0 +1,215 @@
+"""Price-time priority in integer ticks; one book per condition, both tokens folded in.
+
+Everything is told in prices of the first outcome ("yes"): buying yes at p and selling no at 1-p
+are both bids at p, selling yes and buying no are both asks. So a book never holds two orders that
+could trade, whatever tokens they name.
+
+A price is an index into a flat array of levels; an integer per side has a bit set for each level
+that is not empty, which gives the best price without a search. Orders of a level are linked, so a
+cancel takes no time that grows with the book.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from foretell.domain.hexadecimal import Address, Bytes32
+from foretell.domain.order import OrderType, Side
+
+
+class LiveOrder:
+    """An order that rests in a book, and its place in the queue."""
+
+    __slots__ = (
+        "condition_id",
+        "is_bid",
+        "is_yes",
+        "leaves_at_s",
+        "maker",
+        "next",
+        "order_id",
+        "order_type",
+        "owner",
+        "placed_at_ms",
+        "previous",
+        "price_ticks",
+        "remaining_units",
+        "side",
+        "signer",
+        "size_units",
+        "yes_price_ticks",
+    )
+
+    def __init__(  # noqa: PLR0913 - a record of the engine, filled in one place
+        self,
+        *,
+        order_id: Bytes32,
+        condition_id: Bytes32,
+        maker: Address,
+        signer: Address,
+        owner: str,
+        side: Side,
+        is_yes: bool,
+        price_ticks: int,
+        yes_price_ticks: int,
+        size_units: int,
+        remaining_units: int,
+        order_type: OrderType,
+        leaves_at_s: int | None,
+        placed_at_ms: int,
+    ) -> None:
+        self.order_id = order_id
+        self.condition_id = condition_id
+        self.maker = maker
+        self.signer = signer
+        self.owner = owner
+        self.side = side
+        self.is_yes = is_yes
+        self.is_bid = is_bid(side, is_yes=is_yes)
+        self.price_ticks = price_ticks
+        self.yes_price_ticks = yes_price_ticks
+        self.size_units = size_units
+        self.remaining_units = remaining_units
+        self.order_type = order_type
+        self.leaves_at_s = leaves_at_s
+        self.placed_at_ms = placed_at_ms
+        self.previous: LiveOrder | None = None
+        self.next: LiveOrder | None = None
+
+
+class Level:
+    """The orders at one price of one side, first come first."""
+
+    __slots__ = ("head", "size_units", "tail")
+
+    def __init__(self) -> None:
+        self.head: LiveOrder | None = None
+        self.tail: LiveOrder | None = None
+        self.size_units = 0
+
+
+class LevelSize(NamedTuple):
+    """A price and how much waits there, for a reader."""
+
+    price_ticks: int
+    size_units: int
+
+
+def is_bid(side: Side, *, is_yes: bool) -> bool:
+    """Return whether the order wants the price of yes to rise: it buys yes or sells no."""
+    return (side is Side.BUY) == is_yes
+
+
+def yes_price(price_ticks: int, ticks_per_one: int, *, is_yes: bool) -> int:
+    """Return a price of either token in terms of yes; the same call turns it back."""
+    return price_ticks if is_yes else ticks_per_one - price_ticks
+
+
+class Book:
+    """The resting orders of one condition."""
+
+    __slots__ = ("_ask_mask", "_asks", "_bid_mask", "_bids", "ticks_per_one")
+
+    def __init__(self, ticks_per_one: int) -> None:
+        self.ticks_per_one = ticks_per_one
+        self._bids: list[Level | None] = [None] * ticks_per_one
+        self._asks: list[Level | None] = [None] * ticks_per_one
+        self._bid_mask = 0
+        self._ask_mask = 0
+
+    def best_bid(self) -> int | None:
+        """Return the highest price of yes that anyone bids, in ticks."""
+        return self._bid_mask.bit_length() - 1 if self._bid_mask else None
+
+    def best_ask(self) -> int | None:
+        """Return the lowest price of yes that anyone asks, in ticks."""
+        mask = self._ask_mask
+        return (mask & -mask).bit_length() - 1 if mask else None
+
+    def add(self, order: LiveOrder) -> None:
+        """Put the order at the end of its level's queue."""
+        price = order.yes_price_ticks
+        levels = self._bids if order.is_bid else self._asks
+        level = levels[price]
+        if level is None:
+            level = levels[price] = Level()
+        if level.tail is None:
+            level.head = order
+            if order.is_bid:
+                self._bid_mask |= 1 << price
+            else:
+                self._ask_mask |= 1 << price
+        else:
+            level.tail.next = order
+            order.previous = level.tail
+        level.tail = order
+        level.size_units += order.remaining_units
+
+    def remove(self, order: LiveOrder) -> None:
+        """Take the order out, wherever in the queue it is."""
+        level = self._level(order)
+        if order.previous is None:
+            level.head = order.next
+        else:
+            order.previous.next = order.next
+        if order.next is None:
+            level.tail = order.previous
+        else:
+            order.next.previous = order.previous
+        order.previous = order.next = None
+        level.size_units -= order.remaining_units
+        if level.head is None:
+            bit = 1 << order.yes_price_ticks
+            if order.is_bid:
+                self._bid_mask ^= bit
+            else:
+                self._ask_mask ^= bit
+
+    def reduce(self, order: LiveOrder, units: int) -> None:
+        """Take a fill off the order, which keeps its place in the queue."""
+        assert 0 < units < order.remaining_units
+        order.remaining_units -= units
+        self._level(order).size_units -= units
+
+    def _level(self, order: LiveOrder) -> Level:
+        level = (self._bids if order.is_bid else self._asks)[order.yes_price_ticks]
+        assert level is not None
+        return level
+
+    def opposite(self, limit_ticks: int, *, taker_is_bid: bool) -> Iterator[LiveOrder]:
+        """Yield the orders that a taker with this limit meets, best price first, then oldest."""
+        levels = self._asks if taker_is_bid else self._bids
+        for price in self._prices(taker_is_bid=taker_is_bid):
+            if price > limit_ticks if taker_is_bid else price < limit_ticks:
+                return
+            level = levels[price]
+            assert level is not None
+            order = level.head
+            while order is not None:
+                yield order
+                order = order.next
+
+    def _prices(self, *, taker_is_bid: bool) -> Iterator[int]:
+        mask = self._ask_mask if taker_is_bid else self._bid_mask
+        while mask:
+            bit = mask & -mask if taker_is_bid else 1 << (mask.bit_length() - 1)
+            yield bit.bit_length() - 1
+            mask ^= bit
+
+    def size_at(self, yes_price_ticks: int, *, is_bid: bool) -> int:
+        """Return how much rests at a price of yes on one side."""
+        level = (self._bids if is_bid else self._asks)[yes_price_ticks]
+        return 0 if level is None else level.size_units
+
+    def levels(self, *, is_bid: bool) -> list[LevelSize]:
+        """Return one side's prices of yes and sizes, the best first."""
+        levels = self._bids if is_bid else self._asks
+        return [
+            LevelSize(price, level.size_units)
+            for price in self._prices(taker_is_bid=not is_bid)
+            if (level := levels[price]) is not None
+        ]
+
+    def orders(self) -> Iterator[LiveOrder]:
+        """Yield every resting order: bids then asks, best price first, then oldest."""
+        yield from self.opposite(0, taker_is_bid=False)
+        yield from self.opposite(self.ticks_per_one, taker_is_bid=True)

@@ -1,0 +1,96 @@
+"""The refusals of the command line.
+
+They belong to the tree at the top of `errors.py`.
+"""
+
+from collections.abc import Sequence
+
+from foretell.domain.errors import ForetellError, InvalidInput, Unavailable, Upstream
+
+
+class MissingKey(Unavailable):
+    """A key that the installation needs is not there, or cannot be used."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"FORETELL_{name.upper()} {why}", setting=name)
+
+
+class PortTaken(Unavailable):
+    """Another program listens on a port that is needed."""
+
+    def __init__(self, host: str, port: int, setting: str) -> None:
+        super().__init__(
+            f"{host}:{port} is taken by another program; choose another with {setting}",
+            setting=setting,
+        )
+
+
+class ServerStopped(Unavailable):
+    """The HTTP server ended by itself."""
+
+    def __init__(self) -> None:
+        super().__init__("the HTTP server ended by itself")
+
+
+class ApiRefused(Upstream):
+    """An API of ours refused what a command asked of it."""
+
+    def __init__(self, what: str, status: int, body: str) -> None:
+        super().__init__(f"{what} answered {status}: {body[:2000]}", status=status)
+
+
+class ApiUnreachable(Upstream):
+    """An API of ours does not answer."""
+
+    definite = False
+
+    def __init__(self, url: str, cause: str) -> None:
+        super().__init__(f"{url} does not answer ({cause}); is it running? try: foretell up")
+
+
+class NotInTime(Upstream):
+    """Something that was waited for did not happen in time."""
+
+    definite = False
+
+    def __init__(self, what: str, deadline_s: float) -> None:
+        super().__init__(f"waited {deadline_s:g} s for {what}")
+
+
+class NotRunning(Unavailable):
+    """Nothing runs on a data folder."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(f"nothing runs on {folder}; start it with: foretell up")
+
+
+class DemoMismatch(ForetellError):
+    """The demo saw something else than the story says."""
+
+    def __init__(self, what: str, seen: object, wanted: object) -> None:
+        super().__init__(f"{what} is {seen!r}, and the story says {wanted!r}")
+
+
+class MissingSetting(Unavailable):
+    """A command needs a setting that is not there."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"FORETELL_{name.upper()} is not set: {why}", setting=name)
+
+
+class UnknownRole(InvalidInput):
+    """No process does what was asked for."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__(f"{name} is not a role; roles are {', '.join(known)}")
+
+
+class Ailing(Unavailable):
+    """The doctor found something that is not well."""
+
+    def __init__(self, what: Sequence[str]) -> None:
+        super().__init__(f"not well: {', '.join(what)}")
+
+
+class BenchFailed(ForetellError):
+    """A benchmark could not be run to its end."""

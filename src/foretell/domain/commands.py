@@ -1,0 +1,121 @@
+"""What the engine can be told.
+
+A command holds everything that its outcome depends on: the time, every id, what the chain says. So
+the journal of commands is the whole truth, and telling them again in their order gives the same
+books, the same ledger and the same trades. A field may be added at the end of a command, with a
+default; none is ever removed or moved, because journals are kept.
+"""
+
+from typing import Final
+
+import msgspec
+
+from foretell.domain.hexadecimal import Address, Bytes32
+from foretell.domain.ledger import AssetId
+from foretell.domain.order import MarketRules, OrderTerms, OrderType, SignedOrder
+from foretell.domain.trade import TradeStatus
+
+
+class OpenMarket(msgspec.Struct, frozen=True, array_like=True, tag="open"):
+    """A market may trade from now on, settled by this exchange."""
+
+    at_ms: int
+    condition_id: Bytes32
+    token_yes: AssetId
+    token_no: AssetId
+    exchange: Address
+    rules: MarketRules
+
+
+class ResolveMarket(msgspec.Struct, frozen=True, array_like=True, tag="resolve"):
+    """The chain has the condition's payout: trading ends and every order leaves the book."""
+
+    at_ms: int
+    condition_id: Bytes32
+
+
+class PlaceOrder(msgspec.Struct, frozen=True, array_like=True, tag="place"):
+    """A signed order, verified, that its owner wants in the book.
+
+    `order_id` is the order's hash, which makes the command's identity: told twice, it happens once.
+    """
+
+    at_ms: int
+    order_id: Bytes32
+    order: SignedOrder
+    order_type: OrderType
+    is_post_only: bool
+    owner: str
+    condition_id: Bytes32
+    is_yes: bool
+    terms: OrderTerms
+
+
+class CancelOrders(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
+    """The signer wants these orders out of the book."""
+
+    at_ms: int
+    signer: Address
+    order_ids: tuple[Bytes32, ...]
+
+
+class ExpireOrders(msgspec.Struct, frozen=True, array_like=True, tag="expire"):
+    """The time has come to take out what leaves the book by itself."""
+
+    at_ms: int
+
+
+class BalanceSeen(msgspec.Struct, frozen=True, array_like=True):
+    """What a wallet holds of an asset, in base units, at the block of the observation."""
+
+    wallet: Address
+    asset: AssetId
+    units: int
+
+
+class AllowanceSeen(msgspec.Struct, frozen=True, array_like=True):
+    """What a wallet lets an exchange move, in base units, of collateral or of all its tokens."""
+
+    wallet: Address
+    exchange: Address
+    is_collateral: bool
+    units: int
+
+
+class TradeSeen(msgspec.Struct, frozen=True, array_like=True):
+    """How far a trade's settlement has come at the block of the observation."""
+
+    trade_id: str
+    status: TradeStatus
+    tx_hash: str
+
+
+class ObserveChain(msgspec.Struct, frozen=True, array_like=True, tag="observe"):
+    """What changed on the chain up to a block, all of it as of that block.
+
+    Balances are what the wallet holds after everything in the block, settled trades included:
+    that is why a trade stops pending in the same command that brings the balance.
+    """
+
+    at_ms: int
+    block_number: int
+    block_hash: Bytes32
+    balances: tuple[BalanceSeen, ...]
+    allowances: tuple[AllowanceSeen, ...]
+    trades: tuple[TradeSeen, ...]
+
+
+Command = OpenMarket | ResolveMarket | PlaceOrder | CancelOrders | ExpireOrders | ObserveChain
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final[msgspec.msgpack.Decoder[Command]] = msgspec.msgpack.Decoder(Command)
+
+
+def encode_command(command: Command) -> bytes:
+    """Return the bytes that the journal keeps."""
+    return _ENCODER.encode(command)
+
+
+def decode_command(raw: bytes) -> Command:
+    """Return the command that the journal kept."""
+    return _DECODER.decode(raw)

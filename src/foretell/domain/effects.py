@@ -1,0 +1,120 @@
+"""What the engine says has happened: what streams, tables and answers are made of."""
+
+import enum
+
+import msgspec
+
+from foretell.domain.book import LevelSize
+from foretell.domain.commands import OpenMarket, PlaceOrder
+from foretell.domain.hexadecimal import Address, Bytes32
+from foretell.domain.order import OrderStatus
+from foretell.domain.trade import Trade, TradeStatus
+
+
+class CloseReason(enum.StrEnum):
+    """Why an order left the book, or never rested."""
+
+    FILLED = "filled"
+    DUST = "dust"
+    CANCELED = "canceled"
+    KILLED = "killed"
+    EXPIRED = "expired"
+    SELF_TRADE = "self_trade"
+    MARKET_RESOLVED = "market_resolved"
+    UNDERFUNDED = "underfunded"
+
+
+class MarketOpened(msgspec.Struct, frozen=True):
+    """A market began to trade."""
+
+    market: OpenMarket
+
+
+class MarketResolved(msgspec.Struct, frozen=True):
+    """A market trades no more."""
+
+    condition_id: Bytes32
+    at_ms: int
+
+
+class OrderPlaced(msgspec.Struct, frozen=True):
+    """An order was accepted; `matched_units` of its size were filled at once."""
+
+    command: PlaceOrder
+    size_units: int
+    matched_units: int
+    status: OrderStatus
+    close_reason: CloseReason | None
+
+
+class OrderFilled(msgspec.Struct, frozen=True):
+    """A resting order was filled, in part or whole."""
+
+    order_id: Bytes32
+    condition_id: Bytes32
+    owner: str
+    size_units: int
+    remaining_units: int
+    status: OrderStatus
+    at_ms: int
+    trade_id: str
+
+
+class OrderClosed(msgspec.Struct, frozen=True):
+    """A resting order left the book otherwise than by being filled whole."""
+
+    order_id: Bytes32
+    condition_id: Bytes32
+    owner: str
+    maker: Address
+    size_units: int
+    remaining_units: int
+    status: OrderStatus
+    reason: CloseReason
+    at_ms: int
+
+
+class TradeMatched(msgspec.Struct, frozen=True):
+    """Orders met."""
+
+    trade: Trade
+
+
+class TradeAdvanced(msgspec.Struct, frozen=True):
+    """A trade came further on its way to the chain."""
+
+    trade_id: str
+    condition_id: Bytes32
+    status: TradeStatus
+    tx_hash: str
+    at_ms: int
+
+
+class LevelChange(msgspec.Struct, frozen=True):
+    """How much waits now at a price of yes on one side of a book."""
+
+    is_bid: bool
+    level: LevelSize
+
+
+class BookChanged(msgspec.Struct, frozen=True):
+    """Levels of a book changed; the best prices are those after the command."""
+
+    condition_id: Bytes32
+    changes: tuple[LevelChange, ...]
+    best_bid_ticks: int | None
+    best_ask_ticks: int | None
+    ticks_per_one: int
+    at_ms: int
+
+
+Effect = (
+    MarketOpened
+    | MarketResolved
+    | OrderPlaced
+    | OrderFilled
+    | OrderClosed
+    | TradeMatched
+    | TradeAdvanced
+    | BookChanged
+)

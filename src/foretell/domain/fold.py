@@ -1,0 +1,105 @@
+"""Commands folded into the state: `apply` is the whole engine.
+
+It either refuses and has changed nothing, or changes the state and returns what happened. It asks
+nothing of the world, so the same commands in the same order end in the same state.
+"""
+
+from typing import NamedTuple, assert_never
+
+import msgspec
+
+from foretell.domain.commands import (
+    CancelOrders,
+    Command,
+    ExpireOrders,
+    ObserveChain,
+    OpenMarket,
+    PlaceOrder,
+    ResolveMarket,
+)
+from foretell.domain.effects import CloseReason, Effect, MarketOpened, MarketResolved
+from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.observing import observe_chain
+from foretell.domain.placing import place_order
+from foretell.domain.state import Market, Placement, State
+
+NOT_CANCELED = "order can't be found - already canceled or matched"
+"""Clients of the ecosystem look for these words."""
+
+
+class Cancellation(msgspec.Struct, frozen=True):
+    """Which orders were taken out, and why the others were not."""
+
+    canceled: tuple[Bytes32, ...]
+    not_canceled: dict[Bytes32, str]
+
+
+class Outcome(NamedTuple):
+    """What a command did; only one that changed something need be kept."""
+
+    result: Placement | Cancellation | None
+    effects: list[Effect]
+    is_change: bool
+
+
+def apply(state: State, command: Command) -> Outcome:
+    """Change the state as the command says and return what happened, or refuse."""
+    result: Placement | Cancellation | None = None
+    match command:
+        case PlaceOrder():
+            result, effects = place_order(state, command)
+        case CancelOrders():
+            result, effects = _cancel(state, command)
+        case ExpireOrders():
+            effects = _expire(state, command)
+        case ObserveChain():
+            return Outcome(None, observe_chain(state, command), is_change=True)
+        case OpenMarket():
+            effects = _open(state, command)
+        case ResolveMarket():
+            effects = _resolve(state, command)
+        case _:
+            assert_never(command)
+    return Outcome(result, effects, is_change=bool(effects))
+
+
+def _cancel(state: State, command: CancelOrders) -> tuple[Cancellation, list[Effect]]:
+    effects: list[Effect] = []
+    canceled, not_canceled = [], {}
+    for order_id in dict.fromkeys(command.order_ids):
+        order = state.live_orders.get(order_id)
+        if order is None or order.signer != command.signer:
+            not_canceled[order_id] = NOT_CANCELED
+        else:
+            effects.append(state.close(order, CloseReason.CANCELED, command.at_ms))
+            canceled.append(order_id)
+    effects += state.book_changes(command.at_ms)
+    return Cancellation(tuple(canceled), not_canceled), effects
+
+
+def _expire(state: State, command: ExpireOrders) -> list[Effect]:
+    due = state.due_orders(command.at_ms // 1000)
+    effects: list[Effect] = [
+        state.close(order, CloseReason.EXPIRED, command.at_ms) for order in due
+    ]
+    return [*effects, *state.book_changes(command.at_ms)]
+
+
+def _open(state: State, command: OpenMarket) -> list[Effect]:
+    if command.condition_id in state.market_by_id:
+        return []
+    state.market_by_id[command.condition_id] = Market(command)
+    return [MarketOpened(command)]
+
+
+def _resolve(state: State, command: ResolveMarket) -> list[Effect]:
+    market = state.market_by_id.get(command.condition_id)
+    if market is None or not market.is_open:
+        return []
+    market.is_open = False
+    effects: list[Effect] = [
+        state.close(order, CloseReason.MARKET_RESOLVED, command.at_ms)
+        for order in list(market.book.orders())
+    ]
+    resolved = MarketResolved(command.condition_id, command.at_ms)
+    return [*effects, *state.book_changes(command.at_ms), resolved]

@@ -1,0 +1,147 @@
+"""What a wallet has, has reserved, and is owed until settlement.
+
+Of each asset a wallet has what the chain confirmed, what unsettled trades will add and take, and
+what its open orders reserve. Tokens just bought can be sold at once: what a trade will bring counts
+from the moment of the match. Never more is reserved than is there.
+"""
+
+from typing import Final, NewType
+
+from foretell.domain import matching_errors
+from foretell.domain.book import LiveOrder
+from foretell.domain.hexadecimal import Address, Bytes32
+
+AssetId = NewType("AssetId", str)
+"""A token id as a decimal string, or COLLATERAL."""
+
+COLLATERAL: Final = AssetId("0")
+
+
+class Account:
+    """One wallet's units of one asset."""
+
+    __slots__ = ("confirmed_units", "credit_units", "debit_units", "orders", "reserved_units")
+
+    def __init__(self) -> None:
+        self.confirmed_units = 0
+        self.credit_units = 0
+        self.debit_units = 0
+        self.reserved_units = 0
+        self.orders: dict[Bytes32, LiveOrder] = {}
+
+
+class Ledger:
+    """Every account, and what each wallet allows each exchange to move."""
+
+    __slots__ = ("_accounts_by_wallet", "_allowances")
+
+    def __init__(self) -> None:
+        self._accounts_by_wallet: dict[Address, dict[AssetId, Account]] = {}
+        self._allowances: dict[tuple[Address, Address, bool], int] = {}
+
+    def account(self, wallet: Address, asset: AssetId) -> Account:
+        """Return the account, a new one when the wallet was not heard of."""
+        accounts = self._accounts_by_wallet.get(wallet)
+        if accounts is None:
+            accounts = self._accounts_by_wallet[wallet] = {}
+        account = accounts.get(asset)
+        if account is None:
+            account = accounts[asset] = Account()
+        return account
+
+    def look_up(self, wallet: Address, asset: AssetId) -> Account:
+        """Return the account, or an empty one that is not kept: looking changes nothing."""
+        return self._accounts_by_wallet.get(wallet, {}).get(asset) or Account()
+
+    def allow(self, wallet: Address, exchange: Address, units: int, *, of_collateral: bool) -> None:
+        """Record what the wallet allows the exchange to move, as the chain says."""
+        self._allowances[wallet, exchange, of_collateral] = units
+
+    def allowance_units(self, wallet: Address, exchange: Address, asset: AssetId) -> int:
+        """Return what the wallet allows the exchange to move of this asset."""
+        return self.allowed_units(wallet, exchange, of_collateral=asset == COLLATERAL)
+
+    def allowed_units(self, wallet: Address, exchange: Address, *, of_collateral: bool) -> int:
+        """Return what the wallet allows the exchange to move of collateral, or of its tokens."""
+        return self._allowances.get((wallet, exchange, of_collateral), 0)
+
+    def spendable_units(self, wallet: Address, exchange: Address, asset: AssetId) -> int:
+        """Return what a new order may reserve; below zero when open orders outran the chain."""
+        account = self.look_up(wallet, asset)
+        held = account.confirmed_units + account.credit_units - account.debit_units
+        allowed = self.allowance_units(wallet, exchange, asset) - account.debit_units
+        return min(held, allowed) - account.reserved_units
+
+    def check_funds(
+        self, wallet: Address, exchange: Address, asset: AssetId, need_units: int
+    ) -> None:
+        """Refuse when the wallet cannot cover it, saying which of the three causes it is."""
+        if self.spendable_units(wallet, exchange, asset) >= need_units:
+            return
+        account = self.look_up(wallet, asset)
+        held = account.confirmed_units + account.credit_units - account.debit_units
+        allowance = self.allowance_units(wallet, exchange, asset)
+        if held < need_units:
+            refusal: type[matching_errors.NotEnoughFunds] = matching_errors.InsufficientBalance
+        elif allowance - account.debit_units < need_units:
+            refusal = matching_errors.InsufficientAllowance
+        else:
+            refusal = matching_errors.ReservedByOpenOrders
+        raise refusal(
+            asset=asset,
+            spender=exchange,
+            need=need_units,
+            have=account.confirmed_units,
+            pending=account.credit_units - account.debit_units,
+            reserved=account.reserved_units,
+            allowance=allowance,
+        )
+
+    def reserve(self, order: LiveOrder, asset: AssetId, units: int) -> None:
+        """Set aside what an order that now rests may cost."""
+        account = self.account(order.maker, asset)
+        account.reserved_units += units
+        account.orders[order.order_id] = order
+
+    def release(self, order: LiveOrder, asset: AssetId, units: int, *, is_closed: bool) -> None:
+        """Give back what an order no longer needs."""
+        account = self.account(order.maker, asset)
+        account.reserved_units -= units
+        assert account.reserved_units >= 0
+        if is_closed:
+            del account.orders[order.order_id]
+
+    def pend(self, wallet: Address, asset: AssetId, units: int) -> None:
+        """Add (or, below zero, take) what an unsettled trade will move."""
+        account = self.account(wallet, asset)
+        if units >= 0:
+            account.credit_units += units
+        else:
+            account.debit_units -= units
+
+    def unpend(self, wallet: Address, asset: AssetId, units: int) -> None:
+        """Undo `pend`: the trade is on the chain, or never will be."""
+        account = self.account(wallet, asset)
+        if units >= 0:
+            account.credit_units -= units
+        else:
+            account.debit_units += units
+        assert account.credit_units >= 0
+        assert account.debit_units >= 0
+
+    def assets(self, wallet: Address) -> list[AssetId]:
+        """Return the assets that were ever heard of in this wallet."""
+        return list(self._accounts_by_wallet.get(wallet, ()))
+
+    def accounts_held(self) -> list[tuple[Address, AssetId]]:
+        """Return the accounts in which the chain confirmed anything."""
+        return [
+            (wallet, asset)
+            for wallet, accounts in self._accounts_by_wallet.items()
+            for asset, account in accounts.items()
+            if account.confirmed_units
+        ]
+
+    def allowances_held(self) -> list[tuple[Address, Address, bool]]:
+        """Return the wallet, the exchange and the kind of every allowance that is not zero."""
+        return [key for key, units in self._allowances.items() if units]

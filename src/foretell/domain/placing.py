@@ -1,0 +1,262 @@
+"""Placing an order: judged in full first, then matched, then rested or closed."""
+
+from foretell.domain import matching_errors
+from foretell.domain.amounts import reserve_units
+from foretell.domain.book import LiveOrder, is_bid, yes_price
+from foretell.domain.commands import PlaceOrder
+from foretell.domain.effects import CloseReason, Effect, OrderFilled, OrderPlaced, TradeMatched
+from foretell.domain.hexadecimal import Address
+from foretell.domain.ledger import COLLATERAL, AssetId
+from foretell.domain.matching import (
+    Fill,
+    MatchPlan,
+    Taker,
+    fill_of,
+    is_dust,
+    plan_match,
+    taker_cost_units,
+)
+from foretell.domain.order import OrderStatus, OrderType, Side, leaves_book_at_s
+from foretell.domain.state import Market, Placement, State, UnsettledTrade
+from foretell.domain.trade import (
+    Trade,
+    TradeStatus,
+    split_into_trades,
+    taker_fill_units,
+    total_cost_units,
+    trade_id_of,
+)
+
+
+def place_order(state: State, command: PlaceOrder) -> tuple[Placement, list[Effect]]:
+    """Return what became of the order, or refuse it and leave everything as it was.
+
+    An order told again is not placed again: the first answer is given, with no effects.
+    """
+    known = state.placement_by_order.get(command.order_id)
+    if known is not None:
+        if (known.owner, known.order_type) != (command.owner, command.order_type):
+            raise matching_errors.OrderDuplicated(command.order_id)
+        return known, []
+    market = _open_market(state, command)
+    price = _price_ticks(market, command)
+    plan = _judge(state, market, command, price)
+    return _carry_out(state, market, command, price, plan)
+
+
+def judge_order(state: State, command: PlaceOrder) -> MatchPlan:
+    """Return whom the order would meet if it were placed now, or refuse; nothing changes."""
+    market = _open_market(state, command)
+    return _judge(state, market, command, _price_ticks(market, command))
+
+
+def _judge(state: State, market: Market, command: PlaceOrder, price_ticks: int) -> MatchPlan:
+    _check_funds(state, market, command, price_ticks)
+    plan = plan_match(market.book, _taker(market, command, price_ticks))
+    _check_plan(command, plan)
+    return plan
+
+
+def _open_market(state: State, command: PlaceOrder) -> Market:
+    market = state.market_by_id.get(command.condition_id)
+    if market is None:
+        raise matching_errors.UnknownMarket(command.condition_id)
+    if not market.is_open:
+        raise matching_errors.MarketClosed(command.condition_id, "resolved")
+    return market
+
+
+def _price_ticks(market: Market, command: PlaceOrder) -> int:
+    """Return the limit in the ticks of the book, which may have become finer since it was read."""
+    factor, rest = divmod(market.book.ticks_per_one, command.terms.ticks_per_one)
+    assert rest == 0, "a tick only ever becomes finer"
+    return command.terms.price_ticks * factor
+
+
+def _check_funds(state: State, market: Market, command: PlaceOrder, price_ticks: int) -> None:
+    terms, order = command.terms, command.order
+    if terms.budget_units is not None:
+        need = terms.budget_units
+    elif order.side is Side.BUY:
+        need = reserve_units(order.size_units, price_ticks, market.book.ticks_per_one)
+    else:
+        need = order.size_units
+    asset = market.asset_given(order.side, is_yes=command.is_yes)
+    state.ledger.check_funds(order.maker, market.opened.exchange, asset, need)
+
+
+def _taker(market: Market, command: PlaceOrder, price_ticks: int) -> Taker:
+    side, is_yes = command.order.side, command.is_yes
+    return Taker(
+        maker=command.order.maker,
+        side=side,
+        is_yes=is_yes,
+        is_bid=is_bid(side, is_yes=is_yes),
+        yes_limit_ticks=yes_price(price_ticks, market.book.ticks_per_one, is_yes=is_yes),
+        size_units=command.terms.size_units,
+        budget_units=command.terms.budget_units,
+    )
+
+
+def _check_plan(command: PlaceOrder, plan: MatchPlan) -> None:
+    if command.is_post_only and plan.crosses:
+        raise matching_errors.PostOnlyWouldCross
+    if command.order_type is OrderType.FOK and not (plan.fills and plan.is_exhausted):
+        raise matching_errors.FillOrKillUnfilled
+    if command.order_type is OrderType.FAK and not plan.fills:
+        raise matching_errors.FillAndKillUnmatched
+
+
+def _carry_out(
+    state: State, market: Market, command: PlaceOrder, price_ticks: int, plan: MatchPlan
+) -> tuple[Placement, list[Effect]]:
+    effects: list[Effect] = [
+        state.close(own, CloseReason.SELF_TRADE, command.at_ms) for own in plan.own_orders
+    ]
+    fills = [
+        fill_of(planned, command.order.side, market.book.ticks_per_one) for planned in plan.fills
+    ]
+    trades = _trades(command, fills)
+    for trade in trades:
+        effects.append(TradeMatched(trade))
+        effects += _settle_later(state, market, trade)
+    effects += [state.close(dusty, CloseReason.DUST, command.at_ms) for dusty in plan.dust_orders]
+    reason = _close_reason(market, command, price_ticks, plan)
+    size_units = plan.size_units if command.terms.size_units is None else command.terms.size_units
+    if reason is None:
+        state.rest(_live_order(market, command, price_ticks, size_units - plan.size_units))
+    placement = _placement(command, plan, fills, trades, reason)
+    state.placement_by_order[command.order_id] = placement
+    placed = OrderPlaced(command, size_units, plan.size_units, placement.status, reason)
+    return placement, [placed, *effects, *state.book_changes(command.at_ms)]
+
+
+def _trades(command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
+    spends = command.terms.budget_units is not None
+    trades = []
+    for index, group in enumerate(split_into_trades(fills)):
+        size, cost = sum(fill.size_units for fill in group), total_cost_units(group)
+        trades.append(
+            Trade(
+                trade_id=trade_id_of(command.order_id, index),
+                condition_id=command.condition_id,
+                taker_order_id=command.order_id,
+                taker=command.order.maker,
+                taker_owner=command.owner,
+                side=command.order.side,
+                is_yes=command.is_yes,
+                size_units=size,
+                cost_units=cost,
+                taker_fill_units=taker_fill_units(command.order, size, cost, spends=spends),
+                matched_at_ms=command.at_ms,
+                fills=group,
+            )
+        )
+    return trades
+
+
+def _settle_later(state: State, market: Market, trade: Trade) -> list[Effect]:
+    """Fill the makers, and let the ledger count what the chain will move."""
+    moves: list[tuple[Address, AssetId, int]] = []
+    effects: list[Effect] = []
+    for fill in trade.fills:
+        order = state.live_orders[fill.maker_order_id]
+        status = state.fill(order, fill.size_units)
+        effects.append(
+            OrderFilled(
+                order_id=order.order_id,
+                condition_id=trade.condition_id,
+                owner=order.owner,
+                size_units=order.size_units,
+                remaining_units=order.remaining_units,
+                status=status,
+                at_ms=trade.matched_at_ms,
+                trade_id=trade.trade_id,
+            )
+        )
+        moves += _moves(fill.maker, fill.side, market.token(is_yes=fill.is_yes), fill)
+        market.last_price_ticks = yes_price(
+            fill.price_ticks, market.book.ticks_per_one, is_yes=fill.is_yes
+        )
+        market.last_side = trade.side
+    token = market.token(is_yes=trade.is_yes)
+    moves += _taker_moves(trade, token)
+    for wallet, asset, units in moves:
+        state.ledger.pend(wallet, asset, units)
+    state.unsettled_trades[trade.trade_id] = UnsettledTrade(
+        trade.condition_id, TradeStatus.MATCHED, "", tuple(moves)
+    )
+    return effects
+
+
+def _moves(
+    wallet: Address, side: Side, token: AssetId, fill: Fill
+) -> list[tuple[Address, AssetId, int]]:
+    given, taken = (COLLATERAL, token) if side is Side.BUY else (token, COLLATERAL)
+    return [(wallet, given, -fill.making_units), (wallet, taken, fill.taking_units)]
+
+
+def _taker_moves(trade: Trade, token: AssetId) -> list[tuple[Address, AssetId, int]]:
+    sign = 1 if trade.side is Side.BUY else -1
+    return [
+        (trade.taker, token, sign * trade.size_units),
+        (trade.taker, COLLATERAL, -sign * trade.cost_units),
+    ]
+
+
+def _close_reason(
+    market: Market, command: PlaceOrder, price_ticks: int, plan: MatchPlan
+) -> CloseReason | None:
+    """Return why nothing of the order rests, or None when the rest of it does."""
+    size = command.terms.size_units
+    if not command.order_type.may_rest:
+        return CloseReason.FILLED if plan.is_exhausted else CloseReason.KILLED
+    assert size is not None
+    left = size - plan.size_units
+    if left == 0:
+        return CloseReason.FILLED
+    if plan.is_exhausted or is_dust(left, price_ticks, market.book.ticks_per_one):
+        return CloseReason.DUST
+    return None
+
+
+def _live_order(
+    market: Market, command: PlaceOrder, price_ticks: int, remaining_units: int
+) -> LiveOrder:
+    order = command.order
+    return LiveOrder(
+        order_id=command.order_id,
+        condition_id=command.condition_id,
+        maker=order.maker,
+        signer=order.signer,
+        owner=command.owner,
+        side=order.side,
+        is_yes=command.is_yes,
+        price_ticks=price_ticks,
+        yes_price_ticks=yes_price(price_ticks, market.book.ticks_per_one, is_yes=command.is_yes),
+        size_units=order.size_units,
+        remaining_units=remaining_units,
+        order_type=command.order_type,
+        leaves_at_s=leaves_book_at_s(order),
+        placed_at_ms=command.at_ms,
+    )
+
+
+def _placement(
+    command: PlaceOrder,
+    plan: MatchPlan,
+    fills: list[Fill],
+    trades: list[Trade],
+    reason: CloseReason | None,
+) -> Placement:
+    cost = sum(taker_cost_units(fill) for fill in fills)
+    is_buy = command.order.side is Side.BUY
+    return Placement(
+        order_id=command.order_id,
+        owner=command.owner,
+        order_type=command.order_type,
+        status=OrderStatus.LIVE if reason is None else OrderStatus.MATCHED,
+        making_units=cost if is_buy else plan.size_units,
+        taking_units=plan.size_units if is_buy else cost,
+        trade_ids=tuple(trade.trade_id for trade in trades),
+    )

@@ -1,0 +1,250 @@
+"""The transaction plan: the calls that a creator must send, and whether it sent exactly those.
+
+The plan leaves out what the chain has already, so nothing is paid twice when a creator starts again
+after a request that failed. An item keeps its number all the same.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from foretell.domain.amounts import decimal_text
+from foretell.domain.calldata import Approve, QuestionTerms, encode_set_metadata
+from foretell.domain.creation_errors import TxInvalid, TxPending
+from foretell.domain.errors import FieldProblem, InvalidFields
+from foretell.domain.hexadecimal import (
+    Address,
+    Bytes32,
+    checksum_address,
+    keccak256,
+    parse_address,
+    word_of,
+)
+from foretell.domain.payload import MarketDraft, Payload, ancillary_text
+from foretell.domain.tokens import TokenPair, condition_id, token_pair
+
+APPROVE_ITEM: Final = "approve-direct-resolution-fee"
+
+
+class PlanContracts(NamedTuple):
+    """The contracts of a chain that a plan speaks to."""
+
+    collateral: Address
+    adapter: Address
+    market_registry: Address
+
+
+@dataclass(frozen=True, slots=True)
+class MarketIds:
+    """What the chain calls a market; all of it follows from the payload and who sends it."""
+
+    key: str
+    question_id: Bytes32
+    condition_id: Bytes32
+    tokens: TokenPair
+
+
+def market_ids(market: MarketDraft, payload: Payload, contracts: PlanContracts) -> MarketIds:
+    """Return the ids that a market has once its creator asks the question."""
+    text = ancillary_text(market, payload.resolution_rules)
+    question_id = word_of(keccak256(f"{text},initializer:{payload.creator[2:]}".encode()))
+    condition = condition_id(contracts.adapter, question_id)
+    return MarketIds(
+        market.key, question_id, condition, token_pair(contracts.collateral, condition)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanItem:
+    """One call that the creator's wallet makes."""
+
+    item_id: str
+    target: Address
+    calldata: bytes
+    description: str
+    market_key: str | None = None
+    value_wei: int = 0
+
+    def document(self) -> dict[str, Any]:
+        """Return the item as it is stored and sent."""
+        document = {
+            "id": self.item_id,
+            "to": checksum_address(self.target),
+            "value": str(self.value_wei),
+            "data": "0x" + self.calldata.hex(),
+            "description": self.description,
+        }
+        return document if self.market_key is None else document | {"marketKey": self.market_key}
+
+
+def item_of(document: Mapping[str, Any]) -> PlanItem:
+    """Return the item that a stored document is."""
+    return PlanItem(
+        item_id=document["id"],
+        target=parse_address(document["to"]),
+        calldata=bytes.fromhex(document["data"][2:]),
+        description=document["description"],
+        market_key=document.get("marketKey"),
+        value_wei=int(document["value"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """What the chain says before a plan is built."""
+
+    fee_units: int
+    allowance_units: int
+    initialized_keys: frozenset[str] = frozenset()
+
+
+def build_plan(
+    payload: Payload, contracts: PlanContracts, facts: PlanFacts
+) -> tuple[PlanItem, ...]:
+    """Return what the creator has yet to send so that every market of the payload exists."""
+    questions = tuple(
+        PlanItem(
+            item_id=f"initialize-market-{number}",
+            target=contracts.adapter,
+            calldata=QuestionTerms(
+                ancillary_text(market, payload.resolution_rules).encode(), contracts.collateral
+            ).encode(),
+            description=f"Initialize market {market.slug}",
+            market_key=market.key,
+        )
+        for number, market in enumerate(payload.markets, 1)
+        if market.key not in facts.initialized_keys
+    )
+    total_units = facts.fee_units * len(questions)
+    if total_units <= facts.allowance_units:
+        return questions
+    approval = PlanItem(
+        item_id=APPROVE_ITEM,
+        target=contracts.collateral,
+        calldata=Approve(contracts.adapter, total_units).encode(),
+        description=f"Approve the resolution fee of {decimal_text(total_units)} collateral",
+    )
+    return (approval, *questions)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataName:
+    """The id under which a market's metadata is stored, and the one that the chain names."""
+
+    market: MarketDraft
+    condition_id: Bytes32
+    metadata_id: str
+    metadata_id_on_chain: str
+
+
+def build_metadata_plan(
+    names: Sequence[MetadataName], contracts: PlanContracts
+) -> tuple[PlanItem, ...]:
+    """Return the calls that name the metadata of each market that the chain names otherwise."""
+    return tuple(
+        PlanItem(
+            item_id=f"update-metadata-{number}",
+            target=contracts.market_registry,
+            calldata=encode_set_metadata(name.condition_id, name.metadata_id),
+            description=f"Start market {name.market.slug}",
+            market_key=name.market.key,
+        )
+        for number, name in enumerate(names, 1)
+        if name.metadata_id != name.metadata_id_on_chain
+    )
+
+
+class PlanTx(NamedTuple):
+    """The hash of the transaction by which a creator says it did an item."""
+
+    item_id: str
+    tx_hash: Bytes32
+
+
+def check_known(txs: Sequence[PlanTx], plan: Sequence[PlanItem]) -> None:
+    """Refuse hashes for items that are not of the plan, or two hashes for one item."""
+    known = {item.item_id for item in plan}
+    problems, seen = [], set[str]()
+    for index, tx in enumerate(txs):
+        if tx.item_id not in known:
+            problems.append(
+                FieldProblem(f"txs/{index}/id", "must be the id of an item of the plan")
+            )
+        if tx.item_id in seen:
+            problems.append(FieldProblem(f"txs/{index}/id", "must be there once"))
+        seen.add(tx.item_id)
+    if problems:
+        raise InvalidFields(problems)
+
+
+def check_unchanged(txs: Sequence[PlanTx], hash_by_id: Mapping[str, Bytes32]) -> None:
+    """Refuse another hash for an item whose hash was verified."""
+    problems = [
+        FieldProblem(f"txs/{index}/hash", f"must be {hash_by_id[tx.item_id]}, which was verified")
+        for index, tx in enumerate(txs)
+        if hash_by_id.get(tx.item_id, tx.tx_hash) != tx.tx_hash
+    ]
+    if problems:
+        raise InvalidFields(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTx:
+    """What the chain says of a transaction; without a receipt it is in no block."""
+
+    sender: Address
+    target: Address | None
+    value_wei: int
+    calldata: bytes
+    is_success: bool | None
+    block_number: int | None
+
+
+def check_txs(
+    plan: Sequence[PlanItem],
+    hash_by_id: Mapping[str, Bytes32],
+    seen_by_hash: Mapping[Bytes32, SeenTx],
+    creator: Address,
+) -> None:
+    """Refuse unless each item of the plan was done, by the creator, exactly as planned."""
+    invalid, pending = [], []
+    for item in plan:
+        tx_hash = hash_by_id.get(item.item_id)
+        seen = None if tx_hash is None else seen_by_hash.get(tx_hash)
+        reason = _why_invalid(item, tx_hash, seen, hash_by_id, creator)
+        told = {"id": item.item_id, "hash": tx_hash}
+        if reason is not None:
+            invalid.append(told | {"reason": reason})
+        elif seen is None or seen.is_success is None:
+            pending.append(told)
+    if invalid:
+        raise TxInvalid(invalid)
+    if pending:
+        raise TxPending(pending)
+
+
+def _why_invalid(
+    item: PlanItem,
+    tx_hash: Bytes32 | None,
+    seen: SeenTx | None,
+    hash_by_id: Mapping[str, Bytes32],
+    creator: Address,
+) -> str | None:
+    if tx_hash is None:
+        return "no hash was confirmed for it"
+    others = [id_ for id_, other in hash_by_id.items() if other == tx_hash and id_ != item.item_id]
+    if others:
+        return f"the hash was confirmed for {others[0]} too"
+    return None if seen is None else _why_different(item, seen, creator)
+
+
+def _why_different(item: PlanItem, seen: SeenTx, creator: Address) -> str | None:
+    if seen.sender != creator:
+        return f"sender is {seen.sender}, and the creator is {creator}"
+    if seen.target != item.target:
+        return f"target is {seen.target}, and the plan's is {item.target}"
+    if seen.calldata != item.calldata:
+        return "calldata differs from the plan's"
+    if seen.value_wei != item.value_wei:
+        return f"value is {seen.value_wei}, and the plan's is {item.value_wei}"
+    return "the transaction reverted" if seen.is_success is False else None

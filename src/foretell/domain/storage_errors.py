@@ -1,0 +1,63 @@
+"""The refusals of what keeps things: database, journal, files.
+
+They belong to the tree at the top of `errors.py`.
+"""
+
+from foretell.domain.errors import ForetellError, NotFound, Unavailable, Upstream
+
+
+class StoreUnavailable(Unavailable):
+    """The database did not answer."""
+
+    definite = False
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"the database is unavailable: {cause}")
+
+
+class JournalDamaged(ForetellError):
+    """A journal file holds something that no stop of ours can leave behind."""
+
+    def __init__(self, file: str, offset: int, what: str) -> None:
+        super().__init__(
+            f"journal file {file} is damaged at byte {offset}: {what}", file=file, offset=offset
+        )
+
+
+class JournalFailed(Unavailable):
+    """The journal could not make a command durable; it stopped, and so must the engine."""
+
+    definite = False
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"the journal stopped: {cause}")
+
+
+class FolderInUse(Unavailable):
+    """Another process works in a folder that one process may have at a time."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(f"another process uses {folder}")
+
+
+class StorageUnavailable(Upstream):
+    """The storage of metadata and images does not take, or does not give."""
+
+    definite = False
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"the storage is unavailable: {cause}")
+
+
+class BlobNotFound(NotFound):
+    """Nothing is stored under this id."""
+
+    def __init__(self, blob_id: str) -> None:
+        super().__init__(f"nothing is stored under {blob_id[:64]!r}")
+
+
+class BlobDamaged(Upstream):
+    """What is stored is not what was stored under this id."""
+
+    def __init__(self, blob_id: str) -> None:
+        super().__init__(f"what is stored under {blob_id} is damaged")

@@ -1,0 +1,185 @@
+"""Opens the database, and is the one place where SQLite and PostgreSQL differ.
+
+SQLite is for one process: one connection writes, some read, and every commit is synced. PostgreSQL
+is for many. A reader sees one instant of the whole database; a writer announces a topic, and whoever
+watches it wakes after the commit.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final, Self, overload
+
+import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from foretell.domain.storage_errors import StoreUnavailable
+from foretell.store.listening import Listener
+from foretell.store.topics import Topics, Watch
+
+READERS_MAX: Final = 4
+POSTGRES_CONNECTIONS_MAX: Final = 10
+BUSY_TIMEOUT_MS: Final = 10_000
+ROWS_PER_STATEMENT_MAX: Final = 500
+
+# PostgreSQL: no connection, no access, no such database, rolled back, out of resources, shut down.
+_UNAVAILABLE_STATES: Final = ("08", "28", "3D", "40", "53", "57", "58")
+
+_SQLITE_PRAGMAS: Final = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA foreign_keys=ON",
+    f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}",
+)
+
+
+class Transaction:
+    """One database transaction; the store's modules take it as their first argument."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+        self.announced: dict[str, None] = {}
+
+    @property
+    def dialect(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self._connection.dialect.name
+
+    @overload
+    async def execute(self, statement: sa.Executable) -> int: ...
+
+    @overload
+    async def execute(self, statement: sa.Executable, rows: Sequence[dict[str, Any]]) -> None: ...
+
+    async def execute(
+        self, statement: sa.Executable, rows: Sequence[dict[str, Any]] | None = None
+    ) -> int | None:
+        """Run a statement and return how many rows it changed; or for each row, uncounted.
+
+        PostgreSQL's driver does not count what it does for many rows at once.
+        """
+        if rows is None:
+            return (await self._connection.execute(statement)).rowcount
+        for start in range(0, len(rows), ROWS_PER_STATEMENT_MAX):
+            part = list(rows[start : start + ROWS_PER_STATEMENT_MAX])
+            await self._connection.execute(statement, part)
+        return None
+
+    async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
+        """Return every row of a query."""
+        return (await self._connection.execute(statement)).all()
+
+    async def first(self, statement: sa.Executable) -> sa.Row[Any] | None:
+        """Return the first row of a query, if there is one."""
+        return (await self._connection.execute(statement)).first()
+
+    async def scalar(self, statement: sa.Executable) -> Any:
+        """Return the first column of the first row of a query, or None."""
+        return (await self._connection.execute(statement)).scalar()
+
+    async def announce(self, topic: str) -> None:
+        """Wake whoever watches the topic, once this transaction has committed."""
+        if topic not in self.announced:
+            self.announced[topic] = None
+            if self.dialect == "postgresql":
+                await self._connection.execute(sa.select(sa.func.pg_notify(topic, "")))
+
+
+class Database:
+    """A database that is open."""
+
+    def __init__(self, url: str) -> None:
+        self._url = sa.make_url(url)
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self._writers = _open_engine(self._url, is_writer=True)
+        self._readers = (
+            _open_engine(self._url, is_writer=False) if self.is_sqlite else self._writers
+        )
+        self._topics = Topics()
+        self._listener = None if self.is_sqlite else Listener(self._url, self._topics)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._listener is not None:
+            await self._listener.close()
+        await self._writers.dispose()
+        await self._readers.dispose()
+
+    @contextlib.asynccontextmanager
+    async def writing(self) -> AsyncIterator[Transaction]:
+        """Give a transaction that commits when the block ends, and leaves nothing when it raises."""
+        async with _reported(), self._writers.begin() as connection:
+            tx = Transaction(connection)
+            yield tx
+        if self.is_sqlite:
+            self._topics.announce(tx.announced)
+
+    @contextlib.asynccontextmanager
+    async def reading(self) -> AsyncIterator[Transaction]:
+        """Give a transaction that sees one instant of the database and changes nothing."""
+        async with _reported(), self._readers.connect() as connection:
+            if not self.is_sqlite:
+                await connection.execution_options(isolation_level="REPEATABLE READ")
+            async with connection.begin():
+                yield Transaction(connection)
+
+    async def watch(self, *topics: str) -> Watch:
+        """Return a watch on topics: it wakes after commits that announced one of them."""
+        if self._listener is not None:
+            await self._listener.listen(topics)
+        return self._topics.watch(topics)
+
+    async def run_sync(self, work: Any) -> None:
+        """Run synchronous work, such as a migration, on a connection of its own."""
+        async with _reported(), self._writers.connect() as connection:
+            await connection.run_sync(work)
+            await connection.commit()
+
+
+@contextlib.asynccontextmanager
+async def _reported() -> AsyncIterator[None]:
+    try:
+        yield
+    except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError, OSError) as error:
+        raise StoreUnavailable(type(error).__name__) from error
+    except sa.exc.DBAPIError as error:
+        state = str(getattr(error.orig, "sqlstate", None) or "")
+        if isinstance(error, sa.exc.InternalError) and not state:
+            # asyncpg trips over itself when the server hangs up just as a statement begins.
+            raise StoreUnavailable(type(error).__name__) from error
+        if not state.startswith(_UNAVAILABLE_STATES):
+            raise
+        raise StoreUnavailable(f"SQLSTATE {state}") from error
+
+
+def _open_engine(url: sa.URL, *, is_writer: bool) -> AsyncEngine:
+    if url.get_backend_name() != "sqlite":
+        return create_async_engine(url, pool_size=POSTGRES_CONNECTIONS_MAX, pool_pre_ping=True)
+    engine = create_async_engine(
+        url,
+        pool_size=1 if is_writer else READERS_MAX,
+        max_overflow=0,
+        pool_timeout=BUSY_TIMEOUT_MS / 1000,
+    )
+    begin = "BEGIN IMMEDIATE" if is_writer else "BEGIN"
+
+    @sa.event.listens_for(engine.sync_engine, "connect")
+    def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in _SQLITE_PRAGMAS:
+            cursor.execute(pragma)
+        cursor.close()
+
+    @sa.event.listens_for(engine.sync_engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine

@@ -1,0 +1,75 @@
+"""What is current beside how it came to be: a table, and a twin that holds its history.
+
+Both have the same columns. The history has one row for each block that changed something, as it was
+after that block; the current table repeats the newest of each. So going back to a block is deleting
+history above it and repeating again.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.store.database import Transaction
+from foretell.store.tables import (
+    allowance_changes,
+    allowances,
+    balance_changes,
+    balances,
+    locked_collateral,
+    locked_collateral_changes,
+    position_changes,
+    positions,
+)
+
+
+class Twins(NamedTuple):
+    """A table of what is current, and its history."""
+
+    current: sa.Table
+    history: sa.Table
+
+
+BALANCES: Final = Twins(balances, balance_changes)
+ALLOWANCES: Final = Twins(allowances, allowance_changes)
+POSITIONS: Final = Twins(positions, position_changes)
+LOCKED_COLLATERAL: Final = Twins(locked_collateral, locked_collateral_changes)
+ALL_TWINS: Final = (BALANCES, ALLOWANCES, POSITIONS, LOCKED_COLLATERAL)
+
+
+async def record_states(tx: Transaction, twins: Twins, rows: Sequence[dict[str, Any]]) -> None:
+    """Store states after blocks, in the order of the blocks; the last of each key is current."""
+    if not rows:
+        return
+    await tx.execute(twins.history.insert(), rows)
+    names = [column.name for column in twins.current.primary_key]
+    current = {tuple(row[name] for name in names): row for row in rows}
+    await _replace(tx, twins.current, list(current.values()))
+
+
+async def restore_states(tx: Transaction, twins: Twins, block_number: int) -> None:
+    """Go back to how everything was after this block."""
+    current, history = twins
+    await tx.execute(history.delete().where(history.c.block_number > block_number))
+    newest = history.alias()
+    touched = [newest.c[column.name] == column for column in current.primary_key]
+    latest = sa.select(sa.func.max(newest.c.block_number)).where(*touched).scalar_subquery()
+    kept = [history.c[column.name] == column for column in current.primary_key]
+    rows = await tx.all(
+        sa.select(history)
+        .join(current, sa.and_(*kept))
+        .where(current.c.block_number > block_number, history.c.block_number == latest)
+    )
+    await tx.execute(current.delete().where(current.c.block_number > block_number))
+    if rows:
+        names = [column.name for column in history.columns]
+        await tx.execute(current.insert(), [dict(zip(names, row, strict=True)) for row in rows])
+
+
+async def _replace(tx: Transaction, table: sa.Table, rows: Sequence[dict[str, Any]]) -> None:
+    names = [column.name for column in table.primary_key]
+    same = [table.c[name] == sa.bindparam(f"key_{name}") for name in names]
+    await tx.execute(
+        table.delete().where(*same), [{f"key_{name}": row[name] for name in names} for row in rows]
+    )
+    await tx.execute(table.insert(), rows)

@@ -1,0 +1,51 @@
+"""Migrations: what turns an older database into today's, applied when a process starts.
+
+A migration is never edited once a release applied it; `tests/store/test_migrations.py` holds the
+last of them against the tables.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+import alembic.command
+import sqlalchemy as sa
+from alembic.config import Config
+
+from foretell.store.database import Database
+
+FOLDER: Final = Path(__file__).parent
+_UPGRADE_LOCK: Final = 0x666F7265
+
+
+async def upgrade(database: Database) -> None:
+    """Bring the database to today's schema; two processes that start at once do it once."""
+    await database.run_sync(_upgrade)
+
+
+def _upgrade(connection: sa.Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_UPGRADE_LOCK)))
+    alembic.command.upgrade(configuration(connection), "head")
+
+
+def configuration(connection: sa.Connection, folder: Path = FOLDER) -> Config:
+    """Return what Alembic needs to know to work on this connection."""
+    config = Config()
+    config.set_main_option("script_location", str(folder))
+    config.attributes["connection"] = connection
+    return config
+
+
+def write_migration(name: str, url: str, folder: Path = FOLDER) -> None:
+    """Write the migration from the schema of a database to the tables, for a maintainer."""
+
+    def write(connection: sa.Connection) -> None:
+        alembic.command.revision(configuration(connection, folder), name, autogenerate=True)
+
+    async def run() -> None:
+        async with Database(url) as database:
+            await upgrade(database)
+            await database.run_sync(write)
+
+    asyncio.run(run())

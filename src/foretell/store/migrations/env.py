@@ -1,0 +1,14 @@
+"""What Alembic runs: migrations on the connection that it was given."""
+
+from alembic import context
+
+from foretell.store.tables import metadata
+
+connection = context.config.attributes["connection"]
+context.configure(
+    connection=connection,
+    target_metadata=metadata,
+    render_as_batch=connection.dialect.name == "sqlite",
+)
+with context.begin_transaction():
+    context.run_migrations()

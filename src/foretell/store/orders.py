@@ -1,0 +1,182 @@
+"""Orders as the journal's projection leaves them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.hexadecimal import Address, Bytes32
+from foretell.domain.order import OrderStatus, OrderType, Side, SignatureType, SignedOrder
+from foretell.store.database import Transaction
+from foretell.store.tables import orders
+
+
+class OrderRow(NamedTuple):
+    """An order, as it was signed and as it stands."""
+
+    order_id: Bytes32
+    sequence: int
+    condition_id: Bytes32
+    is_yes: bool
+    owner: str
+    order_type: OrderType
+    price_ticks: int
+    ticks_per_one: int
+    size_units: int
+    matched_units: int
+    status: OrderStatus
+    close_reason: str | None
+    placed_at_ms: int
+    updated_at_ms: int
+    signed: SignedOrder
+
+
+class OrderChange(NamedTuple):
+    """How an order stands after something happened to it."""
+
+    order_id: Bytes32
+    matched_units: int
+    status: OrderStatus
+    close_reason: str | None
+    updated_at_ms: int
+
+
+class OrderFilter(NamedTuple):
+    """Which of a signer's live orders are meant; None leaves a field open."""
+
+    order_id: Bytes32 | None = None
+    condition_id: Bytes32 | None = None
+    token_id: str | None = None
+
+
+async def record_orders(tx: Transaction, placed: Sequence[OrderRow]) -> None:
+    """Store orders that were placed."""
+    if placed:
+        await tx.execute(orders.insert(), [_values(order) for order in placed])
+
+
+async def record_changes(tx: Transaction, changes: Sequence[OrderChange]) -> None:
+    """Store how orders that were placed before stand now."""
+    if not changes:
+        return
+    statement = (
+        orders.update()
+        .where(orders.c.order_id == sa.bindparam("changed_id"))
+        .values(
+            matched_units=sa.bindparam("matched"),
+            status=sa.bindparam("new_status"),
+            close_reason=sa.bindparam("reason"),
+            updated_at_ms=sa.bindparam("at_ms"),
+        )
+    )
+    await tx.execute(
+        statement,
+        [
+            {
+                "changed_id": change.order_id,
+                "matched": change.matched_units,
+                "new_status": change.status.value,
+                "reason": change.close_reason,
+                "at_ms": change.updated_at_ms,
+            }
+            for change in changes
+        ],
+    )
+
+
+async def load_order(tx: Transaction, order_id: str) -> OrderRow | None:
+    """Return an order that was ever accepted."""
+    row = await tx.first(sa.select(orders).where(orders.c.order_id == order_id))
+    return None if row is None else _row(row)
+
+
+async def load_orders(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str, OrderRow]:
+    """Return those of the orders that were ever accepted, by their id."""
+    rows = await tx.all(sa.select(orders).where(orders.c.order_id.in_(order_ids)))
+    return {row.order_id: _row(row) for row in rows}
+
+
+async def load_live_orders(
+    tx: Transaction, signer: Address, wanted: OrderFilter, offset: int, limit: int
+) -> Sequence[OrderRow]:
+    """Return a page of a signer's live orders, the newest first."""
+    query = sa.select(orders).where(
+        orders.c.signer == signer, orders.c.status == OrderStatus.LIVE.value
+    )
+    if wanted.order_id is not None:
+        query = query.where(orders.c.order_id == wanted.order_id)
+    if wanted.condition_id is not None:
+        query = query.where(orders.c.condition_id == wanted.condition_id)
+    if wanted.token_id is not None:
+        query = query.where(orders.c.token_id == wanted.token_id)
+    page = query.order_by(orders.c.sequence.desc(), orders.c.order_id).offset(offset).limit(limit)
+    return [_row(row) for row in await tx.all(page)]
+
+
+def _values(order: OrderRow) -> dict[str, Any]:
+    signed = order.signed
+    return {
+        "order_id": order.order_id,
+        "sequence": order.sequence,
+        "condition_id": order.condition_id,
+        "token_id": signed.token_id,
+        "is_yes": order.is_yes,
+        "owner": order.owner,
+        "maker": signed.maker,
+        "signer": signed.signer,
+        "side": signed.side.name,
+        "order_type": order.order_type.value,
+        "price_ticks": order.price_ticks,
+        "ticks_per_one": order.ticks_per_one,
+        "size_units": order.size_units,
+        "matched_units": order.matched_units,
+        "status": order.status.value,
+        "close_reason": order.close_reason,
+        "placed_at_ms": order.placed_at_ms,
+        "updated_at_ms": order.updated_at_ms,
+        "salt": signed.salt,
+        "taker": signed.taker,
+        "maker_amount": signed.maker_amount,
+        "taker_amount": signed.taker_amount,
+        "expiration_s": signed.expiration_s,
+        "nonce": signed.nonce,
+        "fee_rate_bps": signed.fee_rate_bps,
+        "signature_type": int(signed.signature_type),
+        "profile": signed.profile,
+        "signature": signed.signature,
+    }
+
+
+def _row(row: sa.Row[Any]) -> OrderRow:
+    return OrderRow(
+        order_id=Bytes32(row.order_id),
+        sequence=row.sequence,
+        condition_id=Bytes32(row.condition_id),
+        is_yes=row.is_yes,
+        owner=row.owner,
+        order_type=OrderType(row.order_type),
+        price_ticks=row.price_ticks,
+        ticks_per_one=row.ticks_per_one,
+        size_units=row.size_units,
+        matched_units=row.matched_units,
+        status=OrderStatus(row.status),
+        close_reason=row.close_reason,
+        placed_at_ms=row.placed_at_ms,
+        updated_at_ms=row.updated_at_ms,
+        signed=SignedOrder(
+            salt=row.salt,
+            maker=Address(row.maker),
+            signer=Address(row.signer),
+            taker=Address(row.taker),
+            token_id=row.token_id,
+            maker_amount=row.maker_amount,
+            taker_amount=row.taker_amount,
+            expiration_s=row.expiration_s,
+            nonce=row.nonce,
+            fee_rate_bps=row.fee_rate_bps,
+            side=Side[row.side],
+            signature_type=SignatureType(row.signature_type),
+            profile=row.profile,
+            signature=bytes(row.signature),
+        ),
+    )

@@ -1,0 +1,48 @@
+"""The columns that tables are made of, and the metadata that they belong to."""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+metadata: Final = sa.MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+def key(name: str, kind: type[sa.types.TypeEngine[Any]] = sa.Text) -> sa.Column[Any]:
+    """Return a column of the primary key."""
+    return sa.Column(name, kind, primary_key=True, autoincrement=False)
+
+
+def text(name: str, *, nullable: bool = False) -> sa.Column[Any]:
+    """Return a column of text."""
+    return sa.Column(name, sa.Text, nullable=nullable)
+
+
+def integer(name: str, *, nullable: bool = False) -> sa.Column[Any]:
+    """Return a column of 64-bit integers."""
+    return sa.Column(name, sa.BigInteger, nullable=nullable)
+
+
+def flag(name: str) -> sa.Column[Any]:
+    """Return a column that is true or false."""
+    return sa.Column(name, sa.Boolean, nullable=False)
+
+
+def document(name: str, *, nullable: bool = False) -> sa.Column[Any]:
+    """Return a column that holds a JSON document."""
+    return sa.Column(name, sa.JSON(none_as_null=True), nullable=nullable)
+
+
+def place() -> tuple[sa.Column[Any], ...]:
+    """Where on the chain a row comes from; `part` tells rows of one log apart."""
+    return (
+        key("block_number", sa.BigInteger),
+        key("log_index", sa.BigInteger),
+        key("part", sa.BigInteger),
+    )

@@ -1,0 +1,178 @@
+"""What the chain says: written by the indexer.
+
+Every row bears its block. What is current has a twin, its history: the same columns, one row for
+each block that changed it, as it was after that block. So a reorg is one rule for all tables
+(`store/unwinding.py`).
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from foretell.store.tables.columns import flag, integer, key, metadata, place, text
+
+blocks: Final = sa.Table(
+    "blocks",
+    metadata,
+    key("block_number", sa.BigInteger),
+    text("block_hash"),
+    text("parent_hash"),
+    integer("timestamp_s"),
+)
+
+conditions: Final = sa.Table(
+    "conditions",
+    metadata,
+    *place(),
+    text("condition_id"),
+    text("oracle"),
+    text("question_id"),
+    text("token_yes"),
+    text("token_no"),
+    sa.UniqueConstraint("condition_id"),
+    sa.UniqueConstraint("token_yes"),
+    sa.UniqueConstraint("token_no"),
+)
+
+payouts: Final = sa.Table(
+    "payouts",
+    metadata,
+    *place(),
+    text("condition_id"),
+    integer("payout_yes"),
+    integer("payout_no"),
+    text("tx_hash"),
+    integer("timestamp_s"),
+    sa.UniqueConstraint("condition_id"),
+)
+
+exchange_fills: Final = sa.Table(
+    "exchange_fills",
+    metadata,
+    *place(),
+    text("order_id"),
+    text("wallet"),
+    text("counterparty"),
+    text("side"),
+    text("token_id"),
+    integer("size_units"),
+    integer("cost_units"),
+    integer("fee_units"),
+    flag("is_taker"),
+    text("tx_hash"),
+    sa.Index(None, "tx_hash"),
+    sa.Index(None, "order_id"),
+    sa.Index(None, "token_id", "block_number"),
+)
+
+activities: Final = sa.Table(
+    "activities",
+    metadata,
+    *place(),
+    text("wallet"),
+    text("kind"),
+    text("condition_id"),
+    text("token_id", nullable=True),
+    text("side", nullable=True),
+    integer("size_units"),
+    integer("cost_units"),
+    flag("is_taker"),
+    integer("timestamp_s"),
+    text("tx_hash"),
+    sa.Index(None, "wallet", "timestamp_s"),
+    sa.Index(None, "condition_id", "timestamp_s"),
+    sa.Index(None, "timestamp_s"),
+)
+
+
+def _balance() -> tuple[sa.Column[Any], ...]:
+    return key("wallet"), key("asset"), integer("units")
+
+
+balances: Final = sa.Table(
+    "balances",
+    metadata,
+    *_balance(),
+    integer("block_number"),
+    sa.Index(None, "asset"),
+    sa.Index(None, "block_number"),
+)
+
+balance_changes: Final = sa.Table(
+    "balance_changes",
+    metadata,
+    *_balance(),
+    key("block_number", sa.BigInteger),
+    sa.Index(None, "block_number"),
+)
+
+
+def _allowance() -> tuple[sa.Column[Any], ...]:
+    return key("wallet"), key("spender"), key("is_collateral", sa.Boolean), integer("units")
+
+
+allowances: Final = sa.Table(
+    "allowances",
+    metadata,
+    *_allowance(),
+    integer("block_number"),
+    sa.Index(None, "block_number"),
+)
+
+allowance_changes: Final = sa.Table(
+    "allowance_changes",
+    metadata,
+    *_allowance(),
+    key("block_number", sa.BigInteger),
+    sa.Index(None, "block_number"),
+)
+
+
+def _position() -> tuple[sa.Column[Any], ...]:
+    return (
+        key("wallet"),
+        key("token_id"),
+        text("condition_id"),
+        integer("size_units"),
+        integer("cost_units"),
+        integer("bought_units"),
+        integer("spent_units"),
+        integer("realized_units"),
+        integer("changed_at_s"),
+    )
+
+
+positions: Final = sa.Table(
+    "positions",
+    metadata,
+    *_position(),
+    integer("block_number"),
+    sa.Index(None, "condition_id"),
+    sa.Index(None, "block_number"),
+)
+
+position_changes: Final = sa.Table(
+    "position_changes",
+    metadata,
+    *_position(),
+    key("block_number", sa.BigInteger),
+    sa.Index(None, "block_number"),
+)
+
+locked_collateral: Final = sa.Table(
+    "locked_collateral",
+    metadata,
+    key("condition_id"),
+    integer("units"),
+    integer("block_number"),
+    sa.Index(None, "block_number"),
+)
+
+locked_collateral_changes: Final = sa.Table(
+    "locked_collateral_changes",
+    metadata,
+    key("condition_id"),
+    integer("units"),
+    key("block_number", sa.BigInteger),
+    sa.Index(None, "block_number"),
+)

@@ -1,0 +1,93 @@
+"""What settlement, the relayer and creation send, each product its own pair of tables."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from foretell.store.tables.columns import flag, integer, key, metadata, text
+
+
+def sent_txs(product: str) -> sa.Table:
+    """Return the table of what one product sends; an account nonce is used once."""
+    return sa.Table(
+        f"{product}_txs",
+        metadata,
+        key("tx_id"),
+        text("sender"),
+        integer("account_nonce"),
+        text("target"),
+        text("calldata"),
+        integer("gas"),
+        text("status"),
+        text("failure", nullable=True),
+        text("mined_hash", nullable=True),
+        integer("block_number", nullable=True),
+        integer("created_at_ms"),
+        integer("updated_at_ms"),
+        sa.UniqueConstraint("sender", "account_nonce"),
+        sa.Index(None, "status"),
+    )
+
+
+def tx_attempts(product: str) -> sa.Table:
+    """Return the table of every signed attempt: any of them may be the one that is mined."""
+    return sa.Table(
+        f"{product}_tx_attempts",
+        metadata,
+        key("tx_hash"),
+        text("tx_id"),
+        text("raw"),
+        integer("max_fee_wei"),
+        integer("priority_fee_wei"),
+        integer("created_at_ms"),
+        sa.Index(None, "tx_id"),
+    )
+
+
+settlement_txs: Final = sent_txs("settlement")
+settlement_tx_attempts: Final = tx_attempts("settlement")
+relayed_txs: Final = sent_txs("relayed")
+relayed_tx_attempts: Final = tx_attempts("relayed")
+registration_txs: Final = sent_txs("registration")
+registration_tx_attempts: Final = tx_attempts("registration")
+
+settled_trades: Final = sa.Table(
+    "settled_trades",
+    metadata,
+    key("trade_id"),
+    text("tx_id", nullable=True),
+    integer("attempts"),
+    integer("retry_at_ms"),
+    text("failure", nullable=True),
+    flag("is_given_up"),
+    sa.Index(None, "tx_id"),
+)
+
+relay_requests: Final = sa.Table(
+    "relay_requests",
+    metadata,
+    key("transaction_id"),
+    text("kind"),
+    text("owner"),
+    text("submitter"),
+    text("wallet"),
+    text("target"),
+    text("calldata"),
+    integer("operation"),
+    integer("safe_nonce", nullable=True),
+    text("signature"),
+    text("digest"),
+    integer("gas"),
+    text("metadata_label", nullable=True),
+    text("claim", nullable=True),
+    text("state"),
+    text("failure", nullable=True),
+    integer("created_at_ms"),
+    integer("updated_at_ms"),
+    sa.UniqueConstraint("claim"),
+    sa.Index(None, "state"),
+    sa.Index(None, "wallet", "digest"),
+    sa.Index(None, "owner", "created_at_ms"),
+    sa.Index(None, "submitter", "created_at_ms"),
+)
+"""A claim is what no other open request may have: a wallet's nonce."""

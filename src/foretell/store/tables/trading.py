@@ -1,0 +1,143 @@
+"""Keys, and the projection of the journal: written by trading."""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from foretell.store.tables.columns import flag, integer, key, metadata, text
+
+api_keys: Final = sa.Table(
+    "api_keys",
+    metadata,
+    key("key_id"),
+    integer("chain_id"),
+    text("address"),
+    text("nonce"),
+    integer("generation"),
+    text("status"),
+    integer("created_at_ms"),
+    integer("revoked_at_ms", nullable=True),
+    sa.UniqueConstraint("chain_id", "address", "nonce", "generation"),
+)
+
+orders: Final = sa.Table(
+    "orders",
+    metadata,
+    key("order_id"),
+    integer("sequence"),
+    text("condition_id"),
+    text("token_id"),
+    flag("is_yes"),
+    text("owner"),
+    text("maker"),
+    text("signer"),
+    text("side"),
+    text("order_type"),
+    integer("price_ticks"),
+    integer("ticks_per_one"),
+    integer("size_units"),
+    integer("matched_units"),
+    text("status"),
+    text("close_reason", nullable=True),
+    integer("placed_at_ms"),
+    integer("updated_at_ms"),
+    text("salt"),
+    text("taker"),
+    integer("maker_amount"),
+    integer("taker_amount"),
+    integer("expiration_s"),
+    integer("nonce"),
+    integer("fee_rate_bps"),
+    integer("signature_type"),
+    integer("profile"),
+    sa.Column("signature", sa.LargeBinary, nullable=False),
+    sa.Index(None, "signer", "status"),
+    sa.Index(None, "maker", "sequence"),
+    sa.Index(None, "condition_id", "status"),
+)
+
+trades: Final = sa.Table(
+    "trades",
+    metadata,
+    key("trade_id"),
+    integer("sequence"),
+    text("condition_id"),
+    text("token_id"),
+    flag("is_yes"),
+    text("taker_order_id"),
+    text("taker"),
+    text("taker_owner"),
+    text("side"),
+    integer("size_units"),
+    integer("cost_units"),
+    integer("taker_fill_units"),
+    text("status"),
+    text("tx_hash"),
+    integer("matched_at_ms"),
+    integer("updated_at_ms"),
+    sa.Index(None, "status", "sequence"),
+    sa.Index(None, "taker", "sequence"),
+    sa.Index(None, "taker_order_id"),
+    sa.Index(None, "condition_id", "sequence"),
+    sa.Index(None, "condition_id", "matched_at_ms"),
+)
+
+fills: Final = sa.Table(
+    "fills",
+    metadata,
+    key("trade_id"),
+    key("fill_index", sa.BigInteger),
+    text("maker_order_id"),
+    text("maker"),
+    text("owner"),
+    text("side"),
+    text("token_id"),
+    flag("is_yes"),
+    integer("price_ticks"),
+    integer("ticks_per_one"),
+    integer("size_units"),
+    integer("making_units"),
+    integer("taking_units"),
+    text("match_type"),
+    sa.Index(None, "maker"),
+    sa.Index(None, "maker_order_id"),
+)
+
+quotes: Final = sa.Table(
+    "quotes",
+    metadata,
+    key("condition_id"),
+    integer("ticks_per_one"),
+    integer("best_bid_ticks", nullable=True),
+    integer("best_ask_ticks", nullable=True),
+    integer("last_price_ticks", nullable=True),
+    text("last_side", nullable=True),
+    integer("volume_units"),
+    integer("updated_at_ms"),
+)
+
+quote_points: Final = sa.Table(
+    "quote_points",
+    metadata,
+    key("condition_id"),
+    key("minute", sa.BigInteger),
+    integer("ticks_per_one"),
+    integer("best_bid_ticks", nullable=True),
+    integer("best_ask_ticks", nullable=True),
+    integer("last_price_ticks", nullable=True),
+)
+
+heartbeats: Final = sa.Table(
+    "heartbeats",
+    metadata,
+    key("key_id"),
+    text("address"),
+    integer("started_at_ms"),
+)
+
+projections: Final = sa.Table(
+    "projections",
+    metadata,
+    key("name"),
+    integer("sequence"),
+)

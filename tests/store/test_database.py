@@ -1,0 +1,291 @@
+"""Opens the database, and is the one place where SQLite and PostgreSQL differ."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from tests.store.conftest import PostgresServer
+
+from foretell.domain.storage_errors import StoreUnavailable
+from foretell.store.database import ROWS_PER_STATEMENT_MAX, Database
+from foretell.store.tables import projections
+
+pytestmark = pytest.mark.anyio
+
+SOON_S = 5.0
+
+
+def a_row(name: str, sequence: int = 1) -> dict[str, Any]:
+    return {"name": name, "sequence": sequence}
+
+
+async def write(database: Database, *rows: dict[str, Any]) -> None:
+    async with database.writing() as tx:
+        await tx.execute(projections.insert(), rows)
+
+
+async def names(database: Database) -> list[str]:
+    async with database.reading() as tx:
+        return [row.name for row in await tx.all(sa.select(projections).order_by("name"))]
+
+
+async def test_what_was_written_is_read(database: Database) -> None:
+    await write(database, a_row("a"), a_row("b"))
+    assert await names(database) == ["a", "b"]
+
+
+async def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await fail_after_writing(database)
+    assert await names(database) == []
+
+
+async def fail_after_writing(database: Database) -> None:
+    async with database.writing() as tx:
+        await tx.execute(projections.insert().values(a_row("a")))
+        await tx.announce("fills")
+        raise ZeroDivisionError
+
+
+async def test_one_statement_says_how_many_rows_it_changed(database: Database) -> None:
+    await write(database, a_row("a"), a_row("b"), a_row("c", 2))
+    async with database.writing() as tx:
+        changed = projections.update().where(projections.c.sequence == 1).values(sequence=9)
+        assert await tx.execute(changed) == 2
+        assert await tx.execute(changed) == 0
+
+
+@pytest.mark.parametrize("count", [0, 1, ROWS_PER_STATEMENT_MAX, 2 * ROWS_PER_STATEMENT_MAX + 1])
+async def test_any_number_of_rows_is_written(database: Database, count: int) -> None:
+    await write(database, *[a_row(f"{number:05}") for number in range(count)])
+    assert len(await names(database)) == count
+
+
+async def test_a_query_gives_its_rows_its_first_row_or_its_first_value(database: Database) -> None:
+    await write(database, a_row("a", 7), a_row("b", 8))
+    query = sa.select(projections.c.sequence, projections.c.name).order_by("name")
+    nothing = query.where(projections.c.name == "unheard")
+    async with database.reading() as tx:
+        assert [tuple(row) for row in await tx.all(query)] == [(7, "a"), (8, "b")]
+        first = await tx.first(query)
+        assert first is not None
+        assert tuple(first) == (7, "a")
+        assert await tx.scalar(query) == 7
+        assert (await tx.all(nothing), await tx.first(nothing)) == ([], None)
+        assert await tx.scalar(nothing) is None
+
+
+async def test_a_reader_sees_one_instant(database: Database) -> None:
+    await write(database, a_row("a"))
+    count = sa.select(sa.func.count()).select_from(projections)
+    async with database.reading() as tx:
+        assert await tx.scalar(count) == 1
+        await write(database, a_row("b"))
+        assert await tx.scalar(count) == 1
+    assert len(await names(database)) == 2
+
+
+async def test_a_reader_does_not_see_what_is_not_committed(database: Database) -> None:
+    async with database.writing() as tx:
+        await tx.execute(projections.insert().values(a_row("a")))
+        assert await names(database) == []
+    assert await names(database) == ["a"]
+
+
+async def test_writers_that_read_and_write_lose_nothing(database: Database) -> None:
+    await write(database, a_row("a", 0))
+    await asyncio.gather(*[add_one(database) for _ in range(20)])
+    async with database.reading() as tx:
+        assert await tx.scalar(sa.select(projections.c.sequence)) == 20
+
+
+async def add_one(database: Database) -> None:
+    async with database.writing() as tx:
+        sequence = await tx.scalar(sa.select(projections.c.sequence).with_for_update())
+        await asyncio.sleep(0)
+        await tx.execute(projections.update().values(sequence=sequence + 1))
+
+
+async def test_many_readers_read_at_once(database: Database) -> None:
+    await write(database, a_row("a"))
+    assert await asyncio.gather(*[names(database) for _ in range(30)]) == [["a"]] * 30
+
+
+async def test_a_key_that_is_there_is_not_written_again(database: Database) -> None:
+    await write(database, a_row("a"))
+    with pytest.raises(sa.exc.IntegrityError):
+        await write(database, a_row("a"))
+    assert await names(database) == ["a"]
+
+
+async def test_an_announcement_wakes_after_the_commit(database: Database) -> None:
+    watch = await database.watch("fills")
+    async with database.writing() as tx:
+        await tx.announce("fills")
+        assert not await watch.wait(0.05)
+    assert await watch.wait(SOON_S)
+
+
+async def test_a_topic_announced_twice_wakes_once(database: Database) -> None:
+    watch = await database.watch("fills")
+    async with database.writing() as tx:
+        await tx.announce("fills")
+        await tx.announce("fills")
+    assert await watch.wait(SOON_S)
+    assert not await watch.wait(0.05)
+
+
+async def test_a_transaction_that_raises_wakes_nobody(database: Database) -> None:
+    watch = await database.watch("fills")
+    with pytest.raises(ZeroDivisionError):
+        await fail_after_writing(database)
+    assert not await watch.wait(0.05)
+
+
+async def test_a_watch_hears_all_its_topics_and_no_other(database: Database) -> None:
+    keys, both = await database.watch("keys"), await database.watch("fills", "keys")
+    async with database.writing() as tx:
+        await tx.announce("fills")
+    assert await both.wait(SOON_S)
+    assert not await keys.wait(0.05)
+
+
+async def test_work_of_its_own_is_run_and_committed(database: Database) -> None:
+    def work(connection: sa.Connection) -> None:
+        connection.execute(projections.insert().values(a_row("a")))
+
+    await database.run_sync(work)
+    assert await names(database) == ["a"]
+
+
+async def test_it_says_which_database_it_is(database: Database, database_url: str) -> None:
+    is_sqlite = database_url.startswith("sqlite")
+    assert database.is_sqlite is is_sqlite
+    async with database.reading() as tx:
+        assert tx.dialect == ("sqlite" if is_sqlite else "postgresql")
+
+
+async def test_sqlite_syncs_every_commit_and_checks_what_refers_to_what(tmp_path: Path) -> None:
+    url, pragmas = (
+        f"sqlite+aiosqlite:///{tmp_path / 'a.db'}",
+        "journal_mode synchronous foreign_keys",
+    )
+    async with Database(url) as database, database.writing() as tx:
+        seen = [await tx.scalar(sa.text(f"PRAGMA {name}")) for name in pragmas.split()]
+    assert seen == ["wal", 2, 1]
+
+
+def a_sqlite_that_is_not_there(_: pytest.FixtureRequest) -> str:
+    return "sqlite+aiosqlite:////nowhere/at/all/foretell.db"
+
+
+def a_postgres_that_is_not_there(_: pytest.FixtureRequest) -> str:
+    return "postgresql+asyncpg://nobody@127.0.0.1:1/nothing"
+
+
+def a_database_that_is_not_there(request: pytest.FixtureRequest) -> str:
+    server: PostgresServer = request.getfixturevalue("postgres")
+    url = sa.make_url(server.database_url).set(database="unheard")
+    return url.render_as_string(hide_password=False)
+
+
+@pytest.fixture(
+    params=[
+        a_sqlite_that_is_not_there,
+        a_postgres_that_is_not_there,
+        a_database_that_is_not_there,
+    ]
+)
+async def unreachable(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
+    async with Database(request.param(request)) as database:
+        yield database
+    await asyncio.sleep(0.1)  # the driver's thread still has a word for the loop
+
+
+async def test_a_database_that_cannot_be_reached_is_unavailable(unreachable: Database) -> None:
+    with pytest.raises(StoreUnavailable):
+        await names(unreachable)
+    with pytest.raises(StoreUnavailable):
+        await write(unreachable, a_row("a"))
+    with pytest.raises(StoreUnavailable):
+        await unreachable.run_sync(lambda _: None)
+
+
+async def test_the_refusal_does_not_tell_where_the_database_is(unreachable: Database) -> None:
+    with pytest.raises(StoreUnavailable) as refusal:
+        await names(unreachable)
+    assert "nobody" not in str(refusal.value)
+    assert "/" not in str(refusal.value)
+
+
+BACKEND = sa.text("SELECT pg_backend_pid()")
+
+
+async def end_backend(server: PostgresServer, process_id: int) -> None:
+    async with Database(server.database_url) as other, other.writing() as tx:
+        await tx.scalar(sa.select(sa.func.pg_terminate_backend(process_id)))
+
+
+async def be_cut_off_between_statements(database: Database, server: PostgresServer) -> None:
+    async with database.writing() as tx:
+        await end_backend(server, await tx.scalar(BACKEND))
+        await tx.scalar(BACKEND)
+
+
+async def be_cut_off_during_a_statement(database: Database, server: PostgresServer) -> None:
+    async with database.writing() as tx, contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(
+            asyncio.wait, [asyncio.create_task(end_backend(server, await tx.scalar(BACKEND)))]
+        )
+        await tx.scalar(sa.text("SELECT pg_sleep(20)"))
+
+
+async def take_too_long(database: Database, _: PostgresServer) -> None:
+    async with database.writing() as tx:
+        await tx.execute(sa.text("SET LOCAL statement_timeout = 50"))
+        await tx.scalar(sa.text("SELECT pg_sleep(20)"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (be_cut_off_between_statements, "InterfaceError|InternalError"),
+        (be_cut_off_during_a_statement, "SQLSTATE 08"),
+        (take_too_long, "SQLSTATE 57"),
+    ],
+)
+async def test_a_server_that_gives_up_in_between_is_unavailable(
+    postgres: PostgresServer, fault: Any, told: str
+) -> None:
+    async with Database(postgres.database_url) as database:
+        with pytest.raises(StoreUnavailable, match=told):
+            await fault(database, postgres)
+
+
+async def test_a_connection_lost_between_transactions_is_not_noticed(
+    postgres: PostgresServer,
+) -> None:
+    async with Database(postgres.database_url) as database:
+        async with database.writing() as tx:
+            process_id = await tx.scalar(BACKEND)
+        await end_backend(postgres, process_id)
+        async with database.writing() as tx:
+            assert await tx.scalar(BACKEND) != process_id
+
+
+async def test_text_that_postgres_cannot_hold_is_a_fault_of_ours(postgres: PostgresServer) -> None:
+    async with Database(postgres.database_url) as database:
+        with pytest.raises(sa.exc.DBAPIError):
+            await write(database, a_row("\0"))
+
+
+async def test_two_processes_on_postgres_wake_each_other(postgres: PostgresServer) -> None:
+    async with Database(postgres.database_url) as one, Database(postgres.database_url) as two:
+        watch = await one.watch("fills")
+        async with two.writing() as tx:
+            await tx.announce("fills")
+        assert await watch.wait(SOON_S)

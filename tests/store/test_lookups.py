@@ -1,0 +1,52 @@
+import pytest
+import sqlalchemy as sa
+from tests.build import an_address
+
+from foretell.domain.ledger import AssetId
+from foretell.store.balances import Balance, record_balances
+from foretell.store.database import Database
+from foretell.store.lookups import load_rows, rows_with
+from foretell.store.tables import balances
+
+pytestmark = pytest.mark.anyio
+
+ANN, BOB = an_address("ann"), an_address("bob")
+
+
+async def test_only_rows_of_the_keys_are_found_and_each_once(database: Database) -> None:
+    async with database.writing() as tx:
+        await record_balances(
+            tx, [Balance(ANN, AssetId("1"), 5, 1), Balance(BOB, AssetId("2"), 6, 1)]
+        )
+        keys = [(ANN, "1"), (ANN, "1"), (ANN, "2"), (BOB, "1")]
+        rows = await load_rows(tx, balances, balances.primary_key, keys)
+    assert [Balance._make(row) for row in rows] == [Balance(ANN, AssetId("1"), 5, 1)]
+
+
+async def test_more_keys_than_a_statement_takes_are_asked_in_parts(database: Database) -> None:
+    many = [Balance(ANN, AssetId(str(number)), number, 1) for number in range(1201)]
+    async with database.writing() as tx:
+        await record_balances(tx, many)
+        keys = [(ANN, str(number)) for number in range(1201)]
+        rows = await load_rows(tx, balances, balances.primary_key, keys)
+    assert sorted(row.units for row in rows) == list(range(1201))
+
+
+async def test_no_keys_find_nothing(database: Database) -> None:
+    async with database.reading() as tx:
+        assert await load_rows(tx, balances, [balances.c.wallet], []) == []
+
+
+async def test_keys_are_looked_up_in_the_index(database: Database) -> None:
+    many = [Balance(ANN, AssetId(str(number)), number, 1) for number in range(2000)]
+    async with database.writing() as tx:
+        await record_balances(tx, many)
+        await tx.execute(sa.text("ANALYZE"))
+        query = rows_with(balances, list(balances.primary_key), [(ANN, "1"), (BOB, "2")])
+        dialect = sa.make_url(f"{tx.dialect}://").get_dialect()()
+        text = str(query.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
+        plan = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
+        lines = str(await tx.all(sa.text(plan + text))).lower()
+    assert "index" in lines
+    assert "scan balances" not in lines
+    assert "scan on balances" not in lines

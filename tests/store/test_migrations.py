@@ -1,0 +1,144 @@
+"""Migrations: what turns an older database into today's."""
+
+import asyncio
+import itertools
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import alembic.autogenerate
+import alembic.migration
+import alembic.script
+import asyncpg
+import pytest
+import sqlalchemy as sa
+
+from foretell.domain.storage_errors import StoreUnavailable
+from foretell.store.database import Database
+from foretell.store.migrations import FOLDER, configuration, upgrade, write_migration
+from foretell.store.tables import api_keys, metadata
+
+NUMBERS = itertools.count()
+
+
+async def execute(url: str, statement: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(statement)
+    await connection.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database without any table."""
+    if request.param == "sqlite":
+        yield f"sqlite+aiosqlite:///{tmp_path / 'empty.db'}"
+        return
+    server: str = request.getfixturevalue("postgres_url")
+    name = f"foretell_empty_{os.getpid()}_{next(NUMBERS)}"
+    asyncio.run(execute(server, f"CREATE DATABASE {name}"))
+    url = sa.make_url(server).set(drivername="postgresql+asyncpg", database=name)
+    yield url.render_as_string(hide_password=False)
+    asyncio.run(execute(server, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+def differences(connection: sa.Connection) -> list[Any]:
+    """Return what is not in the database as the tables say."""
+    context = alembic.migration.MigrationContext.configure(connection)
+    return list(alembic.autogenerate.compare_metadata(context, metadata))
+
+
+def revision(connection: sa.Connection) -> str | None:
+    return alembic.migration.MigrationContext.configure(connection).get_current_revision()
+
+
+async def ask(database: Database, question: Any) -> Any:
+    answers: list[Any] = []
+    await database.run_sync(lambda connection: answers.append(question(connection)))
+    return answers[0]
+
+
+@pytest.mark.anyio
+async def test_the_migrations_make_exactly_the_tables(empty_url: str) -> None:
+    async with Database(empty_url) as database:
+        assert await ask(database, differences) != []
+        await upgrade(database)
+        assert await ask(database, differences) == []
+
+
+@pytest.mark.anyio
+async def test_a_database_of_today_is_left_as_it_is(empty_url: str) -> None:
+    async with Database(empty_url) as database:
+        await upgrade(database)
+        before = await ask(database, revision)
+        async with database.writing() as tx:
+            await tx.execute(sa.text("INSERT INTO projections (name, sequence) VALUES ('a', 7)"))
+        await upgrade(database)
+        assert await ask(database, revision) == before
+        async with database.reading() as tx:
+            assert await tx.scalar(sa.text("SELECT sequence FROM projections")) == 7
+
+
+UPGRADE = """
+import asyncio, sys
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+
+async def run(url):
+    async with Database(url) as database:
+        await upgrade(database)
+
+asyncio.run(run(sys.argv[1]))
+"""
+
+
+@pytest.mark.anyio
+async def test_processes_that_start_at_once_upgrade_once(empty_url: str) -> None:
+    processes = [
+        await asyncio.create_subprocess_exec(sys.executable, "-c", UPGRADE, empty_url)
+        for _ in range(3)
+    ]
+    assert [await process.wait() for process in processes] == [0, 0, 0]
+    async with Database(empty_url) as database:
+        assert await ask(database, differences) == []
+
+
+@pytest.mark.anyio
+async def test_an_upgrade_that_fails_midway_leaves_nothing_and_can_run_again(
+    empty_url: str,
+) -> None:
+    """A table of ours stands in the way, so the migration that makes it fails."""
+    async with Database(empty_url) as database:
+        async with database.writing() as tx:
+            await tx.execute(sa.schema.CreateTable(api_keys))
+        with pytest.raises((sa.exc.DBAPIError, StoreUnavailable)):
+            await upgrade(database)
+        assert await ask(database, revision) is None
+        tables = await ask(database, lambda connection: sa.inspect(connection).get_table_names())
+        assert set(tables) <= {"api_keys", "alembic_version"}
+        async with database.writing() as tx:
+            await tx.execute(sa.schema.DropTable(api_keys))
+        await upgrade(database)
+        assert await ask(database, differences) == []
+
+
+@pytest.mark.anyio
+async def test_migrations_stand_in_one_line(tmp_path: Path) -> None:
+    async with Database(f"sqlite+aiosqlite:///{tmp_path / 'a.db'}") as database:
+        config = await ask(database, configuration)
+    scripts = alembic.script.ScriptDirectory.from_config(config)
+    assert len(scripts.get_heads()) == len(scripts.get_bases()) == 1
+
+
+def test_a_maintainer_is_written_the_difference(tmp_path: Path) -> None:
+    """Of tables that the migrations make already there is none."""
+    folder = Path(shutil.copytree(FOLDER, tmp_path / "migrations"))
+    before = set(folder.glob("versions/*.py"))
+    write_migration("another", f"sqlite+aiosqlite:///{tmp_path / 'a.db'}", folder)
+    [written] = set(folder.glob("versions/*.py")) - before
+    text = written.read_text()
+    assert "create_table" not in text
+    assert "down_revision = " in text
+    assert "another" in text

@@ -1,0 +1,1 @@
+"""How a command becomes durable, and is read back."""

@@ -1,0 +1,26 @@
+"""A folder belongs to one process at a time."""
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+from foretell.domain.storage_errors import FolderInUse
+
+
+def lock_folder(folder: Path) -> int:
+    """Return a handle that keeps every other process out of the folder, or refuse.
+
+    The lock ends with the handle or with the process, whichever is first.
+    """
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return handle
+    os.close(handle)
+    raise FolderInUse(str(folder))
+
+
+def unlock_folder(handle: int) -> None:
+    """Let other processes in."""
+    os.close(handle)

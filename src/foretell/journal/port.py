@@ -1,0 +1,38 @@
+"""What every journal does, on one machine or many.
+
+`append` gives a sequence number at once; the payload is durable when the journal says so through
+`on_synced`, in order, and only then may anything be answered. When it cannot be made durable,
+`on_failed` is told once, and nothing more will ever be synced by this journal.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+
+class Entry(NamedTuple):
+    """A payload that is durable, and its place."""
+
+    sequence: int
+    payload: bytes
+
+
+class Journal(Protocol):
+    """A durable sequence of payloads with one writer."""
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the newest payload appended, 0 when there is none."""
+
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
+
+    def start(
+        self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
+    ) -> None:
+        """Begin to write; both callbacks are called in the thread of the running event loop."""
+
+    def append(self, payload: bytes) -> int:
+        """Take a payload and return its sequence; it is not durable yet."""
+
+    async def close(self) -> None:
+        """Make durable what was appended, and let go."""

@@ -1,0 +1,73 @@
+"""How a record lies in a journal file, and how damage shows.
+
+    bytes   field
+    4       length of the record, this header included, padding not
+    4       CRC-32 of everything after this field, padding not
+    8       sequence number, one more than the record before
+    8       the sequence that was known to be synced when this was written
+    16      chain: a hash of the record before's chain and this payload
+    ...     payload
+    ...     zeros up to a multiple of 8
+
+The synced sequence tells a write that was cut short from the loss of one that was acknowledged.
+"""
+
+import hashlib
+import struct
+import zlib
+from typing import Final, NamedTuple
+
+HEADER: Final = struct.Struct("<IIQQ16s")
+HEADER_BYTES: Final = HEADER.size
+ALIGNMENT: Final = 8
+CHAIN_BYTES: Final = 16
+CHAIN_START: Final = bytes(CHAIN_BYTES)
+PAYLOAD_BYTES_MAX: Final = 8 * 1024 * 1024
+
+_CHECKED: Final = struct.Struct("<QQ16s")
+
+
+class Record(NamedTuple):
+    """One record as read: where it ends in the file, and what it holds."""
+
+    sequence: int
+    synced: int
+    chain: bytes
+    payload: bytes
+    end: int
+
+
+def next_chain(chain: bytes, payload: bytes) -> bytes:
+    """Return the chain value of a payload that follows this chain."""
+    return hashlib.blake2b(chain + payload, digest_size=CHAIN_BYTES).digest()
+
+
+def encode_record(sequence: int, synced: int, chain: bytes, payload: bytes) -> bytes:
+    """Return the bytes of a record, padded; `chain` is the record's own."""
+    assert 0 < len(payload) <= PAYLOAD_BYTES_MAX
+    checked = _CHECKED.pack(sequence, synced, chain) + payload
+    length = HEADER_BYTES + len(payload)
+    head = length.to_bytes(4, "little") + zlib.crc32(checked).to_bytes(4, "little")
+    return head + checked + bytes(-length % ALIGNMENT)
+
+
+def decode_record(buffer: bytes | memoryview, start: int) -> Record | None:
+    """Return the record that starts here, or None when none lies here whole and undamaged."""
+    if start + HEADER_BYTES > len(buffer):
+        return None
+    length, checksum, sequence, synced, chain = HEADER.unpack_from(buffer, start)
+    if not HEADER_BYTES < length <= HEADER_BYTES + PAYLOAD_BYTES_MAX:
+        return None
+    end = start + length
+    padded_end = end + -length % ALIGNMENT
+    if padded_end > len(buffer) or zlib.crc32(buffer[start + ALIGNMENT : end]) != checksum:
+        return None
+    if any(buffer[end:padded_end]):
+        return None
+    payload = bytes(buffer[start + HEADER_BYTES : end])
+    return Record(sequence, synced, chain, payload, padded_end)
+
+
+def follows(record: Record, sequence: int, chain: bytes) -> bool:
+    """Return whether the record is the next one after this sequence and chain."""
+    return record.sequence == sequence + 1 and record.chain == next_chain(chain, record.payload)

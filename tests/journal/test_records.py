@@ -1,0 +1,81 @@
+import hashlib
+import struct
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretell.journal.records import (
+    CHAIN_START,
+    HEADER_BYTES,
+    PAYLOAD_BYTES_MAX,
+    Record,
+    decode_record,
+    encode_record,
+    follows,
+    next_chain,
+)
+
+CHAIN = bytes(range(16))
+
+
+def test_a_record_lies_as_its_table_says() -> None:
+    raw = encode_record(7, 5, CHAIN, b"payload")
+    rest = struct.pack("<QQ", 7, 5) + CHAIN + b"payload"
+    head = struct.pack("<II", 47, zlib.crc32(rest))
+    assert raw == head + rest + bytes(1)
+
+
+def test_a_chain_is_the_hash_of_all_before() -> None:
+    first = hashlib.blake2b(bytes(16) + b"a", digest_size=16).digest()
+    second = hashlib.blake2b(first + b"b", digest_size=16).digest()
+    assert next_chain(next_chain(CHAIN_START, b"a"), b"b") == second
+
+
+@given(
+    sequence=st.integers(1, 2**63),
+    synced=st.integers(0, 2**63),
+    payload=st.binary(min_size=1, max_size=2_000),
+    before=st.binary(max_size=64),
+)
+def test_what_was_encoded_is_decoded(
+    sequence: int, synced: int, payload: bytes, before: bytes
+) -> None:
+    raw = encode_record(sequence, synced, CHAIN, payload)
+    assert len(raw) % 8 == 0
+    end = len(before) + len(raw)
+    record = Record(sequence, synced, CHAIN, payload, end)
+    assert decode_record(before + raw + b"more", len(before)) == record
+
+
+@given(payload=st.binary(min_size=1, max_size=300), data=st.data())
+def test_a_flipped_bit_is_never_taken_for_a_record(payload: bytes, data: st.DataObject) -> None:
+    raw = bytearray(encode_record(7, 5, CHAIN, payload))
+    bit = data.draw(st.integers(0, 8 * len(raw) - 1))
+    raw[bit // 8] ^= 1 << bit % 8
+    assert decode_record(bytes(raw) + bytes(4096), 0) is None
+
+
+@given(payload=st.binary(min_size=1, max_size=300), data=st.data())
+def test_a_part_of_a_record_is_none(payload: bytes, data: st.DataObject) -> None:
+    raw = encode_record(7, 5, CHAIN, payload + b"\x01")
+    length = data.draw(st.integers(0, HEADER_BYTES + len(payload)))
+    assert decode_record(raw[:length], 0) is None
+    assert decode_record(raw[:length] + bytes(4096), 0) is None
+
+
+@pytest.mark.parametrize("length", [0, 1, HEADER_BYTES, HEADER_BYTES + PAYLOAD_BYTES_MAX + 1])
+def test_a_length_that_no_record_has_is_none(length: int) -> None:
+    raw = bytearray(encode_record(7, 5, CHAIN, b"payload"))
+    raw[:4] = length.to_bytes(4, "little")
+    assert decode_record(bytes(raw), 0) is None
+
+
+@pytest.mark.parametrize(
+    ("sequence", "chain", "is_next"),
+    [(6, CHAIN, True), (5, CHAIN, False), (7, CHAIN, False), (6, CHAIN_START, False)],
+)
+def test_a_record_follows_one_place_alone(sequence: int, chain: bytes, is_next: bool) -> None:  # noqa: FBT001 - a column of the table
+    record = Record(7, 5, next_chain(CHAIN, b"payload"), b"payload", 48)
+    assert follows(record, sequence, chain) is is_next

@@ -1,0 +1,148 @@
+# pragma version 0.4.3
+"""
+@title Exchange
+@license Apache-2.0
+@notice Where signed orders settle. This file only puts the concerns together, each in its own file:
+        what an order is (`orders`) and for whom it is signed (`profiles`, `signatures`); what it may
+        still do (`status`, `maker_nonces`, `validity`, `cancelling`); what may be traded (`token_registry`); who
+        may do what (`ownership`, `roles`, `pausing`); how orders meet (`crossing`, `matching`), what
+        they pay (`fees`) and how assets move (`settling`, `custody`, `receiver`, `trade_logs`).
+"""
+
+from access import ownership
+from exchange import cancelling
+from exchange import custody
+from exchange import fees
+from exchange import matching
+from exchange import maker_nonces
+from exchange import pausing
+from exchange import profiles
+from exchange import receiver
+from exchange import token_registry
+from exchange import roles
+from exchange import settling
+from exchange import signatures
+from exchange import status
+from exchange import trade_logs
+from exchange import validity
+
+initializes: ownership
+initializes: roles[ownership := ownership]
+initializes: pausing[ownership := ownership]
+initializes: custody
+initializes: profiles
+initializes: signatures
+initializes: status
+initializes: maker_nonces
+initializes: token_registry[custody := custody, roles := roles]
+initializes: fees[ownership := ownership]
+initializes: receiver[custody := custody]
+initializes: trade_logs
+initializes: settling[custody := custody, fees := fees]
+initializes: validity[
+    maker_nonces := maker_nonces,
+    profiles := profiles,
+    token_registry := token_registry,
+    signatures := signatures,
+    status := status,
+]
+initializes: cancelling[profiles := profiles, signatures := signatures, status := status]
+initializes: matching[
+    custody := custody,
+    fees := fees,
+    pausing := pausing,
+    token_registry := token_registry,
+    roles := roles,
+    settling := settling,
+    status := status,
+    validity := validity,
+]
+
+exports: (
+    ownership.admin,
+    ownership.pendingAdmin,
+    ownership.isAdmin,
+    ownership.transferAdmin,
+    ownership.acceptAdmin,
+)
+exports: (
+    roles.isOperator,
+    roles.addOperator,
+    roles.removeOperator,
+    roles.isRegistrar,
+    roles.addRegistrar,
+    roles.removeRegistrar,
+)
+exports: (pausing.paused, pausing.pauseTrading, pausing.unpauseTrading)
+exports: (
+    custody.getCollateral,
+    custody.getCtf,
+    custody.getSplitter,
+    custody.getTokenCollateral,
+)
+exports: (
+    profiles.profileCount,
+    profiles.domainSeparator,
+    profiles.structVersion,
+    profiles.hashOrder,
+)
+exports: (signatures.safeAddress, signatures.safeFactory, signatures.safeInitCodeHash)
+exports: status.orderStatus
+exports: (maker_nonces.nonces, maker_nonces.incrementNonce)
+exports: (
+    token_registry.registry,
+    token_registry.registerToken,
+    token_registry.getComplement,
+    token_registry.getConditionId,
+)
+exports: (
+    fees.feeReceiver,
+    fees.maxFeeRateBps,
+    fees.feeRateBpsMax,
+    fees.setFeeReceiver,
+    fees.setMaxFeeRateBps,
+)
+exports: (validity.validateOrder, validity.remaining)
+exports: (cancelling.cancelOrder, cancelling.cancelOrders)
+exports: (matching.makersMax, matching.matchOrders)
+exports: (
+    receiver.onERC1155Received,
+    receiver.onERC1155BatchReceived,
+    receiver.supportsInterface,
+)
+
+
+@deploy
+def __init__(
+    collateral: address,
+    conditionalTokens: address,
+    splitter: address,
+    tokenCollateral: address,
+    safeFactory: address,
+    safeInitCodeHash: bytes32,
+    admin: address,
+    feeReceiver: address,
+    profileNames: DynArray[String[profiles.NAME_BYTES_MAX], profiles.PROFILES_MAX],
+    profileVersions: DynArray[String[profiles.VERSION_BYTES_MAX], profiles.PROFILES_MAX],
+    profileContracts: DynArray[address, profiles.PROFILES_MAX],
+    profileStructs: DynArray[uint256, profiles.PROFILES_MAX],
+):
+    """
+    @param collateral What people pay and are paid with
+    @param conditionalTokens The ERC-1155 that holds the positions
+    @param splitter Who splits and merges: Conditional Tokens, or the neg-risk adapter
+    @param tokenCollateral What token ids are derived from: the collateral, or its wrapping
+    @param safeFactory The factory whose Safes may be makers
+    @param safeInitCodeHash The hash of those Safes' creation code
+    @param admin Who names operators and registrars, sets fees and may pause
+    @param feeReceiver Who gets the fees
+    @param profileNames The EIP-712 domain names of the signing profiles
+    @param profileVersions Their domain versions
+    @param profileContracts Their verifying contracts; the zero address is this exchange
+    @param profileStructs Their order structs, 1 or 2
+    """
+    ownership.__init__(admin)
+    custody.__init__(collateral, conditionalTokens, splitter, tokenCollateral)
+    profiles.__init__(profileNames, profileVersions, profileContracts, profileStructs)
+    signatures.__init__(safeFactory, safeInitCodeHash)
+    fees.__init__(feeReceiver)

@@ -1,0 +1,163 @@
+# pragma version 0.4.3
+"""
+@title SafeFactory
+@license Apache-2.0
+@notice Makes one Safe for each owner who signs for it, at an address that anyone can derive from
+        the owner's. The proxy is the stock one; its creation code is given at deployment.
+"""
+
+from interfaces import ISafe
+
+event ProxyCreation:
+    proxy: address
+    owner: address
+
+
+struct Signature:
+    v: uint8
+    r: bytes32
+    s: bytes32
+
+
+NAME_BYTES_MAX: constant(uint256) = 64
+CREATION_CODE_BYTES_MAX: constant(uint256) = 1024
+INIT_CODE_BYTES_MAX: constant(uint256) = CREATION_CODE_BYTES_MAX + 32
+
+DOMAIN_TYPE_HASH: constant(bytes32) = keccak256(
+    "EIP712Domain(string name,uint256 chainId,address verifyingContract)"
+)
+CREATE_PROXY_TYPE_HASH: constant(bytes32) = keccak256(
+    "CreateProxy(address paymentToken,uint256 payment,address paymentReceiver)"
+)
+# Half the order of the curve, rounded down.
+S_MAX: constant(uint256) = (
+    57896044618658097711785492504343953926418782139537452191302581570759080747168
+)
+
+masterCopy: public(immutable(address))
+fallbackHandler: public(immutable(address))
+INIT_CODE: immutable(Bytes[INIT_CODE_BYTES_MAX])
+INIT_CODE_HASH: immutable(bytes32)
+CHAIN_ID: immutable(uint256)
+SEPARATOR: immutable(bytes32)
+
+
+@deploy
+def __init__(
+    masterCopy_: address,
+    fallbackHandler_: address,
+    domainName: String[NAME_BYTES_MAX],
+    proxyCreationCode: Bytes[CREATION_CODE_BYTES_MAX],
+):
+    """
+    @param masterCopy_ The Safe that every proxy runs
+    @param fallbackHandler_ The handler that every Safe starts with
+    @param domainName The EIP-712 domain name that owners sign for
+    @param proxyCreationCode The stock proxy's creation code, without its argument
+    """
+    masterCopy = masterCopy_
+    fallbackHandler = fallbackHandler_
+    CHAIN_ID = chain.id
+    SEPARATOR = keccak256(
+        abi_encode(DOMAIN_TYPE_HASH, keccak256(domainName), chain.id, self)
+    )
+    init_code: Bytes[INIT_CODE_BYTES_MAX] = concat(
+        proxyCreationCode, convert(masterCopy_, bytes32)
+    )
+    INIT_CODE = init_code
+    INIT_CODE_HASH = keccak256(init_code)
+
+
+@external
+def createProxy(
+    paymentToken: address, payment: uint256, paymentReceiver: address, createSig: Signature
+):
+    """
+    @notice Make the Safe of whoever signed for it. It has that one owner and a threshold of one.
+            Nothing is paid for it, so the three payment fields are zero.
+    """
+    if paymentToken != empty(address) or payment != 0 or paymentReceiver != empty(address):
+        raw_revert(method_id("PaymentNotSupported()"))
+    owner: address = self._signer(createSig)
+    if self._proxy_address(owner).is_contract:
+        raw_revert(method_id("ProxyExists()"))
+    proxy: address = raw_create(INIT_CODE, salt=self._salt(owner))
+    extcall ISafe(proxy).setup(
+        [owner],
+        1,
+        empty(address),
+        b"",
+        fallbackHandler,
+        empty(address),
+        0,
+        empty(address),
+    )
+    log ProxyCreation(proxy=proxy, owner=owner)
+
+
+@external
+@view
+def computeProxyAddress(owner: address) -> address:
+    """
+    @notice Where the owner's Safe is, or would be.
+    """
+    return self._proxy_address(owner)
+
+
+@external
+@view
+def domainSeparator() -> bytes32:
+    """
+    @notice The EIP-712 domain that owners sign for.
+    """
+    return SEPARATOR
+
+
+@external
+@view
+def proxyCreationCode() -> Bytes[INIT_CODE_BYTES_MAX]:
+    """
+    @notice The creation code of every proxy, its argument at the end.
+    """
+    return INIT_CODE
+
+
+@external
+@view
+def initCodeHash() -> bytes32:
+    """
+    @notice The hash of that code, from which addresses are derived.
+    """
+    return INIT_CODE_HASH
+
+
+@internal
+@view
+def _signer(signature: Signature) -> address:
+    if chain.id != CHAIN_ID:
+        raw_revert(method_id("ChainChanged()"))
+    struct_hash: bytes32 = keccak256(
+        abi_encode(CREATE_PROXY_TYPE_HASH, empty(address), empty(uint256), empty(address))
+    )
+    digest: bytes32 = keccak256(concat(b"\x19\x01", SEPARATOR, struct_hash))
+    owner: address = empty(address)
+    if (signature.v == 27 or signature.v == 28) and convert(signature.s, uint256) <= S_MAX:
+        owner = ecrecover(digest, signature.v, signature.r, signature.s)
+    if owner == empty(address):
+        raw_revert(method_id("InvalidSignature()"))
+    return owner
+
+
+@internal
+@pure
+def _salt(owner: address) -> bytes32:
+    return keccak256(abi_encode(owner))
+
+
+@internal
+@view
+def _proxy_address(owner: address) -> address:
+    digest: bytes32 = keccak256(
+        concat(b"\xff", convert(self, bytes20), self._salt(owner), INIT_CODE_HASH)
+    )
+    return convert(convert(digest, uint256) & convert(max_value(uint160), uint256), address)

@@ -1,0 +1,114 @@
+# pragma version 0.4.3
+"""
+@title Custody
+@license Apache-2.0
+@notice Every move of an asset. An asset is a token id, or zero for the collateral. Amounts are what
+        the match says they are: the exchange's own balance is never read, so that what strays into
+        it cannot leak out in a match.
+"""
+
+from interfaces import IConditionalTokens
+from interfaces import IERC20
+from interfaces import ISplitter
+
+COLLATERAL_ASSET: constant(uint256) = 0
+
+# What people pay and are paid.
+COLLATERAL: immutable(address)
+# The ERC-1155 that holds every position.
+CONDITIONAL_TOKENS: immutable(address)
+# Who splits and merges: Conditional Tokens itself, or the neg-risk adapter.
+SPLITTER: immutable(address)
+# What token ids are derived from: the collateral, or the adapter's wrapping of it.
+TOKEN_COLLATERAL: immutable(address)
+
+
+@deploy
+def __init__(
+    collateral: address,
+    conditionalTokens: address,
+    splitter: address,
+    tokenCollateral: address,
+):
+    COLLATERAL = collateral
+    CONDITIONAL_TOKENS = conditionalTokens
+    SPLITTER = splitter
+    TOKEN_COLLATERAL = tokenCollateral
+    extcall IERC20(collateral).approve(splitter, max_value(uint256), default_return_value=True)
+    if splitter != conditionalTokens:
+        extcall IConditionalTokens(conditionalTokens).setApprovalForAll(splitter, True)
+
+
+@external
+@view
+def getCollateral() -> address:
+    """
+    @notice The ERC-20 that people pay and are paid with.
+    """
+    return COLLATERAL
+
+
+@external
+@view
+def getCtf() -> address:
+    """
+    @notice The Conditional Tokens contract that holds the positions.
+    """
+    return CONDITIONAL_TOKENS
+
+
+@external
+@view
+def getSplitter() -> address:
+    """
+    @notice Who splits and merges for us: Conditional Tokens, or an adapter before it.
+    """
+    return SPLITTER
+
+
+@external
+@view
+def getTokenCollateral() -> address:
+    """
+    @notice The ERC-20 that the token ids are derived from.
+    """
+    return TOKEN_COLLATERAL
+
+
+@internal
+def _move(asset: uint256, sender: address, receiver: address, amount: uint256):
+    """
+    @dev The sender is the exchange itself or has approved it.
+    """
+    if amount == 0:
+        return
+    if asset != COLLATERAL_ASSET:
+        extcall IConditionalTokens(CONDITIONAL_TOKENS).safeTransferFrom(
+            sender, receiver, asset, amount, b"", skip_contract_check=True
+        )
+        return
+    success: bool = False
+    if sender == self:
+        success = extcall IERC20(COLLATERAL).transfer(
+            receiver, amount, default_return_value=True, skip_contract_check=True
+        )
+    else:
+        success = extcall IERC20(COLLATERAL).transferFrom(
+            sender, receiver, amount, default_return_value=True, skip_contract_check=True
+        )
+    if not success:
+        raw_revert(method_id("TransferFailed()"))
+
+
+@internal
+def _split(condition_id: bytes32, amount: uint256):
+    extcall ISplitter(SPLITTER).splitPosition(
+        COLLATERAL, empty(bytes32), condition_id, [1, 2], amount
+    )
+
+
+@internal
+def _merge(condition_id: bytes32, amount: uint256):
+    extcall ISplitter(SPLITTER).mergePositions(
+        COLLATERAL, empty(bytes32), condition_id, [1, 2], amount
+    )

@@ -1,0 +1,143 @@
+# pragma version 0.4.3
+"""
+@title Matching
+@license Apache-2.0
+@notice One taker order meets resting maker orders. Opposite sides of a token swap directly between
+        the two wallets. Equal sides of complementary tokens meet in one split (both buy) or one
+        merge (both sell) for all such makers together. Fill amounts are in each order's own maker
+        asset; the execution price is the maker's, so any improvement stays with the taker.
+"""
+
+from exchange import crossing
+from exchange import custody
+from exchange import fees
+from exchange import orders
+from exchange import pausing
+from exchange import token_registry
+from exchange import roles
+from exchange import settling
+from exchange import status
+from exchange import trade_logs
+from exchange import validity
+
+uses: custody
+uses: fees
+uses: pausing
+uses: token_registry
+uses: roles
+uses: settling
+uses: status
+uses: validity
+
+
+@external
+@view
+def makersMax() -> uint256:
+    """
+    @notice How many maker orders one call may match.
+    """
+    return orders.ORDERS_MAX
+
+
+@external
+@nonreentrant
+def matchOrders(
+    takerOrder: orders.Order,
+    makerOrders: DynArray[orders.Order, orders.ORDERS_MAX],
+    takerFillAmount: uint256,
+    makerFillAmounts: DynArray[uint256, orders.ORDERS_MAX],
+    takerFeeAmount: uint256,
+    makerFeeAmounts: DynArray[uint256, orders.ORDERS_MAX],
+):
+    """
+    @notice Match a taker order with maker orders, for an operator.
+    @param takerFillAmount How much is taken off the taker order: what the match costs at its limit
+    @param makerFillAmounts How much is taken off each maker order
+    @param takerFeeAmount Taken from what the taker receives
+    @param makerFeeAmounts Taken from what each maker receives
+    """
+    roles._check_operator()
+    pausing._check_trading()
+    self._check_lengths(len(makerOrders), len(makerFillAmounts), len(makerFeeAmounts))
+    taker: orders.Terms = validity._checked(takerOrder)
+    complement: uint256 = token_registry._complement(taker.tokenId)
+    status._fill(taker.orderHash, taker.makerAmount, takerFillAmount)
+
+    # What the taker gives and gets, and the same for makers who meet it in complete sets. Sums need
+    # no check: amounts are below 2^128, and a fee is never more than what it is taken from.
+    taker_gives: uint256 = custody.COLLATERAL_ASSET
+    taker_gets: uint256 = taker.tokenId
+    sets_give: uint256 = custody.COLLATERAL_ASSET
+    sets_get: uint256 = complement
+    if not taker.isBuy:
+        taker_gives = taker.tokenId
+        taker_gets = custody.COLLATERAL_ASSET
+        sets_give = complement
+        sets_get = custody.COLLATERAL_ASSET
+
+    paid: uint256 = 0
+    received: uint256 = 0
+    # The taker's fee is held back from what the first fills bring it.
+    fee_due: uint256 = takerFeeAmount
+    direct_fees: uint256 = 0
+    sets: settling.Sets = empty(settling.Sets)
+    for i: uint256 in range(len(makerOrders), bound=orders.ORDERS_MAX):
+        making: uint256 = makerFillAmounts[i]
+        fee: uint256 = makerFeeAmounts[i]
+        maker: orders.Terms = validity._checked(makerOrders[i])
+        is_direct: bool = maker.isBuy != taker.isBuy
+        if maker.tokenId != (taker.tokenId if is_direct else complement):
+            raw_revert(method_id("MismatchedTokenIds()"))
+        if not crossing._crosses(taker, maker):
+            raw_revert(method_id("NotCrossing()"))
+        status._fill(maker.orderHash, maker.makerAmount, making)
+        taking: uint256 = crossing._taking(making, maker.makerAmount, maker.takerAmount)
+        if fee != 0:
+            fees._charge(maker, making, taking, fee)
+        if is_direct:
+            delivered: uint256 = making
+            if fee_due != 0:
+                withheld: uint256 = min(making, fee_due)
+                fee_due = unsafe_sub(fee_due, withheld)
+                delivered = unsafe_sub(making, withheld)
+                custody._move(taker_gets, maker.maker, fees.feeReceiver, withheld)
+            custody._move(taker_gives, taker.maker, maker.maker, unsafe_sub(taking, fee))
+            custody._move(taker_gets, maker.maker, taker.maker, delivered)
+            paid = unsafe_add(paid, taking)
+            received = unsafe_add(received, making)
+            direct_fees = unsafe_add(direct_fees, fee)
+        else:
+            custody._move(sets_give, maker.maker, self, making)
+            sets.given = unsafe_add(sets.given, making)
+            sets.gotten = unsafe_add(sets.gotten, taking)
+            sets.fees = unsafe_add(sets.fees, fee)
+            sets.makers[sets.count] = maker.maker
+            sets.payouts[sets.count] = unsafe_sub(taking, fee)
+            sets.count = unsafe_add(sets.count, 1)
+        trade_logs._log_filled(maker, taker.maker, making, taking, fee)
+
+    if sets.count != 0:
+        sets_paid: uint256 = 0
+        sets_received: uint256 = 0
+        sets_paid, sets_received = settling._part_of_taker(taker.isBuy, sets)
+        paid = unsafe_add(paid, sets_paid)
+        received = unsafe_add(received, sets_received)
+    crossing._check_limit(taker, takerFillAmount, paid, received)
+    if takerFeeAmount != 0:
+        fees._charge(taker, paid, received, takerFeeAmount)
+    if sets.count != 0:
+        condition_id: bytes32 = token_registry.registry[taker.tokenId].conditionId
+        settling._settle_sets(taker, sets_get, condition_id, sets, fee_due)
+    if direct_fees != 0:
+        custody._move(taker_gives, taker.maker, fees.feeReceiver, direct_fees)
+    trade_logs._log_filled(taker, self, paid, received, takerFeeAmount)
+    trade_logs._log_matched(taker, paid, received)
+
+
+@internal
+@pure
+def _check_lengths(makers: uint256, fills: uint256, fee_amounts: uint256):
+    if makers == 0:
+        raw_revert(method_id("NoMakerOrders()"))
+    if fills != makers or fee_amounts != makers:
+        raw_revert(method_id("MismatchedArrayLengths()"))

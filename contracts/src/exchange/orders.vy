@@ -1,0 +1,75 @@
+# pragma version 0.4.3
+"""
+@title Orders
+@license Apache-2.0
+@notice One tuple for orders of both signed structs. A struct leaves some fields unsigned: those are
+        zero, so that an order has one spelling and one identity.
+"""
+
+# Enough for a nested typed-data signature (317 bytes) and for common smart wallets.
+SIGNATURE_BYTES_MAX: constant(uint256) = 512
+
+# So that no product of two amounts, and no sum of two roundings, leaves 256 bits.
+AMOUNT_UNITS_MAX: constant(uint256) = 2**128 - 1
+
+# How many maker orders one call matches, or orders one call cancels.
+ORDERS_MAX: constant(uint256) = 20
+
+BUY: constant(uint8) = 0
+SELL: constant(uint8) = 1
+
+
+struct Order:
+    salt: uint256
+    maker: address
+    signer: address
+    taker: address  # v1
+    tokenId: uint256
+    makerAmount: uint256
+    takerAmount: uint256
+    expiration: uint256  # v1
+    nonce: uint256  # v1
+    feeRateBps: uint256  # v1
+    timestamp: uint256  # v2
+    metadata: bytes32  # v2
+    builder: bytes32  # v2
+    side: uint8
+    signatureType: uint8
+    profile: uint8  # which of the exchange's profiles it is signed for; not signed itself
+    signature: Bytes[SIGNATURE_BYTES_MAX]
+
+
+# What matching needs of an order that was found valid: small, for it is passed around a lot.
+struct Terms:
+    orderHash: bytes32
+    maker: address
+    tokenId: uint256
+    makerAmount: uint256
+    takerAmount: uint256
+    feeRateBps: uint256
+    metadata: bytes32
+    builder: bytes32
+    isBuy: bool
+    isV1: bool
+
+
+@internal
+@pure
+def _check_amounts(side: uint8, maker_amount: uint256, taker_amount: uint256):
+    """
+    @dev The side is one of two, zero is no amount, and no price is above one.
+    """
+    collateral: uint256 = maker_amount
+    tokens: uint256 = taker_amount
+    if side == SELL:
+        collateral = taker_amount
+        tokens = maker_amount
+    elif side != BUY:
+        raw_revert(method_id("InvalidSide()"))
+    # One comparison for both, as zero less one is the largest number.
+    if unsafe_sub(collateral, 1) >= tokens:
+        if collateral == 0 or tokens == 0:
+            raw_revert(method_id("ZeroAmount()"))
+        raw_revert(method_id("PriceAboveOne()"))
+    if tokens > AMOUNT_UNITS_MAX:
+        raw_revert(method_id("AmountTooLarge()"))

@@ -1,0 +1,66 @@
+# pragma version 0.4.3
+"""
+@title Receiver
+@license Apache-2.0
+@notice The ERC-1155 side of the exchange: it takes positions that it moves or splits itself, from
+        the Conditional Tokens contract. Anything else that is sent here is sent back, for nobody
+        could ever get it out again.
+"""
+
+from exchange import custody
+
+uses: custody
+
+IDS_MAX: constant(uint256) = 2
+DATA_BYTES_MAX: constant(uint256) = 32
+
+ERC165: constant(bytes4) = 0x01ffc9a7
+ERC1155_RECEIVER: constant(bytes4) = 0x4e2312e0
+
+
+@external
+@view
+def onERC1155Received(
+    operator: address, sender: address, id: uint256, amount: uint256, data: Bytes[DATA_BYTES_MAX]
+) -> bytes4:
+    """
+    @notice Take a position that the exchange itself moves.
+    """
+    self._check_transfer(operator)
+    return method_id("onERC1155Received(address,address,uint256,uint256,bytes)", output_type=bytes4)
+
+
+@external
+@view
+def onERC1155BatchReceived(
+    operator: address,
+    sender: address,
+    ids: DynArray[uint256, IDS_MAX],
+    amounts: DynArray[uint256, IDS_MAX],
+    data: Bytes[DATA_BYTES_MAX],
+) -> bytes4:
+    """
+    @notice Take the two positions of a split.
+    """
+    self._check_transfer(operator)
+    return method_id(
+        "onERC1155BatchReceived(address,address,uint256[],uint256[],bytes)", output_type=bytes4
+    )
+
+
+@external
+@pure
+def supportsInterface(interfaceId: bytes4) -> bool:
+    """
+    @notice ERC-165: an ERC-1155 receiver.
+    """
+    return interfaceId == ERC165 or interfaceId == ERC1155_RECEIVER
+
+
+@internal
+@view
+def _check_transfer(operator: address):
+    if msg.sender != custody.CONDITIONAL_TOKENS:
+        raw_revert(method_id("NotConditionalTokens()"))
+    if operator != self and operator != custody.SPLITTER:
+        raw_revert(method_id("UnexpectedTransfer()"))

@@ -1,0 +1,65 @@
+# pragma version 0.4.3
+"""
+@title Settling
+@license Apache-2.0
+@notice Complete sets: where the taker and some makers are on the same side of complementary tokens,
+        all of them meet in one split, which they pay together, or one merge, which they share.
+"""
+
+from exchange import custody
+from exchange import fees
+from exchange import orders
+
+uses: custody
+uses: fees
+
+
+# The makers of one match who meet the taker in complete sets; what they give is taken in already.
+struct Sets:
+    given: uint256
+    gotten: uint256  # before their fees
+    fees: uint256
+    count: uint256
+    makers: address[orders.ORDERS_MAX]
+    payouts: uint256[orders.ORDERS_MAX]  # after their fees
+
+
+@internal
+@pure
+def _part_of_taker(is_buy: bool, sets: Sets) -> (uint256, uint256):
+    """
+    @dev What the taker gives and gets. In a split the makers get as many tokens as there are sets,
+         and the taker pays what they leave; in a merge they give as many, and it gets the rest.
+         No price is above one, so that no part is negative.
+    """
+    if is_buy:
+        return unsafe_sub(sets.gotten, sets.given), sets.gotten
+    return sets.given, unsafe_sub(sets.given, sets.gotten)
+
+
+@internal
+def _settle_sets(
+    taker: orders.Terms, makers_get: uint256, condition_id: bytes32, sets: Sets, fee: uint256
+):
+    """
+    @dev Take in the taker's part, split or merge once, and pay out all that comes of it. `fee` is
+         what is still to take of the taker's.
+    """
+    paid: uint256 = 0
+    received: uint256 = 0
+    paid, received = self._part_of_taker(taker.isBuy, sets)
+    taker_gets: uint256 = custody.COLLATERAL_ASSET
+    if taker.isBuy:
+        taker_gets = taker.tokenId
+        custody._move(custody.COLLATERAL_ASSET, taker.maker, self, paid)
+        custody._split(condition_id, sets.gotten)
+    else:
+        custody._move(taker.tokenId, taker.maker, self, paid)
+        custody._merge(condition_id, sets.given)
+    for i: uint256 in range(sets.count, bound=orders.ORDERS_MAX):
+        custody._move(makers_get, self, sets.makers[i], sets.payouts[i])
+    custody._move(taker_gets, self, taker.maker, unsafe_sub(received, fee))
+    if sets.fees != 0:
+        custody._move(makers_get, self, fees.feeReceiver, sets.fees)
+    if fee != 0:
+        custody._move(taker_gets, self, fees.feeReceiver, fee)

@@ -1,0 +1,144 @@
+# pragma version 0.4.3
+"""
+@title Signatures
+@license Apache-2.0
+@notice Who may sign for a maker: itself (type 0), the owner of its Safe (type 2), or the wallet's
+        own judgement by ERC-1271 (type 3, struct v2 alone). Type 1, another vendor's proxy wallet,
+        is refused. An ECDSA signature has one spelling: 65 bytes, v of 27 or 28, s in the lower half.
+"""
+
+from exchange import orders
+
+EOA: constant(uint8) = 0
+SAFE: constant(uint8) = 2
+ERC1271: constant(uint8) = 3
+
+ECDSA_BYTES: constant(uint256) = 65
+# Half the order of the curve, rounded down.
+S_MAX: constant(uint256) = (
+    57896044618658097711785492504343953926418782139537452191302581570759080747168
+)
+
+# What a wallet may spend on its answer: enough for a passkey verified without a precompile.
+ERC1271_GAS_MAX: constant(uint256) = 300_000
+ERC1271_YES: constant(bytes32) = (
+    0x1626ba7e00000000000000000000000000000000000000000000000000000000
+)
+
+SAFE_FACTORY: immutable(address)
+SAFE_INIT_CODE_HASH: immutable(bytes32)
+
+
+@deploy
+def __init__(safeFactory: address, safeInitCodeHash: bytes32):
+    SAFE_FACTORY = safeFactory
+    SAFE_INIT_CODE_HASH = safeInitCodeHash
+
+
+@external
+@view
+def safeAddress(owner: address) -> address:
+    """
+    @notice The Safe that the factory makes, or would make, for this owner.
+    """
+    return self._safe_address(owner)
+
+
+@external
+@view
+def safeFactory() -> address:
+    """
+    @notice The factory whose Safes may be makers of type 2.
+    """
+    return SAFE_FACTORY
+
+
+@external
+@view
+def safeInitCodeHash() -> bytes32:
+    """
+    @notice The hash of the creation code of those Safes.
+    """
+    return SAFE_INIT_CODE_HASH
+
+
+@internal
+@view
+def _safe_address(owner: address) -> address:
+    digest: bytes32 = keccak256(
+        concat(
+            b"\xff",
+            convert(SAFE_FACTORY, bytes20),
+            keccak256(abi_encode(owner)),
+            SAFE_INIT_CODE_HASH,
+        )
+    )
+    return convert(convert(digest, uint256) & convert(max_value(uint160), uint256), address)
+
+
+@internal
+@view
+def _is_owner(account: address, order: orders.Order) -> bool:
+    """
+    @dev Whether the order is the account's to cancel: its maker, or the owner of the maker's Safe.
+    """
+    if account == order.maker:
+        return True
+    return order.signatureType == SAFE and order.maker == self._safe_address(account)
+
+
+@internal
+@view
+def _check_ecdsa(
+    order_hash: bytes32,
+    signer: address,
+    maker: address,
+    signature_type: uint8,
+    r: uint256,
+    s: uint256,
+    v: uint256,
+):
+    """
+    @dev Types 0 and 2: the signer is the maker or the owner of its Safe, and signed the hash.
+    """
+    if signature_type == EOA:
+        if signer != maker:
+            raw_revert(method_id("InvalidSigner()"))
+    elif signature_type == SAFE:
+        if maker != self._safe_address(signer):
+            raw_revert(method_id("InvalidSigner()"))
+    else:
+        raw_revert(method_id("InvalidSignatureType()"))
+    if s > S_MAX or (v != 27 and v != 28):
+        raw_revert(method_id("InvalidSignature()"))
+    recovered: address = ecrecover(order_hash, v, r, s)
+    if recovered != signer or signer == empty(address):
+        raw_revert(method_id("InvalidSignature()"))
+
+
+@internal
+@view
+def _check_wallet(
+    order_hash: bytes32,
+    signer: address,
+    wallet: address,
+    signature: Bytes[orders.SIGNATURE_BYTES_MAX],
+):
+    """
+    @dev Type 3. A wallet is code that we do not know: it can change nothing, spends a bounded part
+         of our gas, and of its answer we read one word.
+    """
+    if signer != wallet:
+        raw_revert(method_id("InvalidSigner()"))
+    success: bool = False
+    answer: Bytes[32] = b""
+    success, answer = raw_call(
+        wallet,
+        abi_encode(order_hash, signature, method_id=method_id("isValidSignature(bytes32,bytes)")),
+        max_outsize=32,
+        gas=ERC1271_GAS_MAX,
+        is_static_call=True,
+        revert_on_failure=False,
+    )
+    if not success or len(answer) != 32 or convert(answer, bytes32) != ERC1271_YES:
+        raw_revert(method_id("InvalidSignature()"))

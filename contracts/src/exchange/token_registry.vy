@@ -1,0 +1,90 @@
+# pragma version 0.4.3
+"""
+@title Registry
+@license Apache-2.0
+@notice Which tokens may be traded here, and which is whose complement. Ids are not believed: they
+        are derived again from the condition.
+"""
+
+from interfaces import IConditionalTokens
+from exchange import custody
+from exchange import roles
+
+uses: custody
+uses: roles
+
+event TokenRegistered:
+    token0: indexed(uint256)
+    token1: indexed(uint256)
+    conditionId: indexed(bytes32)
+
+
+struct Token:
+    complement: uint256
+    conditionId: bytes32
+
+
+FIRST_OUTCOME: constant(uint256) = 1
+SECOND_OUTCOME: constant(uint256) = 2
+
+registry: public(HashMap[uint256, Token])
+
+
+@external
+def registerToken(tokenA: uint256, tokenB: uint256, conditionId: bytes32):
+    """
+    @notice Open the two tokens of a condition to trading, the first outcome's first.
+    """
+    roles._check_registrar()
+    if self.registry[tokenA].complement != 0:
+        raw_revert(method_id("AlreadyRegistered()"))
+    if staticcall IConditionalTokens(custody.CONDITIONAL_TOKENS).getOutcomeSlotCount(conditionId) != 2:
+        raw_revert(method_id("InvalidCondition()"))
+    if (
+        tokenA != self._derived(conditionId, FIRST_OUTCOME)
+        or tokenB != self._derived(conditionId, SECOND_OUTCOME)
+    ):
+        raw_revert(method_id("InvalidTokenId()"))
+    self.registry[tokenA] = Token(complement=tokenB, conditionId=conditionId)
+    self.registry[tokenB] = Token(complement=tokenA, conditionId=conditionId)
+    log TokenRegistered(token0=tokenA, token1=tokenB, conditionId=conditionId)
+    log TokenRegistered(token0=tokenB, token1=tokenA, conditionId=conditionId)
+
+
+@external
+@view
+def getComplement(tokenId: uint256) -> uint256:
+    """
+    @notice The other token of the same condition.
+    """
+    return self._complement(tokenId)
+
+
+@external
+@view
+def getConditionId(tokenId: uint256) -> bytes32:
+    """
+    @notice The condition of a token.
+    """
+    self._complement(tokenId)
+    return self.registry[tokenId].conditionId
+
+
+@internal
+@view
+def _complement(token_id: uint256) -> uint256:
+    complement: uint256 = self.registry[token_id].complement
+    if complement == 0:
+        raw_revert(method_id("InvalidTokenId()"))
+    return complement
+
+
+@internal
+@view
+def _derived(condition_id: bytes32, index_set: uint256) -> uint256:
+    collection: bytes32 = staticcall IConditionalTokens(custody.CONDITIONAL_TOKENS).getCollectionId(
+        empty(bytes32), condition_id, index_set
+    )
+    return staticcall IConditionalTokens(custody.CONDITIONAL_TOKENS).getPositionId(
+        custody.TOKEN_COLLATERAL, collection
+    )

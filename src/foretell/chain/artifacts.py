@@ -1,0 +1,90 @@
+"""Compiled contracts: our own, which the package carries, and those that npm installed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from eth_abi.abi import encode
+
+from foretell.domain.abi import revert_reason
+from foretell.domain.chain_errors import ExecutionReverted, ProgramMissing
+from foretell.domain.hexadecimal import keccak256
+
+_CONDITIONAL_TOKENS: Final = "@gnosis.pm/conditional-tokens-contracts/build/contracts"
+_SAFE: Final = "@gnosis.pm/safe-contracts/build/artifacts/contracts"
+
+CONDITIONAL_TOKENS: Final = f"{_CONDITIONAL_TOKENS}/ConditionalTokens.json"
+SAFE_SINGLETON: Final = f"{_SAFE}/GnosisSafe.sol/GnosisSafe.json"
+SAFE_FALLBACK_HANDLER: Final = (
+    f"{_SAFE}/handler/CompatibilityFallbackHandler.sol/CompatibilityFallbackHandler.json"
+)
+MULTI_SEND: Final = f"{_SAFE}/libraries/MultiSend.sol/MultiSend.json"
+
+OWN_CONTRACTS: Final = (
+    "CollateralToken",
+    "DirectResolutionAdapter",
+    "DirectResolutionOracle",
+    "Exchange",
+    "MarketRegistry",
+    "ProposerWhitelist",
+    "ProposerWhitelistRegistry",
+    "SafeFactory",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A compiled contract: the code that creates it, and its ABI."""
+
+    bytecode: bytes
+    abi: Sequence[Mapping[str, Any]] = ()
+
+    def init_code(self, *arguments: object) -> bytes:
+        """Return the creation code with the constructor's arguments behind it."""
+        constructor = next((part for part in self.abi if part["type"] == "constructor"), None)
+        kinds = [] if constructor is None else [part["type"] for part in constructor["inputs"]]
+        return self.bytecode + encode(kinds, arguments)
+
+
+@cache
+def own_artifact(name: str) -> Artifact:
+    """Return a contract of ours."""
+    file = resources.files("foretell.chain") / "artifacts" / f"{name}.json"
+    return _artifact_of(json.loads(file.read_text()))
+
+
+@cache
+def npm_artifact(npm_folder: Path, name: str) -> Artifact:
+    """Return a contract that npm installed, or refuse when it did not."""
+    try:
+        return _artifact_of(json.loads((npm_folder / name).read_text()))
+    except FileNotFoundError as error:
+        raise ProgramMissing(Path(name).stem, npm_folder) from error
+
+
+def _artifact_of(document: Mapping[str, Any]) -> Artifact:
+    return Artifact(bytes.fromhex(document["bytecode"].removeprefix("0x")), document.get("abi", ()))
+
+
+@cache
+def error_names() -> Mapping[bytes, str]:
+    """Return the names of the errors that our contracts give, by their selectors."""
+    return {
+        keccak256(f"{part['name']}()".encode())[:4]: part["name"]
+        for name in OWN_CONTRACTS
+        for part in own_artifact(name).abi
+        if part["type"] == "error"
+    }
+
+
+def reason_of(reverted: ExecutionReverted) -> str:
+    """Return why a call reverted, in the contract's own word where it gave one."""
+    try:
+        revert = bytes.fromhex(reverted.data.removeprefix("0x"))
+    except ValueError:
+        revert = b""
+    return revert_reason(revert, error_names()) or reverted.rpc_message

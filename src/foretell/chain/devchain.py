@@ -1,0 +1,215 @@
+"""Starts, limits and stops anvil, the sandbox's chain.
+
+The chain mines when there is something to mine: a pulse once a second seals what waits, adds the
+blocks that make it confirmed, and otherwise seals an empty block at a slow heartbeat only. (At a
+fixed block time the saved state grows by 2 kB an empty block, 185 MB a day.)
+
+A keeper shell holds the chain: it limits its memory and ends it gracefully, state saved, when
+this process goes away for whatever reason, kill -9 included.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from foretell.chain.rpc import Rpc
+from foretell.domain.chain_errors import (
+    ChainUnavailable,
+    DevChainFailed,
+    ProgramMissing,
+    RpcRefused,
+)
+
+START_DEADLINE_S: Final = 20.0
+STOP_DEADLINE_S: Final = 10.0
+POLL_S: Final = 0.02
+PULSE_S: Final = 1.0
+HEARTBEAT_S: Final = 30.0
+CONFIRMING_BLOCKS: Final = 2
+STATE_INTERVAL_S: Final = 2
+MEMORY_BYTES_MAX: Final = 2 * 1024**3
+BLOCK_GAS_MAX: Final = 100_000_000
+
+_KEEPER: Final = """
+ulimit -d "$1"; pid_file=$2; shift 2
+exec 3<&0
+"$@" </dev/null & chain=$!
+echo "$chain" >"$pid_file"
+( read -r _ <&3; kill -TERM "$chain" ) & keeper=$!
+wait "$chain"; code=$?
+kill "$keeper" 2>/dev/null
+rm -f "$pid_file"
+exit "$code"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DevChainOptions:
+    """How the sandbox's chain is run.
+
+    `anvil` is the program, `folder` its own place for state and temporary files. With
+    `is_instant` a transaction is mined as it arrives; else the pulse seals blocks.
+    """
+
+    anvil: Path
+    folder: Path
+    chain_id: int
+    port: int
+    is_instant: bool = False
+    is_kept: bool = True
+    accounts: int = 20
+
+
+class DevChain:
+    """One running anvil."""
+
+    def __init__(self, options: DevChainOptions) -> None:
+        self._options = options
+        self._process: asyncio.subprocess.Process | None = None
+        self._pulse: asyncio.Task[None] | None = None
+        self.rpc_url = f"http://127.0.0.1:{options.port}"
+
+    async def start(self) -> None:
+        """Start the chain from its saved state and return once it answers."""
+        folder = self._options.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        await self._reap()
+        with (folder / "anvil.log").open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command(),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env={"HOME": str(folder), "TMPDIR": str(folder), "PATH": os.defpath},
+                start_new_session=True,
+            )
+        try:
+            await asyncio.wait_for(self._answering(), START_DEADLINE_S)
+        except BaseException:
+            await self.stop()
+            raise
+        if not self._options.is_instant:
+            self._pulse = asyncio.create_task(self._beat(), name="chain pulse")
+
+    async def stop(self) -> None:
+        """End the chain, its state saved."""
+        if self._pulse is not None:
+            self._pulse.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._pulse
+            self._pulse = None
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), STOP_DEADLINE_S)
+        except TimeoutError:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+    async def wait(self) -> int:
+        """Return the exit code once the chain has ended."""
+        assert self._process is not None
+        return await self._process.wait()
+
+    def _command(self) -> list[str]:
+        options = self._options
+        anvil = [str(options.anvil), "--quiet", "--host", "127.0.0.1", "--port", str(options.port)]
+        anvil += ["--chain-id", str(options.chain_id), "--accounts", str(options.accounts)]
+        anvil += ["--gas-limit", str(BLOCK_GAS_MAX), "--prune-history"]
+        anvil += [] if options.is_instant else ["--no-mining"]
+        if options.is_kept:
+            state = options.folder / "state.json"
+            anvil += ["--state", str(state), "--state-interval", str(STATE_INTERVAL_S)]
+        return [
+            "/bin/sh",
+            "-c",
+            _KEEPER,
+            "foretell-chain",
+            str(MEMORY_BYTES_MAX // 1024),
+            str(self._pid_file),
+            *anvil,
+        ]
+
+    @property
+    def _pid_file(self) -> Path:
+        return self._options.folder / "anvil.pid"
+
+    async def _answering(self) -> None:
+        async with Rpc(self.rpc_url, timeout_s=1.0) as rpc:
+            while True:
+                assert self._process is not None
+                if self._process.returncode is not None:
+                    raise DevChainFailed(self._process.returncode, self._options.folder)
+                with contextlib.suppress(ChainUnavailable):
+                    chain_id = int(await rpc.send("eth_chainId"), 16)
+                    if chain_id != self._options.chain_id:
+                        raise DevChainFailed(chain_id, self._options.folder)
+                    return
+                await asyncio.sleep(POLL_S)
+
+    async def _reap(self) -> None:
+        """End a chain that an earlier process of ours left on this folder."""
+        pid = _process_running(self._pid_file, str(self._options.folder))
+        if pid is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        for _ in range(int(STOP_DEADLINE_S / POLL_S)):
+            if _process_running(self._pid_file, str(self._options.folder)) is None:
+                return
+            await asyncio.sleep(POLL_S)
+        raise DevChainFailed(pid, self._options.folder)
+
+    async def _beat(self) -> None:
+        """Seal what waits, then the blocks that confirm it, then a slow heartbeat."""
+        idle_s, confirming = 0.0, 0
+        async with Rpc(self.rpc_url) as rpc:
+            while True:
+                await asyncio.sleep(PULSE_S)
+                idle_s += PULSE_S
+                with contextlib.suppress(ChainUnavailable, RpcRefused):
+                    waiting = int((await rpc.send("txpool_status"))["pending"], 16)
+                    confirming = CONFIRMING_BLOCKS + 1 if waiting else confirming
+                    if confirming or idle_s >= HEARTBEAT_S:
+                        await rpc.send("evm_mine")
+                        idle_s, confirming = 0.0, max(0, confirming - 1)
+
+
+def find_anvil(named: Path | None, npm_folder: Path) -> Path:
+    """Return the anvil to run: the one named, the one npm installed, or the one on the path."""
+    if named is not None:
+        candidates = [named]
+    else:
+        candidates = sorted(npm_folder.glob("@foundry-rs/anvil-*/bin/anvil"))
+        candidates += [Path(on_path)] if (on_path := shutil.which("anvil")) else []
+    found = next((path for path in candidates if path.is_file()), None)
+    if found is None:
+        raise ProgramMissing("anvil", named or npm_folder)
+    return found
+
+
+def _process_running(pid_file: Path, mark: str) -> int | None:
+    """Return the process that the file names, if it runs and its command line bears the mark."""
+    try:
+        pid = int(pid_file.read_text())
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return None
+    return pid if mark.encode() in command else None
+
+
+def free_port() -> int:
+    """Return a loopback port that nothing listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

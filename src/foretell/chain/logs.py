@@ -1,0 +1,207 @@
+"""Reads the logs of our contracts, block by block, and believes no answer alone.
+
+A node may leave logs out, repeat them, or change its mind about a block between two questions. So
+every block comes with its header, the headers must form a chain, every log must belong to the block
+that its header names, and where a header's filter does not exclude our contracts the block is asked
+for in a second way; both answers must be the same. What does not fit is refused, and read again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from foretell.chain.answers import BlockHeader, RawLog, header_of, quantity_of, raw_logs_of
+from foretell.chain.rpc import Rpc
+from foretell.domain.bloom import BloomQuestion
+from foretell.domain.chain_errors import ChainInconsistent, ChainUnavailable, RpcRefused
+from foretell.domain.chain_logs import ContractKind, LogPlace, PlacedLog
+from foretell.domain.hexadecimal import Address, Bytes32, address_bytes
+from foretell.domain.log_decoding import decode_log, topics_of
+
+BLOCKS_PER_READ_MAX: Final = 500
+
+_GET_LOGS: Final = "eth_getLogs"
+_GET_RECEIPTS: Final = "eth_getBlockReceipts"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLogs:
+    """A block, what our contracts said in it, and how many of their logs said nothing we know."""
+
+    header: BlockHeader
+    logs: tuple[PlacedLog, ...]
+    ignored: int
+
+
+class LogReader:
+    """The logs of some contracts.
+
+    Without `has_receipts` the node is asked for the logs of a block by its hash as the second way;
+    with it, which is surer, for all the receipts of the block.
+    """
+
+    def __init__(
+        self,
+        rpc: Rpc,
+        kind_by_contract: Mapping[Address, ContractKind],
+        *,
+        blocks_per_read_max: int = BLOCKS_PER_READ_MAX,
+        has_receipts: bool = True,
+    ) -> None:
+        assert kind_by_contract
+        self._rpc = rpc
+        self._kinds = kind_by_contract
+        self._blocks_max = blocks_per_read_max
+        self._span = blocks_per_read_max
+        self._has_receipts = has_receipts
+        self._topics = frozenset().union(*map(topics_of, kind_by_contract.values()))
+        self._bloom = BloomQuestion(
+            [address_bytes(address) for address in kind_by_contract],
+            [bytes.fromhex(topic[2:]) for topic in self._topics],
+        )
+
+    async def read(
+        self, first: int, last: int, parent_hash: Bytes32 | None = None
+    ) -> list[BlockLogs]:
+        """Return the blocks from the first on, as many as the node gives at once up to the last.
+
+        Raises ChainInconsistent when the first does not stand on `parent_hash`, or when anything
+        else does not fit. That is a reorg, or a node at fault: look again.
+        """
+        assert first <= last
+        while True:
+            end = min(last, first + self._span - 1)
+            try:
+                logs = await self._fetch_logs(first, end)
+            except RpcRefused:
+                if end == first:
+                    raise
+                self._span = (end - first + 1) // 2
+                continue
+            except ChainUnavailable:
+                self._span = max(1, self._span // 2)
+                raise
+            self._span = min(self._blocks_max, self._span * 2)
+            headers = await self._fetch_headers(first, end)
+            _check_chain(headers, parent_hash)
+            return await self._checked(headers, logs)
+
+    async def _fetch_logs(self, first: int, last: int) -> list[RawLog]:
+        question = {
+            "fromBlock": hex(first),
+            "toBlock": hex(last),
+            **self._filter(),
+        }
+        return raw_logs_of(await self._rpc.call(_GET_LOGS, question), _GET_LOGS)
+
+    def _filter(self) -> dict[str, Any]:
+        return {"address": list(self._kinds), "topics": [sorted(self._topics)]}
+
+    async def _fetch_headers(self, first: int, last: int) -> list[BlockHeader]:
+        answers = await self._rpc.batch(
+            [("eth_getBlockByNumber", [hex(number), False]) for number in range(first, last + 1)]
+        )
+        headers = []
+        for number, answer in enumerate(answers, first):
+            header = header_of(answer)
+            if header is None or header.block_number != number:
+                raise ChainInconsistent(f"block {number} is not there")
+            headers.append(header)
+        return headers
+
+    async def _checked(
+        self, headers: Sequence[BlockHeader], logs: Sequence[RawLog]
+    ) -> list[BlockLogs]:
+        logs_by_hash: dict[str, list[RawLog]] = {header.block_hash: [] for header in headers}
+        for log in logs:
+            if log.block_hash.lower() not in logs_by_hash:
+                raise ChainInconsistent("a log of a block that is not in the chain")
+            logs_by_hash[log.block_hash.lower()].append(log)
+        suspects = [header for header in headers if self._bloom.may_be_in(header.logs_bloom)]
+        again_by_hash = await self._fetch_again(suspects)
+        for header in headers:
+            again = again_by_hash.get(header.block_hash, [])
+            _check_logs(header, logs_by_hash[header.block_hash], again)
+        return [self._placed(header, logs_by_hash[header.block_hash]) for header in headers]
+
+    async def _fetch_again(self, headers: Sequence[BlockHeader]) -> dict[str, list[RawLog]]:
+        """Return the logs of blocks, asked for in the second way."""
+        if not self._has_receipts:
+            questions = [{"blockHash": header.block_hash, **self._filter()} for header in headers]
+            answers = await self._rpc.batch([(_GET_LOGS, [question]) for question in questions])
+            return {
+                header.block_hash: raw_logs_of(answer, _GET_LOGS)
+                for header, answer in zip(headers, answers, strict=True)
+            }
+        answers = await self._rpc.batch(
+            [(_GET_RECEIPTS, [hex(header.block_number)]) for header in headers]
+        )
+        return {
+            header.block_hash: [log for log in _logs_of_receipts(answer) if self._is_ours(log)]
+            for header, answer in zip(headers, answers, strict=True)
+        }
+
+    def _is_ours(self, log: RawLog) -> bool:
+        return (
+            log.address.lower() in self._kinds
+            and bool(log.topics)
+            and log.topics[0].lower() in self._topics
+        )
+
+    def _placed(self, header: BlockHeader, logs: Sequence[RawLog]) -> BlockLogs:
+        placed = []
+        for raw in logs:
+            contract = Address(raw.address.lower())
+            log = decode_log(self._kinds[contract], raw.topics, raw.data)
+            if log is not None:
+                place = LogPlace(
+                    header.block_number,
+                    header.block_hash,
+                    header.timestamp_s,
+                    quantity_of(raw.log_index, _GET_LOGS),
+                    Bytes32(raw.transaction_hash.lower()),
+                )
+                placed.append(PlacedLog(place, contract, log))
+        return BlockLogs(header, tuple(placed), len(logs) - len(placed))
+
+
+def _check_chain(headers: Sequence[BlockHeader], parent_hash: Bytes32 | None) -> None:
+    """Refuse headers that do not stand on each other, or the first not on what is known."""
+    expected = parent_hash
+    for header in headers:
+        if expected is not None and header.parent_hash != expected:
+            raise ChainInconsistent(f"block {header.block_number} stands on another block")
+        expected = header.block_hash
+
+
+def _check_logs(header: BlockHeader, logs: Sequence[RawLog], again: Sequence[RawLog]) -> None:
+    """Refuse logs that are out of order, repeated or removed, or not those of the second answer."""
+    indexes = [quantity_of(log.log_index, _GET_LOGS) for log in logs]
+    if indexes != sorted(set(indexes)) or any(log.removed for log in logs):
+        raise ChainInconsistent(f"the logs of block {header.block_number} are out of order")
+    if list(map(_identity, logs)) != list(map(_identity, again)):
+        raise ChainInconsistent(f"two answers on the logs of block {header.block_number} differ")
+
+
+def _identity(log: RawLog) -> tuple[object, ...]:
+    return (
+        quantity_of(log.block_number, _GET_LOGS),
+        log.block_hash.lower(),
+        quantity_of(log.log_index, _GET_LOGS),
+        log.transaction_hash.lower(),
+        log.address.lower(),
+        [topic.lower() for topic in log.topics],
+        log.data.lower(),
+    )
+
+
+def _logs_of_receipts(answer: Any) -> list[RawLog]:
+    if not isinstance(answer, list):
+        raise ChainInconsistent("a block without its receipts")
+    return [
+        log
+        for receipt in answer
+        for log in raw_logs_of(
+            receipt.get("logs") if isinstance(receipt, dict) else None, _GET_RECEIPTS
+        )
+    ]

@@ -1,0 +1,283 @@
+"""What the contracts say now, as typed values.
+
+Every method takes the block to read at. A node without history answers for `latest` alone.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from foretell.chain.answers import (
+    BlockHeader,
+    ChainTx,
+    Receipt,
+    bytes_of,
+    chain_tx_of,
+    header_of,
+    quantity_of,
+    receipt_of,
+)
+from foretell.chain.rpc import Rpc
+from foretell.chain.views import LATEST, ViewCall, ask, ask_all
+from foretell.domain.abi import contract_function
+from foretell.domain.chain_errors import ChainInconsistent, ExecutionReverted
+from foretell.domain.deployment import ContractName, Deployment
+from foretell.domain.hexadecimal import ZERO_ADDRESS, Address, Bytes32, word_bytes, word_of
+from foretell.domain.tokens import OUTCOME_SLOTS, TokenPair
+
+BALANCES_PER_CALL_MAX: Final = 500
+
+_BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
+_ALLOWANCE: Final = contract_function("allowance(address,address)", "(uint256)")
+_BALANCE_OF_BATCH: Final = contract_function("balanceOfBatch(address[],uint256[])", "(uint256[])")
+_IS_APPROVED: Final = contract_function("isApprovedForAll(address,address)", "(bool)")
+_SLOT_COUNT: Final = contract_function("getOutcomeSlotCount(bytes32)", "(uint256)")
+_PAYOUT_NUMERATOR: Final = contract_function("payoutNumerators(bytes32,uint256)", "(uint256)")
+_PAYOUT_DENOMINATOR: Final = contract_function("payoutDenominator(bytes32)", "(uint256)")
+_NONCES: Final = contract_function("nonces(address)", "(uint256)")
+_CONDITION_OF: Final = contract_function("getConditionId(uint256)", "(bytes32)")
+_COMPLEMENT_OF: Final = contract_function("getComplement(uint256)", "(uint256)")
+_SAFE_NONCE: Final = contract_function("nonce()", "(uint256)")
+_SAFE_THRESHOLD: Final = contract_function("getThreshold()", "(uint256)")
+_SAFE_OWNERS: Final = contract_function("getOwners()", "(address[])")
+_WHITELIST_OF: Final = contract_function("whitelistOf(address)", "(address)")
+_WHITELIST_CREATOR: Final = contract_function("creator()", "(address)")
+_WHITELIST_PROPOSERS: Final = contract_function("getProposers()", "(address[])")
+_QUESTION: Final = contract_function(
+    "getQuestion(bytes32)",
+    "((uint256,uint256,uint256,uint256,uint256,bool,bool,bool,bool,address,address,bytes))",
+)
+_CREATION_FEE: Final = contract_function("creationFee()", "(uint256)")
+_CREATOR_OF: Final = contract_function("creatorOf(bytes32)", "(address)")
+_METADATA_OF: Final = contract_function("metadataOf(bytes32)", "(string)")
+
+
+class Payouts(NamedTuple):
+    """What the oracle reported: each outcome's part of the denominator."""
+
+    yes: int
+    no: int
+    denominator: int
+
+
+class SafeState(NamedTuple):
+    """A Safe that exists."""
+
+    nonce: int
+    threshold: int
+    owners: tuple[Address, ...]
+
+    def is_owned_by(self, owner: Address) -> bool:
+        """Return whether this owner's signature is all that the Safe asks for."""
+        return self.threshold == 1 and owner in self.owners
+
+
+class ProposerWhitelist(NamedTuple):
+    """The accounts that may resolve a creator's markets."""
+
+    address: Address
+    proposers: tuple[Address, ...]
+
+
+class Question(NamedTuple):
+    """A question that was asked."""
+
+    asked_at_s: int
+    creator: Address
+    ancillary_data: bytes
+    reward_token: Address
+    is_resolved: bool
+
+
+class MarketEntry(NamedTuple):
+    """What the market registry holds of a condition; the id is empty before it was named."""
+
+    creator: Address
+    metadata_id: str
+
+
+class Reader:
+    """One deployment, read."""
+
+    def __init__(self, rpc: Rpc, deployment: Deployment) -> None:
+        self._rpc = rpc
+        self._deployment = deployment
+
+    async def collateral_units(self, wallet: Address, at: str = LATEST) -> int:
+        """Return how much collateral a wallet holds."""
+        call = ViewCall(self._deployment.collateral, _BALANCE_OF, (wallet,))
+        return int(await ask(self._rpc, call, at))
+
+    async def allowance_units(self, wallet: Address, spender: Address, at: str = LATEST) -> int:
+        """Return how much collateral of the wallet the spender may move."""
+        call = ViewCall(self._deployment.collateral, _ALLOWANCE, (wallet, spender))
+        return int(await ask(self._rpc, call, at))
+
+    async def token_units(
+        self, holdings: Sequence[tuple[Address, str]], at: str = LATEST
+    ) -> list[int]:
+        """Return how much of a token each wallet holds, for pairs of a wallet and a token id."""
+        calls = []
+        for start in range(0, len(holdings), BALANCES_PER_CALL_MAX):
+            part = holdings[start : start + BALANCES_PER_CALL_MAX]
+            arguments = [wallet for wallet, _ in part], [int(token) for _, token in part]
+            calls.append(self._of_tokens(_BALANCE_OF_BATCH, *arguments))
+        return [units for balances in await ask_all(self._rpc, calls, at) for units in balances]
+
+    async def is_approved_for_all(
+        self, wallet: Address, operator: Address, at: str = LATEST
+    ) -> bool:
+        """Return whether the operator may move the wallet's outcome tokens."""
+        return bool(await ask(self._rpc, self._of_tokens(_IS_APPROVED, wallet, operator), at))
+
+    async def is_prepared(self, condition_id: Bytes32, at: str = LATEST) -> bool:
+        """Return whether the condition exists."""
+        call = self._of_tokens(_SLOT_COUNT, word_bytes(condition_id))
+        return bool(await ask(self._rpc, call, at))
+
+    async def payouts(self, condition_id: Bytes32, at: str = LATEST) -> Payouts | None:
+        """Return what the oracle reported on a binary condition, or None while it has not."""
+        condition = word_bytes(condition_id)
+        calls = [
+            self._of_tokens(_PAYOUT_DENOMINATOR, condition),
+            self._of_tokens(_SLOT_COUNT, condition),
+        ]
+        denominator, slots = await ask_all(self._rpc, calls, at)
+        if not denominator:
+            return None
+        if slots != OUTCOME_SLOTS:
+            raise ChainInconsistent(f"{condition_id} has {slots} outcomes")
+        yes, no = await ask_all(
+            self._rpc,
+            [self._of_tokens(_PAYOUT_NUMERATOR, condition, slot) for slot in range(slots)],
+            at,
+        )
+        return Payouts(yes, no, denominator)
+
+    async def exchange_nonce(self, maker: Address, at: str = LATEST) -> int:
+        """Return the nonce that the maker's orders must bear."""
+        return int(await ask(self._rpc, ViewCall(self._deployment.exchange, _NONCES, (maker,)), at))
+
+    async def condition_of_token(self, token_id: str, at: str = LATEST) -> Bytes32 | None:
+        """Return the condition of a token that the exchange trades, or None when it does not."""
+        call = ViewCall(self._deployment.exchange, _CONDITION_OF, (int(token_id),))
+        try:
+            return word_of(await ask(self._rpc, call, at))
+        except ExecutionReverted:
+            return None
+
+    async def is_registered(self, pair: TokenPair, condition_id: Bytes32, at: str = LATEST) -> bool:
+        """Return whether the exchange trades exactly these two tokens of this condition."""
+        exchange = self._deployment.exchange
+        calls = [
+            ViewCall(exchange, _CONDITION_OF, (pair.yes,)),
+            ViewCall(exchange, _COMPLEMENT_OF, (pair.yes,)),
+        ]
+        try:
+            condition, complement = await ask_all(self._rpc, calls, at)
+        except ExecutionReverted:
+            return False
+        return bool(word_of(condition) == condition_id and complement == pair.no)
+
+    async def safe(self, address: Address, at: str = LATEST) -> SafeState | None:
+        """Return a Safe's state, or None when there is no contract at the address."""
+        if not await self.code(address, at):
+            return None
+        calls = [
+            ViewCall(address, function) for function in (_SAFE_NONCE, _SAFE_THRESHOLD, _SAFE_OWNERS)
+        ]
+        nonce, threshold, owners = await ask_all(self._rpc, calls, at)
+        return SafeState(nonce, threshold, tuple(map(Address, owners)))
+
+    async def revert_of(
+        self, sender: Address, target: Address, calldata: bytes, at: str = LATEST
+    ) -> ExecutionReverted | None:
+        """Return how a call of this sender would revert, or None when it would not."""
+        call = {"from": sender, "to": target, "data": "0x" + calldata.hex()}
+        try:
+            await self._rpc.call("eth_call", call, at)
+        except ExecutionReverted as reverted:
+            return reverted
+        return None
+
+    async def code(self, address: Address, at: str = LATEST) -> bytes:
+        """Return the code at an address; empty for an account without any."""
+        return bytes_of(await self._rpc.call("eth_getCode", address, at), "eth_getCode")
+
+    async def proposer_whitelist(
+        self, creator: Address, at: str = LATEST
+    ) -> ProposerWhitelist | None:
+        """Return the creator's whitelist, or None when it has none that is its own.
+
+        The whitelist is a contract of the creator's choice, so it is believed only as far as it
+        names the creator and answers as a whitelist does.
+        """
+        registry = self._deployment.address(ContractName.PROPOSER_WHITELIST_REGISTRY)
+        address = await ask(self._rpc, ViewCall(registry, _WHITELIST_OF, (creator,)), at)
+        if address == ZERO_ADDRESS:
+            return None
+        calls = [
+            ViewCall(Address(address), function)
+            for function in (_WHITELIST_CREATOR, _WHITELIST_PROPOSERS)
+        ]
+        try:
+            named_creator, proposers = await ask_all(self._rpc, calls, at)
+        except (ExecutionReverted, ChainInconsistent):
+            return None
+        if named_creator != creator:
+            return None
+        return ProposerWhitelist(Address(address), tuple(map(Address, proposers)))
+
+    async def question(self, question_id: Bytes32, at: str = LATEST) -> Question | None:
+        """Return a question of the direct stack, or None when nobody asked it."""
+        adapter = self._deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+        call = ViewCall(adapter, _QUESTION, (word_bytes(question_id),))
+        words = await ask(self._rpc, call, at)
+        asked_at_s, is_resolved, reward_token, creator, text = (words[i] for i in (0, 5, 9, 10, 11))
+        if not asked_at_s:
+            return None
+        return Question(asked_at_s, Address(creator), text, Address(reward_token), is_resolved)
+
+    async def creation_fee_units(self, at: str = LATEST) -> int:
+        """Return what asking one question of the direct stack costs now."""
+        adapter = self._deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+        return int(await ask(self._rpc, ViewCall(adapter, _CREATION_FEE), at))
+
+    async def market_entry(self, condition_id: Bytes32, at: str = LATEST) -> MarketEntry | None:
+        """Return what the registry holds of a condition, or None when nobody made it here."""
+        registry = self._deployment.address(ContractName.MARKET_REGISTRY)
+        condition = word_bytes(condition_id)
+        calls = [
+            ViewCall(registry, function, (condition,)) for function in (_CREATOR_OF, _METADATA_OF)
+        ]
+        creator, metadata_id = await ask_all(self._rpc, calls, at)
+        return None if creator == ZERO_ADDRESS else MarketEntry(Address(creator), metadata_id)
+
+    async def chain_id(self) -> int:
+        """Return the id of the node's chain."""
+        return quantity_of(await self._rpc.call("eth_chainId"), "eth_chainId")
+
+    async def head(self) -> int:
+        """Return the number of the newest block."""
+        return quantity_of(await self._rpc.call("eth_blockNumber"), "eth_blockNumber")
+
+    async def header(self, at: str = LATEST) -> BlockHeader | None:
+        """Return the header of a block, or None when the node has none there."""
+        return header_of(await self._rpc.call("eth_getBlockByNumber", at, False))  # noqa: FBT003 - the protocol's own
+
+    async def receipts(self, hashes: Sequence[Bytes32]) -> list[Receipt | None]:
+        """Return the receipts of transactions, None for those that are in no block."""
+        return [
+            receipt_of(answer) for answer in await self._batch("eth_getTransactionReceipt", hashes)
+        ]
+
+    async def transactions(self, hashes: Sequence[Bytes32]) -> list[ChainTx | None]:
+        """Return transactions, None for those that the node does not know."""
+        return [
+            chain_tx_of(answer) for answer in await self._batch("eth_getTransactionByHash", hashes)
+        ]
+
+    async def _batch(self, method: str, hashes: Sequence[Bytes32]) -> list[Any]:
+        return await self._rpc.batch([(method, [tx_hash]) for tx_hash in hashes])
+
+    def _of_tokens(self, function: Any, *arguments: object) -> ViewCall:
+        return ViewCall(self._deployment.conditional_tokens, function, arguments)

@@ -1,0 +1,143 @@
+"""JSON-RPC with deadlines, and failures that say whether the call may have happened.
+
+A read may be asked again when the node does not answer; a broadcast may not, so it goes
+through `send`, which asks once and leaves an unknown outcome to its caller.
+"""
+
+import asyncio
+import itertools
+import re
+from collections.abc import Sequence
+from typing import Any, Final, Self
+
+import httpx
+import msgspec
+
+from foretell.domain.chain_errors import ChainUnavailable, ExecutionReverted, RpcRefused
+
+READ_ATTEMPTS_MAX: Final = 3
+RETRY_DELAY_S: Final = 0.1
+ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+CALLS_PER_BATCH_MAX: Final = 100
+CONNECTIONS_MAX: Final = 16
+
+_REVERTED_CODE: Final = 3
+_HALTED: Final = re.compile(
+    "revert|evm error|out of gas|invalid (?:opcode|jump)|stack (?:under|over)flow"
+)
+"""How nodes say that a contract ended a call, or that the call ended in the middle of it."""
+
+
+class _Error(msgspec.Struct):
+    code: int
+    message: str
+    data: Any = None
+
+
+class _Answer(msgspec.Struct):
+    id: int
+    result: Any = None
+    error: _Error | None = None
+
+
+class Rpc:
+    """A connection to one node."""
+
+    def __init__(self, url: str, *, timeout_s: float = 10.0) -> None:
+        self._url = url
+        self._ids = itertools.count(1)
+        self._one = msgspec.json.Decoder(_Answer)
+        self._many = msgspec.json.Decoder(list[_Answer])
+        self._client = httpx.AsyncClient(
+            timeout=timeout_s,
+            limits=httpx.Limits(max_connections=CONNECTIONS_MAX),
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def call(self, method: str, *params: object) -> Any:
+        """Return the result of a read, asked up to `READ_ATTEMPTS_MAX` times."""
+        for attempt in range(1, READ_ATTEMPTS_MAX + 1):
+            try:
+                return await self.send(method, *params)
+            except ChainUnavailable:
+                if attempt == READ_ATTEMPTS_MAX:
+                    raise
+                await asyncio.sleep(RETRY_DELAY_S * attempt)
+        raise AssertionError
+
+    async def send(self, method: str, *params: object) -> Any:
+        """Return the result of a call that is asked exactly once."""
+        request_id = next(self._ids)
+        answer = self._decode_one(
+            method, await self._post(method, _request(request_id, method, params))
+        )
+        if answer.id != request_id:
+            raise ChainUnavailable(method, f"answer {answer.id} to question {request_id}")
+        return _result(method, answer)
+
+    async def batch(self, calls: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
+        """Return the results of several reads in their order, in as few round trips as may be."""
+        results: list[Any] = []
+        for start in range(0, len(calls), CALLS_PER_BATCH_MAX):
+            results += await self._batch(calls[start : start + CALLS_PER_BATCH_MAX])
+        return results
+
+    async def _batch(self, calls: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
+        method_by_id = {next(self._ids): call for call in calls}
+        body = [_request(id_, *call) for id_, call in method_by_id.items()]
+        raw = await self._post("batch", body)
+        try:
+            answer_by_id = {answer.id: answer for answer in self._many.decode(raw)}
+        except msgspec.MsgspecError as error:
+            raise ChainUnavailable("batch", "the answer is not a batch") from error
+        if answer_by_id.keys() != method_by_id.keys():
+            raise ChainUnavailable("batch", "answers are missing")
+        return [_result(call[0], answer_by_id[id_]) for id_, call in method_by_id.items()]
+
+    async def _post(self, method: str, body: object) -> bytes:
+        try:
+            response = await self._client.post(
+                self._url,
+                content=msgspec.json.encode(body),
+                headers={"content-type": "application/json"},
+            )
+        except httpx.HTTPError as error:
+            raise ChainUnavailable(method, type(error).__name__) from error
+        if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
+            raise ChainUnavailable(method, f"HTTP {response.status_code}")
+        if len(response.content) > ANSWER_BYTES_MAX:
+            raise ChainUnavailable(method, f"more than {ANSWER_BYTES_MAX} bytes")
+        return response.content
+
+    def _decode_one(self, method: str, raw: bytes) -> _Answer:
+        try:
+            return self._one.decode(raw)
+        except msgspec.MsgspecError as error:
+            raise ChainUnavailable(method, "the answer is not JSON-RPC") from error
+
+
+def _request(request_id: int, method: str, params: Sequence[object]) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": list(params)}
+
+
+def _result(method: str, answer: _Answer) -> Any:
+    error = answer.error
+    if error is None:
+        return answer.result
+    data = error.data if isinstance(error.data, str) else ""
+    refusal = ExecutionReverted if _is_revert(error) else RpcRefused
+    raise refusal(method, error.code, error.message, data)
+
+
+def _is_revert(error: _Error) -> bool:
+    return error.code == _REVERTED_CODE or _HALTED.search(error.message.lower()) is not None

@@ -1,0 +1,109 @@
+"""One account's queue of transactions: simulate, reserve, sign, store, broadcast, watch.
+
+What is sent has an id, and an id is one transaction, whatever happens in between: the nonce and the
+signed bytes are stored before anyone sees them, so a crash at any point leaves either nothing or a
+row that the watcher takes up again. Broadcasting the same bytes twice does nothing; a second
+transaction is never signed because the fate of the first is unknown.
+
+Only one process may send for an account. The store refuses a nonce that is taken, so a second one
+by mistake does no harm.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from foretell.chain.answers import quantity_of
+from foretell.chain.broadcaster import FEE_CAP_WEI, Broadcaster, SenderOptions
+from foretell.chain.outbox import Outbox
+from foretell.chain.rpc import Rpc
+from foretell.chain.watcher import Watcher
+from foretell.domain.transactions import OutgoingTx, SentTx
+
+GAS_MARGIN_PERCENT: Final = 20
+"""What others do between the estimate and the block may make a call dearer."""
+
+SIMULATED_AT: Final = "pending"
+POLL_S: Final = 0.25
+IDLE_POLL_S: Final = 15.0
+
+__all__ = ["FEE_CAP_WEI", "Outbox", "Sender", "SenderOptions"]
+
+_log: Final = structlog.get_logger(__name__)
+
+
+class Sender:
+    """One account that sends."""
+
+    def __init__(
+        self,
+        rpc: Rpc,
+        private_key: bytes,
+        outbox: Outbox,
+        options: SenderOptions,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._rpc = rpc
+        self._outbox = outbox
+        self._broadcaster = Broadcaster(rpc, private_key, outbox, options, now_ms)
+        self._watcher = Watcher(self._broadcaster)
+        self._woken = asyncio.Event()
+        self.address = self._broadcaster.address
+
+    async def send(self, tx: OutgoingTx) -> SentTx:
+        """Send a transaction, or return what has become of it when it was sent before.
+
+        Raises ExecutionReverted, with nothing stored or sent, when the call would revert now. One
+        that comes back PENDING is not known to be with a node; the watcher sees to that.
+        """
+        if (known := await self._known(tx)) is not None:
+            return known
+        await self._broadcaster.check_chain()
+        gas = await self._simulate(tx)
+        async with self._broadcaster.lock:
+            if (known := await self._known(tx)) is not None:
+                return known
+            reserved = await self._broadcaster.reserve(tx, gas)
+            self._woken.set()
+            return await self._broadcaster.push(reserved)
+
+    async def run(self) -> None:
+        """Watch what was sent, by this process or one before it, until cancelled."""
+        while True:
+            unfinished = 1
+            try:
+                await self._broadcaster.check_chain()
+                unfinished = await self._watcher.look()
+            except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
+                _log.exception("the watcher of an account failed and goes on", account=self.address)
+            await self._pause(POLL_S if unfinished else IDLE_POLL_S)
+
+    async def look(self) -> int:
+        """Look once at what is unfinished, and return how much still is."""
+        return await self._watcher.look()
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        self._woken.clear()
+
+    async def _known(self, tx: OutgoingTx) -> SentTx | None:
+        known = await self._outbox.load(tx.tx_id)
+        if known is not None:
+            known.check_same(tx)
+        return known
+
+    async def _simulate(self, tx: OutgoingTx) -> int:
+        """Return the gas to sign for; a call that would revert is refused here."""
+        call = {"from": self.address, "to": tx.target, "data": "0x" + tx.calldata.hex()}
+        if tx.gas is not None:
+            await self._rpc.call("eth_call", call | {"gas": hex(tx.gas)}, SIMULATED_AT)
+            return tx.gas
+        await self._rpc.call("eth_call", call, SIMULATED_AT)
+        answer = await self._rpc.call("eth_estimateGas", call, SIMULATED_AT)
+        gas = quantity_of(answer, "eth_estimateGas")
+        return gas + gas * GAS_MARGIN_PERCENT // 100

@@ -1,0 +1,45 @@
+"""View calls of any contract, one or many in a round trip."""
+
+from typing import Any, Final, NamedTuple
+
+from foretell.chain.answers import bytes_of
+from foretell.chain.rpc import Rpc
+from foretell.domain.abi import ContractFunction
+from foretell.domain.chain_errors import ChainInconsistent, MalformedCalldata
+from foretell.domain.hexadecimal import Address
+
+LATEST: Final = "latest"
+
+
+class ViewCall(NamedTuple):
+    """A question to a contract."""
+
+    target: Address
+    function: ContractFunction
+    arguments: tuple[object, ...] = ()
+
+
+async def ask(rpc: Rpc, call: ViewCall, at: str = LATEST) -> Any:
+    """Return what a view answers: its one value, or the tuple of its values."""
+    return (await ask_all(rpc, [call], at))[0]
+
+
+async def ask_all(rpc: Rpc, calls: list[ViewCall], at: str = LATEST) -> list[Any]:
+    """Return what views answer, in their order; one that reverts fails all of them."""
+    answers = await rpc.batch([("eth_call", _request(call, at)) for call in calls])
+    return [_decoded(call, answer) for call, answer in zip(calls, answers, strict=True)]
+
+
+def _request(call: ViewCall, at: str) -> list[object]:
+    calldata = call.function.encode(*call.arguments)
+    return [{"to": call.target, "data": "0x" + calldata.hex()}, at]
+
+
+def _decoded(call: ViewCall, answer: object) -> Any:
+    try:
+        values = call.function.decode_answer(bytes_of(answer, "eth_call"))
+    except MalformedCalldata as error:
+        raise ChainInconsistent(
+            f"{call.target} does not answer {call.function.name} as that contract does"
+        ) from error
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,109 @@
+"""What tests of the chain adapter share: a clock that they move, a faulty node, a place to keep rows."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.chain.fault_proxy import FaultProxy, proxying
+from tests.chain.sending import OPTIONS, SPENDER, Approving, MakeSender
+from tests.sandbox import Sandbox
+
+from foretell.chain.rpc import Rpc
+from foretell.chain.sender import Sender, SenderOptions
+from foretell.domain.calldata import Approve
+from foretell.domain.transactions import OutgoingTx
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+from foretell.store.transactions import SETTLEMENT, TxOutbox
+
+
+class Clock:
+    """A time that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self._now_ms = 1_800_000_000_000
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def pass_seconds(self, seconds: float) -> None:
+        self._now_ms += int(seconds * 1000)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def proxy(fresh_sandbox: Sandbox) -> AsyncIterator[FaultProxy]:
+    async with proxying(fresh_sandbox.rpc_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def faulty_rpc(proxy: FaultProxy) -> AsyncIterator[Rpc]:
+    """A connection to the sandbox's node through the proxy."""
+    async with Rpc(proxy.url, timeout_s=5) as rpc:
+        yield rpc
+
+
+@pytest.fixture(scope="session")
+async def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with today's schema and nothing in it."""
+    path = tmp_path_factory.mktemp("database") / "foretell.db"
+    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+        await upgrade(database)
+    return path
+
+
+@pytest.fixture
+async def outbox(empty_database: Path, tmp_path: Path) -> AsyncIterator[TxOutbox]:
+    path = tmp_path / "foretell.db"
+    shutil.copyfile(empty_database, path)
+    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+        yield TxOutbox(database, SETTLEMENT)
+
+
+@pytest.fixture
+async def still_sandbox(fresh_sandbox: Sandbox) -> AsyncIterator[Sandbox]:
+    """The sandbox, sealing a block only when it is told to."""
+    await fresh_sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the protocol's own
+    yield fresh_sandbox
+    await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
+
+
+@pytest.fixture
+def make_sender(
+    fresh_sandbox: Sandbox, faulty_rpc: Rpc, outbox: TxOutbox, clock: Clock
+) -> MakeSender:
+    """Make a sender of the first trader: each is a process of its own on the same rows."""
+
+    def make(options: SenderOptions = OPTIONS, outbox: TxOutbox = outbox) -> Sender:
+        key = fresh_sandbox.trader().private_key
+        return Sender(faulty_rpc, key, outbox, options, clock.now_ms)
+
+    return make
+
+
+@pytest.fixture
+def sender(make_sender: MakeSender) -> Sender:
+    return make_sender()
+
+
+@pytest.fixture
+def approving(sandbox: Sandbox) -> Approving:
+    """Make a transaction that lets the spender move some collateral of the first trader."""
+
+    def make(tx_id: str = "approve-1", units: int = 7, gas: int | None = None) -> OutgoingTx:
+        calldata = Approve(SPENDER, units).encode()
+        return OutgoingTx(tx_id, sandbox.deployment.collateral, calldata, gas)
+
+    return make
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a deployment is written down."""
+    return tmp_path / "data" / "deployment.json"

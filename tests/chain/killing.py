@@ -1,0 +1,64 @@
+"""Stops a process at any of its calls of the node, before the node hears it or after."""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
+
+from tests.chain.fault_proxy import Answer, FaultProxy, Forward, Request
+
+METHODS: Final = (
+    "eth_blockNumber",
+    "eth_call",
+    "eth_chainId",
+    "eth_feeHistory",
+    "eth_getCode",
+    "eth_getTransactionCount",
+    "eth_getTransactionReceipt",
+    "eth_maxPriorityFeePerGas",
+    "eth_sendRawTransaction",
+)
+
+
+class Restartable(Protocol):
+    """What lives in one process, and is made anew by the next."""
+
+    async def restart(self) -> None: ...
+
+
+class Killer:
+    """Waits for the call of this number, and lets nothing through after it."""
+
+    def __init__(self, proxy: FaultProxy, call: int, *, is_heard: bool) -> None:
+        self._proxy = proxy
+        self._calls_left = call
+        self._is_heard = is_heard
+        self._struck = asyncio.Event()
+        self._released = asyncio.Event()
+
+    async def kill(self, process: Restartable, work: Coroutine[Any, Any, object]) -> bool:
+        """Do work until the call comes, and then go on as a new process; say whether it came."""
+        for method in METHODS:
+            self._proxy.fail_always(method, self._strike)
+        task = asyncio.create_task(work)
+        struck = asyncio.create_task(self._struck.wait())
+        await asyncio.wait({task, struck}, return_when=asyncio.FIRST_COMPLETED)
+        for each in (task, struck):
+            each.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await each
+        self._released.set()
+        self._proxy.heal()
+        await process.restart()
+        return self._struck.is_set()
+
+    async def _strike(self, request: Request, forward: Forward) -> Answer | None:
+        del request
+        self._calls_left -= 1
+        if self._calls_left > 0:
+            return await forward()
+        if self._calls_left == 0 and self._is_heard:
+            await forward()
+        self._struck.set()
+        await self._released.wait()
+        return None

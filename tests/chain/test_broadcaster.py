@@ -1,0 +1,177 @@
+from dataclasses import replace
+
+import pytest
+from tests.chain.conftest import Clock
+from tests.chain.fault_proxy import (
+    FaultProxy,
+    change,
+    lose_request,
+    refuse,
+    refuse_after,
+)
+from tests.chain.sending import (
+    BROADCAST,
+    OPTIONS,
+    Approving,
+    MakeSender,
+    allowed,
+    set_base_fee,
+    stored,
+    used_nonces,
+)
+from tests.sandbox import Sandbox
+from typing_extensions import override
+
+from foretell.chain.broadcaster import ATTEMPTS_MAX
+from foretell.chain.sender import Sender
+from foretell.domain.chain_errors import NonceContended
+from foretell.domain.transactions import SentTx, TxStatus
+from foretell.store.transactions import TxOutbox
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_who_finds_every_nonce_taken_gives_up_with_nothing_sent(
+    make_sender: MakeSender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
+) -> None:
+    class Rivals(TxOutbox):
+        """Rows where somebody else is always a little faster."""
+
+        @override
+        async def record_new(self, new: SentTx) -> bool:
+            rival = replace(new, tx_id=f"rival-{new.account_nonce}")
+            assert await outbox.record_new(rival)
+            return await outbox.record_new(new)
+
+    sender = make_sender(outbox=Rivals(outbox._database, outbox._tables))
+    with pytest.raises(NonceContended):
+        await sender.send(approving())
+    assert await outbox.load("approve-1") is None
+    assert proxy.asked[BROADCAST] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "already known",
+        "nonce too low: next nonce 9, tx nonce 8",
+        "internal error",
+        "INTERNAL_ERROR: existing tx with same hash",
+    ],
+)
+async def test_a_broadcast_that_worked_whatever_was_said_of_it_is_not_repeated(
+    sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy, words: str
+) -> None:
+    proxy.fail(BROADCAST, refuse_after(words))
+    sent = await sender.send(approving())
+    assert sent.status in {TxStatus.PENDING, TxStatus.SENT}
+    await sender.look()
+    mined = await stored(outbox)
+    assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
+    assert proxy.asked[BROADCAST] == 1
+
+
+async def test_bytes_that_no_node_takes_make_way_for_what_waits_behind_them(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+) -> None:
+    proxy.fail(BROADCAST, refuse("exceeds block gas limit"))
+    given_up = await sender.send(approving())
+    assert given_up.is_given_up
+    assert given_up.failure == "exceeds block gas limit"
+    after = await sender.send(approving("approve-2", units=9))
+    assert after.account_nonce == given_up.account_nonce + 1
+    await sender.look()
+    await fresh_sandbox.mine()
+    assert await sender.look() == 0
+    canceled = await stored(outbox)
+    assert canceled.status is TxStatus.CANCELED
+    assert canceled.failure == given_up.failure
+    assert (await stored(outbox, "approve-2")).status is TxStatus.CONFIRMED
+    assert await allowed(fresh_sandbox) == 9
+    assert (await sender.send(approving())).status is TxStatus.CANCELED
+
+
+async def test_what_no_block_takes_at_any_price_is_given_up(
+    sender: Sender, approving: Approving, still_sandbox: Sandbox, outbox: TxOutbox, clock: Clock
+) -> None:
+    sent = await sender.send(approving())
+    for _ in range(ATTEMPTS_MAX):
+        assert not (await stored(outbox)).is_given_up
+        clock.pass_seconds(20)
+        await sender.look()
+    await still_sandbox.mine(2)
+    assert await sender.look() == 0
+    canceled = await stored(outbox)
+    assert canceled.status is TxStatus.CANCELED
+    assert canceled.failure == "in no block after 10 attempts"
+    assert await allowed(still_sandbox) == 0
+    assert await used_nonces(still_sandbox) == sent.account_nonce + 1
+
+
+async def test_the_first_attempt_counts_when_it_was_taken_after_all(
+    sender: Sender,
+    approving: Approving,
+    still_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+) -> None:
+    proxy.fail(BROADCAST, refuse_after("oversized data"), lose_request)
+    given_up = await sender.send(approving())
+    assert len(given_up.attempts) == 2
+    await still_sandbox.mine()
+    await sender.look()
+    mined = await stored(outbox)
+    assert mined.status is TxStatus.MINED
+    assert mined.mined_hash == given_up.attempts[0].tx_hash
+    assert mined.failure is None
+
+
+def lower(history: dict[str, object]) -> dict[str, object]:
+    return history | {"baseFeePerGas": ["0x1"], "reward": [["0x0"]]}
+
+
+async def test_fees_that_a_node_finds_too_low_are_raised_at_once(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+) -> None:
+    await set_base_fee(fresh_sandbox, 10**10)
+    proxy.fail("eth_feeHistory", change(lower))
+    proxy.fail("eth_maxPriorityFeePerGas", change(lambda _: "0x1"))
+    sent = await sender.send(approving())
+    assert sent.status is TxStatus.SENT
+    assert len(sent.attempts) == 2
+    first, second = sent.attempts
+    assert 8 * second.fees.max_fee_wei >= 9 * first.fees.max_fee_wei
+    await sender.look()
+    assert (await stored(outbox)).mined_hash == second.tx_hash
+
+
+async def test_the_cap_on_fees_holds_and_waits_for_cheaper_days(
+    make_sender: MakeSender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    clock: Clock,
+) -> None:
+    await set_base_fee(fresh_sandbox, 10**10)
+    cap_wei = 100_000
+    sender = make_sender(replace(OPTIONS, fee_cap_wei=cap_wei))
+    sent = await sender.send(approving())
+    assert sent.status is TxStatus.PENDING
+    assert sent.newest.fees.max_fee_wei == cap_wei
+    await sender.look()
+    assert len((await stored(outbox)).attempts) == 1
+    await set_base_fee(fresh_sandbox, 16)
+    clock.pass_seconds(2)
+    await sender.look()
+    await sender.look()
+    mined = await stored(outbox)
+    assert mined.status is TxStatus.MINED
+    assert mined.mined_hash == sent.newest.tx_hash

@@ -1,0 +1,76 @@
+import pytest
+from tests.chain.fault_proxy import FaultProxy, lose_request
+from tests.sandbox import Sandbox
+
+from foretell.chain.caller import Caller, ContractCall, wait_for_receipts
+from foretell.chain.rpc import Rpc
+from foretell.domain.calldata import Approve, Transfer
+from foretell.domain.chain_errors import CallFailed, ChainUnavailable, ExecutionReverted
+from foretell.domain.hexadecimal import ZERO_BYTES32, Address
+from foretell.domain.sandbox import TRADER_UNITS
+
+pytestmark = pytest.mark.anyio
+
+RECEIVER = Address("0x" + "4e" * 20)
+
+
+@pytest.fixture
+def caller(fresh_sandbox: Sandbox) -> Caller:
+    return Caller(fresh_sandbox.rpc, fresh_sandbox.trader().private_key, 80002)
+
+
+def paying(sandbox: Sandbox, units: int, gas: int | None = None) -> ContractCall:
+    calldata = Transfer(RECEIVER, units).encode()
+    return ContractCall(sandbox.deployment.collateral, calldata, gas)
+
+
+async def test_calls_are_made_in_their_order_and_waited_for(
+    caller: Caller, fresh_sandbox: Sandbox
+) -> None:
+    receipts = await caller.call_all([paying(fresh_sandbox, units) for units in (1, 2, 3)])
+    numbers = [receipt.block_number for receipt in receipts]
+    assert numbers == sorted(numbers)
+    assert await fresh_sandbox.reader.collateral_units(RECEIVER) == 6
+    assert await caller.call_all([]) == []
+
+
+async def test_a_call_with_value_pays_it(caller: Caller, fresh_sandbox: Sandbox) -> None:
+    await caller.call_all([ContractCall(RECEIVER, b"", value_wei=12)])
+    assert await fresh_sandbox.rpc.call("eth_getBalance", RECEIVER, "latest") == "0xc"
+
+
+async def test_a_call_that_would_revert_is_not_made(caller: Caller, fresh_sandbox: Sandbox) -> None:
+    with pytest.raises(ExecutionReverted):
+        await caller.call_all([paying(fresh_sandbox, TRADER_UNITS + 1)])
+    count = await fresh_sandbox.rpc.call("eth_getTransactionCount", caller.address, "latest")
+    assert count == "0x0"
+
+
+async def test_a_call_that_reverts_in_its_block_is_a_failure(
+    caller: Caller, fresh_sandbox: Sandbox
+) -> None:
+    too_much = paying(fresh_sandbox, TRADER_UNITS + 1, gas=200_000)
+    with pytest.raises(CallFailed, match="0x"):
+        await caller.call_all([too_much])
+
+
+async def test_a_chain_that_waits_is_sealed_on_demand(still_sandbox: Sandbox) -> None:
+    key = still_sandbox.trader().private_key
+    caller = Caller(still_sandbox.rpc, key, 80002, mines=True)
+    receipt = await caller.call(still_sandbox.deployment.collateral, Approve(RECEIVER, 1).encode())
+    assert receipt.is_success
+
+
+async def test_a_transaction_in_no_block_is_not_waited_for_for_ever(sandbox: Sandbox) -> None:
+    with pytest.raises(ChainUnavailable, match="1 transactions are in no block"):
+        await wait_for_receipts(sandbox.rpc, [ZERO_BYTES32], deadline_s=0.1)
+
+
+async def test_an_answer_that_is_lost_is_not_asked_for_again(
+    fresh_sandbox: Sandbox, faulty_rpc: Rpc, proxy: FaultProxy
+) -> None:
+    proxy.fail("eth_sendRawTransaction", lose_request)
+    caller = Caller(faulty_rpc, fresh_sandbox.trader().private_key, 80002)
+    with pytest.raises(ChainUnavailable):
+        await caller.call_all([paying(fresh_sandbox, 1)])
+    assert proxy.asked["eth_sendRawTransaction"] == 1

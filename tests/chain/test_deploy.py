@@ -1,0 +1,318 @@
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.chain.chains import head, started
+from tests.chain.fault_proxy import (
+    Fault,
+    FaultProxy,
+    change,
+    honest,
+    lose_answer,
+    lose_request,
+    proxying,
+    refuse,
+)
+from tests.conftest import NPM_FOLDER
+
+from foretell.chain.blueprint import (
+    CREATE2_FACTORY,
+    DeployPlan,
+    sandbox_plan,
+)
+from foretell.chain.deploy import deploy, is_intact, load_deployment, store_deployment
+from foretell.chain.devchain import DevChainOptions, free_port
+from foretell.chain.reader import Reader
+from foretell.chain.rpc import Rpc
+from foretell.chain.views import ViewCall, ask_all
+from foretell.domain.abi import contract_function
+from foretell.domain.chain_errors import (
+    ChainUnavailable,
+    DeploymentUnfit,
+    RpcRefused,
+    SandboxOnly,
+    WrongChain,
+)
+from foretell.domain.deployment import ContractName, check_usable
+from foretell.domain.hexadecimal import Address
+from foretell.domain.sandbox import (
+    FAUCET_UNITS,
+    SANDBOX_ACCOUNTS,
+    TRADER_UNITS,
+    Role,
+    sandbox_account,
+)
+
+pytestmark = pytest.mark.anyio
+
+SEND = "eth_sendRawTransaction"
+
+
+@pytest.fixture(scope="module")
+async def bare_chain(
+    devchain_options: DevChainOptions, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Rpc]:
+    """A chain with nothing on it."""
+    folder = tmp_path_factory.mktemp("bare")
+    async with started(replace(devchain_options, folder=folder, port=free_port())) as rpc:
+        yield rpc
+
+
+@pytest.fixture
+async def bare_rpc(bare_chain: Rpc) -> AsyncIterator[Rpc]:
+    snapshot = await bare_chain.send("evm_snapshot")
+    yield bare_chain
+    assert await bare_chain.send("evm_revert", snapshot)
+
+
+@pytest.fixture
+async def bare_proxy(bare_rpc: Rpc) -> AsyncIterator[FaultProxy]:
+    async with proxying(bare_rpc._url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def plan() -> DeployPlan:
+    return sandbox_plan(NPM_FOLDER)
+
+
+def account(role: Role) -> Address:
+    return sandbox_account(role, 80002).address
+
+
+async def test_a_new_chain_gets_everything_and_the_file_says_where(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    assert deployment.is_complete
+    assert deployment.is_sandbox
+    assert deployment.start_block == 0
+    assert set(deployment.contracts) == set(ContractName)
+    assert load_deployment(path) == deployment
+    assert await is_intact(bare_rpc, deployment)
+
+
+async def test_everybody_has_the_part_that_the_plan_gives(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    adapter = deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    views: list[tuple[Address, str, str, tuple[object, ...], object]] = [
+        (deployment.exchange, "isOperator(address)", "(bool)", (account(Role.OPERATOR),), True),
+        (deployment.exchange, "isRegistrar(address)", "(bool)", (account(Role.REGISTRAR),), True),
+        (deployment.exchange, "isOperator(address)", "(bool)", (account(Role.ADMIN),), False),
+        (deployment.exchange, "admin()", "(address)", (), account(Role.ADMIN)),
+        (deployment.exchange, "feeReceiver()", "(address)", (), account(Role.TREASURY)),
+        (deployment.exchange, "profileCount()", "(uint256)", (), 3),
+        (deployment.exchange, "safeFactory()", "(address)", (), deployment.safe_factory),
+        (adapter, "creationFee()", "(uint256)", (), 5_000_000),
+        (adapter, "communityShareBps()", "(uint256)", (), 8_000),
+        (adapter, "communityPool()", "(address)", (), account(Role.COMMUNITY)),
+        (adapter, "feeOperator()", "(address)", (), account(Role.TREASURY)),
+        (
+            deployment.address(ContractName.MARKET_REGISTRY),
+            "isAdapter(address)",
+            "(bool)",
+            (adapter,),
+            True,
+        ),
+        (
+            deployment.safe_factory,
+            "masterCopy()",
+            "(address)",
+            (),
+            deployment.address(ContractName.SAFE_SINGLETON),
+        ),
+    ]
+    answers = await ask_all(
+        bare_rpc,
+        [
+            ViewCall(target, contract_function(signature, gives), arguments)
+            for target, signature, gives, arguments, _ in views
+        ],
+    )
+    assert answers == [wanted for *_, wanted in views]
+    reader = Reader(bare_rpc, deployment)
+    whitelist = await reader.proposer_whitelist(account(Role.CREATOR))
+    assert whitelist is not None
+    assert whitelist.proposers == (account(Role.PROPOSER),)
+    assert await reader.collateral_units(account(Role.FAUCET)) == FAUCET_UNITS
+    assert await reader.collateral_units(account(Role.TRADER)) == TRADER_UNITS
+
+
+async def test_the_exchanges_domains_are_those_that_we_verify_orders_under(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    separator = contract_function("domainSeparator(uint256)", "(bytes32)")
+    on_chain = await ask_all(
+        bare_rpc,
+        [
+            ViewCall(deployment.exchange, separator, (profile,))
+            for profile in range(len(deployment.profiles))
+        ],
+    )
+    assert tuple(on_chain) == deployment.separators().by_profile
+
+
+async def test_a_factory_made_in_place_derives_from_its_own_address(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    compute = contract_function("computeProxyAddress(address)", "(address)")
+    owners = [each.address for each in SANDBOX_ACCOUNTS]
+    computed = await ask_all(
+        bare_rpc, [ViewCall(deployment.safe_factory, compute, (owner,)) for owner in owners]
+    )
+    assert computed == [deployment.safe_of(owner) for owner in owners]
+    assert deployment.safe_of(account(Role.FAUCET)) == (
+        "0xd93b25cb943d14d0d34fbaf01fc93a0f8b5f6e47"
+    )
+
+
+async def test_deploying_again_changes_nothing(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    before = await head(bare_rpc)
+    assert await deploy(bare_rpc, plan, path) == deployment
+    assert await head(bare_rpc) == before
+
+
+async def test_without_its_file_everything_is_found_again_and_nothing_made_twice(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path, tmp_path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    before = await head(bare_rpc)
+    assert await deploy(bare_rpc, plan, tmp_path / "another.json") == deployment
+    assert await head(bare_rpc) == before
+
+
+@pytest.mark.parametrize(
+    ("sent", "fault"),
+    [
+        (0, lose_request),
+        (1, lose_answer),
+        (4, lose_request),
+        (8, lose_answer),
+        (12, lose_request),
+        (14, lose_answer),
+        (18, lose_request),
+        (22, lose_answer),
+    ],
+)
+async def test_a_deployment_that_broke_off_goes_on_where_it_stopped(
+    bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, sent: int, fault: Fault
+) -> None:
+    bare_proxy.fail(SEND, *[honest] * sent, fault)
+    async with Rpc(bare_proxy.url) as faulty:
+        with pytest.raises(ChainUnavailable):
+            await deploy(faulty, plan, path)
+    journal = load_deployment(path)
+    assert journal is not None
+    with pytest.raises(DeploymentUnfit, match="broke off"):
+        check_usable(journal, 80002)
+    deployment = await deploy(bare_rpc, plan, path)
+    check_usable(deployment, 80002)
+    reader = Reader(bare_rpc, deployment)
+    assert await reader.collateral_units(account(Role.FAUCET)) == FAUCET_UNITS
+    assert await reader.collateral_units(account(Role.TRADER)) == TRADER_UNITS
+    assert await reader.proposer_whitelist(account(Role.CREATOR)) is not None
+
+
+@pytest.mark.parametrize(
+    ("method", "done"),
+    [
+        ("anvil_setCode", 0),
+        ("anvil_setCode", 1),
+        ("anvil_setCode", 2),
+        ("anvil_setCode", 3),
+        ("anvil_setNonce", 0),
+        ("anvil_setNonce", 1),
+    ],
+)
+async def test_a_contract_half_in_its_place_is_begun_again(
+    bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, method: str, done: int
+) -> None:
+    bare_proxy.fail(method, *[honest] * done, refuse("stopped"))
+    async with Rpc(bare_proxy.url) as faulty:
+        with pytest.raises(RpcRefused, match="stopped"):
+            await deploy(faulty, plan, path)
+    deployment = await deploy(bare_rpc, plan, path)
+    threshold = contract_function("getThreshold()", "(uint256)")
+    compute = contract_function("computeProxyAddress(address)", "(address)")
+    singleton, owner = deployment.address(ContractName.SAFE_SINGLETON), account(Role.TRADER)
+    views = [
+        ViewCall(singleton, threshold),
+        ViewCall(deployment.safe_factory, compute, (owner,)),
+    ]
+    assert await ask_all(bare_rpc, views) == [1, deployment.safe_of(owner)]
+    assert await bare_rpc.call("eth_getTransactionCount", singleton, "latest") == "0x1"
+
+
+async def test_a_sandbox_that_lost_its_chain_is_furnished_anew(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    snapshot = await bare_rpc.send("evm_snapshot")
+    deployment = await deploy(bare_rpc, plan, path)
+    await bare_rpc.send("evm_revert", snapshot)
+    assert not await is_intact(bare_rpc, deployment)
+    again = await deploy(bare_rpc, plan, path)
+    assert again == deployment
+    assert await is_intact(bare_rpc, again)
+
+
+async def test_a_chain_that_seals_blocks_by_itself_is_furnished_too(
+    devchain_options: DevChainOptions, tmp_path: Path, plan: DeployPlan, path: Path
+) -> None:
+    options = replace(
+        devchain_options, folder=tmp_path / "chain", port=free_port(), is_instant=False
+    )
+    async with started(options) as rpc:
+        assert (await deploy(rpc, plan, path)).is_complete
+
+
+async def test_another_chain_than_the_plans_is_refused(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    with pytest.raises(WrongChain, match="80002"):
+        await deploy(bare_rpc, replace(plan, chain_id=137), path)
+    assert load_deployment(path) is None
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [change(lambda _: "Geth/v1.16.0"), refuse("method not found", -32601)],
+    ids=["another", "silent"],
+)
+async def test_a_sandboxs_plan_is_refused_by_a_node_that_is_none(
+    bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, fault: Fault
+) -> None:
+    bare_proxy.fail("web3_clientVersion", fault)
+    async with Rpc(bare_proxy.url) as faulty:
+        with pytest.raises(SandboxOnly):
+            await deploy(faulty, plan, path)
+    assert await head(bare_rpc) == 0
+
+
+async def test_a_chain_without_the_create2_factory_is_refused(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    await bare_rpc.send("anvil_setCode", CREATE2_FACTORY, "0x")
+    with pytest.raises(DeploymentUnfit, match="CREATE2"):
+        await deploy(bare_rpc, plan, path)
+
+
+async def test_code_that_changed_since_an_earlier_run_is_refused(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    store_deployment(path, replace(deployment, is_complete=False))
+    await bare_rpc.send("anvil_setCode", deployment.exchange, "0x00")
+    with pytest.raises(DeploymentUnfit, match=r"exchange .* has changed"):
+        await deploy(bare_rpc, plan, path)
+
+
+async def test_a_file_is_written_as_a_whole(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:
+    await deploy(bare_rpc, plan, path)
+    assert [each.name for each in path.parent.iterdir()] == ["deployment.json"]
+    assert load_deployment(path.with_name("nothing.json")) is None

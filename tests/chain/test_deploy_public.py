@@ -1,0 +1,153 @@
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.chain.chains import head, started
+from tests.chain.fault_proxy import (
+    honest,
+    lose_answer,
+    proxying,
+)
+from tests.conftest import NPM_FOLDER
+
+from foretell.chain.artifacts import own_artifact
+from foretell.chain.blueprint import (
+    CREATE2_FACTORY,
+    SALT,
+    CreatorWhitelist,
+    DeployPlan,
+    created,
+    sandbox_plan,
+)
+from foretell.chain.caller import Caller
+from foretell.chain.deploy import deploy, is_intact, load_deployment, store_deployment
+from foretell.chain.devchain import DevChainOptions, free_port
+from foretell.chain.reader import Reader
+from foretell.chain.rpc import Rpc
+from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, SandboxOnly
+from foretell.domain.deployment import ContractName
+from foretell.domain.hexadecimal import Address
+from foretell.domain.sandbox import (
+    SANDBOX_ACCOUNTS,
+)
+
+pytestmark = pytest.mark.anyio
+
+PUBLIC_CHAIN_ID = 31337
+SEND = "eth_sendRawTransaction"
+
+
+@pytest.fixture(scope="module")
+async def public_chain(
+    devchain_options: DevChainOptions, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Rpc]:
+    """A chain with nothing on it whose id is not the sandbox's: to us, a chain of value."""
+    folder = tmp_path_factory.mktemp("public")
+    options = replace(devchain_options, folder=folder, port=free_port(), chain_id=PUBLIC_CHAIN_ID)
+    async with started(options) as rpc:
+        yield rpc
+
+
+@pytest.fixture
+async def public_rpc(public_chain: Rpc) -> AsyncIterator[Rpc]:
+    snapshot = await public_chain.send("evm_snapshot")
+    yield public_chain
+    assert await public_chain.send("evm_revert", snapshot)
+
+
+@pytest.fixture
+async def public_plan(public_rpc: Rpc) -> DeployPlan:
+    """A plan for a chain of value, where a dollar is already."""
+    admin_key = SANDBOX_ACCOUNTS[0].private_key
+    admin = SANDBOX_ACCOUNTS[0].address
+    dollar = created(own_artifact("CollateralToken").init_code("Dollar", "USD", admin))
+    caller = Caller(public_rpc, admin_key, PUBLIC_CHAIN_ID)
+    assert dollar.init_code is not None
+    await caller.call(CREATE2_FACTORY, SALT + dollar.init_code)
+    return DeployPlan(
+        chain_id=PUBLIC_CHAIN_ID,
+        npm_folder=NPM_FOLDER,
+        admin_key=admin_key,
+        operators=(SANDBOX_ACCOUNTS[1].address,),
+        registrars=(SANDBOX_ACCOUNTS[2].address,),
+        fee_receiver=SANDBOX_ACCOUNTS[3].address,
+        community_pool=SANDBOX_ACCOUNTS[4].address,
+        taken={ContractName.COLLATERAL: dollar.address},
+        whitelists=(CreatorWhitelist(SANDBOX_ACCOUNTS[5].private_key, (admin,)),),
+    )
+
+
+async def test_the_sandboxs_keys_are_refused_on_another_chain(public_rpc: Rpc, path: Path) -> None:
+    plan = sandbox_plan(NPM_FOLDER)
+    with pytest.raises(SandboxOnly, match="31337"):
+        await deploy(public_rpc, replace(plan, chain_id=PUBLIC_CHAIN_ID), path)
+    assert await head(public_rpc) == 0
+
+
+async def test_a_chain_of_value_keeps_its_collateral_and_gets_the_rest(
+    public_rpc: Rpc, public_plan: DeployPlan, path: Path
+) -> None:
+    start = await head(public_rpc)
+    deployment = await deploy(public_rpc, public_plan, path)
+    assert not deployment.is_sandbox
+    assert deployment.start_block == start
+    assert deployment.collateral == public_plan.taken[ContractName.COLLATERAL]
+    assert await is_intact(public_rpc, deployment)
+    reader = Reader(public_rpc, deployment)
+    assert await reader.collateral_units(SANDBOX_ACCOUNTS[0].address) == 0
+    whitelist = await reader.proposer_whitelist(SANDBOX_ACCOUNTS[5].address)
+    assert whitelist is not None
+    assert await deploy(public_rpc, public_plan, path) == deployment
+
+
+async def test_a_chain_of_value_that_is_not_what_the_file_says_is_left_alone(
+    public_rpc: Rpc, public_plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(public_rpc, public_plan, path)
+    await public_rpc.send("anvil_setCode", deployment.exchange, "0x00")
+    before = await head(public_rpc)
+    with pytest.raises(DeploymentUnfit, match="does not hold"):
+        await deploy(public_rpc, public_plan, path)
+    assert await head(public_rpc) == before
+
+
+async def test_a_chain_of_value_whose_file_is_lost_must_be_told_where_it_starts(
+    public_rpc: Rpc, public_plan: DeployPlan, path: Path, tmp_path: Path
+) -> None:
+    deployment = await deploy(public_rpc, public_plan, path)
+    another = tmp_path / "another.json"
+    with pytest.raises(DeploymentUnfit, match="since which block"):
+        await deploy(public_rpc, public_plan, another)
+    told = replace(public_plan, start_block=deployment.start_block)
+    assert await deploy(public_rpc, told, another) == deployment
+
+
+async def test_a_chain_of_value_goes_on_from_the_block_where_it_broke_off(
+    public_rpc: Rpc, public_plan: DeployPlan, path: Path
+) -> None:
+    start = await head(public_rpc)
+    async with proxying(public_rpc._url) as proxy, Rpc(proxy.url) as faulty:
+        proxy.fail(SEND, honest, honest, lose_answer)
+        with pytest.raises(ChainUnavailable):
+            await deploy(faulty, public_plan, path)
+    assert (await deploy(public_rpc, public_plan, path)).start_block == start
+
+
+async def test_a_collateral_that_is_not_there_is_refused(
+    public_rpc: Rpc, public_plan: DeployPlan, path: Path
+) -> None:
+    nowhere = {ContractName.COLLATERAL: Address("0x" + "0d" * 20)}
+    with pytest.raises(DeploymentUnfit, match="no collateral"):
+        await deploy(public_rpc, replace(public_plan, taken=nowhere), path)
+
+
+async def test_a_file_of_another_chain_is_left_alone(
+    public_rpc: Rpc, public_plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(public_rpc, public_plan, path)
+    other = replace(deployment, chain_id=1)
+    store_deployment(path, other)
+    with pytest.raises(DeploymentUnfit, match="chain 1"):
+        await deploy(public_rpc, public_plan, path)
+    assert load_deployment(path) == other

@@ -1,0 +1,311 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.chain.fault_proxy import FaultProxy, change, honest, lose_request, refuse
+from tests.sandbox import Sandbox
+
+from foretell.chain.logs import BlockLogs, LogReader
+from foretell.chain.rpc import Rpc
+from foretell.domain.calldata import Approve, Transfer
+from foretell.domain.chain_errors import ChainInconsistent, ChainUnavailable, RpcRefused
+from foretell.domain.chain_logs import (
+    ChainLog,
+    CollateralAllowed,
+    CollateralMoved,
+    ConditionPrepared,
+    ConditionResolved,
+    CreatorRecorded,
+    PositionSplit,
+    QuestionInitialized,
+    QuestionResolved,
+    SafeMade,
+    TokenRegistered,
+    TokensMoved,
+)
+from foretell.domain.hexadecimal import Address
+from foretell.domain.sandbox import Role
+
+pytestmark = pytest.mark.anyio
+
+GET_LOGS = "eth_getLogs"
+GET_RECEIPTS = "eth_getBlockReceipts"
+GET_BLOCK = "eth_getBlockByNumber"
+RECEIVER = Address("0x" + "4e" * 20)
+
+Lie = Callable[[Any], Any]
+
+
+@pytest.fixture
+def logs(faulty_rpc: Rpc, sandbox: Sandbox) -> LogReader:
+    return LogReader(faulty_rpc, sandbox.deployment.kind_by_contract())
+
+
+@pytest.fixture
+def first_block(sandbox: Sandbox) -> int:
+    return sandbox.deployment.start_block
+
+
+async def pay(sandbox: Sandbox, units: int = 5) -> None:
+    calldata = Transfer(RECEIVER, units).encode()
+    await sandbox.call(sandbox.trader(), sandbox.deployment.collateral, calldata)
+
+
+async def pay_twice_in_a_block(sandbox: Sandbox) -> int:
+    """Return the number of a block with two logs of ours."""
+    await sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the protocol's own
+    for account, units in ((sandbox.trader(0), 1), (sandbox.trader(1), 2)):
+        await sandbox.rpc.send(
+            "eth_sendTransaction",
+            {
+                "from": account.address,
+                "to": sandbox.deployment.collateral,
+                "data": "0x" + Transfer(RECEIVER, units).encode().hex(),
+            },
+        )
+    await sandbox.mine()
+    await sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
+    return await sandbox.reader.head()
+
+
+def said(blocks: list[BlockLogs]) -> list[ChainLog]:
+    return [placed.log for block in blocks for placed in block.logs]
+
+
+async def test_everything_that_happened_is_told_in_its_order(
+    logs: LogReader, fresh_sandbox: Sandbox
+) -> None:
+    start = await fresh_sandbox.reader.head() + 1
+    market = await fresh_sandbox.ask()
+    trader = fresh_sandbox.trader()
+    safe = await fresh_sandbox.make_safe(trader)
+    await fresh_sandbox.split(trader, market, 5)
+    await fresh_sandbox.answer(market)
+    blocks = await logs.read(start, await fresh_sandbox.reader.head())
+    story = said(blocks)
+    kinds = [
+        kind
+        for kind in dict.fromkeys(type(log) for log in story)
+        if kind not in {CollateralAllowed, CollateralMoved}
+    ]
+    assert kinds == [
+        ConditionPrepared,
+        CreatorRecorded,
+        QuestionInitialized,
+        TokenRegistered,
+        SafeMade,
+        TokensMoved,
+        PositionSplit,
+        ConditionResolved,
+        QuestionResolved,
+    ]
+    assert SafeMade(safe, trader.address) in story
+    yes, no = str(market.tokens.yes), str(market.tokens.no)
+    assert TokenRegistered(yes, no, market.condition_id) in story
+    assert sum(block.ignored for block in blocks) == 0
+
+
+async def test_each_block_comes_with_its_header_and_each_log_with_its_place(
+    logs: LogReader, fresh_sandbox: Sandbox
+) -> None:
+    number = await pay_twice_in_a_block(fresh_sandbox)
+    before, block = await logs.read(number - 1, number)
+    assert block.header == await fresh_sandbox.reader.header(hex(number))
+    assert block.header.parent_hash == before.header.block_hash
+    first, second = block.logs
+    assert first.contract == fresh_sandbox.deployment.collateral
+    assert (first.place.log_index, second.place.log_index) == (0, 1)
+    assert first.place.tx_hash != second.place.tx_hash
+    assert first.place.block_hash == block.header.block_hash
+    assert first.place.timestamp_s == block.header.timestamp_s
+    assert {first.log, second.log} == {
+        CollateralMoved(fresh_sandbox.trader(0).address, RECEIVER, 1),
+        CollateralMoved(fresh_sandbox.trader(1).address, RECEIVER, 2),
+    }
+
+
+async def test_other_contracts_are_not_listened_to(faulty_rpc: Rpc, fresh_sandbox: Sandbox) -> None:
+    kinds = fresh_sandbox.deployment.kind_by_contract()
+    elsewhere = {RECEIVER: kinds[fresh_sandbox.deployment.collateral]}
+    number = await pay_twice_in_a_block(fresh_sandbox)
+    (block,) = await LogReader(faulty_rpc, elsewhere).read(number, number)
+    assert (block.logs, block.ignored) == ((), 0)
+
+
+async def test_a_log_that_says_nothing_we_know_is_counted(
+    faulty_rpc: Rpc, fresh_sandbox: Sandbox
+) -> None:
+    kinds = fresh_sandbox.deployment.kind_by_contract()
+    spoofed = dict(kinds)
+    # The collateral taken for Conditional Tokens: it logs a name that another contract has.
+    collateral = fresh_sandbox.deployment.collateral
+    spoofed[collateral] = kinds[fresh_sandbox.deployment.conditional_tokens]
+    spoofed[RECEIVER] = kinds[collateral]
+    await pay(fresh_sandbox)
+    number = await fresh_sandbox.reader.head()
+    blocks = await LogReader(faulty_rpc, spoofed).read(number - 1, number)
+    assert said(blocks) == []
+    assert sum(block.ignored for block in blocks) == 1
+
+
+async def test_a_range_that_a_node_refuses_is_split_until_it_fits(
+    logs: LogReader, first_block: int, sandbox: Sandbox, proxy: FaultProxy
+) -> None:
+    head = await sandbox.reader.head()
+    proxy.fail(GET_LOGS, *[refuse("query returned more than 10000 results", -32005)] * 3)
+    part = await logs.read(first_block, head)
+    assert 0 < len(part) < head - first_block
+    read = list(part)
+    while len(read) <= head - first_block:
+        last = read[-1].header
+        read += await logs.read(last.block_number + 1, head, last.block_hash)
+    assert [block.header.block_number for block in read] == list(range(first_block, head + 1))
+    assert said(read) == said(await logs.read(first_block, head))
+
+
+async def test_a_block_that_is_refused_alone_is_a_refusal(
+    logs: LogReader, first_block: int, proxy: FaultProxy
+) -> None:
+    proxy.fail_always(GET_LOGS, refuse("query timed out"))
+    with pytest.raises(RpcRefused, match="timed out"):
+        await logs.read(first_block, first_block + 40)
+
+
+async def test_a_node_that_does_not_answer_is_asked_for_less_the_next_time(
+    logs: LogReader, first_block: int, sandbox: Sandbox, proxy: FaultProxy
+) -> None:
+    small = LogReader(logs._rpc, sandbox.deployment.kind_by_contract(), blocks_per_read_max=8)
+    proxy.fail(GET_LOGS, *[lose_request] * 3)
+    with pytest.raises(ChainUnavailable):
+        await small.read(first_block, first_block + 30)
+    assert len(await small.read(first_block, first_block + 30)) == 4
+    assert len(await small.read(first_block, first_block + 30)) == 8
+    assert len(await small.read(first_block, first_block + 30)) == 8
+
+
+def without_one(logs: list[Any]) -> list[Any]:
+    return logs[:1]
+
+
+def without_any(_logs: list[Any]) -> list[Any]:
+    return []
+
+
+def twice(logs: list[Any]) -> list[Any]:
+    return [logs[0], *logs]
+
+
+def backwards(logs: list[Any]) -> list[Any]:
+    return logs[::-1]
+
+
+def elsewhere(logs: list[Any]) -> list[Any]:
+    return [log | {"blockHash": "0x" + "ee" * 32} for log in logs]
+
+
+def retold(logs: list[Any]) -> list[Any]:
+    return [log | {"data": "0x" + "00" * 31 + "63"} for log in logs]
+
+
+def taken_back(logs: list[Any]) -> list[Any]:
+    return [log | {"removed": True} for log in logs]
+
+
+@pytest.mark.parametrize("has_receipts", [True, False])
+@pytest.mark.parametrize(
+    "lie", [without_one, without_any, twice, backwards, elsewhere, retold, taken_back]
+)
+async def test_a_lie_about_logs_is_found_out(
+    faulty_rpc: Rpc, fresh_sandbox: Sandbox, proxy: FaultProxy, lie: Lie, *, has_receipts: bool
+) -> None:
+    kinds = fresh_sandbox.deployment.kind_by_contract()
+    logs = LogReader(faulty_rpc, kinds, has_receipts=has_receipts)
+    number = await pay_twice_in_a_block(fresh_sandbox)
+    proxy.fail(GET_LOGS, change(lie))
+    with pytest.raises(ChainInconsistent):
+        await logs.read(number - 1, number)
+    blocks = await logs.read(number - 1, number)
+    assert len(said(blocks)) == 2
+
+
+async def test_a_log_of_a_block_that_excludes_it_is_found_out(
+    logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy
+) -> None:
+    number = await pay_twice_in_a_block(fresh_sandbox)
+    emptied = {"logsBloom": "0x" + "00" * 256}
+    proxy.fail(GET_BLOCK, honest, change(lambda block: block | emptied))
+    with pytest.raises(ChainInconsistent, match="differ"):
+        await logs.read(number - 1, number)
+
+
+@pytest.mark.parametrize(
+    "answer", [None, [], [{}], [None], "0x", [{"logs": None}], [{"logs": [{"address": 1}]}]]
+)
+async def test_receipts_that_are_none_are_found_out(
+    logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy, answer: object
+) -> None:
+    number = await pay_twice_in_a_block(fresh_sandbox)
+    proxy.fail(GET_RECEIPTS, change(lambda _: answer))
+    with pytest.raises((ChainInconsistent, ChainUnavailable)):
+        await logs.read(number, number)
+
+
+async def test_a_false_alarm_of_a_filter_costs_a_question_and_no_more(
+    logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy
+) -> None:
+    await fresh_sandbox.mine()
+    number = await fresh_sandbox.reader.head()
+    full = {"logsBloom": "0x" + "ff" * 256}
+    proxy.fail(GET_BLOCK, change(lambda block: block | full))
+    (block,) = await logs.read(number, number)
+    assert block.logs == ()
+    assert proxy.asked[GET_RECEIPTS] == 1
+    await logs.read(number, number)
+    assert proxy.asked[GET_RECEIPTS] == 1
+
+
+def not_there(_block: Any) -> Any:
+    return None
+
+
+def another_number(block: Any) -> Any:
+    return block | {"number": "0x1"}
+
+
+def another_parent(block: Any) -> Any:
+    return block | {"parentHash": "0x" + "ee" * 32}
+
+
+@pytest.mark.parametrize("lie", [not_there, another_number, another_parent])
+async def test_headers_that_do_not_form_a_chain_are_found_out(
+    logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy, lie: Lie
+) -> None:
+    await fresh_sandbox.mine(2)
+    number = await fresh_sandbox.reader.head()
+    proxy.fail(GET_BLOCK, honest, change(lie))
+    with pytest.raises(ChainInconsistent, match=f"block {number}"):
+        await logs.read(number - 1, number)
+
+
+async def test_a_reorg_shows_in_the_first_block_that_stands_on_another(
+    logs: LogReader, fresh_sandbox: Sandbox
+) -> None:
+    fork = await fresh_sandbox.reader.head()
+    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
+    await pay(fresh_sandbox, units=1)
+    common, abandoned = await logs.read(fork, fork + 1)
+    await fresh_sandbox.rpc.send("evm_revert", snapshot)
+    approval = Approve(RECEIVER, 9).encode()
+    creator = fresh_sandbox.account(Role.CREATOR)
+    await fresh_sandbox.call(creator, fresh_sandbox.deployment.collateral, approval)
+    await fresh_sandbox.mine()
+    with pytest.raises(ChainInconsistent, match="another block"):
+        await logs.read(fork + 2, fork + 2, abandoned.header.block_hash)
+    (other,) = await logs.read(fork + 1, fork + 1, common.header.block_hash)
+    assert said([other]) == [CollateralAllowed(creator.address, RECEIVER, 9)]
+
+
+async def test_a_block_that_is_not_there_yet_is_refused(logs: LogReader, sandbox: Sandbox) -> None:
+    head = await sandbox.reader.head()
+    with pytest.raises(ChainInconsistent, match="not there"):
+        await logs.read(head, head + 1)

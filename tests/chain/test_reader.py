@@ -1,0 +1,250 @@
+import pytest
+from tests.sandbox import Sandbox
+
+from foretell.chain.artifacts import reason_of
+from foretell.chain.reader import Payouts
+from foretell.chain.views import ViewCall, ask
+from foretell.domain.abi import contract_function
+from foretell.domain.calldata import (
+    ALLOWANCE_UNITS_MAX,
+    INCREMENT_NONCE,
+    PRICE_NO,
+    PRICE_UNKNOWN,
+    Approve,
+    Transfer,
+    encode_set_metadata,
+)
+from foretell.domain.chain_errors import ChainInconsistent
+from foretell.domain.deployment import ContractName
+from foretell.domain.hexadecimal import ZERO_BYTES32, Address
+from foretell.domain.sandbox import CREATOR_UNITS, TRADER_UNITS, Role
+from foretell.domain.tokens import TokenPair, condition_id
+
+pytestmark = pytest.mark.anyio
+
+NOBODY = Address("0x" + "99" * 20)
+UNITS = 5_000_000
+
+
+async def test_collateral_and_allowance_are_those_of_the_token(fresh_sandbox: Sandbox) -> None:
+    reader, trader = fresh_sandbox.reader, fresh_sandbox.trader()
+    assert await reader.collateral_units(trader.address) == TRADER_UNITS
+    assert await reader.collateral_units(NOBODY) == 0
+    assert await reader.allowance_units(trader.address, NOBODY) == 0
+    approval = Approve(NOBODY, 77).encode()
+    await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, approval)
+    assert await reader.allowance_units(trader.address, NOBODY) == 77
+
+
+async def test_many_token_balances_come_in_the_order_they_are_asked_for(
+    fresh_sandbox: Sandbox,
+) -> None:
+    market = await fresh_sandbox.ask()
+    trader = fresh_sandbox.trader()
+    await fresh_sandbox.split(trader, market, UNITS)
+    yes, no = str(market.tokens.yes), str(market.tokens.no)
+    holdings = [(trader.address, yes), (NOBODY, yes), (trader.address, no), (trader.address, "12")]
+    assert await fresh_sandbox.reader.token_units(holdings) == [UNITS, 0, UNITS, 0]
+    assert await fresh_sandbox.reader.token_units(holdings * 200) == [UNITS, 0, UNITS, 0] * 200
+    assert await fresh_sandbox.reader.token_units([]) == []
+
+
+async def test_an_operator_may_move_tokens_once_it_is_approved(fresh_sandbox: Sandbox) -> None:
+    trader, exchange = fresh_sandbox.trader(), fresh_sandbox.deployment.exchange
+    assert not await fresh_sandbox.reader.is_approved_for_all(trader.address, exchange)
+    await fresh_sandbox.allow(trader, exchange)
+    assert await fresh_sandbox.reader.is_approved_for_all(trader.address, exchange)
+    allowance = await fresh_sandbox.reader.allowance_units(trader.address, exchange)
+    assert allowance == ALLOWANCE_UNITS_MAX
+
+
+async def test_a_question_its_condition_and_its_tokens_are_there_once_asked(
+    fresh_sandbox: Sandbox,
+) -> None:
+    reader = fresh_sandbox.reader
+    market = await fresh_sandbox.ask("Will it snow?")
+    question = await reader.question(market.question_id)
+    assert question is not None
+    creator = fresh_sandbox.account(Role.CREATOR)
+    assert question.creator == creator.address
+    expected = f"Will it snow?,initializer:{creator.address[2:]}"
+    assert question.ancillary_data.decode() == expected
+    assert question.reward_token == fresh_sandbox.deployment.collateral
+    assert not question.is_resolved
+    assert question.asked_at_s > 0
+    assert await reader.is_prepared(market.condition_id)
+    assert await reader.condition_of_token(str(market.tokens.yes)) == market.condition_id
+    assert await reader.is_registered(market.tokens, market.condition_id)
+    spent = CREATOR_UNITS - await reader.collateral_units(creator.address)
+    assert spent == fresh_sandbox.deployment.creation.fee_units
+    assert spent == await reader.creation_fee_units()
+
+
+async def test_what_nobody_made_is_not_there(sandbox: Sandbox) -> None:
+    reader = sandbox.reader
+    assert await reader.question(ZERO_BYTES32) is None
+    assert await reader.market_entry(ZERO_BYTES32) is None
+    assert await reader.payouts(ZERO_BYTES32) is None
+    assert await reader.condition_of_token("12") is None
+    assert not await reader.is_prepared(ZERO_BYTES32)
+    assert not await reader.is_registered(TokenPair(12, 13), ZERO_BYTES32)
+    assert await reader.safe(NOBODY) is None
+    assert await reader.code(NOBODY) == b""
+    assert await reader.proposer_whitelist(NOBODY) is None
+    assert await reader.header("0xffffff") is None
+    assert await reader.receipts([ZERO_BYTES32]) == [None]
+    assert await reader.transactions([ZERO_BYTES32]) == [None]
+
+
+async def test_a_pair_that_is_the_wrong_way_round_is_not_registered(
+    fresh_sandbox: Sandbox,
+) -> None:
+    market = await fresh_sandbox.ask()
+    wrong = TokenPair(market.tokens.yes, market.tokens.yes)
+    assert not await fresh_sandbox.reader.is_registered(wrong, market.condition_id)
+    assert not await fresh_sandbox.reader.is_registered(market.tokens, ZERO_BYTES32)
+
+
+@pytest.mark.parametrize(
+    ("price", "payouts"),
+    [(PRICE_NO, Payouts(0, 1, 1)), (PRICE_UNKNOWN, Payouts(1, 1, 2))],
+)
+async def test_payouts_are_there_once_the_proposer_answered(
+    fresh_sandbox: Sandbox, price: int, payouts: Payouts
+) -> None:
+    market = await fresh_sandbox.ask()
+    assert await fresh_sandbox.reader.payouts(market.condition_id) is None
+    await fresh_sandbox.answer(market, price)
+    assert await fresh_sandbox.reader.payouts(market.condition_id) == payouts
+    question = await fresh_sandbox.reader.question(market.question_id)
+    assert question is not None
+    assert question.is_resolved
+
+
+async def test_a_condition_with_three_outcomes_has_no_payouts_of_two(
+    fresh_sandbox: Sandbox,
+) -> None:
+    oracle, tokens = fresh_sandbox.trader(), fresh_sandbox.deployment.conditional_tokens
+    prepare = contract_function("prepareCondition(address,bytes32,uint256)")
+    report = contract_function("reportPayouts(bytes32,uint256[])")
+    question = bytes(32)
+    calldata = prepare.encode(oracle.address, question, 3)
+    await fresh_sandbox.call(oracle, tokens, calldata)
+    await fresh_sandbox.call(oracle, tokens, report.encode(question, [1, 0, 0]))
+    condition = condition_id(oracle.address, ZERO_BYTES32, slots=3)
+    with pytest.raises(ChainInconsistent, match="3 outcomes"):
+        await fresh_sandbox.reader.payouts(condition)
+
+
+async def test_a_makers_nonce_counts_its_increments(fresh_sandbox: Sandbox) -> None:
+    trader = fresh_sandbox.trader()
+    assert await fresh_sandbox.reader.exchange_nonce(trader.address) == 0
+    calldata = INCREMENT_NONCE.encode()
+    await fresh_sandbox.call(trader, fresh_sandbox.deployment.exchange, calldata)
+    assert await fresh_sandbox.reader.exchange_nonce(trader.address) == 1
+
+
+async def test_a_safe_is_where_it_was_derived_and_belongs_to_its_owner(
+    fresh_sandbox: Sandbox,
+) -> None:
+    owner = fresh_sandbox.trader()
+    address = await fresh_sandbox.make_safe(owner)
+    safe = await fresh_sandbox.reader.safe(address)
+    assert safe is not None
+    assert (safe.nonce, safe.threshold, safe.owners) == (0, 1, (owner.address,))
+    assert safe.is_owned_by(owner.address)
+    assert not safe.is_owned_by(NOBODY)
+    assert not safe._replace(threshold=2).is_owned_by(owner.address)
+
+
+async def test_how_a_call_would_revert_is_known_beforehand(sandbox: Sandbox) -> None:
+    reader, trader = sandbox.reader, sandbox.trader()
+    collateral = sandbox.deployment.collateral
+    too_much = Transfer(NOBODY, TRADER_UNITS + 1).encode()
+    reverted = await reader.revert_of(trader.address, collateral, too_much)
+    assert reverted is not None
+    assert reason_of(reverted) == "InsufficientBalance"
+    enough = Transfer(NOBODY, TRADER_UNITS).encode()
+    assert await reader.revert_of(trader.address, collateral, enough) is None
+
+
+async def test_a_creators_whitelist_names_its_proposers(sandbox: Sandbox) -> None:
+    creator = sandbox.account(Role.CREATOR).address
+    whitelist = await sandbox.reader.proposer_whitelist(creator)
+    assert whitelist is not None
+    assert whitelist.proposers == (sandbox.account(Role.PROPOSER).address,)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "",
+        # Reverts whatever is asked.
+        "60006000fd",
+        # Answers one zero word whatever is asked: another creator, and no list of proposers.
+        "60206000f3",
+        # Answers nothing.
+        "00",
+    ],
+)
+async def test_a_whitelist_that_does_not_behave_as_one_is_none(
+    fresh_sandbox: Sandbox, code: str
+) -> None:
+    creator = fresh_sandbox.account(Role.CREATOR).address
+    whitelist = await fresh_sandbox.reader.proposer_whitelist(creator)
+    assert whitelist is not None
+    await fresh_sandbox.rpc.send("anvil_setCode", whitelist.address, "0x" + code)
+    assert await fresh_sandbox.reader.proposer_whitelist(creator) is None
+
+
+async def test_a_whitelist_of_somebody_else_is_none(fresh_sandbox: Sandbox) -> None:
+    creator = fresh_sandbox.account(Role.CREATOR).address
+    whitelist = await fresh_sandbox.reader.proposer_whitelist(creator)
+    assert whitelist is not None
+    # The registry's map: creator to whitelist, in its first storage slot.
+    registry = fresh_sandbox.deployment.address(ContractName.PROPOSER_WHITELIST_REGISTRY)
+    other = fresh_sandbox.trader().address
+    slot = await fresh_sandbox.rpc.call("web3_sha3", "0x" + "00" * 32 + "00" * 12 + other[2:])
+    word = "0x" + "00" * 12 + whitelist.address[2:]
+    await fresh_sandbox.rpc.send("anvil_setStorageAt", registry, slot, word)
+    view = ViewCall(registry, contract_function("whitelistOf(address)", "(address)"), (other,))
+    assert await ask(fresh_sandbox.rpc, view) == whitelist.address
+    assert await fresh_sandbox.reader.proposer_whitelist(other) is None
+
+
+async def test_the_registry_tells_who_made_a_market_and_how_it_is_described(
+    fresh_sandbox: Sandbox,
+) -> None:
+    market = await fresh_sandbox.ask()
+    creator = fresh_sandbox.account(Role.CREATOR)
+    entry = await fresh_sandbox.reader.market_entry(market.condition_id)
+    assert entry == (creator.address, "")
+    registry = fresh_sandbox.deployment.address(ContractName.MARKET_REGISTRY)
+    calldata = encode_set_metadata(market.condition_id, "m" * 43)
+    await fresh_sandbox.call(creator, registry, calldata)
+    entry = await fresh_sandbox.reader.market_entry(market.condition_id)
+    assert entry == (creator.address, "m" * 43)
+
+
+async def test_blocks_and_transactions_are_read_as_the_node_has_them(
+    fresh_sandbox: Sandbox,
+) -> None:
+    reader, trader = fresh_sandbox.reader, fresh_sandbox.trader()
+    calldata = Approve(NOBODY, 1).encode()
+    receipt = await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, calldata)
+    (again,) = await reader.receipts([receipt.tx_hash])
+    assert again == receipt
+    (tx,) = await reader.transactions([receipt.tx_hash])
+    assert tx is not None
+    assert (tx.sender, tx.target, tx.calldata, tx.value_wei, tx.block_number) == (
+        trader.address,
+        fresh_sandbox.deployment.collateral,
+        calldata,
+        0,
+        receipt.block_number,
+    )
+    header = await reader.header(hex(receipt.block_number))
+    assert header is not None
+    assert header.block_hash == receipt.block_hash
+    assert await reader.head() >= receipt.block_number
+    assert await reader.chain_id() == 80002

@@ -1,0 +1,131 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from tests.chain.fault_proxy import FaultProxy, change, lose_answer, lose_request, refuse
+from tests.sandbox import Sandbox
+
+from foretell.chain.devchain import free_port
+from foretell.chain.rpc import CALLS_PER_BATCH_MAX, READ_ATTEMPTS_MAX, Rpc
+from foretell.domain.chain_errors import ChainUnavailable, ExecutionReverted, RpcRefused
+
+pytestmark = pytest.mark.anyio
+
+
+@contextlib.asynccontextmanager
+async def answering(answer: bytes, status: str = "200 OK") -> AsyncIterator[Rpc]:
+    """Give a connection to a server that answers everything with these bytes."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                await reader.readuntil(b"}")
+                head = f"HTTP/1.1 {status}\r\ncontent-length: {len(answer)}\r\n\r\n"
+                writer.write(head.encode() + answer)
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        async with Rpc(f"http://127.0.0.1:{port}", timeout_s=5) as rpc:
+            yield rpc
+
+
+async def test_a_read_is_asked_again_and_a_broadcast_is_not(
+    faulty_rpc: Rpc, proxy: FaultProxy
+) -> None:
+    proxy.fail("eth_chainId", *[lose_request] * (READ_ATTEMPTS_MAX - 1))
+    assert await faulty_rpc.call("eth_chainId") == hex(80002)
+    assert proxy.asked["eth_chainId"] == READ_ATTEMPTS_MAX
+    proxy.fail("eth_blockNumber", lose_answer)
+    with pytest.raises(ChainUnavailable, match="eth_blockNumber"):
+        await faulty_rpc.send("eth_blockNumber")
+    assert proxy.asked["eth_blockNumber"] == 1
+
+
+async def test_a_read_that_is_never_answered_is_given_up(
+    faulty_rpc: Rpc, proxy: FaultProxy
+) -> None:
+    proxy.fail_always("eth_chainId", lose_request)
+    with pytest.raises(ChainUnavailable) as refusal:
+        await faulty_rpc.call("eth_chainId")
+    assert not refusal.value.definite
+    assert proxy.asked["eth_chainId"] == READ_ATTEMPTS_MAX
+
+
+async def test_a_batch_larger_than_its_limit_keeps_its_order(sandbox: Sandbox) -> None:
+    count = CALLS_PER_BATCH_MAX + 5
+    calls = [("web3_sha3", [f"0x{number:04x}"]) for number in range(count)]
+    answers = await sandbox.rpc.batch(calls)
+    assert len(set(answers)) == count
+    assert answers[-1] == await sandbox.rpc.call("web3_sha3", f"0x{count - 1:04x}")
+
+
+async def test_one_refusal_fails_its_batch(faulty_rpc: Rpc, proxy: FaultProxy) -> None:
+    proxy.fail("eth_chainId", refuse("not today"))
+    with pytest.raises(RpcRefused, match="not today"):
+        await faulty_rpc.batch([("eth_blockNumber", []), ("eth_chainId", [])])
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "kind"),
+    [
+        ("execution reverted", 3, ExecutionReverted),
+        ("VM Exception while processing: revert", -32000, ExecutionReverted),
+        ("whatever", 3, ExecutionReverted),
+        ("nonce too low", -32000, RpcRefused),
+    ],
+)
+async def test_a_refusal_says_whether_a_contract_reverted(
+    faulty_rpc: Rpc, proxy: FaultProxy, message: str, code: int, kind: type[RpcRefused]
+) -> None:
+    proxy.fail("eth_call", refuse(message, code))
+    with pytest.raises(RpcRefused) as refusal:
+        await faulty_rpc.call("eth_call", {}, "latest")
+    assert type(refusal.value) is kind
+    assert (refusal.value.rpc_message, refusal.value.rpc_code) == (message, code)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (b"<html>", "200 OK"),
+        (b"{}", "200 OK"),
+        (b'{"id": 99, "result": "0x1"}', "200 OK"),
+        (b'{"id": 1, "result"', "200 OK"),
+        (b'{"id": 1, "result": "0x1"}', "502 Bad Gateway"),
+    ],
+)
+async def test_what_is_not_the_answer_is_no_answer(answer: bytes, status: str) -> None:
+    async with answering(answer, status) as rpc:
+        with pytest.raises(ChainUnavailable):
+            await rpc.send("eth_chainId")
+
+
+@pytest.mark.parametrize("answer", [b"{}", b"[]", b'[{"id": 9, "result": 1}]', b"nothing"])
+async def test_what_is_not_the_batch_is_no_answer(answer: bytes) -> None:
+    async with answering(answer) as rpc:
+        with pytest.raises(ChainUnavailable, match="batch"):
+            await rpc.batch([("eth_chainId", [])])
+
+
+async def test_an_answer_that_is_too_large_is_refused() -> None:
+    async with answering(b" " * (64 * 1024 * 1024 + 1)) as rpc:
+        with pytest.raises(ChainUnavailable, match="more than"):
+            await rpc.send("eth_chainId")
+
+
+async def test_nobody_listening_is_no_answer() -> None:
+    async with Rpc(f"http://127.0.0.1:{free_port()}") as rpc:
+        with pytest.raises(ChainUnavailable) as refusal:
+            await rpc.send("eth_chainId")
+    assert "127.0.0.1" not in refusal.value.message
+
+
+async def test_a_result_is_passed_on_as_it_is(faulty_rpc: Rpc, proxy: FaultProxy) -> None:
+    results: list[Callable[[object], object]] = [lambda _: None, lambda _: {"a": [1]}]
+    proxy.fail("eth_chainId", *map(change, results))
+    assert await faulty_rpc.call("eth_chainId") is None
+    assert await faulty_rpc.call("eth_chainId") == {"a": [1]}

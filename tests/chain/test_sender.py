@@ -1,0 +1,171 @@
+import asyncio
+from dataclasses import replace
+
+import pytest
+from tests.chain.fault_proxy import (
+    FaultProxy,
+    lose_request,
+    refuse,
+)
+from tests.chain.sending import (
+    BROADCAST,
+    OPTIONS,
+    SPENDER,
+    Approving,
+    MakeSender,
+    allowed,
+    stored,
+    used_nonces,
+)
+from tests.sandbox import Sandbox
+
+from foretell.chain.sender import Sender
+from foretell.domain.calldata import Transfer
+from foretell.domain.chain_errors import (
+    ChainUnavailable,
+    ExecutionReverted,
+    RpcRefused,
+    TxIdReused,
+    WrongChain,
+)
+from foretell.domain.sandbox import TRADER_UNITS
+from foretell.domain.transactions import OutgoingTx, TxStatus
+from foretell.store.transactions import TxOutbox
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_is_sent_is_mined_and_then_confirmed(
+    sender: Sender, approving: Approving, fresh_sandbox: Sandbox, outbox: TxOutbox
+) -> None:
+    sent = await sender.send(approving())
+    assert sent.status is TxStatus.SENT
+    assert await sender.look() == 1
+    mined = await stored(outbox)
+    assert mined.status is TxStatus.MINED
+    assert mined.mined_hash == sent.newest.tx_hash
+    (receipt,) = await fresh_sandbox.reader.receipts([sent.newest.tx_hash])
+    assert receipt is not None
+    assert mined.block_number == receipt.block_number
+    assert receipt.gas_used < sent.gas < 2 * receipt.gas_used
+    await fresh_sandbox.mine()
+    assert await sender.look() == 0
+    assert (await stored(outbox)).status is TxStatus.CONFIRMED
+    assert await sender.look() == 0
+    assert await allowed(fresh_sandbox) == 7
+
+
+async def test_an_id_is_one_transaction_however_often_it_is_sent(
+    sender: Sender, approving: Approving, fresh_sandbox: Sandbox
+) -> None:
+    before = await used_nonces(fresh_sandbox)
+    first = await sender.send(approving())
+    assert await sender.send(approving()) == first
+    again = await asyncio.gather(*(sender.send(approving("approve-2")) for _ in range(8)))
+    assert len({tx.newest.tx_hash for tx in again}) == 1
+    assert await used_nonces(fresh_sandbox) == before + 2
+    await sender.look()
+    assert (await sender.send(approving())).status is TxStatus.CONFIRMED
+    with pytest.raises(TxIdReused):
+        await sender.send(approving(units=8))
+
+
+async def test_a_call_that_would_revert_leaves_nothing_behind(
+    sender: Sender, fresh_sandbox: Sandbox, outbox: TxOutbox, proxy: FaultProxy
+) -> None:
+    too_much = Transfer(SPENDER, TRADER_UNITS + 1).encode()
+    with pytest.raises(ExecutionReverted):
+        await sender.send(OutgoingTx("pay-1", fresh_sandbox.deployment.collateral, too_much))
+    assert await outbox.load("pay-1") is None
+    assert await outbox.load_last_nonce(sender.address) is None
+    assert proxy.asked[BROADCAST] == 0
+
+
+async def test_a_call_is_simulated_with_the_gas_that_it_will_have(
+    sender: Sender, approving: Approving, outbox: TxOutbox
+) -> None:
+    with pytest.raises(RpcRefused):
+        await sender.send(approving(gas=30_000))
+    assert await outbox.load("approve-1") is None
+    assert (await sender.send(approving(gas=90_000))).gas == 90_000
+
+
+async def test_a_call_is_simulated_on_top_of_what_waits(
+    sender: Sender, still_sandbox: Sandbox, outbox: TxOutbox
+) -> None:
+    collateral = still_sandbox.deployment.collateral
+    everything = OutgoingTx("pay-1", collateral, Transfer(SPENDER, TRADER_UNITS).encode())
+    await sender.send(everything)
+    with pytest.raises(ExecutionReverted):
+        await sender.send(OutgoingTx("pay-2", collateral, Transfer(SPENDER, 1).encode()))
+    assert await outbox.load("pay-2") is None
+
+
+async def test_a_node_that_is_down_before_anything_was_signed_leaves_nothing_behind(
+    sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
+) -> None:
+    proxy.fail_always("eth_estimateGas", lose_request)
+    with pytest.raises(ChainUnavailable):
+        await sender.send(approving())
+    assert await outbox.load("approve-1") is None
+
+
+async def test_a_node_of_another_chain_is_refused(
+    make_sender: MakeSender, approving: Approving, outbox: TxOutbox
+) -> None:
+    sender = make_sender(replace(OPTIONS, chain_id=137))
+    with pytest.raises(WrongChain, match="80002"):
+        await sender.send(approving())
+    assert await outbox.load("approve-1") is None
+
+
+async def test_many_at_once_take_one_nonce_each_and_leave_no_gap(
+    sender: Sender, approving: Approving, fresh_sandbox: Sandbox
+) -> None:
+    before = await used_nonces(fresh_sandbox)
+    sent = await asyncio.gather(
+        *(sender.send(approving(f"approve-{number}", number)) for number in range(20))
+    )
+    nonces = sorted(tx.account_nonce for tx in sent)
+    assert nonces == list(range(before, before + 20))
+    await fresh_sandbox.mine()
+    await sender.look()
+    assert await sender.look() == 0
+
+
+async def test_two_senders_of_one_account_do_no_harm(
+    make_sender: MakeSender, approving: Approving, fresh_sandbox: Sandbox
+) -> None:
+    before = await used_nonces(fresh_sandbox)
+    senders = [make_sender(), make_sender()]
+    sent = await asyncio.gather(
+        *(
+            senders[number % 2].send(approving(f"approve-{number // 2}", number // 2))
+            for number in range(12)
+        )
+    )
+    assert len({tx.tx_id for tx in sent}) == len({tx.account_nonce for tx in sent}) == 6
+    assert await used_nonces(fresh_sandbox) == before + 6
+
+
+async def test_the_watch_goes_on_through_faults_and_wakes_for_what_is_sent(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+) -> None:
+    proxy.fail("eth_chainId", refuse("starting"))
+    watching = asyncio.create_task(sender.run())
+    watch = await outbox._database.watch(outbox._tables.topic)
+    try:
+        await sender.send(approving())
+        async with asyncio.timeout(10):
+            while (await stored(outbox)).status is not TxStatus.MINED:
+                await watch.wait(1)
+        await fresh_sandbox.mine()
+        async with asyncio.timeout(10):
+            while (await stored(outbox)).status is not TxStatus.CONFIRMED:
+                await watch.wait(1)
+    finally:
+        watching.cancel()

@@ -1,0 +1,38 @@
+import pytest
+from tests.sandbox import Sandbox
+
+from foretell.chain.views import ViewCall, ask, ask_all
+from foretell.domain.abi import contract_function
+from foretell.domain.chain_errors import ChainInconsistent, ExecutionReverted
+from foretell.domain.hexadecimal import Address
+
+pytestmark = pytest.mark.anyio
+
+DECIMALS = contract_function("decimals()", "(uint8)")
+SYMBOL = contract_function("symbol()", "(string)")
+NOBODY = Address("0x" + "99" * 20)
+
+
+async def test_views_answer_in_their_order(sandbox: Sandbox) -> None:
+    collateral = sandbox.deployment.collateral
+    views = [ViewCall(collateral, DECIMALS), ViewCall(collateral, SYMBOL)]
+    assert await ask_all(sandbox.rpc, views) == [6, "FSD"]
+    assert await ask(sandbox.rpc, views[0]) == 6
+    assert await ask_all(sandbox.rpc, []) == []
+
+
+async def test_several_values_come_together(sandbox: Sandbox) -> None:
+    registry = contract_function("registry(uint256)", "(uint256,bytes32)")
+    answer = await ask(sandbox.rpc, ViewCall(sandbox.deployment.exchange, registry, (5,)))
+    assert answer == (0, bytes(32))
+
+
+async def test_an_account_without_code_does_not_answer_as_a_contract(sandbox: Sandbox) -> None:
+    with pytest.raises(ChainInconsistent, match="decimals"):
+        await ask(sandbox.rpc, ViewCall(NOBODY, DECIMALS))
+
+
+async def test_a_view_that_reverts_is_a_revert(sandbox: Sandbox) -> None:
+    separator = contract_function("domainSeparator(uint256)", "(bytes32)")
+    with pytest.raises(ExecutionReverted):
+        await ask(sandbox.rpc, ViewCall(sandbox.deployment.exchange, separator, (99,)))

@@ -1,0 +1,278 @@
+import pytest
+from tests.chain.conftest import Clock
+from tests.chain.fault_proxy import (
+    FaultProxy,
+    change,
+    lose_answer,
+    lose_request,
+    refuse,
+)
+from tests.chain.sending import (
+    BROADCAST,
+    SPENDER,
+    Approving,
+    MakeSender,
+    allowed,
+    stored,
+    used_nonces,
+)
+from tests.sandbox import Sandbox
+
+from foretell.chain.sender import Sender
+from foretell.domain.calldata import Approve
+from foretell.domain.hexadecimal import Address
+from foretell.domain.transactions import OutgoingTx, TxStatus
+from foretell.store.transactions import TxOutbox
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_broadcast_that_was_lost_is_repeated_with_the_same_bytes(
+    sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
+) -> None:
+    proxy.fail(BROADCAST, lose_request, refuse("Too Many Requests", -32005))
+    sent = await sender.send(approving())
+    assert sent.status is TxStatus.PENDING
+    await sender.look()
+    assert (await stored(outbox)).status is TxStatus.PENDING
+
+
+async def test_a_process_that_died_before_its_broadcast_is_taken_up_by_the_next(
+    make_sender: MakeSender,
+    approving: Approving,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+    fresh_sandbox: Sandbox,
+) -> None:
+    proxy.fail(BROADCAST, lose_request)
+    sent = await make_sender().send(approving())
+    assert sent.status is TxStatus.PENDING
+    heir = make_sender()
+    assert await heir.look() == 1
+    assert (await stored(outbox)).status is TxStatus.SENT
+    await heir.look()
+    mined = await stored(outbox)
+    assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
+    assert await allowed(fresh_sandbox) == 7
+
+
+async def test_a_process_that_died_after_its_broadcast_finds_what_it_did(
+    make_sender: MakeSender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
+) -> None:
+    proxy.fail(BROADCAST, lose_answer)
+    await make_sender().send(approving())
+    heir = make_sender()
+    assert (await heir.send(approving())).status is TxStatus.PENDING
+    await heir.look()
+    assert (await stored(outbox)).status is TxStatus.MINED
+    assert proxy.asked[BROADCAST] == 1
+
+
+async def test_a_call_that_fails_in_its_block_is_reverted_and_then_failed(
+    sender: Sender, approving: Approving, still_sandbox: Sandbox, outbox: TxOutbox
+) -> None:
+    await sender.send(approving())
+    # Between the simulation and the block the contract becomes one that always reverts.
+    collateral = still_sandbox.deployment.collateral
+    await still_sandbox.rpc.send("anvil_setCode", collateral, "0x60006000fd")
+    await still_sandbox.mine()
+    await sender.look()
+    reverted = await stored(outbox)
+    assert reverted.status is TxStatus.REVERTED
+    assert reverted.failure == f"reverted in block {reverted.block_number}"
+    await still_sandbox.mine()
+    assert await sender.look() == 0
+    assert (await stored(outbox)).status is TxStatus.FAILED
+
+
+async def test_what_waits_too_long_is_replaced_by_a_dearer_attempt_with_the_same_nonce(
+    sender: Sender,
+    approving: Approving,
+    still_sandbox: Sandbox,
+    outbox: TxOutbox,
+    clock: Clock,
+) -> None:
+    first = await sender.send(approving())
+    behind = await sender.send(approving("approve-2", units=9))
+    clock.pass_seconds(19)
+    await sender.look()
+    assert len((await stored(outbox)).attempts) == 1
+    clock.pass_seconds(1)
+    await sender.look()
+    bumped = await stored(outbox)
+    old, new = bumped.attempts
+    assert bumped.account_nonce == first.account_nonce
+    assert 8 * new.fees.max_fee_wei >= 9 * old.fees.max_fee_wei
+    assert 8 * new.fees.priority_fee_wei >= 9 * old.fees.priority_fee_wei
+    assert (await stored(outbox, "approve-2")).attempts == behind.attempts
+    await still_sandbox.mine()
+    await sender.look()
+    assert (await stored(outbox)).mined_hash == new.tx_hash
+
+
+async def test_an_older_attempt_may_be_the_one_that_is_mined(
+    sender: Sender,
+    approving: Approving,
+    still_sandbox: Sandbox,
+    outbox: TxOutbox,
+    clock: Clock,
+    proxy: FaultProxy,
+) -> None:
+    first = await sender.send(approving())
+    clock.pass_seconds(20)
+    proxy.fail(BROADCAST, lose_request)
+    await sender.look()
+    assert len((await stored(outbox)).attempts) == 2
+    await still_sandbox.mine(2)
+    assert await sender.look() == 0
+    confirmed = await stored(outbox)
+    assert confirmed.status is TxStatus.CONFIRMED
+    assert confirmed.mined_hash == first.newest.tx_hash
+
+
+async def test_a_node_that_dropped_what_it_took_is_told_again(
+    sender: Sender,
+    approving: Approving,
+    still_sandbox: Sandbox,
+    outbox: TxOutbox,
+    clock: Clock,
+) -> None:
+    sent = await sender.send(approving())
+    await still_sandbox.rpc.send("anvil_dropTransaction", sent.newest.tx_hash)
+    clock.pass_seconds(9)
+    await sender.look()
+    await still_sandbox.mine()
+    assert await used_nonces(still_sandbox) == sent.account_nonce
+    clock.pass_seconds(1)
+    await sender.look()
+    await still_sandbox.mine()
+    await sender.look()
+    mined = await stored(outbox)
+    assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
+
+
+async def test_a_reorg_brings_the_same_bytes_back_into_a_block(
+    sender: Sender, approving: Approving, fresh_sandbox: Sandbox, outbox: TxOutbox, clock: Clock
+) -> None:
+    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
+    sent = await sender.send(approving())
+    await sender.look()
+    assert (await stored(outbox)).status is TxStatus.MINED
+    clock.pass_seconds(60)
+    await fresh_sandbox.rpc.send("evm_revert", snapshot)
+    assert await allowed(fresh_sandbox) == 0
+    await sender.look()
+    unmined = await stored(outbox)
+    assert (unmined.status, unmined.block_number) == (TxStatus.SENT, None)
+    await sender.look()
+    mined = await stored(outbox)
+    assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
+    assert await allowed(fresh_sandbox) == 7
+
+
+async def test_a_receipt_that_vanishes_for_a_moment_does_no_harm(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+) -> None:
+    await sender.send(approving())
+    await sender.look()
+    proxy.fail("eth_getTransactionReceipt", change(lambda _: None))
+    await fresh_sandbox.mine(5)
+    await sender.look()
+    assert (await stored(outbox)).status is TxStatus.SENT
+    assert await sender.look() == 0
+    confirmed = await stored(outbox)
+    assert (confirmed.status, len(confirmed.attempts)) == (TxStatus.CONFIRMED, 1)
+
+
+async def test_a_nonce_that_the_key_used_elsewhere_cancels_and_the_next_is_in_step_again(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+) -> None:
+    proxy.fail(BROADCAST, lose_request, lose_request)
+    lost = await sender.send(approving())
+    elsewhere = Approve(SPENDER, 1).encode()
+    trader = fresh_sandbox.trader()
+    await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, elsewhere)
+    assert await used_nonces(fresh_sandbox) == lost.account_nonce + 1
+    assert await sender.look() == 1
+    assert (await stored(outbox)).status is TxStatus.PENDING
+    await fresh_sandbox.mine()
+    await sender.look()
+    canceled = await stored(outbox)
+    assert canceled.status is TxStatus.CANCELED
+    assert (
+        canceled.failure == f"nonce {lost.account_nonce} of the account was used by something else"
+    )
+    assert (await sender.send(approving("approve-2"))).account_nonce == lost.account_nonce + 1
+
+
+async def test_a_node_that_hides_receipts_cancels_nothing(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+) -> None:
+    proxy.fail_always("eth_getTransactionReceipt", change(lambda _: None))
+    await sender.send(approving())
+    await sender.look()
+    await fresh_sandbox.mine(5)
+    await sender.look()
+    assert (await stored(outbox)).status is TxStatus.SENT
+    proxy.heal()
+    assert await sender.look() == 0
+    assert (await stored(outbox)).status is TxStatus.CONFIRMED
+
+
+async def test_a_gap_before_the_first_waiting_nonce_is_filled(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+    clock: Clock,
+) -> None:
+    before = await used_nonces(fresh_sandbox)
+    proxy.fail("eth_getTransactionCount", change(lambda count: hex(int(count, 16) + 2)))
+    sent = await sender.send(approving())
+    assert sent.account_nonce == before + 2
+    await sender.look()
+    clock.pass_seconds(19)
+    await sender.look()
+    assert await used_nonces(fresh_sandbox) == before
+    clock.pass_seconds(1)
+    await sender.look()
+    assert await used_nonces(fresh_sandbox) == before + 3
+    await fresh_sandbox.mine()
+    await sender.look()
+    assert await sender.look() == 0
+    assert (await stored(outbox)).status is TxStatus.CONFIRMED
+    filler = await outbox.load_at_nonce(sender.address, before)
+    assert filler is not None
+    assert filler.status is TxStatus.CANCELED
+
+
+async def test_a_chain_that_lost_what_was_final_gets_it_again(
+    sender: Sender, approving: Approving, fresh_sandbox: Sandbox, outbox: TxOutbox, clock: Clock
+) -> None:
+    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
+    await sender.send(approving())
+    await sender.look()
+    await fresh_sandbox.mine()
+    assert await sender.look() == 0
+    await fresh_sandbox.rpc.send("evm_revert", snapshot)
+    behind = Approve(Address("0x" + "77" * 20), 5).encode()
+    await sender.send(OutgoingTx("other", fresh_sandbox.deployment.collateral, behind))
+    await sender.look()
+    clock.pass_seconds(20)
+    await sender.look()
+    assert await allowed(fresh_sandbox) == 7
+    await sender.look()
+    assert (await stored(outbox, "other")).block_number is not None

@@ -1,0 +1,33 @@
+"""One chain a test process, everything deployed once, each test undone when it ends."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.contracts.evm import Evm
+from tests.contracts.market import World, deploy_world
+from tests.contracts.resolution import Resolution, deploy_resolution
+
+from foretell.chain.devchain import DevChain
+
+
+@pytest.fixture(scope="session")
+def evm(anyio_backend: str, devchain: DevChain) -> Iterator[Evm]:
+    assert anyio_backend == "asyncio"  # asked for, since the chain is started asynchronously
+    with Evm(devchain.rpc_url) as evm:
+        yield evm
+
+
+@pytest.fixture(scope="session")
+def world(evm: Evm) -> World:
+    return deploy_world(evm)
+
+
+@pytest.fixture(autouse=True)
+def _undone(world: World) -> Iterator[None]:
+    with world.evm.rolled_back():
+        yield
+
+
+@pytest.fixture
+def resolution(world: World) -> Resolution:
+    return deploy_resolution(world)

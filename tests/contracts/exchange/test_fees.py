@@ -1,0 +1,207 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.contracts.evm import reverts
+from tests.contracts.market import Fill, World, deploy_exchange
+from tests.contracts.signing import BUY, OWN_V1, OWN_V2, SELL, UNIT, ZERO, Order
+
+BPS = 10_000
+FEE_RATE_BPS_MAX = 1_000
+SIZE = 100 * UNIT
+
+CHARGED = "FeeCharged(address,uint256,uint256)"
+
+
+@pytest.fixture
+def charging(world: World) -> World:
+    """An exchange that may take two per cent of what a v2 order receives."""
+    world.exchange.send("setMaxFeeRateBps", 200, sender=world.admin)
+    return world
+
+
+def v1_fee_max(side: int, rate_bps: int, cost: int, size: int) -> int:
+    """Return rate * min(price, 1 - price) of the size, in what the order receives."""
+    if side == SELL:
+        return rate_bps * min(cost, size - cost) // BPS
+    return rate_bps * min(cost, size - cost) * size // (cost * BPS)
+
+
+def orders(world: World, taker_side: int, cents: int, **fields: Any) -> tuple[Order, Order]:
+    """Return a taker and a maker on opposite sides of Yes."""
+    place = {BUY: world.buy, SELL: world.sell}
+    taker = place[taker_side](world.taker, world.yes, SIZE, cents, **fields)
+    maker = place[1 - taker_side](world.makers[0], world.yes, SIZE, cents, **fields)
+    return taker, maker
+
+
+def fill_of(taker: Order, maker: Order, taker_fee: int = 0, maker_fee: int = 0) -> Fill:
+    return Fill(taker.maker_amount, (maker.maker_amount,), taker_fee, (maker_fee,))
+
+
+@pytest.mark.parametrize("taker_side", [BUY, SELL])
+@pytest.mark.parametrize("cents", [1, 30, 50, 70, 99])
+@pytest.mark.parametrize("rate_bps", [1, 100, FEE_RATE_BPS_MAX])
+def test_a_v1_order_pays_at_most_its_signed_rate_on_both_sides(
+    world: World, taker_side: int, cents: int, rate_bps: int
+) -> None:
+    taker, maker = orders(world, taker_side, cents, fee_rate_bps=rate_bps)
+    cost = SIZE * cents // 100
+    most = [v1_fee_max(side, rate_bps, cost, SIZE) for side in (taker_side, 1 - taker_side)]
+    with reverts("FeeExceedsMaxRate"):
+        world.match(taker, [maker], fill_of(taker, maker, most[0] + 1, 0))
+    with reverts("FeeExceedsMaxRate"):
+        world.match(taker, [maker], fill_of(taker, maker, 0, most[1] + 1))
+    world.match(taker, [maker], fill_of(taker, maker, most[0], most[1]))
+
+
+def test_a_v1_order_that_signed_no_rate_pays_no_fee(world: World) -> None:
+    """ChainSecurity, CTF exchange, 6.3: the fee rate was not in the hash."""
+    taker, maker = orders(world, BUY, 50)
+    with reverts("FeeExceedsMaxRate"):
+        world.match(taker, [maker], fill_of(taker, maker, 1, 0))
+    with reverts("FeeExceedsMaxRate"):
+        world.match(taker, [maker], fill_of(taker, maker, 0, 1))
+
+
+@pytest.mark.parametrize("taker_side", [BUY, SELL])
+def test_a_v2_order_pays_at_most_what_the_admin_allows(charging: World, taker_side: int) -> None:
+    taker, maker = orders(charging, taker_side, 50, profile=OWN_V2)
+    received = {BUY: SIZE, SELL: SIZE // 2}
+    taker_most, maker_most = received[taker_side] // 50, received[1 - taker_side] // 50
+    with reverts("FeeExceedsMaxRate"):
+        charging.match(taker, [maker], fill_of(taker, maker, taker_most + 1, 0))
+    with reverts("FeeExceedsMaxRate"):
+        charging.match(taker, [maker], fill_of(taker, maker, 0, maker_most + 1))
+    charging.match(taker, [maker], fill_of(taker, maker, taker_most, maker_most))
+
+
+def test_a_v2_order_pays_nothing_until_the_admin_allows_it(world: World) -> None:
+    taker, maker = orders(world, BUY, 50, profile=OWN_V2)
+    with reverts("FeeExceedsMaxRate"):
+        world.match(taker, [maker], fill_of(taker, maker, 1, 0))
+
+
+def test_fees_are_taken_from_what_each_side_of_a_swap_receives(charging: World) -> None:
+    taker, maker = orders(charging, BUY, 50, profile=OWN_V2)
+    wallets = (charging.taker.address, charging.makers[0].address, charging.fee_receiver)
+    before = [charging.holdings(wallet) for wallet in wallets]
+    receipt = charging.match(taker, [maker], fill_of(taker, maker, 7, 5))
+    changed = [
+        tuple(now - was for now, was in zip(charging.holdings(wallet), held, strict=True))
+        for wallet, held in zip(wallets, before, strict=True)
+    ]
+    assert changed == [
+        (-SIZE // 2, SIZE - 7, 0),
+        (SIZE // 2 - 5, -SIZE, 0),
+        (5, 7, 0),
+    ]
+    assert charging.exchange.logs(receipt, CHARGED) == [
+        {"receiver": charging.fee_receiver, "tokenId": 0, "amount": 5},
+        {"receiver": charging.fee_receiver, "tokenId": charging.yes, "amount": 7},
+    ]
+
+
+@pytest.mark.parametrize(("side", "taker_fee", "maker_fee"), [(BUY, 7, 5), (SELL, 7, 5)])
+def test_fees_are_taken_from_complete_sets(
+    charging: World, side: int, taker_fee: int, maker_fee: int
+) -> None:
+    place = {BUY: charging.buy, SELL: charging.sell}[side]
+    taker = place(charging.taker, charging.yes, SIZE, 50, profile=OWN_V2)
+    maker = place(charging.makers[0], charging.no, SIZE, 50, profile=OWN_V2)
+    wallets = (charging.taker.address, charging.makers[0].address, charging.fee_receiver)
+    before = [charging.holdings(wallet) for wallet in wallets]
+    charging.match(taker, [maker], fill_of(taker, maker, taker_fee, maker_fee))
+    changed = [
+        tuple(now - was for now, was in zip(charging.holdings(wallet), held, strict=True))
+        for wallet, held in zip(wallets, before, strict=True)
+    ]
+    half = SIZE // 2
+    expected = {
+        BUY: [(-half, SIZE - 7, 0), (-half, 0, SIZE - 5), (0, 7, 5)],
+        SELL: [(half - 7, -SIZE, 0), (half - 5, 0, -SIZE), (12, 0, 0)],
+    }
+    assert changed == expected[side]
+
+
+def test_a_takers_fee_is_held_back_over_several_makers(charging: World) -> None:
+    """The first fills may be smaller than the fee, and the rest of it comes from the sets."""
+    bid = charging.buy(charging.taker, charging.yes, 1_000, 50, profile=OWN_V2)
+    makers = [
+        charging.sell(charging.makers[0], charging.yes, 2, 50),
+        charging.sell(charging.makers[1], charging.yes, 4, 50),
+        charging.buy(charging.makers[2], charging.no, 994, 50),
+    ]
+    before = charging.holdings(charging.taker.address)
+    charging.match(bid, makers, Fill(500, (2, 4, 497), 20, (0, 0, 0)))
+    after = charging.holdings(charging.taker.address)
+    assert (after[0] - before[0], after[1] - before[1]) == (-500, 980)
+    assert charging.holdings(charging.fee_receiver) == (0, 20, 0)
+
+
+def test_fees_go_to_the_receiver_of_the_day(charging: World) -> None:
+    other = charging.evm.actor("another receiver").address
+    receipt = charging.exchange.send("setFeeReceiver", other, sender=charging.admin)
+    assert charging.exchange.call("feeReceiver") == other
+    assert charging.exchange.logs(receipt, "FeeReceiverChanged(address)") == [{"receiver": other}]
+    taker, maker = orders(charging, BUY, 50, profile=OWN_V2)
+    charging.match(taker, [maker], fill_of(taker, maker, 7, 5))
+    assert charging.holdings(other) == (5, 7, 0)
+
+
+@pytest.mark.parametrize("receiver", ["nobody", "the exchange"])
+def test_fees_go_where_somebody_can_get_them(world: World, receiver: str) -> None:
+    address = {"nobody": ZERO, "the exchange": world.exchange.address}[receiver]
+    with reverts("InvalidFeeReceiver"):
+        world.exchange.send("setFeeReceiver", address, sender=world.admin)
+
+
+def test_an_exchange_needs_a_fee_receiver(world: World) -> None:
+    with reverts("InvalidFeeReceiver"):
+        deploy_exchange(world, feeReceiver=ZERO)
+
+
+def test_the_admin_allows_v2_fees_up_to_a_limit(world: World) -> None:
+    receipt = world.exchange.send("setMaxFeeRateBps", FEE_RATE_BPS_MAX, sender=world.admin)
+    assert world.exchange.call("maxFeeRateBps") == FEE_RATE_BPS_MAX
+    assert world.exchange.call("feeRateBpsMax") == FEE_RATE_BPS_MAX
+    assert world.exchange.logs(receipt, "MaxFeeRateChanged(uint256)") == [
+        {"maxFeeRateBps": FEE_RATE_BPS_MAX}
+    ]
+    with reverts("FeeTooHigh"):
+        world.exchange.send("setMaxFeeRateBps", FEE_RATE_BPS_MAX + 1, sender=world.admin)
+
+
+@pytest.mark.parametrize(("name", "value"), [("setMaxFeeRateBps", 1), ("setFeeReceiver", ZERO)])
+def test_fees_are_the_admins_to_set(world: World, name: str, value: object) -> None:
+    with reverts("NotAdmin"):
+        world.exchange.send(name, value, sender=world.operator)
+
+
+@given(
+    rate_bps=st.integers(0, FEE_RATE_BPS_MAX),
+    size=st.integers(1, 10**12),
+    cost=st.integers(0, 10**12),
+    side=st.sampled_from((BUY, SELL)),
+)
+def test_the_signed_rate_bounds_the_fee_to_the_unit(
+    world: World, rate_bps: int, size: int, cost: int, side: int
+) -> None:
+    cost = min(size, cost + 1)
+    amounts = {BUY: (cost, size), SELL: (size, cost)}
+    taker = world.order(world.taker, side, world.yes, amounts[side], fee_rate_bps=rate_bps)
+    maker = world.order(world.makers[0], 1 - side, world.yes, amounts[1 - side])
+    most = v1_fee_max(side, rate_bps, cost, size)
+    with world.evm.rolled_back():
+        world.match(taker, [maker], fill_of(taker, maker, most))
+    with world.evm.rolled_back(), reverts("FeeExceedsMaxRate"):
+        world.match(taker, [maker], fill_of(taker, maker, most + 1))
+
+
+@pytest.mark.parametrize("profile", [OWN_V1, OWN_V2])
+@pytest.mark.parametrize("fees", [(2**256 - 1, 0), (0, 2**200)])
+def test_an_absurd_fee_is_refused(charging: World, profile: int, fees: tuple[int, int]) -> None:
+    taker, maker = orders(charging, BUY, 50, profile=profile)
+    with reverts("FeeExceedsMaxRate"):
+        charging.match(taker, [maker], fill_of(taker, maker, *fees))

@@ -1,0 +1,120 @@
+"""Random matches: exact fees and fills, conservation to the unit, nothing left in the exchange."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.contracts.evm import Reverted
+from tests.contracts.exchange.accounting import (
+    ACTORS,
+    COLLATERAL,
+    V2_FEE_RATE_BPS,
+    Account,
+    Scene,
+    scenes,
+)
+from tests.contracts.market import World
+from tests.contracts.signing import BUY, SELL
+
+Holdings = dict[tuple[str, int], int]
+
+
+def held(world: World) -> Holdings:
+    """Return what everybody who may be touched by a match holds."""
+    actors = (world.taker, *world.makers[:ACTORS])
+    wallets = [*(actor.address for actor in actors), world.fee_receiver, world.exchange.address]
+    holdings = {
+        (wallet, asset): amount
+        for wallet in wallets
+        for asset, amount in zip(
+            (COLLATERAL, world.yes, world.no), world.holdings(wallet), strict=True
+        )
+    }
+    locked = world.collateral.call("balanceOf", world.ctf.address)
+    return holdings | {(world.ctf.address, COLLATERAL): locked}
+
+
+def by_asset(holdings: Holdings) -> Counter[int]:
+    """Return how much of each asset is held in all."""
+    total: Counter[int] = Counter()
+    for (_, asset), amount in holdings.items():
+        total[asset] += amount
+    return total
+
+
+def matched(world: World, account: Account) -> tuple[Holdings, Holdings]:
+    """Match on the chain; return what everybody held before and holds after."""
+    world.exchange.send("setMaxFeeRateBps", V2_FEE_RATE_BPS, sender=world.admin)
+    before = held(world)
+    world.match(account.taker, account.makers, account.fill)
+    return before, held(world)
+
+
+@pytest.mark.parametrize("side", [BUY, SELL])
+@given(data=st.data())
+def test_a_match_moves_what_the_rules_say_and_nothing_else(
+    world: World, side: int, data: st.DataObject
+) -> None:
+    account = Account(world, data.draw(scenes(side)))
+    assume(account.refusal is None)
+    with world.evm.rolled_back():
+        before, after = matched(world, account)
+    gained = {place: after[place] - before[place] for place in after}
+    assert gained == {place: account.gains[place] for place in after}
+    assert {
+        after[world.exchange.address, asset] for asset in (COLLATERAL, world.yes, world.no)
+    } == {0}
+
+
+@pytest.mark.parametrize("side", [BUY, SELL])
+@given(data=st.data())
+def test_a_match_conserves_collateral_and_complete_sets(
+    world: World, side: int, data: st.DataObject
+) -> None:
+    account = Account(world, data.draw(scenes(side)))
+    assume(account.refusal is None)
+    with world.evm.rolled_back():
+        before, after = matched(world, account)
+    total = Counter(by_asset(after))
+    total.subtract(by_asset(before))
+    assert total == {COLLATERAL: 0, world.yes: account.ledger.sets, world.no: account.ledger.sets}
+
+
+@pytest.mark.parametrize("side", [BUY, SELL])
+@given(data=st.data())
+def test_a_match_takes_off_each_order_exactly_what_was_filled(
+    world: World, side: int, data: st.DataObject
+) -> None:
+    account = Account(world, data.draw(scenes(side)))
+    assume(account.refusal is None)
+    with world.evm.rolled_back():
+        matched(world, account)
+        left = [world.exchange.call("remaining", order.fields) for order in account.makers]
+        taker_left = world.exchange.call("remaining", account.taker.fields)
+    pairs = zip(account.makers, account.scene.makers, strict=True)
+    assert left == [order.maker_amount - maker.making for order, maker in pairs]
+    assert taker_left == account.taker.maker_amount - account.taker_fill
+
+
+@pytest.mark.parametrize("side", [BUY, SELL])
+@given(data=st.data())
+def test_a_match_is_refused_exactly_when_rounding_breaks_the_takers_limit(
+    world: World, side: int, data: st.DataObject
+) -> None:
+    account = Account(world, data.draw(tiny_scenes(side)))
+    with world.evm.rolled_back():
+        assert refusal_of(world, account) == account.refusal
+
+
+def refusal_of(world: World, account: Account) -> str | None:
+    try:
+        matched(world, account)
+    except Reverted as refused:
+        return refused.name
+    return None
+
+
+def tiny_scenes(side: int) -> st.SearchStrategy[Scene]:
+    """Amounts of a few units, where rounding bites."""
+    return scenes(side, amount_max=12)

@@ -1,0 +1,146 @@
+from dataclasses import replace
+
+import pytest
+from tests.contracts.evm import reverts
+from tests.contracts.market import Fill, World, deploy_exchange, match_args
+from tests.contracts.signing import BUY, ERC1271, OWN_V2, UNIT, Order
+from tests.contracts.wallets import (
+    BURN,
+    RECEIPT_YES,
+    REVERT,
+    SIGNATURE_YES,
+    WALLET_ADDRESS,
+    a_wallet,
+    answer,
+    call_of,
+    wallet,
+)
+
+ERC165 = "01ffc9a7"
+ERC1155_RECEIVER = "4e2312e0"
+
+
+@pytest.mark.parametrize(
+    ("interface", "supported"),
+    [(ERC165, True), (ERC1155_RECEIVER, True), ("ffffffff", False), ("00000000", False)],
+)
+def test_supports_interface(world: World, interface: str, supported: bool) -> None:  # noqa: FBT001 - the column of a table
+    answered = world.exchange.call("supportsInterface", bytes.fromhex(interface))
+    assert answered is supported
+
+
+def test_a_position_that_somebody_sends_is_sent_back(world: World) -> None:
+    """Nobody could ever get it out again."""
+    holder = world.makers[0].address
+    with reverts("UnexpectedTransfer"):
+        world.ctf.send(
+            "safeTransferFrom", holder, world.exchange.address, world.yes, 1, b"", sender=holder
+        )
+
+
+def test_positions_that_somebody_sends_together_are_sent_back(world: World) -> None:
+    holder = world.makers[0].address
+    tokens = [world.yes, world.no]
+    with reverts("UnexpectedTransfer"):
+        world.ctf.send(
+            "safeBatchTransferFrom",
+            *(holder, world.exchange.address, tokens, [1, 1], b""),
+            sender=holder,
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [("onERC1155Received", (1, 1)), ("onERC1155BatchReceived", ([1, 2], [1, 1]))],
+)
+def test_only_conditional_tokens_are_received(
+    world: World, name: str, args: tuple[object, ...]
+) -> None:
+    stranger, exchange = world.evm.actor("stranger").address, world.exchange
+    with reverts("NotConditionalTokens"):
+        exchange.call(name, exchange.address, stranger, *args, b"", sender=stranger)
+    assert exchange.call(name, exchange.address, stranger, *args, b"", sender=world.ctf.address)
+
+
+def test_positions_that_the_splitter_moves_are_received(world: World) -> None:
+    splitter = world.evm.actor("splitter").address
+    exchange = deploy_exchange(world, splitter=splitter)
+    received = ("onERC1155Received", splitter, splitter, world.yes, 1, b"")
+    assert exchange.call(*received, sender=world.ctf.address).hex() == "f23a6e61"
+    with reverts("UnexpectedTransfer"):
+        world.exchange.call(*received, sender=world.ctf.address)
+
+
+def bid_of_wallet(world: World) -> Order:
+    """Return a bid that the wallet vouches for."""
+    return Order(
+        maker=WALLET_ADDRESS,
+        signer=WALLET_ADDRESS,
+        token_id=world.yes,
+        maker_amount=50 * UNIT,
+        taker_amount=100 * UNIT,
+        side=BUY,
+        signature_type=ERC1271,
+        profile=OWN_V2,
+    )
+
+
+def wallet_bid(world: World, on_receipt: bytes, data: bytes = b"") -> Order:
+    """Return a bid of a wallet that answers receipts so."""
+    a_wallet(world, wallet(answer(SIGNATURE_YES), on_receipt, data))
+    return bid_of_wallet(world)
+
+
+@pytest.mark.parametrize(
+    ("on_receipt", "error"),
+    [
+        pytest.param(REVERT, "", id="reverts"),
+        pytest.param(BURN, "", id="burns all gas"),
+        pytest.param(
+            answer(bytes(32)), "ERC1155: got unknown value from onERC1155Received", id="says no"
+        ),
+    ],
+)
+def test_a_receiver_that_refuses_voids_the_match_and_nothing_else(
+    world: World, on_receipt: bytes, error: str
+) -> None:
+    bid = wallet_bid(world, on_receipt)
+    ask = world.sell(world.taker, world.yes, 100 * UNIT, 50)
+    with reverts(error):
+        world.match(ask, [bid], Fill(100 * UNIT, (50 * UNIT,)))
+    assert world.exchange.call("orderStatus", world.hash(ask)) == (False, 0)
+
+
+def test_a_receiver_moves_no_nonce_while_a_match_runs(world: World) -> None:
+    reentry = world.exchange.calldata("incrementNonce")
+    bid = reentering_bid(world, reentry)
+    ask = world.sell(world.taker, world.yes, 100 * UNIT, 50)
+    world.match(ask, [bid], Fill(100 * UNIT, (50 * UNIT,)))
+    assert world.exchange.call("nonces", bid.maker) == 0
+
+
+@pytest.mark.parametrize("name", ["cancelOrder", "cancelOrders"])
+def test_a_receiver_cancels_nothing_while_a_match_runs(world: World, name: str) -> None:
+    resting = replace(bid_of_wallet(world), salt=9)
+    argument = {"cancelOrder": resting.fields, "cancelOrders": [resting.fields]}[name]
+    bid = reentering_bid(world, world.exchange.calldata(name, argument))
+    ask = world.sell(world.taker, world.yes, 100 * UNIT, 50)
+    world.match(ask, [bid], Fill(100 * UNIT, (50 * UNIT,)))
+    assert world.exchange.call("orderStatus", world.hash(resting)) == (False, 0)
+
+
+def test_a_receiver_that_may_match_matches_nothing_while_a_match_runs(world: World) -> None:
+    inner_bid = world.buy(world.makers[1], world.yes, UNIT, 50)
+    inner_ask = world.sell(world.makers[2], world.yes, UNIT, 50)
+    args = match_args(inner_bid, [inner_ask], Fill(UNIT // 2, (UNIT,)))
+    bid = reentering_bid(world, world.exchange.calldata("matchOrders", *args))
+    world.exchange.send("addOperator", bid.maker, sender=world.admin)
+    ask = world.sell(world.taker, world.yes, 100 * UNIT, 50)
+    world.match(ask, [bid], Fill(100 * UNIT, (50 * UNIT,)))
+    assert world.exchange.call("orderStatus", world.hash(inner_ask)) == (False, 0)
+
+
+def reentering_bid(world: World, calldata: bytes) -> Order:
+    """Return a bid of a wallet that calls the exchange when it receives something."""
+    calls = call_of(world.exchange.address, calldata)
+    return wallet_bid(world, calls + answer(RECEIPT_YES), calldata)

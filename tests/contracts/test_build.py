@@ -1,0 +1,78 @@
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.contracts.evm import ARTIFACTS, ROOT, own_artifact_fields
+
+from foretell.domain.hexadecimal import keccak256
+
+BUILD = ROOT / "contracts" / "build.py"
+SOURCES = ROOT / "contracts" / "src"
+SAFE_SINGLETON = "e51abdf814f8854941b9fe8e3a4f65cab4e7a4a8"
+SAFE_INIT_CODE_HASH = "2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9e6ef715ddb6fcecf"
+CODE_BYTES_MAX = 24_576  # EIP-170
+
+CONTRACTS = sorted(path.stem for path in SOURCES.glob("*.vy"))
+
+
+def check(artifacts: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(BUILD), "--check", "--artifacts", str(artifacts)]
+    return subprocess.run(command, capture_output=True, check=False, text=True, timeout=120)
+
+
+def test_the_committed_artifacts_are_what_the_sources_give() -> None:
+    done = check(ARTIFACTS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_stale_a_missing_and_a_surplus_artifact_are_named(tmp_path: Path) -> None:
+    shutil.copytree(ARTIFACTS, tmp_path, dirs_exist_ok=True)
+    stale = tmp_path / "MarketRegistry.json"
+    stale.write_text(stale.read_text().replace("cancun", "prague"))
+    (tmp_path / "SafeFactory.json").unlink()
+    (tmp_path / "Stranger.json").write_text("{}")
+    done = check(tmp_path)
+    assert done.returncode == 1
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == [
+        "MarketRegistry",
+        "SafeFactory",
+        "Stranger",
+    ]
+
+
+def test_the_safe_proxy_is_the_one_that_wallets_in_the_field_are_made_of() -> None:
+    code = own_artifact_fields("SafeProxyCreationCode")["bytecode"][2:]
+    init_code = bytes.fromhex(code + SAFE_SINGLETON.rjust(64, "0"))
+    assert len(init_code) == 369 + 32
+    assert keccak256(init_code).hex() == SAFE_INIT_CODE_HASH
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_every_contract_fits_a_chain_and_says_how_it_was_made(name: str) -> None:
+    artifact = own_artifact_fields(name)
+    assert artifact["name"] == name
+    assert artifact["compiler"].startswith("vyper 0.4.3+")
+    assert artifact["evmVersion"] == "cancun"
+    assert re.fullmatch("0x[0-9a-f]{64}", artifact["sourceHash"])
+    assert 0 < len(artifact["deployedBytecode"]) // 2 - 1 <= CODE_BYTES_MAX
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_every_typed_error_of_the_abi_is_in_the_code(name: str) -> None:
+    artifact = own_artifact_fields(name)
+    errors = [entry["name"] for entry in artifact["abi"] if entry["type"] == "error"]
+    selectors = [keccak256(f"{error}()".encode())[:4].hex() for error in errors]
+    code = artifact["deployedBytecode"] + artifact["bytecode"]
+    assert len(selectors) == len(set(selectors))
+    assert all(selector.strip("0") in code for selector in selectors)
+
+
+def test_the_abi_has_the_logs_of_both_generations() -> None:
+    abi = json.loads((ARTIFACTS / "Exchange.json").read_text())["abi"]
+    names = [entry["name"] for entry in abi if entry["type"] == "event"]
+    assert names.count("OrderFilled") == 2
+    assert names.count("OrdersMatched") == 2

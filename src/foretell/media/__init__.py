@@ -1,0 +1,1 @@
+"""Uploads made safe, and what is stored by its hash."""

@@ -1,0 +1,208 @@
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from tests.pictures import a_moving_picture, a_picture, some_noise
+
+from foretell.media import decoding
+from foretell.media.decoding import MEMORY_BYTES_MAX, REFUSED_CODE, Undecodable, normalize, serve
+
+SIDE = 64
+BYTES_MAX = 20_000
+
+
+def opened(raw: bytes) -> Image.Image:
+    image = Image.open(io.BytesIO(raw))
+    image.load()
+    return image
+
+
+def colour_at(image: Image.Image, x: int, y: int) -> tuple[bool, bool, bool]:
+    """Return whether there is much red, green and blue at a place."""
+    red, green, blue = image.convert("RGB").getpixel((x, y))  # type: ignore[misc]  # of three bands
+    return red > 128, green > 128, blue > 128
+
+
+@pytest.mark.spec(34)
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+@pytest.mark.parametrize("size", [(1, 1), (200, 100), (64, 64), (10, 300)])
+def test_a_picture_becomes_a_square_webp_of_the_wanted_side(
+    kind: str, size: tuple[int, int]
+) -> None:
+    image = opened(normalize(a_picture(kind, size), kind, SIDE, BYTES_MAX))
+
+    assert (image.format, image.size) == ("WEBP", (SIDE, SIDE))
+
+
+def test_the_middle_is_kept() -> None:
+    wide = Image.new("RGB", (300, 100), "blue")
+    wide.paste((255, 0, 0), (100, 0, 200, 100))
+    encoded = io.BytesIO()
+    wide.save(encoded, "PNG")
+
+    image = opened(normalize(encoded.getvalue(), "PNG", SIDE, BYTES_MAX))
+
+    assert {colour_at(image, x, 32) for x in (2, 32, 61)} == {(True, False, False)}
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"), [("CMYK", "JPEG"), ("L", "JPEG"), ("P", "PNG"), ("1", "PNG"), ("I;16", "PNG")]
+)
+def test_every_way_to_write_colours_is_read(mode: str, kind: str) -> None:
+    image = opened(normalize(a_picture(kind, (80, 80), mode), kind, SIDE, BYTES_MAX))
+
+    assert image.mode == "RGB"
+
+
+def test_transparency_is_kept() -> None:
+    encoded = io.BytesIO()
+    Image.new("RGBA", (80, 80), (255, 0, 0, 0)).save(encoded, "PNG")
+
+    image = opened(normalize(encoded.getvalue(), "PNG", SIDE, BYTES_MAX))
+
+    assert image.mode == "RGBA"
+    assert image.getchannel("A").getextrema() == (0, 0)
+
+
+def test_what_is_beside_the_pixels_is_left_behind_and_the_picture_is_upright() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    exif[0x010E] = "where it was taken"
+    raw = a_picture("JPEG", (100, 100), exif=exif, icc_profile=b"a profile of colours")
+
+    normalized = normalize(raw, "JPEG", SIDE, BYTES_MAX)
+
+    image = opened(normalized)
+    assert b"where it was taken" not in normalized
+    assert b"a profile of colours" not in normalized
+    assert not image.getexif()
+    assert colour_at(image, 32, 5) == (True, False, False)
+    assert colour_at(image, 32, 58) == (False, False, True)
+
+
+def test_what_follows_the_picture_is_left_behind() -> None:
+    raw = a_picture("PNG") + b"<script>alert(1)</script>"
+
+    assert b"script" not in normalize(raw, "PNG", SIDE, BYTES_MAX)
+
+
+@pytest.mark.spec(34)
+def test_quality_gives_way_until_the_bytes_fit() -> None:
+    encoded = io.BytesIO()
+    some_noise((256, 256)).save(encoded, "PNG")
+    raw = encoded.getvalue()
+
+    best = normalize(raw, "PNG", 256, 10**6)
+    small = normalize(raw, "PNG", 256, 20_000)
+
+    assert len(small) <= 20_000 < len(best)
+    with pytest.raises(Undecodable, match="does not fit into 100 bytes"):
+        normalize(raw, "PNG", 256, 100)
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        (a_picture("PNG")[:60], "PNG"),
+        (a_picture("JPEG", (200, 200))[:200], "JPEG"),
+        (a_picture("WEBP", (200, 200))[:60], "WEBP"),
+        (a_picture("PNG"), "JPEG"),
+        (a_moving_picture("PNG"), "PNG"),
+        (a_moving_picture("WEBP"), "WEBP"),
+        (b"", "PNG"),
+    ],
+    ids=["cut png", "cut jpeg", "cut webp", "other kind", "moving png", "moving webp", "nothing"],
+)
+def test_what_is_no_picture_of_its_kind_is_refused(raw: bytes, kind: str) -> None:
+    with pytest.raises(Undecodable):
+        normalize(raw, kind, SIDE, BYTES_MAX)
+
+
+def test_a_picture_larger_than_its_header_said_is_refused() -> None:
+    encoded = io.BytesIO()
+    Image.new("1", (5001, 2500)).save(encoded, "PNG")
+
+    with pytest.raises(Undecodable, match="larger than its header says"):
+        normalize(encoded.getvalue(), "PNG", SIDE, BYTES_MAX)
+
+
+def test_the_picture_that_comes_in_is_written_out() -> None:
+    made, said = io.BytesIO(), io.StringIO()
+
+    code = serve(["PNG", "64", "20000"], a_picture(), made, said)
+
+    assert (code, said.getvalue()) == (0, "")
+    assert opened(made.getvalue()).size == (64, 64)
+
+
+def test_what_is_refused_is_said_and_nothing_written() -> None:
+    made, said = io.BytesIO(), io.StringIO()
+
+    code = serve(["PNG", "64", "20000"], b"junk", made, said)
+
+    assert (code, made.getvalue()) == (REFUSED_CODE, b"")
+    assert "cannot identify image file" in said.getvalue()
+
+
+def run_child(raw: bytes, *arguments: str, setup: str = "") -> subprocess.CompletedProcess[bytes]:
+    program = f"{setup}\nfrom foretell.media.decoding import main\nmain()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments], input=raw, capture_output=True, check=False
+    )
+
+
+def test_the_child_reads_a_picture_and_writes_a_picture() -> None:
+    child = run_child(a_picture(), "PNG", "64", "20000")
+
+    assert (child.returncode, child.stderr) == (0, b"")
+    assert opened(child.stdout).size == (64, 64)
+
+
+def test_the_child_says_why_it_refuses() -> None:
+    child = run_child(b"junk", "PNG", "64", "20000")
+
+    assert (child.returncode, child.stdout) == (REFUSED_CODE, b"")
+    assert b"cannot identify image file" in child.stderr
+
+
+def test_the_child_ends_when_it_wants_too_much_memory() -> None:
+    setup = (
+        "import foretell.media.decoding as decoding\n"
+        f"decoding.normalize = lambda *_: bytes({MEMORY_BYTES_MAX})"
+    )
+    child = run_child(a_picture(), "PNG", "64", "20000", setup=setup)
+
+    assert (child.returncode, child.stdout) == (REFUSED_CODE, b"")
+    assert child.stderr == b"it takes too much memory"
+
+
+def test_the_child_ends_when_it_works_too_long() -> None:
+    setup = (
+        "import foretell.media.decoding as decoding\n"
+        "decoding.CPU_S_MAX = 1\n"
+        "def forever(*_):\n    while True: pass\n"
+        "decoding.normalize = forever"
+    )
+    child = run_child(a_picture(), "PNG", "64", "20000", setup=setup)
+
+    assert child.returncode < 0
+
+
+def test_the_child_writes_no_file(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    setup = (
+        "import foretell.media.decoding as decoding\n"
+        "from pathlib import Path\n"
+        f"decoding.normalize = lambda *_: Path({str(target)!r}).write_bytes(b'x' * 100)"
+    )
+    child = run_child(a_picture(), "PNG", "64", "20000", setup=setup)
+
+    assert child.returncode != 0
+    assert target.read_bytes() == b""
+
+
+def test_a_limit_that_the_system_does_not_know_is_left_out() -> None:
+    decoding._limit(2**20, 1)

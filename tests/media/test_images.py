@@ -1,0 +1,165 @@
+import asyncio
+import io
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from tests.pictures import a_moving_picture, a_picture, some_noise
+
+from foretell.domain.errors import InvalidFields
+from foretell.domain.request_errors import UnsupportedMedia, UploadTooLarge
+from foretell.domain.storage_errors import StorageUnavailable
+from foretell.media.headers import read_header
+from foretell.media.images import CHILDREN_MAX, ImageNormalizer, ImagePolicy
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def normalizer() -> ImageNormalizer:
+    return ImageNormalizer(ImagePolicy())
+
+
+@pytest.mark.spec(30, 34)
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+async def test_an_upload_of_each_format_is_kept_within_the_policy(
+    normalizer: ImageNormalizer, kind: str
+) -> None:
+    encoded = io.BytesIO()
+    some_noise((500, 400)).save(encoded, kind)
+
+    normalized = await normalizer.normalize("eventImage", encoded.getvalue())
+
+    header = read_header("eventImage", normalized)
+    policy = normalizer.policy
+    assert (header.kind, header.width_px, header.height_px) == (
+        "WEBP",
+        policy.side_px,
+        policy.side_px,
+    )
+    assert len(normalized) <= policy.bytes_max
+
+
+async def test_the_same_upload_always_gives_the_same_bytes(normalizer: ImageNormalizer) -> None:
+    raw = a_picture("JPEG", (333, 222))
+
+    first = await normalizer.normalize("eventImage", raw)
+
+    assert await normalizer.normalize("eventImage", raw) == first
+
+
+async def test_an_upload_larger_than_the_policy_is_refused() -> None:
+    normalizer = ImageNormalizer(ImagePolicy(upload_bytes_max=100))
+    raw = a_picture("PNG")
+
+    assert len(raw) > 100
+    with pytest.raises(UploadTooLarge, match="eventImage is larger than 100 bytes"):
+        await normalizer.normalize("eventImage", raw)
+
+
+@pytest.mark.spec(30)
+@pytest.mark.parametrize(
+    "raw",
+    [a_picture("GIF", mode="P"), b"<svg/>", a_moving_picture("WEBP"), a_moving_picture("PNG")],
+    ids=["gif", "svg", "moving webp", "moving png"],
+)
+async def test_another_format_starts_no_child(normalizer: ImageNormalizer, raw: bytes) -> None:
+    with pytest.raises(UnsupportedMedia):
+        await normalizer.normalize("eventImage", raw)
+
+
+@pytest.mark.spec(70)
+@pytest.mark.parametrize(
+    "raw",
+    [
+        a_picture("PNG", (300, 300))[:-40],
+        a_picture("PNG")[:45] + b"\xff" * 100,
+        a_picture("JPEG", (300, 300))[:400],
+        a_picture("WEBP", (300, 300))[:60],
+    ],
+    ids=["cut png", "broken png", "cut jpeg", "cut webp"],
+)
+async def test_what_cannot_be_decoded_is_told_with_its_field(
+    normalizer: ImageNormalizer, raw: bytes
+) -> None:
+    with pytest.raises((InvalidFields, UnsupportedMedia)) as refused:
+        await normalizer.normalize("eventImage", raw)
+
+    assert "eventImage must be" in refused.value.message
+
+
+async def test_a_bomb_is_refused_before_it_is_decoded(normalizer: ImageNormalizer) -> None:
+    encoded = io.BytesIO()
+    Image.new("1", (12_000, 12_000)).save(encoded, "PNG")
+
+    assert len(encoded.getvalue()) < 100_000
+    with pytest.raises(InvalidFields, match="at most 12500000 pixels"):
+        await normalizer.normalize("eventImage", encoded.getvalue())
+
+
+async def test_the_largest_picture_fits_into_the_child(normalizer: ImageNormalizer) -> None:
+    encoded = io.BytesIO()
+    Image.new("RGBA", (5000, 2500), (1, 2, 3, 4)).save(encoded, "WEBP")
+
+    assert await normalizer.normalize("eventImage", encoded.getvalue())
+
+
+async def test_many_at_once_all_get_their_turn(normalizer: ImageNormalizer) -> None:
+    raw = a_picture("PNG", (100, 100))
+
+    normalized = await asyncio.gather(
+        *(normalizer.normalize(f"optionImage:{n}", raw) for n in range(3 * CHILDREN_MAX))
+    )
+
+    assert len(set(normalized)) == 1
+
+
+def a_python(folder: Path, program: str) -> str:
+    """Return a program that stands where the interpreter of the children is looked for."""
+    place = folder / "python"
+    place.write_text(f"#!{sys.executable}\n{program}\n")
+    place.chmod(place.stat().st_mode | stat.S_IXUSR)
+    return str(place)
+
+
+async def test_a_child_that_hangs_is_killed(tmp_path: Path) -> None:
+    mark = tmp_path / "pid"
+    program = f"import os, time; open({str(mark)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    normalizer = ImageNormalizer(ImagePolicy(), python=a_python(tmp_path, program), deadline_s=2.0)
+
+    with pytest.raises(InvalidFields, match="with little time and memory"):
+        await normalizer.normalize("eventImage", a_picture())
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    "program", ["import sys; sys.exit(1)", "import os; os.kill(os.getpid(), 11)", ""]
+)
+async def test_a_child_that_breaks_or_makes_nothing_refuses_the_picture(
+    tmp_path: Path, program: str
+) -> None:
+    normalizer = ImageNormalizer(ImagePolicy(), python=a_python(tmp_path, program))
+
+    with pytest.raises(InvalidFields, match="with little time and memory"):
+        await normalizer.normalize("eventImage", a_picture())
+
+
+async def test_no_child_at_all_is_our_fault_and_not_the_picture_s(tmp_path: Path) -> None:
+    normalizer = ImageNormalizer(ImagePolicy(), python=str(tmp_path / "missing"))
+
+    with pytest.raises(StorageUnavailable, match="no process for an image"):
+        await normalizer.normalize("eventImage", a_picture())
+
+
+@pytest.mark.spec(35)
+def test_the_policy_is_published_in_the_words_of_the_wire() -> None:
+    assert ImagePolicy().document() == {
+        "maxUploadBytes": 2_097_152,
+        "targetPx": 256,
+        "targetMaxBytes": 102_400,
+    }

@@ -1,0 +1,84 @@
+"""What tests of the read-only APIs share: an empty database, and clients of their applications."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+from litestar import Litestar
+from litestar.types import ASGIApp
+
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+
+BLOBS = "https://blobs.example/worker"
+
+
+def url_of(path: Path) -> str:
+    return f"sqlite+aiosqlite:///{path}"
+
+
+async def make_template(folder: Path) -> Path:
+    """Return a database file with today's schema, to be copied."""
+    path = folder / "template.db"
+    async with Database(url_of(path)) as database:
+        await upgrade(database)
+    return path
+
+
+async def open_copy(template: Path, folder: Path) -> AsyncIterator[Database]:
+    path = folder / "foretell.db"
+    shutil.copy(template, path)
+    async with Database(url_of(path)) as database:
+        yield database
+
+
+class Reader:
+    """Asks an application in this process, and reads what it answers."""
+
+    def __init__(self, app: Litestar | ASGIApp) -> None:
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app=app, raise_app_exceptions=False),  # type: ignore[arg-type]  # Litestar's own ASGI types
+            base_url="http://api.example",
+        )
+
+    async def get(self, path: str, **parameters: Any) -> Any:
+        """Return the JSON of an answer that must succeed."""
+        answer = await self.http.get(path, params=parameters or None)
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["content-type"] == "application/json"
+        return answer.json()
+
+    async def refused(self, path: str, **parameters: Any) -> tuple[int, Any]:
+        """Return the status and the JSON of any answer."""
+        answer = await self.http.get(path, params=parameters or None)
+        return answer.status_code, answer.json()
+
+
+KINDS: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "number": (int, float),
+    "bool": (bool,),
+    "list": (list,),
+    "str?": (str, type(None)),
+    "int?": (int, type(None)),
+    "number?": (int, float, type(None)),
+    "bool?": (bool, type(None)),
+}
+
+
+def misfits(record: dict[str, Any], kind_by_field: dict[str, str]) -> dict[str, Any]:
+    """Return what is missing, unknown or of another kind in a record."""
+    wrong = {
+        name: record.get(name, "missing")
+        for name, kind in kind_by_field.items()
+        if type(record.get(name)) not in KINDS[kind] or name not in record
+    }
+    return wrong | dict.fromkeys(record.keys() - kind_by_field.keys(), "unknown")
+
+
+def fields(*groups: tuple[str, str]) -> dict[str, str]:
+    """Return the kind of each field, from names in one text a kind."""
+    return {name: kind for kind, names in groups for name in names.split()}

@@ -1,0 +1,217 @@
+"""L1 and L2 header checks.
+
+The header names carry a prefix: SERVICE_ is ours, others are what clients in the wild send; which one
+was used is the caller's dialect. The address names nobody until its signature or its key has been
+verified.
+"""
+
+import hmac
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from foretell.domain import errors, request_errors
+from foretell.domain.credentials import (
+    Credentials,
+    KeyIndex,
+    L2Signer,
+    check_l1,
+    check_timestamp,
+    derive_credentials,
+    parse_nonce,
+)
+from foretell.domain.hexadecimal import Address, parse_address
+from foretell.domain.typed_data import SIGNATURE_BYTES, normalize_signature
+from foretell.store.api_keys import ApiKey, load_key
+from foretell.store.database import Database
+
+OWN_PREFIX: Final = "SERVICE_"
+CLIENT_PREFIXES: Final = ("SERVICE_", "POLY_", "KUEST_")
+BUILDER: Final = "builder_"
+"""What stands between the prefix and the name in the headers of one who sends for others."""
+KEYS_CACHED_MAX: Final = 10_000
+
+_KEY_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+
+
+class L1Caller(NamedTuple):
+    """A wallet that signed just now."""
+
+    chain_id: int
+    address: Address
+    nonce: int
+    dialect: str
+
+
+class L2Caller(NamedTuple):
+    """Who holds the credentials of a key."""
+
+    address: Address
+    key_id: str
+    dialect: str
+
+
+class _Opened(NamedTuple):
+    key: ApiKey
+    signer: L2Signer
+    passphrase: str
+
+
+class KeyRing:
+    """Checks who calls; remembers the keys that were used lately."""
+
+    def __init__(
+        self,
+        database: Database,
+        master_key: bytes,
+        chain_ids: Sequence[int],
+        now_ms: Callable[[], int],
+        prefixes: Sequence[str] = CLIENT_PREFIXES,
+    ) -> None:
+        self._database = database
+        self._master_key = master_key
+        self._chain_ids = chain_ids
+        self._now_ms = now_ms
+        self._prefixes = [prefix.lower() for prefix in prefixes]
+        self._opened_by_id: OrderedDict[str, _Opened] = OrderedDict()
+        self._revocations = 0
+
+    def credentials(self, index: KeyIndex) -> Credentials:
+        """Return the set of an index; only for one who has just signed for it."""
+        return derive_credentials(self._master_key, index)
+
+    def forget(self, key_id: str) -> None:
+        """Look the key up again next time: it was revoked."""
+        self._revocations += 1
+        self._opened_by_id.pop(key_id, None)
+
+    def forget_all(self) -> None:
+        """Look every key up again: another process may have revoked some."""
+        self._revocations += 1
+        self._opened_by_id.clear()
+
+    def check_l1(self, headers: Mapping[str, str]) -> L1Caller:
+        """Return who signed the headers, or refuse."""
+        dialect = self._dialect(headers)
+        address = _address(headers, dialect)
+        timestamp = _header(headers, dialect, "timestamp")
+        check_timestamp(timestamp, self._now_ms() // 1000)
+        nonce = _nonce(headers, dialect)
+        signature = _l1_signature(headers, dialect)
+        for chain_id in self._chain_ids:
+            try:
+                check_l1(chain_id, address, timestamp, nonce, signature)
+            except request_errors.L1SignatureMismatch:
+                continue
+            return L1Caller(chain_id, address, nonce, dialect)
+        raise request_errors.L1SignatureMismatch(address)
+
+    async def check_l2(
+        self, headers: Mapping[str, str], method: str, path: str, body: bytes
+    ) -> L2Caller:
+        """Return whose credentials made the headers for this very request, or refuse."""
+        dialect = self._dialect(headers)
+        opened = await self._open(_header(headers, dialect, "api_key"))
+        if opened.key.index.address != _address(headers, dialect):
+            raise request_errors.UnknownKey("the key is not one of this address")
+        timestamp = _header(headers, dialect, "timestamp")
+        check_timestamp(timestamp, self._now_ms() // 1000)
+        passphrase = _header(headers, dialect, "passphrase")
+        if not hmac.compare_digest(passphrase.encode(), opened.passphrase.encode()):
+            raise request_errors.WrongPassphrase("the passphrase is not the key's")
+        signature = _header(headers, dialect, "signature")
+        opened.signer.check(signature, timestamp, method, path, body)
+        return L2Caller(opened.key.index.address, opened.key.key_id, dialect)
+
+    async def check_builder(
+        self, headers: Mapping[str, str], method: str, path: str, body: bytes
+    ) -> L2Caller:
+        """Return whose key made the headers that a builder sends, which name no address."""
+        dialect = self.builder_dialect(headers)
+        if dialect is None:
+            raise request_errors.MissingHeader(f"{OWN_PREFIX}{BUILDER.upper()}API_KEY")
+        opened = await self._open(_header(headers, dialect, f"{BUILDER}api_key"))
+        plain = {
+            dialect + name: _header(headers, dialect, BUILDER + name)
+            for name in ("api_key", "timestamp", "passphrase", "signature")
+        }
+        address = opened.key.index.address
+        return await self.check_l2(plain | {f"{dialect}address": address}, method, path, body)
+
+    def builder_dialect(self, headers: Mapping[str, str]) -> str | None:
+        """Return the prefix of a builder's headers, if there are any."""
+        return next((each for each in self._prefixes if f"{each}{BUILDER}api_key" in headers), None)
+
+    async def check_set(self, key_id: str, secret: str, passphrase: str) -> L2Caller:
+        """Return whose whole set this is: what a subscription to a private stream carries."""
+        opened = await self._open(key_id)
+        wanted = self.credentials(opened.key.index)
+        is_secret = hmac.compare_digest(secret.encode(), wanted.secret.encode())
+        is_passphrase = hmac.compare_digest(passphrase.encode(), wanted.passphrase.encode())
+        if not (is_secret and is_passphrase):
+            raise request_errors.WrongPassphrase("the secret or the passphrase is not the key's")
+        return L2Caller(opened.key.index.address, key_id, OWN_PREFIX.lower())
+
+    async def _open(self, key_id: str) -> _Opened:
+        opened = self._opened_by_id.get(key_id)
+        if opened is not None:
+            self._opened_by_id.move_to_end(key_id)
+            return opened
+        if _KEY_ID.match(key_id) is None:
+            raise request_errors.UnknownKey("no such API key")
+        revocations = self._revocations
+        async with self._database.reading() as tx:
+            key = await load_key(tx, key_id)
+        if key is None:
+            raise request_errors.UnknownKey("no such API key")
+        if not key.is_active:
+            raise request_errors.RevokedKey("the API key was revoked")
+        derived = self.credentials(key.index)
+        opened = _Opened(key, L2Signer(derived.secret), derived.passphrase)
+        if revocations == self._revocations:
+            self._opened_by_id[key_id] = opened
+        if len(self._opened_by_id) > KEYS_CACHED_MAX:
+            self._opened_by_id.popitem(last=False)
+        return opened
+
+    def _dialect(self, headers: Mapping[str, str]) -> str:
+        for prefix in self._prefixes:
+            if f"{prefix}address" in headers:
+                return prefix
+        raise request_errors.MissingHeader(f"{OWN_PREFIX}ADDRESS")
+
+
+def _header(headers: Mapping[str, str], dialect: str, name: str) -> str:
+    value = headers.get(dialect + name)
+    if not value:
+        raise _malformed(dialect, name)
+    return value
+
+
+def _address(headers: Mapping[str, str], dialect: str) -> Address:
+    try:
+        return parse_address(_header(headers, dialect, "address"))
+    except errors.MalformedHex as error:
+        raise _malformed(dialect, "address") from error
+
+
+def _nonce(headers: Mapping[str, str], dialect: str) -> int:
+    try:
+        return parse_nonce(_header(headers, dialect, "nonce"))
+    except errors.MalformedAmount as error:
+        raise _malformed(dialect, "nonce") from error
+
+
+def _l1_signature(headers: Mapping[str, str], dialect: str) -> bytes:
+    """Return the signature that hex with or without 0x spells."""
+    text = _header(headers, dialect, "signature")
+    digits = text[2:] if text[:2].lower() == "0x" else text
+    try:
+        return normalize_signature(bytes.fromhex(digits[: 2 * SIGNATURE_BYTES + 1]))
+    except (ValueError, errors.MalformedSignature) as error:
+        raise _malformed(dialect, "signature") from error
+
+
+def _malformed(dialect: str, name: str) -> request_errors.MissingHeader:
+    return request_errors.MissingHeader((dialect + name).upper())

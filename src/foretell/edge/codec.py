@@ -1,0 +1,54 @@
+"""Bodies in and out: bounded, decoded into typed values, encoded without surprises."""
+
+from typing import Any, Final, TypeVar
+
+import msgspec
+from litestar import Request, Response
+from litestar.datastructures import State
+
+from foretell.domain.errors import InvalidInput
+from foretell.domain.request_errors import BodyTooLarge, MalformedBody
+from foretell.domain.strict_json import check_depth
+
+BODY_BYTES_MAX: Final = 1024 * 1024
+LENGTH_DIGITS_MAX: Final = 18
+
+_ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
+
+Value = TypeVar("Value")
+AnyRequest = Request[Any, Any, State]
+
+
+async def read_body(request: AnyRequest, bytes_max: int = BODY_BYTES_MAX) -> bytes:
+    """Return the very bytes of the body, or refuse one that is larger than the bound."""
+    declared = request.headers.get("content-length", "0")
+    is_number = declared.isascii() and declared.isdigit()
+    if is_number and (len(declared) > LENGTH_DIGITS_MAX or int(declared) > bytes_max):
+        raise BodyTooLarge(bytes_max)
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > bytes_max:
+            raise BodyTooLarge(bytes_max)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def decode(
+    raw: bytes | str, kind: type[Value], refusal: type[InvalidInput] = MalformedBody
+) -> Value:
+    """Return the value of this type that the JSON spells, or refuse saying where it does not.
+
+    Depth is bounded here: a library may have raised the interpreter's own bound on recursion so far
+    that deep nesting would end the process.
+    """
+    try:
+        check_depth(raw.encode() if isinstance(raw, str) else raw)
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.MsgspecError, MalformedBody, UnicodeError, RecursionError) as error:
+        raise refusal(str(error)) from error
+
+
+def json_response(value: object, status: int = 200) -> Response[bytes]:
+    """Return the value as a JSON answer; decimals are numbers in it, exact."""
+    return Response(_ENCODER.encode(value), status_code=status, media_type="application/json")

@@ -1,0 +1,88 @@
+"""What is told of every request: an id, a line in the log, a count and a time.
+
+Wraps an ASGI application, so that it sees what really went out. Routes are counted by their first
+two parts only, which bounds how many there are, and no header, query or body is ever logged.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+import structlog
+from prometheus_client import Counter, Histogram
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
+"""Any ASGI application; frameworks spell the types of its arguments in ways of their own."""
+
+REQUEST_ID_CHARS_MAX: Final = 64
+ROUTES_MAX: Final = 200
+
+REQUESTS: Final = Counter(
+    "foretell_requests", "requests answered", ["api", "method", "route", "status"]
+)
+SECONDS: Final = Histogram("foretell_request_seconds", "time to the first byte", ["api"])
+
+log = structlog.get_logger(__name__)
+
+
+class Telemetry:
+    """One API's application, watched."""
+
+    def __init__(self, app: AsgiApp, api: str, new_id: Callable[[], str]) -> None:
+        self._app = app
+        self._api = api
+        self._new_id = new_id
+        self._routes: set[str] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and tell of its answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _given_id(scope) or self._new_id()
+        started = time.perf_counter()
+        status = 0
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+                message = {**message, "headers": headers}
+                SECONDS.labels(self._api).observe(time.perf_counter() - started)
+            await send(message)
+
+        await self._app(scope, receive, watched)
+        route = self._route(scope["path"])
+        REQUESTS.labels(self._api, scope["method"], route, status).inc()
+        log.debug(
+            "request",
+            api=self._api,
+            method=scope["method"],
+            route=route,
+            status=status,
+            request_id=request_id,
+            ms=round((time.perf_counter() - started) * 1000, 3),
+        )
+
+    def _route(self, path: str) -> str:
+        route = "/".join(path.split("/")[:3])
+        if route not in self._routes:
+            if len(self._routes) >= ROUTES_MAX:
+                return "other"
+            self._routes.add(route)
+        return route
+
+
+def _given_id(scope: Scope) -> str | None:
+    """Return the caller's own request id, if it sent one that can be repeated safely."""
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            text = value.decode("latin-1")
+            is_safe = text.isascii() and text.replace("-", "").isalnum()
+            return text if is_safe and len(text) <= REQUEST_ID_CHARS_MAX else None
+    return None

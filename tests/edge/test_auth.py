@@ -1,0 +1,522 @@
+"""L1 and L2 header checks."""
+
+import asyncio
+import contextlib
+import shutil
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from litestar import Litestar, Request, Response, post
+from litestar.datastructures import State
+from tests.build import CHAIN_ID, NOW_MS, NOW_S, a_key, an_address
+
+from foretell.domain import errors, request_errors, storage_errors
+from foretell.domain.credentials import (
+    NONCE_MAX,
+    SKEW_FUTURE_S,
+    SKEW_PAST_S,
+    Credentials,
+    KeyIndex,
+    L2Signer,
+    derive_credentials,
+    l1_digest,
+)
+from foretell.domain.hexadecimal import checksum_address
+from foretell.domain.typed_data import CURVE_ORDER, sign_digest
+from foretell.edge.auth import KEYS_CACHED_MAX, KeyRing, L1Caller, L2Caller
+from foretell.edge.codec import read_body
+from foretell.edge.errors import handlers, trading_body
+from foretell.store.api_keys import record_key, revoke_key
+from foretell.store.database import Database, Transaction
+from foretell.store.migrations import upgrade
+
+pytestmark = pytest.mark.anyio
+
+MASTER_KEY = bytes(range(32))
+ALICE, BOB = an_address("alice"), an_address("bob")
+PREFIXES = ["service_", "poly_", "kuest_"]
+BODY = b'{"orderID":"it\'s"}'
+
+Headers = dict[str, str]
+
+
+def a_set(name: str, nonce: int = 0) -> Credentials:
+    return derive_credentials(MASTER_KEY, KeyIndex(CHAIN_ID, an_address(name), nonce))
+
+
+ALICES, BOBS, REVOKED = a_set("alice"), a_set("bob"), a_set("alice", 1)
+
+
+class RacingDatabase(Database):
+    """A database in which something happens right after a reader has read."""
+
+    async def nothing(self) -> None:
+        """Let nothing happen."""
+
+    after_reading: Callable[[], Awaitable[None]] | None = None
+
+    @contextlib.asynccontextmanager
+    async def reading(self) -> AsyncIterator[Transaction]:  # type: ignore[explicit-override]
+        async with super().reading() as tx:
+            yield tx
+        act, self.after_reading = self.after_reading, None
+        await (act or self.nothing)()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database in which alice has a key and a revoked one, and bob has a key."""
+    path = tmp_path_factory.mktemp("keys") / "foretell.db"
+    asyncio.run(fill(path))
+    return path
+
+
+async def fill(path: Path) -> None:
+    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+        await upgrade(database)
+        async with database.writing() as tx:
+            await record_key(tx, ALICES.key_id, KeyIndex(CHAIN_ID, ALICE, 0), NOW_MS)
+            await record_key(tx, REVOKED.key_id, KeyIndex(CHAIN_ID, ALICE, 1), NOW_MS)
+            await record_key(tx, BOBS.key_id, KeyIndex(CHAIN_ID, BOB, 0), NOW_MS)
+            await revoke_key(tx, REVOKED.key_id, NOW_MS)
+
+
+@pytest.fixture
+async def database(filled: Path, tmp_path: Path) -> AsyncIterator[RacingDatabase]:
+    path = shutil.copy(filled, tmp_path)
+    async with RacingDatabase(f"sqlite+aiosqlite:///{path}") as database:
+        yield database
+
+
+@pytest.fixture
+def ring(database: RacingDatabase) -> KeyRing:
+    return KeyRing(database, MASTER_KEY, [137, CHAIN_ID], lambda: NOW_MS)
+
+
+def l2_headers(prefix: str = "service_", **changes: str) -> Headers:
+    """Return alice's headers for POST /order with BODY; a change to an empty text takes one away."""
+    timestamp = changes.pop("signed_at", str(NOW_S))
+    credentials = changes.pop("secret", ALICES.secret)
+    signature = L2Signer(credentials).sign(timestamp, "POST", "/order", BODY)
+    headers = {
+        "address": ALICE,
+        "signature": signature,
+        "timestamp": timestamp,
+        "api_key": ALICES.key_id,
+        "passphrase": ALICES.passphrase,
+    } | changes
+    return {prefix + name: value for name, value in headers.items()}
+
+
+def l1_headers(prefix: str = "service_", chain_id: int = CHAIN_ID, **changes: str) -> Headers:
+    """Return what alice sends to get her set of nonce 0."""
+    timestamp, nonce = changes.pop("signed_at", str(NOW_S)), changes.pop("signed_nonce", "0")
+    signature = sign_digest(l1_digest(chain_id, ALICE, timestamp, int(nonce)), a_key("alice"))
+    headers = {
+        "address": ALICE,
+        "signature": "0x" + signature.hex(),
+        "timestamp": timestamp,
+        "nonce": nonce,
+    } | changes
+    return {prefix + name: value for name, value in headers.items()}
+
+
+SIGNATURE = l1_headers()["service_signature"]
+
+
+def without(headers: Mapping[str, str], name: str) -> Headers:
+    return {each: value for each, value in headers.items() if each != name}
+
+
+async def check(ring: KeyRing, headers: Mapping[str, str]) -> L2Caller:
+    return await ring.check_l2(headers, "POST", "/order", BODY)
+
+
+@pytest.mark.spec(2)
+@pytest.mark.parametrize("prefix", PREFIXES)
+async def test_l2_headers_of_every_dialect_name_their_caller(ring: KeyRing, prefix: str) -> None:
+    assert await check(ring, l2_headers(prefix)) == L2Caller(ALICE, ALICES.key_id, prefix)
+
+
+@pytest.mark.spec(2)
+@pytest.mark.parametrize("prefix", PREFIXES)
+async def test_l1_headers_of_every_dialect_name_their_caller(ring: KeyRing, prefix: str) -> None:
+    assert ring.check_l1(l1_headers(prefix)) == L1Caller(CHAIN_ID, ALICE, 0, prefix)
+
+
+async def test_only_the_dialects_that_are_configured_are_heard(database: Database) -> None:
+    ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS, prefixes=["MINE_"])
+    assert ring.check_l1(l1_headers("mine_")).dialect == "mine_"
+    with pytest.raises(request_errors.MissingHeader, match="SERVICE_ADDRESS"):
+        ring.check_l1(l1_headers("service_"))
+
+
+async def test_headers_of_two_dialects_are_not_mixed(ring: KeyRing) -> None:
+    theirs = without(l2_headers("poly_"), "poly_address")
+    with pytest.raises(request_errors.MissingHeader, match="SERVICE_API_KEY"):
+        await check(ring, {"service_address": ALICE, **theirs})
+
+
+async def test_an_address_may_carry_its_checksum(ring: KeyRing) -> None:
+    address = checksum_address(ALICE)
+    assert (await check(ring, l2_headers(address=address))).address == ALICE
+    assert ring.check_l1(l1_headers(address=address)).address == ALICE
+
+
+@pytest.mark.parametrize("chain_id", [137, CHAIN_ID])
+async def test_the_chain_is_the_one_that_was_signed_for(ring: KeyRing, chain_id: int) -> None:
+    assert ring.check_l1(l1_headers(chain_id=chain_id)).chain_id == chain_id
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [SIGNATURE, SIGNATURE[2:], "0X" + SIGNATURE[2:].upper()],
+    ids=["0x", "bare", "upper case"],
+)
+async def test_an_l1_signature_may_be_spelled_in_hex_of_any_kind(
+    ring: KeyRing, spelling: str
+) -> None:
+    assert ring.check_l1(l1_headers(signature=spelling)).address == ALICE
+
+
+@pytest.mark.parametrize("v", ["00", "01", "1b", "1c"])
+async def test_an_l1_signature_may_end_in_either_spelling_of_v(ring: KeyRing, v: str) -> None:
+    last = int(SIGNATURE[-2:], 16) - 27
+    fits = int(v, 16) % 27 == last
+    outcome: Any = (
+        contextlib.nullcontext() if fits else pytest.raises(request_errors.L1SignatureMismatch)
+    )
+    with outcome:
+        ring.check_l1(l1_headers(signature=SIGNATURE[:-2] + v))
+
+
+@pytest.mark.parametrize("nonce", ["0", "7", str(NONCE_MAX)])
+async def test_the_nonce_is_the_one_that_was_signed(ring: KeyRing, nonce: str) -> None:
+    assert ring.check_l1(l1_headers(signed_nonce=nonce)).nonce == int(nonce)
+
+
+HIGH_S = SIGNATURE[:66] + f"{CURVE_ORDER - 1:064x}" + SIGNATURE[130:]
+OF_BOB = "0x" + sign_digest(l1_digest(CHAIN_ID, ALICE, str(NOW_S), 0), a_key("bob")).hex()
+
+L1_REFUSALS: dict[str, tuple[Headers, str, str]] = {
+    "no header at all": ({}, "missing_header", "SERVICE_ADDRESS"),
+    "no address": (without(l1_headers(), "service_address"), "missing_header", "SERVICE_ADDRESS"),
+    "empty address": (l1_headers(address=""), "missing_header", "SERVICE_ADDRESS"),
+    "short address": (l1_headers(address=ALICE[:-1]), "missing_header", "SERVICE_ADDRESS"),
+    "bare address": (l1_headers(address=ALICE[2:]), "missing_header", "SERVICE_ADDRESS"),
+    "another address": (l1_headers(address=BOB), "l1_signature_mismatch", BOB),
+    "no timestamp": (without(l1_headers(), "service_timestamp"), "missing_header", "SERVICE_TIMESTAMP"),
+    "empty timestamp": (l1_headers(timestamp=""), "missing_header", "SERVICE_TIMESTAMP"),
+    "another timestamp": (l1_headers(timestamp=str(NOW_S - 1)), "l1_signature_mismatch", ALICE),
+    "timestamp in milliseconds": (l1_headers(signed_at=str(NOW_MS)), "clock_skew", "whole seconds"),
+    "timestamp of a float": (l1_headers(timestamp=f"{NOW_S}.5"), "clock_skew", "whole seconds"),
+    "old timestamp": (l1_headers(signed_at=str(NOW_S - SKEW_PAST_S - 1)), "clock_skew", str(NOW_S)),
+    "early timestamp": (l1_headers(signed_at=str(NOW_S + SKEW_FUTURE_S + 1)), "clock_skew", str(NOW_S)),
+    "no nonce": (without(l1_headers(), "service_nonce"), "missing_header", "SERVICE_NONCE"),
+    "empty nonce": (l1_headers(nonce=""), "missing_header", "SERVICE_NONCE"),
+    "another nonce": (l1_headers(nonce="1"), "l1_signature_mismatch", ALICE),
+    "negative nonce": (l1_headers(nonce="-1"), "missing_header", "SERVICE_NONCE"),
+    "nonce in hex": (l1_headers(nonce="0x0"), "missing_header", "SERVICE_NONCE"),
+    "nonce beyond 256 bits": (l1_headers(nonce=str(2**256)), "missing_header", "SERVICE_NONCE"),
+    "no signature": (without(l1_headers(), "service_signature"), "missing_header", "SERVICE_SIGNATURE"),
+    "empty signature": (l1_headers(signature=""), "missing_header", "SERVICE_SIGNATURE"),
+    "signature that is no hex": (l1_headers(signature="0x" + "g" * 130), "missing_header", "SERVICE_SIGNATURE"),
+    "signature of 64 bytes": (l1_headers(signature=SIGNATURE[:-2]), "missing_header", "SERVICE_SIGNATURE"),
+    "signature of 66 bytes": (l1_headers(signature=SIGNATURE + "00"), "missing_header", "SERVICE_SIGNATURE"),
+    "signature of a megabyte": (l1_headers(signature="0x" + "00" * 10**6), "missing_header", "SERVICE_SIGNATURE"),
+    "signature in the upper half": (l1_headers(signature=HIGH_S), "missing_header", "SERVICE_SIGNATURE"),
+    "signature of strange v": (l1_headers(signature=SIGNATURE[:-2] + "1d"), "missing_header", "SERVICE_SIGNATURE"),
+    "signature of bob": (l1_headers(signature=OF_BOB), "l1_signature_mismatch", ALICE),
+    "signature of no point": (l1_headers(signature="0x" + "00" * 31 + "05" + SIGNATURE[66:]), "l1_signature_mismatch", ALICE),
+    "signature for another chain": (l1_headers(chain_id=1), "l1_signature_mismatch", ALICE),
+    "poly without a nonce": (without(l1_headers("poly_"), "poly_nonce"), "missing_header", "POLY_NONCE"),
+}  # fmt: skip
+
+
+@pytest.mark.spec(112)
+@pytest.mark.parametrize("name", L1_REFUSALS)
+async def test_every_l1_header_altered_alone_has_its_own_refusal(ring: KeyRing, name: str) -> None:
+    headers, code, told = L1_REFUSALS[name]
+    with pytest.raises(errors.Unauthenticated, match=told) as refusal:
+        ring.check_l1(headers)
+    assert refusal.value.code == code
+    assert trading_body(refusal.value)[0] == 401
+
+
+STRANGER = str(uuid.UUID(int=7, version=4))
+
+L2_REFUSALS: dict[str, tuple[Headers, str, str]] = {
+    "no header at all": ({}, "missing_header", "SERVICE_ADDRESS"),
+    "no address": (without(l2_headers(), "service_address"), "missing_header", "SERVICE_ADDRESS"),
+    "empty address": (l2_headers(address=""), "missing_header", "SERVICE_ADDRESS"),
+    "long address": (l2_headers(address=ALICE + "0"), "missing_header", "SERVICE_ADDRESS"),
+    "another address": (l2_headers(address=BOB), "unknown_key", "not one of this address"),
+    "no key": (without(l2_headers(), "service_api_key"), "missing_header", "SERVICE_API_KEY"),
+    "empty key": (l2_headers(api_key=""), "missing_header", "SERVICE_API_KEY"),
+    "unknown key": (l2_headers(api_key=STRANGER), "unknown_key", "no such API key"),
+    "key in upper case": (l2_headers(api_key=ALICES.key_id.upper()), "unknown_key", "no such API key"),
+    "key that is none": (l2_headers(api_key="' OR 1=1 --"), "unknown_key", "no such API key"),
+    "key with a zero byte": (l2_headers(api_key=ALICES.key_id[:-1] + "\0"), "unknown_key", "no such API key"),
+    "key of bob": (l2_headers(api_key=BOBS.key_id), "unknown_key", "not one of this address"),
+    "revoked key": (l2_headers(api_key=REVOKED.key_id), "revoked_key", "was revoked"),
+    "no timestamp": (without(l2_headers(), "service_timestamp"), "missing_header", "SERVICE_TIMESTAMP"),
+    "empty timestamp": (l2_headers(timestamp=""), "missing_header", "SERVICE_TIMESTAMP"),
+    "another timestamp": (l2_headers(timestamp=str(NOW_S + 1)), "l2_signature_mismatch", "does not fit"),
+    "timestamp of another spelling": (l2_headers(timestamp=f"0{NOW_S}"), "l2_signature_mismatch", "does not fit"),
+    "timestamp in milliseconds": (l2_headers(signed_at=str(NOW_MS)), "clock_skew", "whole seconds"),
+    "negative timestamp": (l2_headers(signed_at="-1"), "clock_skew", "whole seconds"),
+    "timestamp in words": (l2_headers(signed_at="now"), "clock_skew", "whole seconds"),
+    "old timestamp": (l2_headers(signed_at=str(NOW_S - SKEW_PAST_S - 1)), "clock_skew", str(NOW_S)),
+    "early timestamp": (l2_headers(signed_at=str(NOW_S + SKEW_FUTURE_S + 1)), "clock_skew", str(NOW_S)),
+    "no passphrase": (without(l2_headers(), "service_passphrase"), "missing_header", "SERVICE_PASSPHRASE"),
+    "empty passphrase": (l2_headers(passphrase=""), "missing_header", "SERVICE_PASSPHRASE"),
+    "passphrase of bob": (l2_headers(passphrase=BOBS.passphrase), "wrong_passphrase", "not the key's"),
+    "passphrase in upper case": (l2_headers(passphrase=ALICES.passphrase.upper()), "wrong_passphrase", "not the key's"),
+    "shorter passphrase": (l2_headers(passphrase=ALICES.passphrase[:-1]), "wrong_passphrase", "not the key's"),
+    "passphrase that is not ascii": (l2_headers(passphrase="\u00e9" * 64), "wrong_passphrase", "not the key's"),
+    "no signature": (without(l2_headers(), "service_signature"), "missing_header", "SERVICE_SIGNATURE"),
+    "empty signature": (l2_headers(signature=""), "missing_header", "SERVICE_SIGNATURE"),
+    "another signature": (l2_headers(signature="A" * 43 + "="), "l2_signature_mismatch", "does not fit"),
+    "signature that is no base64": (l2_headers(signature="!"), "l2_signature_mismatch", "does not fit"),
+    "signature that is not ascii": (l2_headers(signature="\u00e9"), "l2_signature_mismatch", "does not fit"),
+    "signature by another secret": (l2_headers(secret=BOBS.secret), "l2_signature_mismatch", "does not fit"),
+    "poly without a passphrase": (without(l2_headers("poly_"), "poly_passphrase"), "missing_header", "POLY_PASSPHRASE"),
+    "kuest without a key": (without(l2_headers("kuest_"), "kuest_api_key"), "missing_header", "KUEST_API_KEY"),
+}  # fmt: skip
+
+
+@pytest.mark.spec(51, 114, 115)
+@pytest.mark.parametrize("name", L2_REFUSALS)
+async def test_every_l2_header_altered_alone_has_its_own_refusal(ring: KeyRing, name: str) -> None:
+    headers, code, told = L2_REFUSALS[name]
+    with pytest.raises(errors.Unauthenticated, match=told) as refusal:
+        await check(ring, headers)
+    assert refusal.value.code == code
+    assert trading_body(refusal.value)[0] == 401
+
+
+@pytest.mark.parametrize("name", L2_REFUSALS)
+async def test_no_refusal_tells_a_secret(ring: KeyRing, name: str) -> None:
+    with pytest.raises(errors.Unauthenticated) as refusal:
+        await check(ring, L2_REFUSALS[name][0])
+    told = repr(trading_body(refusal.value)[1])
+    assert ALICES.secret not in told
+    assert ALICES.passphrase not in told
+    assert BOBS.passphrase not in told
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("DELETE", "/order", BODY),
+        ("post", "/order", BODY),
+        ("POST", "/orders", BODY),
+        ("POST", "/clob/order", BODY),
+        ("POST", "/order?a=b", BODY),
+        ("POST", "/order", BODY + b" "),
+        ("POST", "/order", b""),
+    ],
+)
+async def test_headers_are_good_for_the_very_request_that_was_signed(
+    ring: KeyRing, method: str, path: str, body: bytes
+) -> None:
+    with pytest.raises(request_errors.L2SignatureMismatch):
+        await ring.check_l2(l2_headers(), method, path, body)
+
+
+@pytest.mark.spec(115)
+@pytest.mark.parametrize("off_by_s", [-SKEW_PAST_S, SKEW_FUTURE_S])
+async def test_the_edges_of_the_window_are_inside(ring: KeyRing, off_by_s: int) -> None:
+    signed_at = str(NOW_S + off_by_s)
+    assert (await check(ring, l2_headers(signed_at=signed_at))).address == ALICE
+    assert ring.check_l1(l1_headers(signed_at=signed_at)).address == ALICE
+
+
+async def test_one_signature_serves_several_requests_within_its_window(ring: KeyRing) -> None:
+    headers = l2_headers()
+    assert await check(ring, headers) == await check(ring, headers)
+
+
+async def test_a_key_that_no_key_can_be_is_not_looked_up(tmp_path: Path) -> None:
+    async with Database(f"sqlite+aiosqlite:///{tmp_path / 'without tables.db'}") as database:
+        ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS)
+        with pytest.raises(request_errors.UnknownKey):
+            await check(ring, l2_headers(api_key="x" * 10_000))
+        with pytest.raises(storage_errors.StoreUnavailable):
+            await check(ring, l2_headers())
+
+
+async def test_a_whole_set_names_its_owner(ring: KeyRing) -> None:
+    assert await ring.check_set(*ALICES) == L2Caller(ALICE, ALICES.key_id, "service_")
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (ALICES._replace(secret=BOBS.secret), "wrong_passphrase"),
+        (ALICES._replace(passphrase=BOBS.passphrase), "wrong_passphrase"),
+        (ALICES._replace(secret=""), "wrong_passphrase"),
+        (ALICES._replace(passphrase="\u00e9"), "wrong_passphrase"),
+        (ALICES._replace(key_id=BOBS.key_id), "wrong_passphrase"),
+        (ALICES._replace(key_id=""), "unknown_key"),
+        (ALICES._replace(key_id="\0"), "unknown_key"),
+        (ALICES._replace(key_id=STRANGER), "unknown_key"),
+        (REVOKED, "revoked_key"),
+    ],
+    ids=range(9),
+)
+async def test_a_set_that_is_not_whole_names_nobody(
+    ring: KeyRing, given: Credentials, code: str
+) -> None:
+    with pytest.raises(errors.Unauthenticated) as refusal:
+        await ring.check_set(*given)
+    assert refusal.value.code == code
+
+
+def builder_headers(prefix: str = "service_", **changes: str) -> Headers:
+    """Return what one who sends for others adds: the same, but for the address."""
+    plain = without(l2_headers(**changes), "service_address")
+    return {name.replace("service_", f"{prefix}builder_"): each for name, each in plain.items()}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+async def test_a_builder_is_known_by_its_key_alone(ring: KeyRing, prefix: str) -> None:
+    headers = builder_headers(prefix)
+    caller = await ring.check_builder(headers, "POST", "/order", BODY)
+    assert caller == L2Caller(ALICE, ALICES.key_id, prefix)
+    assert ring.builder_dialect(headers) == prefix
+
+
+BUILDER_REFUSALS: dict[str, tuple[Headers, str, str]] = {
+    "no header at all": ({}, "missing_header", "SERVICE_BUILDER_API_KEY"),
+    "the builder's own L2 headers": (l2_headers(), "missing_header", "SERVICE_BUILDER_API_KEY"),
+    "empty key": (builder_headers(api_key=""), "missing_header", "SERVICE_BUILDER_API_KEY"),
+    "unknown key": (builder_headers(api_key=STRANGER), "unknown_key", "no such API key"),
+    "revoked key": (builder_headers(api_key=REVOKED.key_id), "revoked_key", "was revoked"),
+    "key of bob": (builder_headers(api_key=BOBS.key_id), "wrong_passphrase", "not the key's"),
+    "no timestamp": (without(builder_headers("poly_"), "poly_builder_timestamp"), "missing_header", "POLY_BUILDER_TIMESTAMP"),
+    "old timestamp": (builder_headers(signed_at=str(NOW_S - SKEW_PAST_S - 1)), "clock_skew", str(NOW_S)),
+    "another passphrase": (builder_headers(passphrase=BOBS.passphrase), "wrong_passphrase", "not the key's"),
+    "signature by another secret": (builder_headers(secret=BOBS.secret), "l2_signature_mismatch", "does not fit"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BUILDER_REFUSALS)
+async def test_every_builder_header_altered_alone_has_its_own_refusal(
+    ring: KeyRing, name: str
+) -> None:
+    headers, code, told = BUILDER_REFUSALS[name]
+    with pytest.raises(errors.Unauthenticated, match=told) as refusal:
+        await ring.check_builder(headers, "POST", "/order", BODY)
+    assert refusal.value.code == code
+
+
+async def test_who_sends_no_builder_headers_is_no_builder(ring: KeyRing) -> None:
+    assert ring.builder_dialect(l2_headers()) is None
+
+
+async def revoke(database: Database) -> None:
+    async with database.writing() as tx:
+        assert await revoke_key(tx, ALICES.key_id, NOW_MS)
+
+
+async def test_a_revoked_key_is_refused_once_it_was_forgotten(
+    database: RacingDatabase, ring: KeyRing
+) -> None:
+    await check(ring, l2_headers())
+    await revoke(database)
+    ring.forget(ALICES.key_id)
+    with pytest.raises(request_errors.RevokedKey):
+        await check(ring, l2_headers())
+
+
+async def test_a_key_revoked_by_another_process_is_refused_once_all_were_forgotten(
+    database: RacingDatabase, ring: KeyRing
+) -> None:
+    await check(ring, l2_headers())
+    await revoke(database)
+    ring.forget_all()
+    with pytest.raises(request_errors.RevokedKey):
+        await check(ring, l2_headers())
+
+
+async def test_forgetting_a_key_that_was_never_used_is_nothing(ring: KeyRing) -> None:
+    ring.forget(STRANGER)
+    assert (await check(ring, l2_headers())).address == ALICE
+
+
+@pytest.mark.parametrize("forget", [KeyRing.forget_all, lambda ring: ring.forget(ALICES.key_id)])
+async def test_a_key_revoked_while_it_was_looked_up_is_not_remembered(
+    database: RacingDatabase, ring: KeyRing, forget: Callable[[KeyRing], None]
+) -> None:
+    """The reader saw the key before it was revoked, and comes back after it was forgotten."""
+
+    async def act() -> None:
+        await revoke(database)
+        forget(ring)
+
+    database.after_reading = act
+    assert (await check(ring, l2_headers())).address == ALICE
+    with pytest.raises(request_errors.RevokedKey):
+        await check(ring, l2_headers())
+
+
+async def test_a_key_that_is_in_use_is_not_looked_up_again(
+    database: RacingDatabase, ring: KeyRing
+) -> None:
+    await check(ring, l2_headers())
+    await database.close()
+    async with database.writing() as tx:
+        await revoke_key(tx, ALICES.key_id, NOW_MS)
+    assert (await check(ring, l2_headers())).address == ALICE
+
+
+async def test_the_key_that_was_used_longest_ago_is_forgotten_when_there_are_too_many(
+    ring: KeyRing,
+) -> None:
+    await check(ring, l2_headers())
+    alices = ring._opened_by_id[ALICES.key_id]
+    ring._opened_by_id.update({str(number): alices for number in range(KEYS_CACHED_MAX - 1)})
+    await check(ring, l2_headers())
+    await ring.check_set(*BOBS)
+    assert len(ring._opened_by_id) == KEYS_CACHED_MAX
+    assert "0" not in ring._opened_by_id
+    assert {ALICES.key_id, BOBS.key_id, "1"} <= set(ring._opened_by_id)
+
+
+async def test_the_set_of_an_index_is_the_derived_one(ring: KeyRing) -> None:
+    assert ring.credentials(KeyIndex(CHAIN_ID, ALICE, 0)) == ALICES
+
+
+def an_app(ring: KeyRing) -> Litestar:
+    @post("/order", status_code=200)
+    async def place(request: Request[Any, Any, State]) -> Response[str]:
+        body = await read_body(request)
+        caller = await ring.check_l2(request.headers, request.method, request.scope["path"], body)
+        return Response(caller.address)
+
+    return Litestar([place], exception_handlers=handlers(trading_body))
+
+
+@pytest.mark.spec(114)
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({name.upper(): value for name, value in l2_headers().items()}, 200),
+        (l2_headers("Poly_"), 200),
+        (l2_headers(address=BOB), 401),
+        ({}, 401),
+    ],
+    ids=["upper case", "mixed case", "another address", "none"],
+)
+async def test_headers_reach_the_check_through_http_in_any_case(
+    ring: KeyRing, headers: Headers, status: int
+) -> None:
+    transport = httpx.ASGITransport(an_app(ring))  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        answer = await client.post("/order?strict=true", content=BODY, headers=headers)
+    assert answer.status_code == status

@@ -1,0 +1,174 @@
+"""Bodies in and out: bounded, typed, encoded without surprises."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from litestar import Litestar, Request, Response, post
+from litestar.datastructures import State
+
+from foretell.domain.errors import InvalidInput
+from foretell.domain.matching_errors import MalformedOrder
+from foretell.domain.request_errors import MalformedBody
+from foretell.edge.codec import BODY_BYTES_MAX, decode, json_response, read_body
+from foretell.edge.errors import handlers, worker_body
+
+BYTES_MAX = 8
+
+
+class Fruit(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    pieces: int = 1
+
+
+@post("/small", status_code=200)
+async def small(request: Request[Any, Any, State]) -> Response[bytes]:
+    return Response(await read_body(request, BYTES_MAX), media_type="application/octet-stream")
+
+
+@post("/large", status_code=200)
+async def large(request: Request[Any, Any, State]) -> Response[str]:
+    return Response(str(len(await read_body(request))))
+
+
+APP = Litestar([small, large], exception_handlers=handlers(worker_body))
+
+
+async def send(
+    body: bytes | AsyncIterator[bytes], path: str = "/small", **headers: str
+) -> httpx.Response:
+    transport = httpx.ASGITransport(APP)  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        raw = {name.encode(): value.encode("latin-1") for name, value in headers.items()}
+        return await client.post(path, content=body, headers=raw)
+
+
+async def in_pieces(*pieces: bytes) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("body", [b"", b"x", b'{"a": 1}', b"\x00\xff" * 4])
+async def test_a_body_within_its_bound_is_read_byte_for_byte(body: bytes) -> None:
+    answer = await send(body)
+    assert (answer.status_code, answer.content) == (200, body)
+
+
+@pytest.mark.anyio
+async def test_a_body_in_pieces_is_put_together() -> None:
+    answer = await send(in_pieces(b"abc", b"", b"de", b"fgh"))
+    assert (answer.status_code, answer.content) == (200, b"abcdefgh")
+
+
+@pytest.mark.anyio
+async def test_a_body_beyond_its_bound_is_refused() -> None:
+    answer = await send(b"123456789")
+    assert answer.status_code == 413
+    assert answer.json()["error"]["message"] == f"the body is larger than {BYTES_MAX} bytes"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("declared", ["1", "0", "-5", "8"])
+async def test_a_body_that_grows_beyond_its_bound_is_refused_whatever_was_declared(
+    declared: str,
+) -> None:
+    answer = await send(in_pieces(b"12345678", b"9"), **{"content-length": declared})
+    assert answer.status_code == 413
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("declared", ["x", "", "\u00b2", "1.5", "0x1"])
+async def test_a_length_that_is_no_number_is_the_clients_fault(declared: str) -> None:
+    answer = await send(in_pieces(b"12"), **{"content-length": declared})
+    assert answer.status_code == 400
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("declared", ["9", "1000000", "9" * 30, "9" * 5_000])
+async def test_a_body_declared_beyond_its_bound_is_refused_before_it_is_read(
+    declared: str,
+) -> None:
+    pieces = in_pieces(b"1")
+    answer = await send(pieces, **{"content-length": declared})
+    assert answer.status_code == 413
+    assert [piece async for piece in pieces] == [b"1"], "nobody has taken it"
+
+
+@pytest.mark.anyio
+async def test_a_body_is_bounded_where_nobody_says_so() -> None:
+    assert (await send(bytes(BODY_BYTES_MAX), "/large")).text == str(BODY_BYTES_MAX)
+    assert (await send(bytes(BODY_BYTES_MAX + 1), "/large")).status_code == 413
+
+
+@given(st.builds(Fruit, st.text(), st.integers(-(2**63), 2**64 - 1)))
+def test_a_value_comes_back_from_json(fruit: Fruit) -> None:
+    assert decode(msgspec.json.encode(fruit), Fruit) == fruit
+
+
+def test_text_is_decoded_like_bytes() -> None:
+    assert decode('{"name":"\u00e4pple"}', Fruit) == Fruit("\u00e4pple")
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (b"", "truncated"),
+        (b"{", "truncated"),
+        (b"{}", "missing required field `name`"),
+        (b"[]", "Expected `object`"),
+        (b"null", "Expected `object`"),
+        (b'{"name":1}', r"Expected `str`.*\$.name"),
+        (b'{"name":null}', r"Expected `str`.*\$.name"),
+        (b'{"name":"a","pieces":"2"}', r"Expected `int`.*\$.pieces"),
+        (b'{"name":"a","pieces":1.5}', r"Expected `int`.*\$.pieces"),
+        (b'{"name":"a","pieces":NaN}', "malformed"),
+        (b'{"name":"a","more":1}', "unknown field `more`"),
+        (b'{"name":"a"}x', "malformed"),
+        (b'{"name":"a",}', "malformed"),
+        (b"{'name':'a'}", "malformed"),
+        (b'{"name":"\xff"}', "utf-8"),
+        (b'{"name":"\\ud800"}', "truncated"),
+        (b"\xef\xbb\xbf{}", "malformed"),
+        (b'{"name":' + b"[" * 100_000, "nested more than 32 deep"),
+    ],
+    ids=range(18),
+)
+def test_json_that_is_not_the_value_is_refused_saying_where(raw: bytes, told: str) -> None:
+    with pytest.raises(MalformedBody, match=told):
+        decode(raw, Fruit)
+
+
+def test_json_nested_beyond_reason_is_refused() -> None:
+    with pytest.raises(MalformedBody):
+        decode(b"[" * 1_000_000 + b"]" * 1_000_000, object)
+
+
+@given(st.binary(max_size=50))
+def test_bytes_are_decoded_or_refused_and_nothing_else(raw: bytes) -> None:
+    with contextlib.suppress(MalformedBody):
+        decode(raw, object)
+
+
+@pytest.mark.parametrize("refusal", [MalformedBody, MalformedOrder])
+def test_a_route_says_which_refusal_is_meant(refusal: type[InvalidInput]) -> None:
+    with pytest.raises(refusal):
+        decode(b"{", Fruit, refusal)
+
+
+def test_an_answer_is_json() -> None:
+    answer = json_response({"name": "\u00e4pple", "pieces": [1, None, True]}, 201)
+    assert answer.content == '{"name":"\u00e4pple","pieces":[1,null,true]}'.encode()
+    assert (answer.status_code, answer.media_type) == (201, "application/json")
+    assert json_response([]).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["0.000001", "0.1", "1234567890.123456", "3"])
+def test_a_decimal_is_an_exact_number_in_an_answer(text: str) -> None:
+    assert json_response([Decimal(text)]).content == f"[{text}]".encode()

@@ -1,0 +1,107 @@
+from decimal import Decimal
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+import pytest
+from litestar import Litestar, get
+
+from foretell.edge.codec import AnyRequest
+from foretell.edge.openapi import (
+    DecimalsAreNumbers,
+    answering,
+    booleans,
+    choices,
+    documented,
+    integers,
+    lists,
+    numbers,
+    taking,
+    texts,
+)
+
+
+class Sum(msgspec.Struct):
+    total: Decimal
+    part: Decimal | None
+    name: str
+
+
+@get(
+    ["/sums/all", "/sums/all-of-it"],
+    responses=answering(Sum, "The sum."),
+    operation_class=taking(
+        texts("user", "who", required=True),
+        lists("market", "which", required=True),
+        integers("limit", 5, 1, 9, "how many"),
+        numbers("least", "from what on", 1),
+        booleans("all", "whether all", default=True),
+        choices("side", "which side", ("BUY", "SELL"), "BUY"),
+    ),
+)
+async def get_sums(request: AnyRequest) -> None:
+    """Return sums."""
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    app = Litestar(
+        [get_sums],
+        openapi_config=documented("Sums", "All about sums."),
+        plugins=[DecimalsAreNumbers()],
+    )
+    return app.openapi_schema.to_schema()
+
+
+def test_the_document_has_the_version_of_the_package(document: dict[str, Any]) -> None:
+    assert document["info"] == {
+        "title": "Sums",
+        "description": "All about sums.",
+        "version": version("foretell"),
+    }
+
+
+def test_paths_of_one_handler_are_operations_of_their_own(document: dict[str, Any]) -> None:
+    ids = {path: operations["get"]["operationId"] for path, operations in document["paths"].items()}
+    assert ids == {
+        "/sums/all": "get_sums_sums_all",
+        "/sums/all-of-it": "get_sums_sums_all_of_it",
+    }
+
+
+def test_parameters_are_described_as_handlers_read_them(document: dict[str, Any]) -> None:
+    parameters = document["paths"]["/sums/all"]["get"]["parameters"]
+    described = {
+        entry["name"]: (entry["required"], entry["description"], entry["schema"])
+        for entry in parameters
+    }
+    assert described == {
+        "user": (True, "who", {"type": "string"}),
+        "market": (True, "which", {"type": "array", "items": {"type": "string"}}),
+        "limit": (
+            False,
+            "how many",
+            {"type": "integer", "default": 5, "minimum": 1, "maximum": 9},
+        ),
+        "least": (False, "from what on", {"type": "number", "default": 1, "minimum": 0}),
+        "all": (False, "whether all", {"type": "boolean", "default": True}),
+        "side": (
+            False,
+            "which side",
+            {"type": "string", "enum": ["BUY", "SELL"], "default": "BUY"},
+        ),
+        "strict": (
+            False,
+            "whether unknown parameters are refused",
+            {"type": "boolean", "default": False},
+        ),
+    }
+    [market] = [entry for entry in parameters if entry["name"] == "market"]
+    assert (market["style"], market["explode"]) == ("form", False)
+
+
+def test_decimals_are_described_as_numbers(document: dict[str, Any]) -> None:
+    fields = document["components"]["schemas"]["Sum"]["properties"]
+    assert fields["total"] == {"type": "number"}
+    assert {"type": "number"} in fields["part"]["oneOf"]
+    assert fields["name"] == {"type": "string"}

@@ -1,0 +1,1 @@
+"""Follows the chain and writes what it says."""

@@ -1,0 +1,33 @@
+"""What the indexer needs."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from foretell.chain.logs import LogReader
+from foretell.chain.reader import Reader
+from foretell.indexer.contracts import IndexedContracts
+from foretell.store.database import Database
+
+REORG_BLOCKS_MAX: Final = 256
+BLOCKS_PER_RANGE_MAX: Final = 200
+POLL_INTERVAL_S: Final = 0.25
+RETRY_DELAY_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexerServices:
+    """A chain to read, tables to write, and the limits of both.
+
+    `reorg_blocks_max` is how deep a reorg may reach: as many blocks are kept, and a chain that
+    changed below them is refused. `blocks_per_range_max` bounds what one transaction writes.
+    """
+
+    database: Database
+    reader: Reader
+    logs: LogReader
+    contracts: IndexedContracts
+    start_block: int
+    reorg_blocks_max: int = REORG_BLOCKS_MAX
+    blocks_per_range_max: int = BLOCKS_PER_RANGE_MAX
+    poll_interval_s: float = POLL_INTERVAL_S
+    retry_delay_s: float = RETRY_DELAY_S

@@ -1,0 +1,30 @@
+"""Follows the chain forever. Every failure is logged and tried again from the tables' last block."""
+
+import asyncio
+
+import structlog
+
+from foretell.indexer.following import Step, follow
+from foretell.indexer.services import IndexerServices
+
+log = structlog.get_logger(__name__)
+
+
+async def run(services: IndexerServices) -> None:
+    """Index until cancelled: range after range while behind, then as often as the poll says."""
+    while True:
+        try:
+            step = await follow(services)
+        except Exception:
+            log.exception("the chain could not be indexed")
+            await asyncio.sleep(services.retry_delay_s)
+            continue
+        _tell(step)
+        await asyncio.sleep(0 if step.is_behind else services.poll_interval_s)
+
+
+def _tell(step: Step) -> None:
+    if step.unwound_blocks:
+        log.warning("blocks were unwound", blocks=step.unwound_blocks, last=step.last)
+    if step.ignored:
+        log.info("logs were ignored", **step.ignored)

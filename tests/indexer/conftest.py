@@ -1,0 +1,43 @@
+"""A market on the real chain, and a database for its indexer."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.indexer.live import LiveMarket
+from tests.sandbox import Sandbox
+
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database file with today's schema and nothing in it."""
+    path = tmp_path_factory.mktemp("template") / "foretell.db"
+
+    async def migrate() -> None:
+        async with Database(f"sqlite+aiosqlite:///{path}") as database:
+            await upgrade(database)
+
+    asyncio.run(migrate())
+    return path
+
+
+@pytest.fixture
+async def database(template: Path, tmp_path: Path) -> AsyncIterator[Database]:
+    path = shutil.copy(template, tmp_path / "foretell.db")
+    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+        yield database
+
+
+@pytest.fixture
+async def live(fresh_sandbox: Sandbox) -> AsyncIterator[LiveMarket]:
+    """A market whose traders hold complete sets."""
+    await fresh_sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the protocol's own
+    market = LiveMarket(fresh_sandbox, await fresh_sandbox.ask(), seed=1)
+    await market.open()
+    yield market
+    await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own

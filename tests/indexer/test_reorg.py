@@ -1,0 +1,187 @@
+import random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.build import a_word
+from tests.indexer.live import (
+    Dump,
+    LiveMarket,
+    an_indexer,
+    catch_up,
+    check_against_chain,
+    dump,
+    wipe,
+)
+from tests.sandbox import Sandbox
+
+from foretell.domain.chain_errors import ReorgTooDeep
+from foretell.indexer.following import follow
+from foretell.indexer.reorg import find_ancestor
+from foretell.store.blocks import TOPIC, load_blocks_down
+from foretell.store.database import Database
+
+pytestmark = pytest.mark.anyio
+
+STEPS = 30
+
+
+class Reorgs:
+    """A chain that grows, forgets and grows otherwise, watched by an indexer that comes and goes."""
+
+    def __init__(self, sandbox: Sandbox, live: LiveMarket, database: Database, seed: int) -> None:
+        self.sandbox, self.live, self.database = sandbox, live, database
+        self.random = random.Random(seed)
+        self.snapshots: list[str] = []
+        self.reorgs = 0
+
+    async def play(self) -> None:
+        """Do many things in any order, the last of them a reorg that the indexer must notice."""
+        acts = [self.grow] * 4 + [self.remember] * 2 + [self.look] * 3 + [self.forget] * 2
+        acts += [self.live.resolve, self.live.ask]
+        for act in [self.remember, self.grow, *self.random.choices(acts, k=STEPS)]:
+            await act()
+        for act in (self.remember, self.grow, self.look, self.forget, self.grow):
+            await act()
+
+    async def grow(self) -> None:
+        for _ in range(self.random.randint(1, 6)):
+            await self.live.act()
+
+    async def remember(self) -> None:
+        self.snapshots.append(await self.sandbox.rpc.send("evm_snapshot"))
+
+    async def forget(self) -> None:
+        """Go back to a remembered block; those after it never were."""
+        index = self.random.randrange(len(self.snapshots) + 1)
+        for snapshot in self.snapshots[index : index + 1]:
+            assert await self.sandbox.rpc.send("evm_revert", snapshot)
+        del self.snapshots[index:]
+
+    async def look(self) -> None:
+        """Follow one range of any size, by an indexer that has just started."""
+        size = self.random.choice([1, 3, 200])
+        services = an_indexer(self.sandbox, self.database, blocks_per_range_max=size)
+        self.reorgs += (await follow(services)).unwound_blocks > 0
+
+
+async def fresh_dump(sandbox: Sandbox, database: Database, **fields: Any) -> Dump:
+    """Return the tables of an indexer that never saw anything but the present chain."""
+    await wipe(database)
+    await catch_up(an_indexer(sandbox, database, **fields))
+    return await dump(database)
+
+
+@settings(
+    max_examples=settings().max_examples // 5,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(seed=st.integers(0, 2**32))
+async def test_after_any_reorgs_tables_equal_those_of_a_fresh_index(
+    fresh_sandbox: Sandbox, live: LiveMarket, database: Database, seed: int
+) -> None:
+    base = await fresh_sandbox.rpc.send("evm_snapshot")
+    await wipe(database)
+    reorgs = Reorgs(fresh_sandbox, live, database, seed)
+    try:
+        await reorgs.play()
+        await catch_up(an_indexer(fresh_sandbox, database))
+        after_reorgs = await dump(database)
+        await check_against_chain(fresh_sandbox, database)
+        assert await fresh_dump(fresh_sandbox, database) == after_reorgs
+    finally:
+        assert await fresh_sandbox.rpc.send("evm_revert", base)
+
+
+async def test_a_shorter_chain_is_believed(
+    live: LiveMarket, fresh_sandbox: Sandbox, database: Database
+) -> None:
+    services = an_indexer(fresh_sandbox, database)
+    await catch_up(services)
+    before = await dump(database)
+    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
+    await live.act()
+    await catch_up(services)
+    assert await dump(database) != before
+    watch = await database.watch(TOPIC)
+    await fresh_sandbox.rpc.send("evm_revert", snapshot)
+    step = await follow(services)
+    assert step.unwound_blocks > 0
+    assert (step.indexed_blocks, step.is_behind) == (0, False)
+    assert await dump(database) == before
+    assert await watch.wait(5)
+
+
+async def test_another_block_of_the_same_height_is_noticed(
+    fresh_sandbox: Sandbox, database: Database
+) -> None:
+    services = an_indexer(fresh_sandbox, database)
+    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
+    await fresh_sandbox.mine()
+    height = (await catch_up(services)).head_number
+    await fresh_sandbox.rpc.send("evm_revert", snapshot)
+    await fresh_sandbox.rpc.send("evm_increaseTime", 5)
+    await fresh_sandbox.mine()
+    step = await catch_up(services)
+    assert (step.head_number, step.unwound_blocks) == (height, 1)
+    assert await dump(database) == await fresh_dump(fresh_sandbox, database)
+
+
+async def test_a_chain_that_began_anew_is_indexed_anew(
+    live: LiveMarket, fresh_sandbox: Sandbox, database: Database
+) -> None:
+    start = await fresh_sandbox.reader.head() + 1
+    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
+    await live.act()
+    services = an_indexer(fresh_sandbox, database, start_block=start)
+    await catch_up(services)
+    await fresh_sandbox.rpc.send("evm_revert", snapshot)
+    step = await follow(services)
+    assert step.last is None
+    assert step.unwound_blocks > 0
+    await fresh_sandbox.rpc.send("evm_increaseTime", 5)
+    await fresh_sandbox.mine(3)
+    await catch_up(services)
+    fresh = await fresh_dump(fresh_sandbox, database, start_block=start)
+    assert fresh["blocks"][0][0] == start
+
+
+@pytest.mark.parametrize("mined_blocks", [0, 10])
+async def test_a_reorg_below_what_is_kept_is_refused_and_changes_nothing(
+    fresh_sandbox: Sandbox, database: Database, mined_blocks: int
+) -> None:
+    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
+    await fresh_sandbox.mine(8)
+    services = an_indexer(fresh_sandbox, database, reorg_blocks_max=3)
+    await catch_up(services)
+    before = await dump(database)
+    await fresh_sandbox.rpc.send("evm_revert", snapshot)
+    await fresh_sandbox.rpc.send("evm_increaseTime", 5)
+    await fresh_sandbox.mine(mined_blocks)
+    with pytest.raises(ReorgTooDeep):
+        await follow(services)
+    assert await dump(database) == before
+
+
+@pytest.mark.parametrize("shared", range(8))
+async def test_the_ancestor_is_the_highest_block_that_both_have(
+    fresh_sandbox: Sandbox, database: Database, shared: int
+) -> None:
+    await fresh_sandbox.mine(7)
+    head = (await catch_up(an_indexer(fresh_sandbox, database))).head_number
+    async with database.reading() as tx:
+        known = await load_blocks_down(tx, head, 7)
+    others = len(known) - shared
+    forked = [block._replace(block_hash=a_word("fork")) for block in known[:others]]
+    ancestor = await find_ancestor(fresh_sandbox.reader, [*forked, *known[others:]])
+    assert [ancestor] == [*known[others:], None][:1]
+
+
+async def test_a_block_above_the_head_is_no_ancestor(
+    fresh_sandbox: Sandbox, database: Database
+) -> None:
+    step = await catch_up(an_indexer(fresh_sandbox, database))
+    assert step.last is not None
+    above = step.last._replace(block_number=step.head_number + 5)
+    assert await find_ancestor(fresh_sandbox.reader, [above, step.last]) == step.last

@@ -1,0 +1,132 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+from tests.build import an_address
+from tests.indexer.live import (
+    LiveMarket,
+    an_indexer,
+    catch_up,
+    check_against_chain,
+    dump,
+    wipe,
+)
+from tests.indexer.test_following import PREPARE
+from tests.sandbox import Sandbox
+from typing_extensions import override
+
+from foretell.chain.rpc import Rpc
+from foretell.domain.chain_errors import ChainUnavailable
+from foretell.domain.sandbox import Role
+from foretell.indexer.health import last_indexed
+from foretell.indexer.services import IndexerServices
+from foretell.indexer.worker import run
+from foretell.store.blocks import TOPIC
+from foretell.store.database import Database
+
+pytestmark = pytest.mark.anyio
+
+DEADLINE_S = 20
+
+
+@contextlib.asynccontextmanager
+async def running(services: IndexerServices) -> AsyncIterator[None]:
+    task = asyncio.create_task(run(services))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def reached_head(sandbox: Sandbox, database: Database) -> None:
+    """Return once the tables are of the chain's newest block."""
+    watch = await database.watch(TOPIC)
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            header, last = await sandbox.reader.header(), await last_indexed(database)
+            if header is not None and last is not None and last.block_hash == header.block_hash:
+                return
+            await watch.wait(1)
+
+
+async def test_the_worker_follows_the_head(
+    live: LiveMarket, fresh_sandbox: Sandbox, database: Database
+) -> None:
+    async with running(an_indexer(fresh_sandbox, database, blocks_per_range_max=5)):
+        for _ in range(3):
+            await live.act()
+            await reached_head(fresh_sandbox, database)
+    await check_against_chain(fresh_sandbox, database)
+
+
+async def test_the_worker_says_when_the_chain_changed_its_mind(
+    live: LiveMarket, fresh_sandbox: Sandbox, database: Database
+) -> None:
+    with capture_logs() as told:
+        async with running(an_indexer(fresh_sandbox, database)):
+            snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
+            await live.act()
+            await reached_head(fresh_sandbox, database)
+            await fresh_sandbox.rpc.send("evm_revert", snapshot)
+            await reached_head(fresh_sandbox, database)
+    assert [line["event"] for line in told if line["log_level"] == "warning"] == [
+        "blocks were unwound"
+    ]
+
+
+async def test_the_worker_says_what_it_ignored(fresh_sandbox: Sandbox, database: Database) -> None:
+    calldata = PREPARE.encode(an_address("oracle"), bytes(32), 3)
+    tokens = fresh_sandbox.deployment.conditional_tokens
+    with capture_logs() as told:
+        async with running(an_indexer(fresh_sandbox, database)):
+            await fresh_sandbox.call(fresh_sandbox.account(Role.ADMIN), tokens, calldata)
+            await reached_head(fresh_sandbox, database)
+    counted = [line for line in told if line["event"] == "logs were ignored"]
+    assert sum(line["condition that is not binary"] for line in counted) == 1
+
+
+class FailingRpc(Rpc):
+    """A connection that breaks off the first few times."""
+
+    failures_left = 3
+
+    @override
+    async def call(self, method: str, *params: object) -> Any:
+        if self.failures_left:
+            self.failures_left -= 1
+            raise ChainUnavailable(method, "cable")
+        return await super().call(method, *params)
+
+
+async def test_a_node_that_does_not_answer_is_asked_again(
+    fresh_sandbox: Sandbox, database: Database
+) -> None:
+    async with FailingRpc(fresh_sandbox.rpc_url) as rpc:
+        services = an_indexer(fresh_sandbox, database, rpc, retry_delay_s=0.01)
+        with capture_logs() as told:
+            async with running(services):
+                await reached_head(fresh_sandbox, database)
+    failed = [line for line in told if line["event"] == "the chain could not be indexed"]
+    assert [line["log_level"] for line in failed] == ["error"] * 3
+
+
+@pytest.mark.parametrize("ticks", [1, 5, 20, 80])
+async def test_a_worker_that_was_cut_off_anywhere_goes_on_from_its_last_block(
+    live: LiveMarket, fresh_sandbox: Sandbox, database: Database, ticks: int
+) -> None:
+    for _ in range(10):
+        await live.act()
+    for _ in range(10):
+        async with running(an_indexer(fresh_sandbox, database, blocks_per_range_max=3)):
+            for _ in range(ticks):
+                await asyncio.sleep(0)
+    await catch_up(an_indexer(fresh_sandbox, database))
+    resumed = await dump(database)
+    await wipe(database)
+    await catch_up(an_indexer(fresh_sandbox, database))
+    assert await dump(database) == resumed

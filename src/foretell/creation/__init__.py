@@ -1,0 +1,1 @@
+"""From a signed payload to a registered market."""

@@ -1,0 +1,44 @@
+"""Gives out challenges. Anyone may ask for one in anyone's name: it means nothing until it is signed."""
+
+from typing import Final
+
+from foretell.creation.messages import AuthWish
+from foretell.creation.services import CreationServices
+from foretell.domain.creation import CHALLENGE_LIFETIME_MS, Challenge
+from foretell.domain.errors import FieldProblem, InvalidFields
+from foretell.store.requests import drop_expired, drop_surplus, record_challenge
+
+UNSIGNED_PER_CREATOR_MAX: Final = 50
+EXPIRED_KEPT_MS: Final = 24 * 60 * 60 * 1000
+"""How long one who comes too late is told so, and not that there is no such request."""
+
+
+async def issue_challenge(services: CreationServices, wish: AuthWish) -> Challenge:
+    """Return a new challenge, stored so that it can be resumed.
+
+    A creator has a bounded number of unsigned ones; the oldest makes way, so that whoever asks for
+    many in its name keeps it from nothing.
+    """
+    chain_id = services.deployment.chain_id
+    if wish.chain_id != chain_id:
+        raise InvalidFields([FieldProblem("chainId", f"must be one of {chain_id}")])
+    now_ms = services.now_ms()
+    challenge = Challenge(
+        request_id=services.new_uuid(),
+        creator=wish.creator,
+        payload_hash=wish.payload_hash,
+        nonce=services.new_word(),
+        expires_at_ms=now_ms + CHALLENGE_LIFETIME_MS,
+        chain_id=chain_id,
+    )
+    async with services.database.writing() as tx:
+        await record_challenge(tx, challenge, now_ms)
+        await drop_surplus(tx, UNSIGNED_PER_CREATOR_MAX, wish.creator)
+    return challenge
+
+
+async def sweep_challenges(services: CreationServices) -> None:
+    """Forget challenges that expired long ago, and the oldest where there are too many."""
+    async with services.database.writing() as tx:
+        await drop_expired(tx, services.now_ms() - EXPIRED_KEPT_MS)
+        await drop_surplus(tx, services.options.unsigned_max)

@@ -1,0 +1,232 @@
+"""Takes the hashes of what a creator sent, checks them against the plan, and opens the markets.
+
+What `POST /finalize` answers is decided by what was sent and what the chain shows now. What waits
+for the chain (confirmations, registration) runs in the background, in steps that may run twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from foretell.creation.messages import SentTxs
+from foretell.creation.metadata import store_final
+from foretell.creation.opening import event_row, result_document, update_document
+from foretell.creation.prepare import ids_of, payload_of
+from foretell.creation.registration import Registered, register
+from foretell.creation.services import CreationServices
+from foretell.domain.chain_errors import ChainInconsistent
+from foretell.domain.creation import RequestStatus, RequestTrigger
+from foretell.domain.creation_errors import RegistrationPending, RequestNotFound, TxPending
+from foretell.domain.errors import IllegalTransition
+from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.payload import Payload
+from foretell.domain.plan import (
+    MarketIds,
+    MetadataName,
+    PlanItem,
+    PlanTx,
+    SeenTx,
+    build_metadata_plan,
+    check_known,
+    check_txs,
+    check_unchanged,
+)
+from foretell.store.database import Transaction
+from foretell.store.markets import record_event
+from foretell.store.requests import (
+    CreationRequest,
+    load_request,
+    move_request,
+    record_txs,
+    record_verified,
+)
+
+_WAITING_FOR_TXS: Final = frozenset({RequestStatus.PREPARED, RequestStatus.METADATA_UPDATE_PENDING})
+_FINALIZABLE: Final = _WAITING_FOR_TXS | {RequestStatus.FINALIZE_RUNNING, RequestStatus.FINALIZED}
+
+
+async def confirm_txs(services: CreationServices, sent: SentTxs) -> CreationRequest:
+    """Return the request with the hashes kept; whether they are true is asked when it finalizes."""
+    request = await _load(services, sent)
+    if request.status not in _WAITING_FOR_TXS:
+        raise IllegalTransition("request", request.status, RequestTrigger.TX_CONFIRM)
+    return await _keep(services, request, sent)
+
+
+async def finalize(services: CreationServices, sent: SentTxs) -> CreationRequest:
+    """Return the request as far as what was sent and what the chain shows bring it."""
+    request = await _load(services, sent)
+    if request.status not in _FINALIZABLE:
+        raise IllegalTransition("request", request.status, RequestTrigger.FINALIZE)
+    request = await _keep(services, request, sent)
+    if request.status is RequestStatus.PREPARED:
+        await _start(services, request)
+    elif request.status is RequestStatus.METADATA_UPDATE_PENDING:
+        await _complete(services, request)
+    return await _load(services, sent)
+
+
+async def _load(services: CreationServices, sent: SentTxs) -> CreationRequest:
+    async with services.database.reading() as tx:
+        request = await load_request(tx, sent.request_id)
+    if request is None or request.creator != sent.creator:
+        raise RequestNotFound(sent.request_id)
+    return request
+
+
+async def _keep(
+    services: CreationServices, request: CreationRequest, sent: SentTxs
+) -> CreationRequest:
+    """Return the request with the hashes that were sent; one that was verified stays as it is."""
+    check_known(sent.txs, (*(request.plan or ()), *request.metadata_plan))
+    verified = {tx.item_id: tx.tx_hash for tx in request.txs if tx.is_verified}
+    check_unchanged(sent.txs, verified)
+    new = [tx for tx in sent.txs if request.hash_by_id.get(tx.item_id) != tx.tx_hash]
+    async with services.database.writing() as tx:
+        if not await record_txs(tx, request, new, services.now_ms()):
+            raise IllegalTransition("request", request.status, RequestTrigger.TX_CONFIRM)
+    return await _load(services, sent)
+
+
+async def _start(services: CreationServices, request: CreationRequest) -> None:
+    """Let finalization begin, once every item of the plan is in a block as planned."""
+    assert request.plan is not None
+    await _check_done(services, request, request.plan)
+    async with services.database.writing() as tx:
+        now_ms = services.now_ms()
+        if await _record_done(tx, request, request.plan, now_ms):
+            await move_request(tx, request, RequestTrigger.FINALIZE, now_ms)
+
+
+async def _complete(services: CreationServices, request: CreationRequest) -> None:
+    """Open the markets, once the creator has named their metadata; before that nothing changes."""
+    plan = request.metadata_plan
+    if any(item.item_id not in request.hash_by_id for item in plan):
+        return
+    await _check_done(services, request, plan)
+    hash_by_key = {item.market_key: request.hash_by_id[item.item_id] for item in plan}
+    updates = [
+        {**update, "updateTxHash": hash_by_key.get(update["key"])}
+        for update in request.metadata_updates
+    ]
+    async with services.database.writing() as tx:
+        now_ms = services.now_ms()
+        if await _record_done(tx, request, plan, now_ms):
+            await move_request(
+                tx, request, RequestTrigger.COMPLETE, now_ms, metadata_updates=updates
+            )
+            await record_event(tx, event_row(services, request, updates), now_ms)
+
+
+async def _record_done(
+    tx: Transaction, request: CreationRequest, plan: Sequence[PlanItem], now_ms: int
+) -> bool:
+    """Store exactly the hashes that were checked, as verified; False when the request moved on.
+
+    Anyone may send a hash for a request that waits, also while the chain is asked about the
+    creator's own.
+    """
+    done = [PlanTx(item.item_id, request.hash_by_id[item.item_id]) for item in plan]
+    if not await record_txs(tx, request, done, now_ms):
+        return False
+    await record_verified(tx, request.request_id, [each.item_id for each in done])
+    return True
+
+
+async def _check_done(
+    services: CreationServices, request: CreationRequest, plan: Sequence[PlanItem]
+) -> Mapping[Bytes32, SeenTx]:
+    """Return what the chain shows of a plan's transactions, or refuse what is not as planned."""
+    hashes = list(
+        {request.hash_by_id[item.item_id] for item in plan if item.item_id in request.hash_by_id}
+    )
+    txs = await services.reader.transactions(hashes)
+    receipts = await services.reader.receipts(hashes)
+    seen_by_hash = {
+        known.tx_hash: SeenTx(
+            sender=known.sender,
+            target=known.target,
+            value_wei=known.value_wei,
+            calldata=known.calldata,
+            is_success=None if receipt is None else receipt.is_success,
+            block_number=None if receipt is None else receipt.block_number,
+        )
+        for known, receipt in zip(txs, receipts, strict=True)
+        if known is not None
+    }
+    check_txs(plan, request.hash_by_id, seen_by_hash, request.creator)
+    return seen_by_hash
+
+
+async def run_finalization(services: CreationServices, request: CreationRequest) -> None:
+    """Wait for confirmations, register the tokens, store the metadata, and name what is left.
+
+    Raises TxPending or RegistrationPending while the chain is not there yet.
+    """
+    payload = payload_of(services, request)
+    await _check_confirmed(services, request)
+    ids = ids_of(services, payload)
+    await _check_asked(services, ids)
+    registered = await _registered(services, ids, request.entered_at_ms)
+    names = [await _named(services, payload, each, request.image_ids) for each in ids]
+    plan = build_metadata_plan(names, services.contracts)
+    updates = [update_document(name) for name in names]
+    changes = {
+        "register_results": [
+            result_document(services, each, done)
+            for each, done in zip(ids, registered, strict=True)
+        ],
+        "metadata_updates": updates,
+        "metadata_plan": [item.document() for item in plan],
+    }
+    trigger = RequestTrigger.UPDATES_NEEDED if plan else RequestTrigger.COMPLETE
+    async with services.database.writing() as tx:
+        now_ms = services.now_ms()
+        has_moved = await move_request(tx, request, trigger, now_ms, **changes)
+        if has_moved and not plan:
+            await record_event(tx, event_row(services, request, updates), now_ms)
+
+
+async def _check_confirmed(services: CreationServices, request: CreationRequest) -> None:
+    """Refuse while a transaction of the plan is not as deep in the chain as it must be."""
+    assert request.plan is not None
+    seen_by_hash = await _check_done(services, request, request.plan)
+    head = await services.reader.head()
+    deepest = head - services.options.confirmations
+    shallow = [
+        {"id": item.item_id, "hash": request.hash_by_id[item.item_id]}
+        for item in request.plan
+        if (seen_by_hash[request.hash_by_id[item.item_id]].block_number or 0) > deepest
+    ]
+    if shallow:
+        raise TxPending(shallow)
+
+
+async def _check_asked(services: CreationServices, ids: Sequence[MarketIds]) -> None:
+    """Refuse while the chain has not every question: an adopted one may have been taken back."""
+    for each in ids:
+        if await services.reader.question(each.question_id) is None:
+            raise ChainInconsistent(f"question {each.question_id} is not on the chain")
+
+
+async def _registered(
+    services: CreationServices, ids: Sequence[MarketIds], since_ms: int
+) -> list[Registered]:
+    """Return how each market's tokens were registered, or refuse while one is on its way."""
+    registered = [await register(services, each, since_ms) for each in ids]
+    done = [each for each in registered if each is not None]
+    if len(done) < len(ids):
+        raise RegistrationPending([each.condition_id for each in ids])
+    return done
+
+
+async def _named(
+    services: CreationServices, payload: Payload, ids: MarketIds, image_ids: Mapping[str, str]
+) -> MetadataName:
+    """Return the id of a market's stored metadata, beside the one that the chain names."""
+    entry = await services.reader.market_entry(ids.condition_id)
+    return MetadataName(
+        market=next(market for market in payload.markets if market.key == ids.key),
+        condition_id=ids.condition_id,
+        metadata_id=await store_final(services, payload, ids, image_ids),
+        metadata_id_on_chain="" if entry is None else entry.metadata_id,
+    )

@@ -1,0 +1,58 @@
+"""Puts images and the documents of markets into storage. Doing it again gives the same ids."""
+
+from collections.abc import Mapping
+
+from foretell.creation.services import CreationServices
+from foretell.domain.data_items import Tag, sign_item
+from foretell.domain.image_fields import EVENT_IMAGE, OPTION_IMAGE
+from foretell.domain.metadata import (
+    APP_TAG,
+    JSON_TAG,
+    WEBP_TAG,
+    Icons,
+    draft_document,
+    final_document,
+)
+from foretell.domain.payload import MarketDraft, Payload
+from foretell.domain.plan import MarketIds
+
+
+async def store_images(
+    services: CreationServices, content_by_field: Mapping[str, bytes]
+) -> dict[str, str]:
+    """Store normalized images, and return the id of each."""
+    return {
+        field: await _store(services, content, WEBP_TAG)
+        for field, content in content_by_field.items()
+    }
+
+
+async def store_drafts(
+    services: CreationServices, payload: Payload, image_ids: Mapping[str, str]
+) -> None:
+    """Store what is known of each market before its question is asked."""
+    for market in payload.markets:
+        document = draft_document(payload, market, icons_of(market, image_ids))
+        await _store(services, document, JSON_TAG)
+
+
+async def store_final(
+    services: CreationServices, payload: Payload, ids: MarketIds, image_ids: Mapping[str, str]
+) -> str:
+    """Store all that is known of a market, and return the id of the document."""
+    market = next(market for market in payload.markets if market.key == ids.key)
+    icons = icons_of(market, image_ids)
+    document = final_document(payload, market, icons, ids, services.resolver)
+    return await _store(services, document, JSON_TAG)
+
+
+def icons_of(market: MarketDraft, image_ids: Mapping[str, str]) -> Icons:
+    """Return the event's image and the market's own, the event's where it has none."""
+    event = image_ids[EVENT_IMAGE]
+    return Icons(event, image_ids.get(OPTION_IMAGE + market.key, event))
+
+
+async def _store(services: CreationServices, data: bytes, kind: Tag) -> str:
+    item = sign_item(data, (kind, APP_TAG), services.storage_key)
+    await services.blobs.store(item)
+    return item.item_id

@@ -1,0 +1,240 @@
+"""Accepts a signed payload, and prepares what its creator must send.
+
+All that can be judged from what was sent is judged before the answer, and a refusal leaves the
+challenge as it was. What needs storage or chain runs in the background, in steps that may run twice.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from foretell.creation.messages import parse_envelope
+from foretell.creation.metadata import store_drafts, store_images
+from foretell.creation.services import CreationServices
+from foretell.creation.uploads import Upload
+from foretell.domain.creation import (
+    VERIFIED,
+    Claim,
+    Envelope,
+    RequestStatus,
+    RequestTrigger,
+    check_envelope,
+    condition_claim,
+    may_take,
+)
+from foretell.domain.creation_errors import (
+    AlreadyInitialized,
+    AuthInvalid,
+    ChallengeUsed,
+    CreatorNotWhitelisted,
+    RequestNotFound,
+)
+from foretell.domain.errors import FieldProblem, InvalidFields
+from foretell.domain.image_fields import assign_images
+from foretell.domain.payload import Payload, parse_payload, payload_hash
+from foretell.domain.plan import MarketIds, PlanFacts, build_plan, market_ids
+from foretell.store.claims import load_claims, record_claims
+from foretell.store.database import Transaction
+from foretell.store.requests import (
+    CreationRequest,
+    drop_images,
+    load_images,
+    load_request,
+    move_request,
+    record_image_ids,
+    record_images,
+)
+
+
+async def accept(services: CreationServices, upload: Upload) -> CreationRequest:
+    """Return the request that the upload starts, or that it started before."""
+    envelope = parse_envelope(upload.auth)
+    request = await _load(services, envelope.request_id)
+    if request.status is not RequestStatus.AUTH_PENDING:
+        return _same(request, envelope, upload.payload)
+    now_ms = services.now_ms()
+    hashed = payload_hash(upload.payload)
+    check_envelope(request.challenge, envelope, hashed, now_ms)
+    payload = parse_payload(upload.payload, services.rules, now_ms)
+    _check_signed(payload, request)
+    content_by_field = await _normalized(services, upload, payload)
+    async with services.database.writing() as tx:
+        has_moved = await move_request(
+            tx,
+            request,
+            RequestTrigger.PREPARE,
+            now_ms,
+            payload=upload.payload,
+            signature=envelope.signature.hex(),
+        )
+        if has_moved:
+            await _claim(tx, request, payload, ids_of(services, payload), now_ms)
+            await record_images(tx, request.request_id, content_by_field)
+    moved = await _load(services, envelope.request_id)
+    return _same(moved, envelope, upload.payload)
+
+
+async def _load(services: CreationServices, request_id: str) -> CreationRequest:
+    async with services.database.reading() as tx:
+        request = await load_request(tx, request_id)
+    if request is None:
+        raise RequestNotFound(request_id)
+    return request
+
+
+def _same(request: CreationRequest, envelope: Envelope, payload: bytes) -> CreationRequest:
+    """Return the request if it was started by exactly this payload and envelope, or refuse."""
+    challenge = request.challenge
+    given = (
+        envelope.nonce,
+        envelope.expires_at_ms,
+        envelope.payload_hash,
+        envelope.signature.hex(),
+        payload,
+    )
+    used = (
+        challenge.nonce,
+        challenge.expires_at_ms,
+        challenge.payload_hash,
+        request.signature,
+        request.payload,
+    )
+    if given != used:
+        raise ChallengeUsed(request.request_id)
+    return request
+
+
+def _check_signed(payload: Payload, request: CreationRequest) -> None:
+    """Refuse a payload of another creator or for another chain than was signed for."""
+    if payload.creator != request.creator:
+        raise AuthInvalid(f"the payload's creator is {payload.creator}, not {request.creator}")
+    if payload.chain_id != request.challenge.chain_id:
+        signed = request.challenge.chain_id
+        raise InvalidFields([FieldProblem("chainId", f"must be {signed}, which was signed for")])
+
+
+async def _normalized(
+    services: CreationServices, upload: Upload, payload: Payload
+) -> dict[str, bytes]:
+    """Return the images that are kept, by the field that each is for."""
+    options = [market.key for market in payload.markets] if len(payload.markets) > 1 else []
+    place_by_field = assign_images([name for name, _ in upload.images], options)
+    return {
+        field: await services.images.normalize(*upload.images[place])
+        for field, place in place_by_field.items()
+    }
+
+
+def ids_of(services: CreationServices, payload: Payload) -> list[MarketIds]:
+    """Return what the chain calls each market of a payload."""
+    return [market_ids(market, payload, services.contracts) for market in payload.markets]
+
+
+async def _claim(
+    tx: Transaction,
+    request: CreationRequest,
+    payload: Payload,
+    ids: Sequence[MarketIds],
+    now_ms: int,
+) -> None:
+    """Take every slug and condition of the payload for this request, or refuse.
+
+    An earlier request that still holds one and must make way ends here.
+    """
+    names = [*payload.slugs, *(condition_claim(each.condition_id) for each in ids)]
+    held = await load_claims(tx, names)
+    taken = [claim for claim in held if may_take(claim, request.creator, now_ms)]
+    has_all = len(taken) == len(held) and await record_claims(
+        tx, request.request_id, names, taken, now_ms
+    )
+    if not (has_all and await _end_holders(tx, taken, request.request_id, now_ms)):
+        lost = [claim for claim in held if claim not in taken] or held
+        why = "a market of that name or question is there, or is being made"
+        raise AlreadyInitialized(_duplicates(payload, ids, lost), why)
+
+
+async def _end_holders(
+    tx: Transaction, taken: Sequence[Claim], request_id: str, now_ms: int
+) -> bool:
+    """End the requests that names were taken from; False when one has gone on in the meantime."""
+    for holder in {claim.request_id for claim in taken if claim.status is not RequestStatus.FAILED}:
+        ended = await load_request(tx, holder)
+        assert ended is not None
+        message = f"superseded: request {request_id} makes these markets"
+        if ended.status in VERIFIED or not await move_request(
+            tx, ended, RequestTrigger.FAIL, now_ms, error_message=message
+        ):
+            return False
+        await drop_images(tx, holder)
+    return True
+
+
+def _duplicates(
+    payload: Payload, ids: Sequence[MarketIds], held: Sequence[Claim]
+) -> list[Mapping[str, str]]:
+    """Return the markets of the payload that somebody else has, all where the event's slug is."""
+    names = {claim.name for claim in held}
+    return [
+        {
+            "key": market.key,
+            "slug": market.slug,
+            "questionId": each.question_id,
+            "conditionId": each.condition_id,
+        }
+        for market, each in zip(payload.markets, ids, strict=True)
+        if names & {payload.slug, market.slug, condition_claim(each.condition_id)}
+    ]
+
+
+async def run_preparation(services: CreationServices, request: CreationRequest) -> None:
+    """Store images and drafts, ask the chain, and build the plan.
+
+    Raises CreatorNotWhitelisted while the creator has no whitelist: this is asked last, so that
+    one who registers it in the meantime waits for nothing else.
+    """
+    payload = payload_of(services, request)
+    image_ids = await _stored_images(services, request)
+    await store_drafts(services, payload, image_ids)
+    facts = await _facts(services, payload)
+    if await services.reader.proposer_whitelist(request.creator) is None:
+        raise CreatorNotWhitelisted(request.creator)
+    plan = build_plan(payload, services.contracts, facts)
+    async with services.database.writing() as tx:
+        await move_request(
+            tx,
+            request,
+            RequestTrigger.PLAN_BUILT,
+            services.now_ms(),
+            plan=[item.document() for item in plan],
+        )
+        await drop_images(tx, request.request_id)
+
+
+def payload_of(services: CreationServices, request: CreationRequest) -> Payload:
+    """Return the payload that was accepted; that it ended in the future was judged then."""
+    assert request.payload is not None
+    return parse_payload(request.payload, services.rules, now_ms=0)
+
+
+async def _stored_images(services: CreationServices, request: CreationRequest) -> Mapping[str, str]:
+    if request.image_ids:
+        return request.image_ids
+    async with services.database.reading() as tx:
+        content_by_field = await load_images(tx, request.request_id)
+    image_ids = await store_images(services, content_by_field)
+    async with services.database.writing() as tx:
+        await record_image_ids(tx, request.request_id, image_ids, services.now_ms())
+    return image_ids
+
+
+async def _facts(services: CreationServices, payload: Payload) -> PlanFacts:
+    """Return what the chain says: the fee, the allowance, and the questions that are asked."""
+    reader, adapter = services.reader, services.contracts.adapter
+    asked = {
+        ids.key
+        for ids in ids_of(services, payload)
+        if await reader.question(ids.question_id) is not None
+    }
+    return PlanFacts(
+        fee_units=await reader.creation_fee_units(),
+        allowance_units=await reader.allowance_units(payload.creator, adapter),
+        initialized_keys=frozenset(asked),
+    )

@@ -1,0 +1,63 @@
+"""Opens the tokens of a condition to trading, once, whatever happens in between.
+
+The transaction's id is made of the condition, so a crash never sends a second one. What the chain
+has already is left as it is.
+"""
+
+from typing import Final, NamedTuple
+
+from foretell.chain.artifacts import reason_of
+from foretell.creation.services import CreationServices
+from foretell.domain.calldata import encode_register_token
+from foretell.domain.chain_errors import ExecutionReverted
+from foretell.domain.creation_errors import RegistrationRefused
+from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.plan import MarketIds
+from foretell.domain.transactions import OutgoingTx, SentTx, TxStatus
+from foretell.store.transactions import REGISTRATION, load_tx
+
+ATTEMPTS_MAX: Final = 3
+"""How often a registration is sent anew whose nonce went to something else, or that reverted."""
+
+
+class Registered(NamedTuple):
+    """Tokens that trade; without a hash they did so before."""
+
+    tx_hash: Bytes32 | None
+
+
+async def register(services: CreationServices, ids: MarketIds, since_ms: int) -> Registered | None:
+    """Return how the tokens came to be registered, or None while that is on its way.
+
+    What an earlier request's finalization sent before `since_ms` is what the chain had already.
+    """
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        sent = await _sent(services, ids, attempt)
+        if sent is None:
+            return Registered(None)
+        if sent.status is TxStatus.CONFIRMED:
+            return Registered(sent.mined_hash if sent.created_at_ms >= since_ms else None)
+        if not sent.is_finished:
+            return None
+    if await services.reader.is_registered(ids.tokens, ids.condition_id):
+        return Registered(None)
+    raise RegistrationRefused(ids.condition_id, f"{ATTEMPTS_MAX} transactions came to nothing")
+
+
+async def _sent(services: CreationServices, ids: MarketIds, attempt: int) -> SentTx | None:
+    """Return the transaction of an attempt, or None when the chain has the tokens without it."""
+    tx_id = f"register:{ids.condition_id}:{attempt}"
+    async with services.database.reading() as tx:
+        known = await load_tx(tx, REGISTRATION, tx_id)
+    if known is not None:
+        return known
+    if await services.reader.is_registered(ids.tokens, ids.condition_id):
+        return None
+    calldata = encode_register_token(ids.tokens, ids.condition_id)
+    outgoing = OutgoingTx(tx_id, services.deployment.exchange, calldata)
+    try:
+        return await services.registrar.send(outgoing)
+    except ExecutionReverted as reverted:
+        if await services.reader.is_registered(ids.tokens, ids.condition_id):
+            return None
+        raise RegistrationRefused(ids.condition_id, reason_of(reverted)) from reverted

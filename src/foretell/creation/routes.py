@@ -1,0 +1,137 @@
+"""The worker's HTTP surface. It reads no authentication header: what counts is the signed challenge.
+
+`GET /pending` answers anyone who knows a request's id or a creator's address: the plan, the hashes,
+the status and the error are no secrets.
+"""
+
+from typing import Any, Final
+
+from litestar import Litestar, Request, Response, get, post
+from litestar.datastructures import State
+from litestar.di import NamedDependency, Provide
+from litestar.openapi import OpenAPIConfig
+from litestar.params import FromPath
+
+from foretell.creation.challenge import issue_challenge
+from foretell.creation.config import market_config
+from foretell.creation.finalize import confirm_txs, finalize
+from foretell.creation.messages import (
+    confirm_answer,
+    finalize_answer,
+    parse_auth_wish,
+    parse_sent_txs,
+    prepare_answer,
+    request_document,
+)
+from foretell.creation.pending import find_request
+from foretell.creation.prepare import accept
+from foretell.creation.services import CreationServices
+from foretell.creation.uploads import read_upload
+from foretell.edge.codec import json_response, read_body
+from foretell.edge.errors import handlers, worker_body
+from foretell.edge.paging import first_values
+
+VERSION: Final = "1"
+BODY_BYTES_MAX: Final = 256 * 1024
+FOR_EVER: Final = "public, max-age=31536000, immutable"
+
+AnyRequest = Request[Any, Any, State]
+Services = NamedDependency[CreationServices]
+
+
+def build_app(services: CreationServices) -> Litestar:
+    """Return the worker's application."""
+
+    async def provide() -> CreationServices:
+        return services
+
+    return Litestar(
+        route_handlers=[
+            show_root,
+            show_config,
+            prepare_auth,
+            prepare,
+            show_pending,
+            confirm,
+            finalize_request,
+            show_blob,
+            show_item,
+        ],
+        dependencies={"services": Provide(provide)},
+        exception_handlers=handlers(worker_body),
+        openapi_config=OpenAPIConfig(title="Foretell market creation", version=VERSION),
+        request_max_body_size=None,
+        logging_config=None,
+    )
+
+
+@get("/")
+async def show_root() -> Response[bytes]:
+    """Answer `OK` when the worker is reachable."""
+    return json_response("OK")
+
+
+@get("/market-config")
+async def show_config(services: Services) -> Response[bytes]:
+    """Tell chains, contracts, fees and limits."""
+    return json_response(await market_config(services))
+
+
+@post("/prepare-auth", status_code=200)
+async def prepare_auth(request: AnyRequest, services: Services) -> Response[bytes]:
+    """Give out a challenge for the hash of a payload."""
+    wish = parse_auth_wish(await read_body(request, BODY_BYTES_MAX))
+    return json_response((await issue_challenge(services, wish)).document())
+
+
+@post("/prepare", status_code=200)
+async def prepare(request: AnyRequest, services: Services) -> Response[bytes]:
+    """Accept a payload, its signed challenge and its images, and start preparing."""
+    with services.uploads.share() as share:
+        upload = await read_upload(request, services.images.policy.upload_bytes_max, share)
+        accepted = await accept(services, upload)
+    return json_response(prepare_answer(accepted))
+
+
+@get("/pending")
+async def show_pending(request: AnyRequest, services: Services) -> Response[bytes]:
+    """Show a request by its id, or the latest of a creator that can go on."""
+    found = await find_request(services, first_values(list(request.query_params.multi_items())))
+    return json_response({"request": None if found is None else request_document(found)})
+
+
+@post("/tx-confirm", status_code=200)
+async def confirm(request: AnyRequest, services: Services) -> Response[bytes]:
+    """Keep the hashes of transactions that the creator sent."""
+    sent = parse_sent_txs(await read_body(request, BODY_BYTES_MAX), may_be_silent=False)
+    return json_response(confirm_answer(await confirm_txs(services, sent)))
+
+
+@post("/finalize", status_code=200)
+async def finalize_request(request: AnyRequest, services: Services) -> Response[bytes]:
+    """Check what was sent against the plan, and go on from there."""
+    sent = parse_sent_txs(await read_body(request, BODY_BYTES_MAX), may_be_silent=True)
+    return json_response(finalize_answer(await finalize(services, sent)))
+
+
+@get("/blobs/{blob_id:str}")
+async def show_blob(blob_id: FromPath[str], services: Services) -> Response[bytes]:
+    """Show what an item holds: an image, or a document."""
+    item = await services.blobs.load(blob_id)
+    return _unchanging(item.data, item.content_type, blob_id)
+
+
+@get("/blobs/{blob_id:str}/item")
+async def show_item(blob_id: FromPath[str], services: Services) -> Response[bytes]:
+    """Show an item as it was signed, fit to be posted to a permanent network."""
+    item = await services.blobs.load(blob_id)
+    return _unchanging(item.raw, "application/octet-stream", f"{blob_id}.item")
+
+
+def _unchanging(content: bytes, kind: str, tag: str) -> Response[bytes]:
+    headers = {
+        "cache-control": FOR_EVER,
+        "etag": f'"{tag}"',
+        "x-content-type-options": "nosniff",
+    }
+    return Response(content, media_type=kind, headers=headers)

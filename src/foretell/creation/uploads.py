@@ -1,0 +1,177 @@
+"""The multipart body of a preparation: a payload, an envelope, and images.
+
+It is parsed as it arrives and dropped as soon as anything in it is too much: the whole, a part, the
+number of parts, or the time that it takes.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
+
+from foretell.domain.errors import FieldProblem, InvalidFields
+from foretell.domain.image_fields import OPTION_IMAGES, is_image_field
+from foretell.domain.payload import PAYLOAD_BYTES_MAX
+from foretell.domain.request_errors import (
+    BodyTooLarge,
+    UnsupportedMedia,
+    UploadsBusy,
+    UploadTooLarge,
+    UploadTooSlow,
+)
+from foretell.edge.codec import AnyRequest
+
+PAYLOAD_FIELD: Final = "payload"
+AUTH_FIELD: Final = "auth"
+
+UPLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
+UPLOADS_BYTES_MAX: Final = 128 * 1024 * 1024
+UPLOAD_DEADLINE_S: Final = 30.0
+AUTH_BYTES_MAX: Final = 8 * 1024
+OTHER_BYTES_MAX: Final = 8 * 1024
+PARTS_MAX: Final = 64
+PART_HEADERS_MAX: Final = 8
+PART_HEADER_BYTES_MAX: Final = 1024
+NAME_CHARS_MAX: Final = 128
+
+
+class Upload(NamedTuple):
+    """What came in; images in their order, with the names of their fields."""
+
+    payload: bytes
+    auth: bytes
+    images: tuple[tuple[str, bytes], ...]
+
+
+class UploadBudget:
+    """The memory that all uploads together may take, so that many at once cannot exhaust it."""
+
+    def __init__(self, bytes_max: int = UPLOADS_BYTES_MAX) -> None:
+        self.bytes_max = bytes_max
+        self._left_bytes = bytes_max
+
+    @contextlib.contextmanager
+    def share(self) -> Iterator["UploadShare"]:
+        """Give the part of the budget that one upload takes as it grows, until the block ends."""
+        share = UploadShare(self)
+        try:
+            yield share
+        finally:
+            self._left_bytes += share.taken_bytes
+
+    def take(self, count: int) -> None:
+        """Take some bytes, or refuse when the others have them all."""
+        if count > self._left_bytes:
+            raise UploadsBusy(self.bytes_max)
+        self._left_bytes -= count
+
+
+class UploadShare:
+    """What one upload has taken of the budget."""
+
+    def __init__(self, budget: UploadBudget) -> None:
+        self._budget = budget
+        self.taken_bytes = 0
+
+    def grow(self, count: int) -> None:
+        """Take some more bytes, within the bound of one upload."""
+        if self.taken_bytes + count > UPLOAD_BYTES_MAX:
+            raise BodyTooLarge(UPLOAD_BYTES_MAX)
+        self._budget.take(count)
+        self.taken_bytes += count
+
+
+async def read_upload(
+    request: AnyRequest,
+    image_bytes_max: int,
+    share: UploadShare,
+    deadline_s: float = UPLOAD_DEADLINE_S,
+) -> Upload:
+    """Return the parts of the body, or refuse it."""
+    form = _Form(_boundary(request.headers.get("content-type", "")), image_bytes_max)
+    try:
+        async with asyncio.timeout(deadline_s):
+            async for chunk in request.stream():
+                share.grow(len(chunk))
+                form.feed(chunk)
+    except TimeoutError as error:
+        raise UploadTooSlow(deadline_s) from error
+    return form.upload()
+
+
+def _boundary(content_type: str) -> str:
+    kind, options = parse_options_header(content_type)
+    if kind != "multipart/form-data" or not options.get("boundary"):
+        raise UnsupportedMedia("the body", "multipart/form-data with a boundary")
+    return options["boundary"]
+
+
+class _Form:
+    """The parts that have arrived, none of them larger than its kind may be."""
+
+    def __init__(self, boundary: str, image_bytes_max: int) -> None:
+        self._image_bytes_max = image_bytes_max
+        self._parts: list[tuple[str, bytearray]] = []
+        self._parser = PushMultipartParser(
+            boundary,
+            max_header_size=PART_HEADER_BYTES_MAX,
+            max_header_count=PART_HEADERS_MAX,
+            max_segment_count=PARTS_MAX,
+        )
+
+    def feed(self, chunk: bytes) -> None:
+        """Take some more of the body."""
+        if not chunk:
+            return
+        try:
+            for parsed in self._parser.parse(chunk):
+                if isinstance(parsed, MultipartSegment):
+                    self._open(parsed.name)
+                elif parsed is not None:
+                    self._append(parsed)
+        except MultipartError as error:
+            raise _malformed(str(error)) from error
+
+    def _open(self, name: str) -> None:
+        if len(name) > NAME_CHARS_MAX:
+            raise _malformed("a part's name is too long")
+        is_repeatable = name in OPTION_IMAGES or not _is_known(name)
+        if not is_repeatable and name in (known for known, _ in self._parts):
+            raise InvalidFields([FieldProblem(name, "must be there once")])
+        self._parts.append((name, bytearray()))
+
+    def _append(self, content: bytes | bytearray) -> None:
+        name, part = self._parts[-1]
+        part += content
+        bytes_max = self._bytes_max(name)
+        if len(part) > bytes_max:
+            raise UploadTooLarge(name, bytes_max)
+
+    def _bytes_max(self, name: str) -> int:
+        by_name: Mapping[str, int] = {PAYLOAD_FIELD: PAYLOAD_BYTES_MAX, AUTH_FIELD: AUTH_BYTES_MAX}
+        return self._image_bytes_max if is_image_field(name) else by_name.get(name, OTHER_BYTES_MAX)
+
+    def upload(self) -> Upload:
+        """Return the whole, once it has ended as it should."""
+        try:
+            self._parser.close()
+        except MultipartError as error:
+            raise _malformed("the last boundary is missing") from error
+        known = {name: bytes(part) for name, part in self._parts}
+        missing = [name for name in (PAYLOAD_FIELD, AUTH_FIELD) if not known.get(name)]
+        if missing:
+            raise InvalidFields([FieldProblem(name, "is required") for name in missing])
+        images = tuple(
+            (name, bytes(part)) for name, part in self._parts if part and is_image_field(name)
+        )
+        return Upload(known[PAYLOAD_FIELD], known[AUTH_FIELD], images)
+
+
+def _is_known(name: str) -> bool:
+    return name in {PAYLOAD_FIELD, AUTH_FIELD} or is_image_field(name)
+
+
+def _malformed(why: str) -> InvalidFields:
+    return InvalidFields([FieldProblem("body", f"must be multipart/form-data: {why}")])

@@ -1,0 +1,157 @@
+"""Runs what requests wait for in the background, and resumes it after any stop.
+
+Start and recovery are one path: every look begins with the rows that are running. A step that waits
+for the chain, the storage or the creator is tried again until a deadline, and then the request fails
+with what it waited for; a step that is refused fails at once.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from foretell.creation.challenge import sweep_challenges
+from foretell.creation.finalize import run_finalization
+from foretell.creation.prepare import run_preparation
+from foretell.creation.services import CreationServices
+from foretell.domain.creation import RUNNING, RequestStatus, RequestTrigger
+from foretell.domain.creation_errors import CreatorNotWhitelisted, RegistrationPending, TxPending
+from foretell.domain.errors import ForetellError, Unavailable, Upstream
+from foretell.edge.errors import InternalError, worker_code
+from foretell.store.requests import (
+    TOPIC,
+    CreationRequest,
+    drop_images,
+    load_request,
+    load_running,
+    move_request,
+)
+from foretell.store.transactions import REGISTRATION
+
+POLL_S: Final = 1.0
+IDLE_POLL_S: Final = 15.0
+SWEEP_INTERVAL_S: Final = 300.0
+BACKOFF_S: Final = 1.0
+BACKOFF_S_MAX: Final = 30.0
+AT_ONCE_MAX: Final = 4
+
+_log: Final = structlog.get_logger(__name__)
+
+
+async def run(services: CreationServices) -> None:
+    """Work until cancelled; the registrar's transactions are watched here too."""
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(services.registrar.run(), name="registrar")
+        tasks.create_task(_work(services), name="creation requests")
+
+
+async def _work(services: CreationServices) -> None:
+    watch = await services.database.watch(TOPIC, REGISTRATION.topic)
+    desk = Desk(services)
+    swept_at_s = -SWEEP_INTERVAL_S
+    while True:
+        running = 1
+        try:
+            running = await desk.look()
+            if time.monotonic() - swept_at_s > SWEEP_INTERVAL_S:
+                await sweep_challenges(services)
+                swept_at_s = time.monotonic()
+        except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
+            _log.exception("a look at the requests failed, and the next one follows")
+        await watch.wait(POLL_S if running else IDLE_POLL_S)
+
+
+@dataclass(slots=True)
+class _Pause:
+    """How often a request failed in a row, and when it is tried again."""
+
+    failures: int
+    until_s: float
+
+
+class Desk:
+    """The requests that are running, looked at one pass after the other."""
+
+    def __init__(
+        self, services: CreationServices, monotonic_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._services = services
+        self._monotonic_s = monotonic_s
+        self._started_at_ms = services.now_ms()
+        self._pause_by_id: dict[str, _Pause] = {}
+        self._at_once = asyncio.Semaphore(AT_ONCE_MAX)
+
+    async def look(self) -> int:
+        """Bring every running request as far as it goes now, and return how many there were."""
+        async with self._services.database.reading() as tx:
+            request_ids = await load_running(tx)
+        for request_id in self._pause_by_id.keys() - set(request_ids):
+            del self._pause_by_id[request_id]
+        due = [request_id for request_id in request_ids if self._is_due(request_id)]
+        await asyncio.gather(*map(self._advance, due))
+        return len(request_ids)
+
+    def _is_due(self, request_id: str) -> bool:
+        pause = self._pause_by_id.get(request_id)
+        return pause is None or self._monotonic_s() >= pause.until_s
+
+    async def _advance(self, request_id: str) -> None:
+        async with self._at_once:
+            async with self._services.database.reading() as tx:
+                request = await load_request(tx, request_id)
+            if request is not None and request.status in RUNNING:
+                await self._step(request)
+
+    async def _step(self, request: CreationRequest) -> None:
+        """Take the next step of a request, and decide what its failure means."""
+        is_preparing = request.status is RequestStatus.PREPARE_RUNNING
+        step = run_preparation if is_preparing else run_finalization
+        try:
+            await step(self._services, request)
+        except (CreatorNotWhitelisted, RegistrationPending, TxPending) as cause:
+            await self._wait(request, cause)
+        except (Unavailable, Upstream) as cause:
+            self._back_off(request)
+            await self._wait(request, cause)
+        except ForetellError as refusal:
+            await self._fail(request, f"{worker_code(refusal)}: {refusal.message}")
+        except Exception:  # noqa: BLE001 - one request's fault must not stop the others
+            _log.exception("a request's step failed", request_id=request.request_id)
+            self._back_off(request)
+            await self._wait(request, InternalError())
+        else:
+            self._pause_by_id.pop(request.request_id, None)
+
+    def _back_off(self, request: CreationRequest) -> None:
+        pause = self._pause_by_id.setdefault(request.request_id, _Pause(0, 0.0))
+        delay_s = min(BACKOFF_S * 2**pause.failures, BACKOFF_S_MAX)
+        pause.failures += 1
+        pause.until_s = self._monotonic_s() + delay_s
+
+    async def _wait(self, request: CreationRequest, cause: ForetellError) -> None:
+        """Leave the request for the next look, or fail it when it waited too long already."""
+        options = self._services.options
+        is_preparing = request.status is RequestStatus.PREPARE_RUNNING
+        deadline_ms = options.prepare_deadline_ms if is_preparing else options.finalize_deadline_ms
+        waited_ms = self._services.now_ms() - max(request.entered_at_ms, self._started_at_ms)
+        _log.debug(
+            "a request waits", request_id=request.request_id, cause=cause.message, ms=waited_ms
+        )
+        if waited_ms > deadline_ms:
+            gave_up = f"gave up after {waited_ms // 1000} s"
+            await self._fail(request, f"{worker_code(cause)}: {cause.message} ({gave_up})")
+
+    async def _fail(self, request: CreationRequest, message: str) -> None:
+        _log.warning("a request failed", request_id=request.request_id, message=message)
+        async with self._services.database.writing() as tx:
+            await move_request(
+                tx,
+                request,
+                RequestTrigger.FAIL,
+                self._services.now_ms(),
+                error_message=message,
+            )
+            await drop_images(tx, request.request_id)

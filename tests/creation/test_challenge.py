@@ -1,0 +1,117 @@
+import re
+import uuid
+
+import pytest
+from tests.build import NOW_MS, a_word, an_address
+from tests.creation.studio import CreatorClient, Studio, details_of, error_of
+
+from foretell.creation.challenge import (
+    EXPIRED_KEPT_MS,
+    UNSIGNED_PER_CREATOR_MAX,
+    issue_challenge,
+    sweep_challenges,
+)
+from foretell.creation.messages import AuthWish
+from foretell.creation.services import CreationOptions
+from foretell.domain.creation import CHALLENGE_LIFETIME_MS, Challenge, RequestStatus
+from foretell.domain.hexadecimal import keccak256
+from foretell.store.requests import load_request
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.spec(3, 38, 39, 40, 41, 56, 67, 150)
+async def test_a_challenge_is_new_echoes_the_wish_and_is_kept(creator: CreatorClient) -> None:
+    raw = creator.payload()
+
+    first, second = (await creator.ask(raw)).json(), (await creator.ask(raw)).json()
+
+    assert str(uuid.UUID(first["requestId"])) == first["requestId"]
+    assert re.fullmatch(r"0x[0-9a-f]{64}", first["nonce"])
+    assert first["creator"] == creator.address
+    assert first["chainId"] == 80002
+    assert first["payloadHash"] == "0x" + keccak256(raw).hex()
+    assert first["expiresAt"] == NOW_MS + 1_800_000
+    assert first["domain"].keys() == {"name", "version", "verifyingContract"}
+    assert isinstance(first["domain"]["version"], str)
+    assert first["primaryType"] == "CreateMarketAuth"
+    assert first["requestId"] != second["requestId"]
+    assert first["nonce"] != second["nonce"]
+    async with creator.studio.database.reading() as tx:
+        kept = await load_request(tx, first["requestId"])
+    assert kept is not None
+    assert (kept.status, kept.challenge.nonce) == (RequestStatus.AUTH_PENDING, first["nonce"])
+    assert kept.challenge.expires_at_ms == first["expiresAt"]
+
+
+@pytest.mark.spec(8)
+async def test_another_chain_is_refused(creator: CreatorClient) -> None:
+    wish = {"creator": creator.address, "chainId": 1, "payloadHash": "0x" + "ab" * 32}
+
+    answer = await creator.post("/prepare-auth", wish)
+
+    assert error_of(answer) == (400, "validation_error")
+    assert details_of(answer) == [("chainId", "must be one of 80002")]
+
+
+def a_wish(name: str = "creator") -> AuthWish:
+    return AuthWish(an_address(name), 80002, a_word("payload"))
+
+
+async def kept(studio: Studio, challenges: list[Challenge]) -> list[bool]:
+    async with studio.database.reading() as tx:
+        return [await load_request(tx, each.request_id) is not None for each in challenges]
+
+
+async def test_the_oldest_unsigned_challenge_of_a_creator_makes_way(studio: Studio) -> None:
+    other = await issue_challenge(studio.services, a_wish("other"))
+    challenges = []
+    for _ in range(UNSIGNED_PER_CREATOR_MAX + 2):
+        studio.clock.now_ms += 1
+        challenges.append(await issue_challenge(studio.services, a_wish()))
+
+    assert await kept(studio, challenges) == [False] * 2 + [True] * UNSIGNED_PER_CREATOR_MAX
+    assert await kept(studio, [other]) == [True]
+
+
+async def test_signed_requests_are_never_swept(creator: CreatorClient) -> None:
+    studio = creator.studio
+    request_id = await creator.prepare()
+    studio.clock.now_ms += 10 * EXPIRED_KEPT_MS
+    for _ in range(UNSIGNED_PER_CREATOR_MAX + 1):
+        await creator.ask(b"{}")
+
+    await sweep_challenges(studio.services)
+
+    assert (await creator.record(request_id))["status"] == "prepare_running"
+
+
+async def test_an_expired_challenge_is_kept_for_a_day_to_be_told_of(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    envelope = creator.sign(challenge)
+
+    studio.clock.now_ms += CHALLENGE_LIFETIME_MS + EXPIRED_KEPT_MS
+    await sweep_challenges(studio.services)
+    late = await creator.send(raw, envelope)
+    studio.clock.now_ms += 1
+    await sweep_challenges(studio.services)
+    too_late = await creator.send(raw, envelope)
+
+    assert error_of(late) == (401, "auth_expired")
+    assert error_of(too_late) == (404, "request_not_found")
+
+
+async def test_unsigned_challenges_of_all_creators_are_bounded(studio: Studio) -> None:
+    studio.change(options=CreationOptions(unsigned_max=4))
+    challenges = []
+    for number in range(7):
+        studio.clock.now_ms += 1
+        challenges.append(await issue_challenge(studio.services, a_wish(f"creator {number}")))
+
+    await sweep_challenges(studio.services)
+
+    assert await kept(studio, challenges) == [False] * 3 + [True] * 4

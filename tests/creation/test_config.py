@@ -1,0 +1,130 @@
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from tests.creation.studio import CreatorClient, Studio, address_of, error_of
+from tests.sandbox import Sandbox
+
+from foretell.chain.reader import Reader
+from foretell.chain.rpc import Rpc
+from foretell.domain.abi import contract_function
+from foretell.domain.amounts import UNITS_PER_TOKEN
+from foretell.domain.deployment import ContractName
+from foretell.domain.hexadecimal import checksum_address
+from foretell.domain.sandbox import Role
+
+pytestmark = pytest.mark.anyio
+
+ZERO = "0x" + "00" * 20
+SET_FEE = contract_function("setCreationFee(uint256,uint256)")
+
+
+async def config(studio: Studio) -> dict[str, Any]:
+    answer = await studio.http.get("/market-config")
+    assert answer.status_code == 200
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+@pytest.mark.spec(35, 67)
+async def test_the_eight_keys_are_there_with_their_types(studio: Studio) -> None:
+    body = await config(studio)
+
+    assert body["defaultChainId"] == 80002
+    assert body["defaultResolutionType"] == "dro_moov2"
+    assert body["supportedChainIds"] == [80002]
+    assert body["requiredCreatorFundingUsdc"] == "5"
+    assert body["directNormalMarketFeeUsdc"] == "5"
+    assert body["directNegRiskQuestionFeeUsdc"] == "2"
+    assert body["imagePolicy"] == {
+        "maxUploadBytes": 2_097_152,
+        "targetPx": 256,
+        "targetMaxBytes": 102_400,
+    }
+    assert len(body["chains"]) == 1
+
+
+@pytest.mark.spec(37)
+async def test_addresses_are_those_of_the_deployment_and_have_code(
+    studio: Studio, fresh_sandbox: Sandbox
+) -> None:
+    (chain,) = (await config(studio))["chains"]
+    deployment = fresh_sandbox.deployment
+
+    def at(name: ContractName) -> str:
+        return checksum_address(deployment.address(name))
+
+    assert chain["chainId"] == 80002
+    assert chain["usdcToken"] == at(ContractName.COLLATERAL)
+    assert chain["umaAdapter"] == at(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    assert chain["ctfExchange"] == at(ContractName.EXCHANGE)
+    assert chain["conditionalTokens"] == at(ContractName.CONDITIONAL_TOKENS)
+    assert chain["marketRegistry"] == at(ContractName.MARKET_REGISTRY)
+    assert chain["proposerWhitelistRegistry"] == at(ContractName.PROPOSER_WHITELIST_REGISTRY)
+    stacks = chain["resolutionStacks"]
+    assert stacks.keys() == {"dro_moov2"}
+    assert stacks["dro_moov2"]["oracle"] == at(ContractName.DIRECT_RESOLUTION_ORACLE)
+    assert stacks["dro_moov2"]["adapter"] == at(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    named = {
+        value
+        for value in (*chain.values(), *stacks["dro_moov2"].values())
+        if isinstance(value, str) and len(value) == 42 and value != ZERO
+    }
+    assert len(named) == 7
+    assert all([await fresh_sandbox.reader.code(address_of(value)) for value in named])
+
+
+@pytest.mark.spec(37)
+async def test_older_clients_find_the_default_chain_at_the_top(studio: Studio) -> None:
+    body = await config(studio)
+    (chain,) = body["chains"]
+
+    mirrored = {
+        "usdcToken",
+        "umaAdapter",
+        "ctfExchange",
+        "negRiskOperator",
+        "negRiskCtfExchange",
+        "negRiskUmaAdapter",
+    }
+    assert {name: body[name] for name in mirrored} == {name: chain[name] for name in mirrored}
+
+
+@pytest.mark.spec(36)
+async def test_the_fee_is_the_one_that_the_plan_approves_also_after_a_change(
+    creator: CreatorClient,
+) -> None:
+    sandbox = creator.studio.sandbox
+    adapter = sandbox.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    await sandbox.call(sandbox.account(Role.ADMIN), adapter, SET_FEE.encode(7_250_000, 8_000))
+
+    body = await config(creator.studio)
+    record = await creator.record(await creator.prepared())
+
+    approval = record["prepared"]["txPlan"][0]
+    approved = int(approval["data"][-64:], 16)
+    assert body["directNormalMarketFeeUsdc"] == "7.25"
+    assert approved == Decimal(body["directNormalMarketFeeUsdc"]) * UNITS_PER_TOKEN
+    assert approved == Decimal(body["requiredCreatorFundingUsdc"]) * UNITS_PER_TOKEN
+
+
+@pytest.mark.spec(36, 75)
+async def test_a_wallet_with_exactly_the_hinted_funding_succeeds(studio: Studio) -> None:
+    hint = Decimal((await config(studio))["requiredCreatorFundingUsdc"])
+    account = await studio.newcomer("funded exactly", int(hint * UNITS_PER_TOKEN))
+    await studio.whitelist(account)
+    newcomer = studio.creator(account)
+
+    await newcomer.finalized()
+
+    assert await studio.sandbox.reader.collateral_units(account.address) == 0
+
+
+async def test_a_chain_that_does_not_answer_is_told(studio: Studio) -> None:
+    async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
+        studio.change(reader=Reader(dead, studio.sandbox.deployment))
+
+        answer = await studio.http.get("/market-config")
+
+    assert error_of(answer) == (502, "chain_unavailable")
+    assert "127.0.0.1" not in answer.text

@@ -1,0 +1,507 @@
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+import pytest
+from tests.build import NOW_MS, a_word
+from tests.creation.studio import CreatorClient, Studio, details_of, error_of
+from typing_extensions import override
+
+from foretell.chain.answers import Receipt
+from foretell.chain.caller import Caller, ContractCall
+from foretell.chain.reader import Reader
+from foretell.creation.services import CreationOptions
+from foretell.domain.creation import RequestTrigger
+from foretell.domain.hexadecimal import Bytes32, parse_address
+from foretell.domain.sandbox import SANDBOX_CHAIN_ID, SandboxAccount
+from foretell.store.requests import load_request, move_request
+
+pytestmark = pytest.mark.anyio
+
+Txs = list[dict[str, str]]
+
+
+async def status_of(creator: CreatorClient, request_id: str) -> str:
+    return str((await creator.record(request_id))["status"])
+
+
+async def send_as(
+    studio: Studio, account: SandboxAccount, item: Mapping[str, Any], **changed: Any
+) -> str:
+    """Send one call like an item of a plan, from any account, and return its hash."""
+    call = ContractCall(
+        parse_address(changed.get("to", item["to"])),
+        bytes.fromhex(changed.get("data", item["data"])[2:]),
+        value_wei=changed.get("value", 0),
+    )
+    caller = Caller(studio.sandbox.rpc, account.private_key, SANDBOX_CHAIN_ID, mines=True)
+    (receipt,) = await caller.call_all([call])
+    return str(receipt.tx_hash)
+
+
+def reasons(answer: httpx.Response) -> dict[str, str]:
+    assert error_of(answer) == (422, "tx_invalid")
+    return {each["id"]: each["reason"] for each in answer.json()["error"]["details"]}
+
+
+@pytest.mark.spec(55, 59, 67)
+async def test_hashes_are_kept_in_parts_in_full_and_again(creator: CreatorClient) -> None:
+    request_id = await creator.prepared()
+    first = {"id": "approve-direct-resolution-fee", "hash": a_word("1")}
+    second = {"id": "initialize-market-1", "hash": a_word("2")}
+
+    part = await creator.confirm(request_id, [first])
+    full = await creator.confirm(request_id, [first, second])
+    again = await creator.confirm(request_id, [])
+    replaced = await creator.confirm(request_id, [first | {"hash": a_word("3")}])
+
+    assert part.json() == {"requestId": request_id, "status": "prepared", "confirmedTxs": [first]}
+    assert full.json()["confirmedTxs"] == again.json()["confirmedTxs"] == [first, second]
+    assert replaced.json()["confirmedTxs"] == [first | {"hash": a_word("3")}, second]
+    assert (await creator.record(request_id))["txs"] == replaced.json()["confirmedTxs"]
+
+
+@pytest.mark.spec(59, 76)
+@pytest.mark.parametrize(
+    ("txs", "field"),
+    [
+        ([{"id": "initialize-market-2", "hash": a_word("1")}], "txs/0/id"),
+        ([{"id": "update-metadata-1", "hash": a_word("1")}], "txs/0/id"),
+        (
+            [
+                {"id": "initialize-market-1", "hash": a_word("1")},
+                {"id": "initialize-market-1", "hash": a_word("2")},
+            ],
+            "txs/1/id",
+        ),
+    ],
+)
+async def test_only_items_of_the_plan_have_hashes_and_each_one(
+    creator: CreatorClient, txs: Txs, field: str
+) -> None:
+    request_id = await creator.prepared()
+
+    confirm = await creator.confirm(request_id, txs)
+    finalize = await creator.finalize(request_id, txs)
+
+    assert error_of(confirm) == error_of(finalize) == (400, "validation_error")
+    assert details_of(confirm)[0][0] == details_of(finalize)[0][0] == field
+    assert (await creator.record(request_id))["txs"] == []
+
+
+@pytest.mark.spec(60, 76)
+async def test_a_hash_that_the_chain_does_not_know_is_taken_and_then_refused(
+    creator: CreatorClient,
+) -> None:
+    request_id = await creator.prepared()
+    txs = await creator.paid(request_id)
+    nonsense = [txs[0], txs[1] | {"hash": a_word("nonsense")}]
+
+    taken = await creator.confirm(request_id, nonsense)
+    refused = await creator.finalize(request_id)
+
+    assert taken.status_code == 200
+    assert error_of(refused) == (425, "tx_pending")
+    assert refused.json()["error"]["details"] == [nonsense[1]]
+    assert await status_of(creator, request_id) == "prepared"
+    mended = await creator.finalize(request_id, txs)
+    assert mended.json()["status"] == "finalize_in_progress"
+
+
+@pytest.mark.spec(60, 68, 78)
+async def test_each_of_the_five_checks_broken_alone_leaves_it_prepared(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    stranger = studio.sandbox.trader()
+    request_id = await creator.prepared()
+    approve, initialize = (await creator.record(request_id))["prepared"]["txPlan"]
+    good = (await creator.execute([approve]))[0]
+    other_data = approve["data"][:-2] + "41"
+    broken = {
+        "sender": await send_as(studio, stranger, approve),
+        "target": await send_as(studio, creator.account, approve, to=creator.address),
+        "calldata": await send_as(studio, creator.account, approve, data=other_data),
+        "value": await send_as(studio, creator.account, approve, to=creator.address, value=1),
+        "the transaction reverted": await reverted(studio, creator.account, initialize),
+    }
+
+    told = {}
+    for what, tx_hash in broken.items():
+        item = initialize if what == "the transaction reverted" else approve
+        txs = [good, {"id": initialize["id"], "hash": tx_hash}]
+        if item is approve:
+            txs = [{"id": approve["id"], "hash": tx_hash}]
+        told[what] = reasons(await creator.finalize(request_id, txs)).get(item["id"], "")
+        assert await status_of(creator, request_id) == "prepared"
+
+    assert told["sender"].startswith("sender is ")
+    assert told["target"].startswith("target is ")
+    assert told["calldata"] == "calldata differs from the plan's"
+    assert told["value"].startswith("target is ")
+    assert told["the transaction reverted"] == "the transaction reverted"
+
+
+async def reverted(studio: Studio, account: SandboxAccount, item: Mapping[str, Any]) -> str:
+    """Send an item with so little gas that it fails, and return its hash."""
+    rpc = studio.sandbox.rpc
+    await rpc.send("anvil_impersonateAccount", account.address)
+    call = {"from": account.address, "to": item["to"], "data": item["data"], "gas": hex(100_000)}
+    tx_hash = await rpc.send("eth_sendTransaction", call)
+    await rpc.send("anvil_stopImpersonatingAccount", account.address)
+    await studio.sandbox.mine()
+    (receipt,) = await studio.sandbox.reader.receipts([tx_hash])
+    assert receipt is not None
+    assert not receipt.is_success
+    return str(tx_hash)
+
+
+@pytest.mark.spec(60)
+async def test_one_hash_does_not_stand_for_two_items(creator: CreatorClient) -> None:
+    request_id = await creator.prepared()
+    txs = await creator.paid(request_id)
+
+    refused = await creator.finalize(request_id, [txs[0], txs[1] | {"hash": txs[0]["hash"]}])
+
+    assert set(reasons(refused)) == {txs[0]["id"], txs[1]["id"]}
+
+
+@pytest.mark.spec(60, 77)
+async def test_items_without_a_hash_are_told(creator: CreatorClient) -> None:
+    request_id = await creator.prepared()
+    txs = await creator.paid(request_id)
+
+    nothing = await creator.finalize(request_id)
+    half = await creator.finalize(request_id, txs[:1])
+    rest = await creator.finalize(request_id, txs[1:])
+
+    assert reasons(nothing) == dict.fromkeys(
+        [each["id"] for each in txs], "no hash was confirmed for it"
+    )
+    assert reasons(half) == {txs[1]["id"]: "no hash was confirmed for it"}
+    assert rest.json() == {"requestId": request_id, "status": "finalize_in_progress"}
+
+
+@pytest.mark.spec(60)
+async def test_a_transaction_that_waits_for_a_block_is_told(creator: CreatorClient) -> None:
+    studio = creator.studio
+    request_id = await creator.prepared()
+    items = (await creator.record(request_id))["prepared"]["txPlan"]
+    txs = await creator.execute(items[:1])
+    await studio.sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the node's own
+    try:
+        await studio.sandbox.rpc.send("anvil_impersonateAccount", creator.account.address)
+        call = {"from": creator.account.address, "to": items[1]["to"], "data": items[1]["data"]}
+        tx_hash = await studio.sandbox.rpc.send(
+            "eth_sendTransaction", call | {"gas": hex(3_000_000)}
+        )
+        txs.append({"id": items[1]["id"], "hash": tx_hash})
+
+        waiting = await creator.finalize(request_id, txs)
+        await studio.sandbox.mine()
+        accepted = await creator.finalize(request_id)
+    finally:
+        await studio.sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the node's own
+
+    assert error_of(waiting) == (425, "tx_pending")
+    assert waiting.json()["error"]["details"] == [txs[1]]
+    assert accepted.json()["status"] == "finalize_in_progress"
+
+
+@pytest.mark.spec(78)
+async def test_another_creator_finds_no_such_request(creator: CreatorClient) -> None:
+    request_id = await creator.prepared()
+    stranger = creator.studio.creator(creator.studio.sandbox.trader())
+    txs = await creator.paid(request_id)
+
+    confirm = await stranger.confirm(request_id, txs)
+    finalize = await stranger.finalize(request_id, txs)
+
+    assert error_of(confirm) == error_of(finalize) == (404, "request_not_found")
+
+
+@pytest.mark.spec(61, 68)
+async def test_what_is_pending_tells_the_updates_that_are_needed(creator: CreatorClient) -> None:
+    request_id = await creator.prepared()
+    txs = await creator.paid(request_id)
+    started = await creator.finalize(request_id, txs)
+    running = await creator.finalize(request_id, txs)
+
+    await creator.studio.settle()
+    pending = (await creator.finalize(request_id)).json()
+    record = await creator.record(request_id)
+
+    assert started.json() == running.json()
+    assert started.json() == {"requestId": request_id, "status": "finalize_in_progress"}
+    assert pending.keys() == {
+        "requestId",
+        "status",
+        "creatorTxCount",
+        "registerResults",
+        "metadataUpdates",
+        "metadataUpdateTxPlan",
+    }
+    assert (pending["status"], pending["creatorTxCount"]) == ("metadata_update_pending", 2)
+    for name in ("registerResults", "metadataUpdates", "metadataUpdateTxPlan"):
+        assert pending[name] == record[name]
+    assert pending["metadataUpdates"][0]["updateTxHash"] is None
+    assert [item["id"] for item in pending["metadataUpdateTxPlan"]] == ["update-metadata-1"]
+
+
+@pytest.mark.spec(55, 62, 68, 77)
+async def test_the_updates_confirmed_lead_straight_to_finalized(creator: CreatorClient) -> None:
+    request_id = await creator.pending_update()
+    record = await creator.record(request_id)
+    updates = await creator.execute(record["metadataUpdateTxPlan"])
+    all_txs = record["txs"] + updates
+
+    confirmed = await creator.confirm(request_id, updates)
+    final = await creator.finalize(request_id, all_txs)
+    again = await creator.finalize(request_id, all_txs)
+    silent = await creator.finalize(request_id)
+
+    assert confirmed.json() == {
+        "requestId": request_id,
+        "status": "metadata_update_pending",
+        "confirmedTxs": all_txs,
+    }
+    body = final.json()
+    assert body.keys() == {
+        "requestId",
+        "status",
+        "creatorTxCount",
+        "registerResults",
+        "metadataUpdates",
+    }
+    assert (body["status"], body["creatorTxCount"]) == ("finalized", 3)
+    assert body["metadataUpdates"][0]["updateTxHash"] == updates[0]["hash"]
+    assert again.json() == silent.json() == body
+
+
+@pytest.mark.spec(62)
+async def test_without_the_new_hashes_the_pending_shape_is_repeated(
+    creator: CreatorClient,
+) -> None:
+    request_id = await creator.pending_update()
+    pending = await creator.finalize(request_id)
+
+    known = await creator.finalize(request_id, (await creator.record(request_id))["txs"])
+
+    assert known.json() == pending.json()
+    assert known.json()["status"] == "metadata_update_pending"
+
+
+@pytest.mark.spec(62)
+async def test_an_update_that_is_not_as_planned_stays_pending(creator: CreatorClient) -> None:
+    request_id = await creator.pending_update()
+    record = await creator.record(request_id)
+    (update,) = record["metadataUpdateTxPlan"]
+    old = record["txs"][0]["hash"]
+
+    wrong = await creator.finalize(request_id, [{"id": update["id"], "hash": old}])
+    unknown = await creator.finalize(request_id, [{"id": update["id"], "hash": a_word("x")}])
+
+    assert set(reasons(wrong)) == {update["id"]}
+    assert error_of(unknown) == (425, "tx_pending")
+    assert await status_of(creator, request_id) == "metadata_update_pending"
+
+
+@pytest.mark.spec(77)
+@pytest.mark.parametrize("stage", ["pending_update", "finalized"])
+async def test_a_hash_that_was_verified_is_not_replaced(creator: CreatorClient, stage: str) -> None:
+    request_id = await getattr(creator, stage)()
+    (first, *_) = (await creator.record(request_id))["txs"]
+
+    answer = await creator.finalize(request_id, [first | {"hash": a_word("other")}])
+
+    assert error_of(answer) == (400, "validation_error")
+    assert details_of(answer) == [("txs/0/hash", f"must be {first['hash']}, which was verified")]
+
+
+@pytest.mark.parametrize("stage", ["prepare", "finalized"])
+async def test_what_does_not_fit_the_state_is_refused(creator: CreatorClient, stage: str) -> None:
+    request_id = await getattr(creator, stage)()
+
+    confirm = await creator.confirm(request_id, [])
+
+    assert error_of(confirm) == (409, "invalid_state")
+
+
+@pytest.mark.spec(64)
+async def test_before_it_is_prepared_and_after_it_failed_nothing_is_finalized(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    challenge = (await creator.ask(creator.payload())).json()
+    unsigned = await creator.finalize(challenge["requestId"])
+    stranger = studio.creator(await studio.newcomer("without a whitelist"))
+    request_id = await stranger.prepare(stranger.payload(slug="other"))
+    running = await stranger.finalize(request_id)
+    studio.clock.now_ms += studio.options.prepare_deadline_ms + 1
+    await studio.settle()
+
+    failed = await stranger.finalize(request_id)
+    confirm = await stranger.confirm(request_id, [])
+
+    refusals = [unsigned, running, failed, confirm]
+    assert {error_of(refused) for refused in refusals} == {(409, "invalid_state")}
+
+
+class MeddledReader(Reader):
+    """While the chain is asked, somebody sends other hashes for the request."""
+
+    creator: CreatorClient
+    request_id: str
+    item_id: str
+
+    @override
+    async def receipts(self, hashes: Sequence[Bytes32]) -> list[Receipt | None]:
+        receipts = await super().receipts(hashes)
+        nonsense = [{"id": self.item_id, "hash": a_word("nonsense")}]
+        answer = await self.creator.confirm(self.request_id, nonsense)
+        assert answer.status_code == 200
+        return receipts
+
+
+async def test_hashes_that_others_send_meanwhile_do_not_take_the_place_of_those_checked(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    request_id = await creator.prepared()
+    txs = await creator.paid(request_id)
+    meddled = MeddledReader(studio.sandbox.rpc, studio.sandbox.deployment)
+    meddled.creator, meddled.request_id, meddled.item_id = creator, request_id, txs[1]["id"]
+    studio.change(reader=meddled)
+
+    started = await creator.finalize(request_id, txs)
+    record = await creator.record(request_id)
+    studio.change(reader=studio.sandbox.reader)
+    await studio.settle()
+
+    assert started.json()["status"] == "finalize_in_progress"
+    assert record["txs"] == txs
+    assert await status_of(creator, request_id) == "metadata_update_pending"
+
+
+async def test_many_who_finalize_at_once_agree(creator: CreatorClient) -> None:
+    request_id = await creator.prepared()
+    txs = await creator.paid(request_id)
+    await creator.confirm(request_id, txs)
+
+    starts = await asyncio.gather(*(creator.finalize(request_id, txs) for _ in range(4)))
+    await creator.studio.settle()
+    updates = (await creator.record(request_id))["metadataUpdateTxPlan"]
+    await creator.confirm(request_id, await creator.execute(updates))
+    ends = await asyncio.gather(*(creator.finalize(request_id) for _ in range(4)))
+
+    assert {answer.json()["status"] for answer in starts} == {"finalize_in_progress"}
+    assert {answer.json()["status"] for answer in ends} == {"finalized"}
+
+
+async def with_confirmations(studio: Studio, blocks: int) -> None:
+    studio.options = CreationOptions(confirmations=blocks)
+    await studio.restart()
+
+
+async def test_confirmations_are_waited_for_while_finalization_runs(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    await with_confirmations(studio, 3)
+    request_id = await creator.prepared()
+    await creator.finalize(request_id, await creator.paid(request_id))
+
+    before = await sent_by_registrar(studio)
+    await studio.sandbox.mine(1)
+    await studio.desk.look()
+    too_early = await sent_by_registrar(studio) - before
+    await studio.sandbox.mine(1)
+    await studio.desk.look()
+
+    assert (too_early, await sent_by_registrar(studio) - before) == (0, 1)
+    assert await status_of(creator, request_id) == "finalize_running"
+    await studio.settle()
+    assert await status_of(creator, request_id) == "metadata_update_pending"
+
+
+async def sent_by_registrar(studio: Studio) -> int:
+    address = studio.services.registrar.address
+    return int(await studio.sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
+
+
+@pytest.mark.spec(63)
+async def test_metadata_that_the_chain_names_already_needs_no_update(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    request_id = await creator.pending_update()
+    update = (await creator.record(request_id))["metadataUpdateTxPlan"]
+    await creator.execute(update)
+
+    studio.clock.now_ms += 1
+    async with studio.database.writing() as tx:
+        held = await load_request(tx, request_id)
+        assert held is not None
+        await move_request(tx, held, RequestTrigger.FAIL, NOW_MS, error_message="made to fail")
+    again = await creator.prepared()
+    started = await creator.finalize(again)
+    await studio.settle()
+    final = (await creator.finalize(again)).json()
+
+    assert started.json()["status"] == "finalize_in_progress"
+    assert (final["status"], final["creatorTxCount"]) == ("finalized", 0)
+    assert final["registerResults"][0]["alreadyRegistered"] is True
+    assert final["registerResults"][0]["txHash"] is None
+    assert final["metadataUpdates"][0]["updateTxHash"] is None
+
+
+async def take_back(studio: Studio, snapshot: str) -> None:
+    """Have the chain forget all that came after a snapshot."""
+    assert await studio.sandbox.rpc.send("evm_revert", snapshot)
+
+
+async def test_transactions_that_a_reorg_took_back_are_waited_for(creator: CreatorClient) -> None:
+    studio = creator.studio
+    request_id = await creator.prepared()
+    snapshot = await studio.sandbox.rpc.send("evm_snapshot")
+    txs = await creator.paid(request_id)
+    await creator.finalize(request_id, txs)
+
+    await take_back(studio, snapshot)
+    for _ in range(3):
+        await studio.look()
+    assert await status_of(creator, request_id) == "finalize_running"
+    studio.clock.now_ms += studio.options.finalize_deadline_ms + 1
+    await studio.settle()
+
+    record = await creator.record(request_id)
+    assert record["status"] == "failed"
+    assert record["errorMessage"].startswith("tx_pending: ")
+    assert record["registerResults"] == []
+
+
+def ids(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [item["id"] for item in items]
+
+
+async def test_a_question_that_was_adopted_and_taken_back_is_not_registered(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    first = await creator.prepared()
+    snapshot = await studio.sandbox.rpc.send("evm_snapshot")
+    await creator.paid(first)
+    second = await creator.prepared()
+    assert ids((await creator.record(second))["prepared"]["txPlan"]) == []
+    await creator.finalize(second)
+
+    await take_back(studio, snapshot)
+    await studio.look()
+    assert await status_of(creator, second) == "finalize_running"
+    studio.clock.now_ms += studio.options.finalize_deadline_ms + 1
+    await studio.settle()
+
+    record = await creator.record(second)
+    assert record["status"] == "failed"
+    assert "is not on the chain" in record["errorMessage"]

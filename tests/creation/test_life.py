@@ -1,0 +1,280 @@
+"""Whole lives of requests: stopped and resumed anywhere, and led through their calls in any order."""
+
+import asyncio
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from tests.build import a_word
+from tests.creation.studio import DATABASE_FILE, CreatorClient, Studio
+from tests.sandbox import Sandbox
+
+from foretell.domain.creation import REQUEST_TRANSITIONS, RequestStatus
+from foretell.domain.payload import payload_hash
+from foretell.domain.sandbox import Role
+from foretell.store.markets import load_markets
+
+pytestmark = pytest.mark.anyio
+
+EDGES: Final = {(str(was), str(now)) for (was, _), now in REQUEST_TRANSITIONS.items()}
+WALKS_MAX: Final = 12
+STEPS_MAX: Final = 14
+
+
+async def sent_by_registrar(studio: Studio) -> int:
+    address = studio.sandbox.account(Role.REGISTRAR).address
+    return int(await studio.sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
+
+
+async def markets_count(studio: Studio) -> int:
+    async with studio.database.reading() as tx:
+        return len(await load_markets(tx))
+
+
+@pytest.mark.spec(79)
+async def test_a_client_that_kept_id_payload_and_hashes_resumes_after_any_stop(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    notebook = studio.folder / "notebook.json"
+
+    def resumed() -> tuple[CreatorClient, dict[str, Any]]:
+        """Return a client that knows its key and what was written down, and nothing else."""
+        return studio.creator(), json.loads(notebook.read_text())
+
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    await creator.send(raw, creator.sign(challenge))
+    notes = {"requestId": challenge["requestId"], "payload": raw.decode(), "txs": []}
+    notebook.write_text(json.dumps(notes))
+    await studio.settle()
+
+    async def send_plan(name: str) -> str:
+        client, notes = resumed()
+        record = await client.record(notes["requestId"])
+        for item in record["prepared"]["txPlan"] if name == "txPlan" else record[name]:
+            client, notes = resumed()
+            notes["txs"] += await client.execute([item])
+            notebook.write_text(json.dumps(notes))
+        client, notes = resumed()
+        await client.confirm(notes["requestId"], notes["txs"])
+        client, notes = resumed()
+        answer = await client.finalize(notes["requestId"], notes["txs"])
+        await studio.settle()
+        return str(answer.json()["status"])
+
+    statuses = [await send_plan("txPlan"), await send_plan("metadataUpdateTxPlan")]
+
+    assert statuses == ["finalize_in_progress", "finalized"]
+    assert payload_hash(notes["payload"].encode()) == challenge["payloadHash"]
+
+
+async def test_a_life_that_stops_before_every_step_ends_as_any_other(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    before = await sent_by_registrar(studio)
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    request_id = challenge["requestId"]
+    envelope = creator.sign(challenge)
+
+    await studio.restart()
+    await creator.send(raw, envelope)
+    seen = [(await creator.record(request_id))["status"]]
+    for _ in range(2):
+        await studio.restart()
+        await studio.look()
+    seen.append((await creator.record(request_id))["status"])
+    for item in (await creator.record(request_id))["prepared"]["txPlan"]:
+        await creator.confirm(request_id, await creator.execute([item]))
+        await studio.restart()
+    await creator.finalize(request_id)
+    seen.append((await creator.record(request_id))["status"])
+    for _ in range(5):
+        await studio.restart()
+        await studio.look()
+    record = await creator.record(request_id)
+    seen.append(record["status"])
+    await creator.confirm(request_id, await creator.execute(record["metadataUpdateTxPlan"]))
+    await studio.restart()
+    seen.append((await creator.finalize(request_id)).json()["status"])
+
+    assert seen == [
+        "prepare_running",
+        "prepared",
+        "finalize_running",
+        "metadata_update_pending",
+        "finalized",
+    ]
+    assert await sent_by_registrar(studio) - before == 1
+    assert await markets_count(studio) == 1
+
+
+async def killed_look(studio: Studio, after_s: float) -> None:
+    """Begin a pass of the background work and break it off wherever it is by then."""
+    looking = asyncio.create_task(studio.desk.look())
+    await asyncio.sleep(after_s)
+    looking.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await looking
+    await studio.restart()
+
+
+@pytest.mark.parametrize("after_ms", [0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 48])
+async def test_work_that_is_broken_off_anywhere_is_done_once(
+    creator: CreatorClient, after_ms: int
+) -> None:
+    studio = creator.studio
+    before = await sent_by_registrar(studio)
+    request_id = await creator.prepare()
+    for _ in range(3):
+        await killed_look(studio, after_ms / 1000)
+    await studio.settle()
+    await creator.finalize(request_id, await creator.paid(request_id))
+    for _ in range(6):
+        await killed_look(studio, after_ms / 1000)
+    await studio.settle()
+    record = await creator.record(request_id)
+    updates = await creator.execute(record["metadataUpdateTxPlan"])
+    final = (await creator.finalize(request_id, updates)).json()
+
+    assert (final["status"], final["creatorTxCount"]) == ("finalized", 3)
+    assert await sent_by_registrar(studio) - before == 1
+    assert await markets_count(studio) == 1
+
+
+class Walk:
+    """One request, and the calls that may be made for it at any time."""
+
+    def __init__(self, creator: CreatorClient, challenge: dict[str, Any], raw: bytes) -> None:
+        self.creator = creator
+        self.studio = creator.studio
+        self.challenge = challenge
+        self.raw = raw
+        self.request_id = str(challenge["requestId"])
+        self.paid: list[dict[str, str]] = []
+
+    async def send(self) -> None:
+        await self.creator.send(self.raw, self.creator.sign(self.challenge))
+
+    async def send_tampered(self) -> None:
+        envelope = self.creator.sign(self.challenge, nonce=a_word("other"))
+        await self.creator.send(self.raw, envelope)
+
+    async def look(self) -> None:
+        await self.studio.look()
+
+    async def restart(self) -> None:
+        await self.studio.restart()
+
+    async def pay(self) -> None:
+        """Send what is planned and was not sent yet."""
+        record = await self.creator.record(self.request_id)
+        plan = record.get("prepared", {}).get("txPlan", []) + record["metadataUpdateTxPlan"]
+        done = {tx["id"] for tx in self.paid}
+        self.paid += await self.creator.execute([item for item in plan if item["id"] not in done])
+
+    async def confirm(self) -> None:
+        await self.creator.confirm(self.request_id, self.paid)
+
+    async def confirm_nonsense(self) -> None:
+        txs = [{"id": "initialize-market-1", "hash": a_word("nonsense")}]
+        await self.creator.confirm(self.request_id, txs)
+
+    async def finalize(self) -> None:
+        await self.creator.finalize(self.request_id, self.paid)
+
+    async def finalize_silently(self) -> None:
+        await self.creator.finalize(self.request_id)
+
+    async def finalize_as_stranger(self) -> None:
+        stranger = self.studio.creator(self.studio.sandbox.trader())
+        answer = await stranger.finalize(self.request_id, self.paid)
+        assert answer.status_code == 404
+
+    async def wait_long(self) -> None:
+        self.studio.clock.now_ms += 10 * 60 * 1000
+
+
+STEPS: Final = (
+    "send",
+    "send_tampered",
+    "look",
+    "restart",
+    "pay",
+    "confirm",
+    "confirm_nonsense",
+    "finalize",
+    "finalize_silently",
+    "finalize_as_stranger",
+    "wait_long",
+)
+FORWARD: Final = ("send", "look", "pay", "finalize", "look", "look", "look", "pay", "finalize")
+
+
+@contextlib.asynccontextmanager
+async def a_studio(sandbox: Sandbox, empty_database: Path) -> AsyncIterator[Studio]:
+    """Give a studio of its own on the chain as it is, and undo everything afterwards."""
+    snapshot = await sandbox.rpc.send("evm_snapshot")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(empty_database, Path(folder) / DATABASE_FILE)
+        studio = Studio(sandbox, Path(folder))
+        await studio.start()
+        try:
+            yield studio
+        finally:
+            await studio.stop()
+            assert await sandbox.rpc.send("evm_revert", snapshot)
+
+
+def woven(detours: list[tuple[int, str]]) -> list[str]:
+    """Return the way forward with detours put in before some of its steps."""
+    steps = [
+        step
+        for place, forward in enumerate(FORWARD)
+        for step in [*(name for at, name in detours if at == place), forward]
+    ]
+    return steps + [name for at, name in detours if at >= len(FORWARD)]
+
+
+@pytest.mark.spec(54, 55)
+@settings(max_examples=WALKS_MAX, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.one_of(
+        st.lists(st.sampled_from(STEPS), max_size=STEPS_MAX),
+        st.lists(
+            st.tuples(st.integers(0, len(FORWARD)), st.sampled_from(STEPS)), max_size=STEPS_MAX
+        ).map(woven),
+    )
+)
+@example(steps=list(FORWARD))
+async def test_calls_in_any_order_move_a_request_along_published_edges_only(
+    sandbox: Sandbox, empty_database: Path, steps: list[str]
+) -> None:
+    async with a_studio(sandbox, empty_database) as studio:
+        creator = studio.creator()
+        before = await sent_by_registrar(studio)
+        raw = creator.payload()
+        walk = Walk(creator, (await creator.ask(raw)).json(), raw)
+        was = "auth_pending"
+        ended: dict[str, Any] | None = None
+        for step in steps:
+            await getattr(walk, step)()
+            record = await creator.record(walk.request_id)
+            now = record["status"]
+            assert now == was or (was, now) in EDGES, (step, was, now)
+            assert (record["errorMessage"] is None) == (now != "failed")
+            assert ended is None or record == ended
+            ended = record if now in {"finalized", "failed"} else None
+            was = now
+        assert RequestStatus(was)
+        assert await markets_count(studio) == (1 if was == "finalized" else 0)
+        assert await sent_by_registrar(studio) - before <= 1

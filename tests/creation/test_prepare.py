@@ -1,0 +1,551 @@
+import asyncio
+import io
+import json
+from typing import Any
+
+import pytest
+from PIL import Image
+from tests.build import NOW_MS, a_word
+from tests.creation.studio import PICTURE, CreatorClient, Studio, details_of, error_of
+from tests.pictures import a_moving_picture, a_picture
+
+from foretell.domain.calldata import ALLOWANCE_UNITS_MAX, Approve
+from foretell.domain.creation import CHALLENGE_LIFETIME_MS, CLAIM_LIFETIME_MS, Challenge
+from foretell.domain.deployment import ContractName
+from foretell.domain.hexadecimal import keccak256
+from foretell.domain.payload import payload_hash
+from foretell.domain.sandbox import Role
+from foretell.media.headers import read_header
+from foretell.store.requests import load_images, record_challenge
+
+pytestmark = pytest.mark.anyio
+
+TOO_LARGE = b"\x89PNG\r\n\x1a\n" + bytes(2_097_153)
+
+
+def a_bomb() -> bytes:
+    encoded = io.BytesIO()
+    Image.new("1", (12_000, 12_000)).save(encoded, "PNG")
+    return encoded.getvalue()
+
+
+@pytest.mark.spec(42, 57, 69, 78)
+@pytest.mark.parametrize(
+    ("altered", "refusal"),
+    [
+        ({"requestId": "00000000-0000-4000-8000-000000000000"}, (404, "request_not_found")),
+        ({"nonce": "0x" + "ab" * 32}, (401, "auth_invalid")),
+        ({"expiresAt": 1}, (401, "auth_invalid")),
+        ({"payloadHash": "0x" + "ab" * 32}, (401, "auth_invalid")),
+        ({"signature": "0x" + "11" * 65}, (401, "auth_invalid")),
+        ({"signature": "0x"}, (401, "auth_invalid")),
+        ({"signature": "0xzz"}, (400, "validation_error")),
+        ({"signature": "12" * 65}, (400, "validation_error")),
+        ({"nonce": 5}, (400, "validation_error")),
+        ({"expiresAt": "soon"}, (400, "validation_error")),
+        ({"requestId": None}, (400, "validation_error")),
+        ({"payloadHash": None}, (400, "validation_error")),
+    ],
+)
+async def test_an_envelope_altered_in_one_field_leaves_the_challenge_usable(
+    creator: CreatorClient, altered: dict[str, Any], refusal: tuple[int, str]
+) -> None:
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+
+    refused = await creator.send(raw, creator.sign(challenge, **altered))
+
+    assert error_of(refused) == refusal
+    assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
+    assert (await creator.send(raw, creator.sign(challenge))).status_code == 200
+
+
+@pytest.mark.spec(7, 57)
+@pytest.mark.parametrize("changed", [b" %s", b"%s\n", b"\xef\xbb\xbf%s"])
+async def test_a_payload_whose_bytes_differ_from_those_hashed_is_refused(
+    creator: CreatorClient, changed: bytes
+) -> None:
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+
+    refused = await creator.send(changed % raw, creator.sign(challenge))
+
+    assert error_of(refused) == (401, "auth_invalid")
+    assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
+
+
+@pytest.mark.spec(7)
+async def test_a_payload_with_a_byte_order_mark_is_refused_even_when_it_was_hashed(
+    creator: CreatorClient,
+) -> None:
+    raw = b"\xef\xbb\xbf" + creator.payload()
+    challenge = (await creator.ask(raw)).json()
+
+    refused = await creator.send(raw, creator.sign(challenge))
+
+    assert error_of(refused) == (400, "validation_error")
+    assert details_of(refused)[0][0] == "payload"
+
+
+@pytest.mark.spec(57, 78)
+async def test_a_payload_of_another_creator_or_chain_is_refused(creator: CreatorClient) -> None:
+    stranger = creator.studio.creator(creator.studio.sandbox.trader())
+    raw = stranger.payload()
+    challenge = (await creator.ask(raw)).json()
+
+    refused = await creator.send(raw, creator.sign(challenge))
+
+    assert error_of(refused) == (401, "auth_invalid")
+    assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
+
+
+@pytest.mark.spec(8, 57)
+async def test_a_payload_for_another_chain_than_was_signed_for_is_refused(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    raw = creator.payload()
+    challenge = Challenge(
+        request_id="6f1c1c1e-6d0e-4a57-9f0c-0d1f7d2f8f01",
+        creator=creator.account.address,
+        payload_hash=payload_hash(raw),
+        nonce=a_word("nonce"),
+        expires_at_ms=NOW_MS + 1,
+        chain_id=137,
+    )
+    async with studio.database.writing() as tx:
+        await record_challenge(tx, challenge, NOW_MS)
+
+    refused = await creator.send(raw, creator.sign(challenge.document()))
+
+    assert error_of(refused) == (400, "validation_error")
+    assert details_of(refused) == [("chainId", "must be 137, which was signed for")]
+
+
+@pytest.mark.spec(69, 78)
+async def test_a_challenge_that_somebody_else_signed_is_refused(creator: CreatorClient) -> None:
+    stranger = creator.studio.creator(creator.studio.sandbox.trader())
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+
+    refused = await creator.send(raw, stranger.sign(challenge))
+
+    assert error_of(refused) == (401, "auth_invalid")
+
+
+@pytest.mark.spec(57, 69, 147)
+async def test_a_challenge_expires_by_a_millisecond_and_binds_the_first_use_only(
+    creator: CreatorClient,
+) -> None:
+    clock = creator.studio.clock
+    raws = [creator.payload(slug=slug, binaryQuestion=slug) for slug in ("in-time", "late")]
+    in_time, late = [(await creator.ask(raw)).json() for raw in raws]
+
+    clock.now_ms += CHALLENGE_LIFETIME_MS
+    accepted = await creator.send(raws[0], creator.sign(in_time))
+    clock.now_ms += 1
+    refused = await creator.send(raws[1], creator.sign(late))
+    repeated = await creator.send(raws[0], creator.sign(in_time))
+
+    assert accepted.status_code == 200
+    assert error_of(refused) == (401, "auth_expired")
+    assert repeated.json() == accepted.json()
+
+
+@pytest.mark.spec(10, 57)
+async def test_every_broken_rule_of_the_payload_is_told_and_the_challenge_stays(
+    creator: CreatorClient,
+) -> None:
+    raw = creator.payload(title="", slug="!", categories=["a"], resolutionRules="short")
+    challenge = (await creator.ask(raw)).json()
+
+    refused = await creator.send(raw, creator.sign(challenge))
+
+    assert error_of(refused) == (400, "validation_error")
+    assert [field for field, _ in details_of(refused)] == [
+        "title",
+        "slug",
+        "categories",
+        "resolutionRules",
+    ]
+    assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
+
+
+@pytest.mark.spec(9, 14, 20)
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"marketMode": "multi_multiple", "options": []}, "marketMode"),
+        ({"marketMode": "multi_unique", "options": []}, "marketMode"),
+        ({"resolutionType": "alt_moov2"}, "resolutionType"),
+        ({"sports": {"section": "games"}}, "sports"),
+    ],
+)
+async def test_what_is_not_served_yet_is_refused_by_name_and_never_begun(
+    creator: CreatorClient, fields: dict[str, Any], field: str
+) -> None:
+    raw = creator.payload(**fields)
+    challenge = (await creator.ask(raw)).json()
+
+    refused = await creator.send(raw, creator.sign(challenge))
+
+    assert error_of(refused) == (400, "validation_error")
+    assert "is not served by this installation yet" in dict(details_of(refused))[field]
+    assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
+
+
+@pytest.mark.spec(30, 57, 70)
+@pytest.mark.parametrize(
+    ("images", "refusal", "field"),
+    [
+        ([], (400, "validation_error"), "eventImage"),
+        ([("eventImage", b"")], (400, "validation_error"), "eventImage"),
+        (
+            [("eventImage", a_picture("GIF", mode="P"))],
+            (415, "unsupported_media_type"),
+            "eventImage",
+        ),
+        ([("eventImage", b"<svg/>")], (415, "unsupported_media_type"), "eventImage"),
+        ([("eventImage", a_moving_picture("WEBP"))], (415, "unsupported_media_type"), "eventImage"),
+        ([("eventImage", a_picture("PNG")[:-30])], (400, "validation_error"), "eventImage"),
+        ([("eventImage", a_bomb())], (400, "validation_error"), "eventImage"),
+        ([("eventImage", TOO_LARGE)], (413, "payload_too_large"), "eventImage"),
+        (
+            [("eventImage", PICTURE), ("optionImage:binary", PICTURE)],
+            (400, "validation_error"),
+            "optionImage:binary",
+        ),
+        (
+            [("eventImage", PICTURE), ("optionImages[]", PICTURE)],
+            (400, "validation_error"),
+            "optionImages[]",
+        ),
+        (
+            [("eventImage", PICTURE), ("teamLogo:home", PICTURE)],
+            (400, "validation_error"),
+            "teamLogo:home",
+        ),
+    ],
+)
+async def test_an_image_that_is_wrong_is_told_and_the_challenge_stays(
+    creator: CreatorClient,
+    images: list[tuple[str, bytes]],
+    refusal: tuple[int, str],
+    field: str,
+) -> None:
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+
+    refused = await creator.send(raw, creator.sign(challenge), images)
+
+    assert error_of(refused) == refusal
+    assert details_of(refused)[0][0] == field
+    assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
+
+
+@pytest.mark.spec(30, 34)
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+async def test_each_format_is_accepted_and_kept_as_the_policy_says(
+    creator: CreatorClient, kind: str
+) -> None:
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    image = a_picture(kind, (700, 500))
+
+    answer = await creator.send(raw, creator.sign(challenge), [("eventImage", image)])
+
+    assert answer.status_code == 200
+    async with creator.studio.database.reading() as tx:
+        images = await load_images(tx, challenge["requestId"])
+    header = read_header("eventImage", images["eventImage"])
+    assert (header.kind, header.width_px, header.height_px) == ("WEBP", 256, 256)
+
+
+@pytest.mark.spec(55, 57)
+async def test_the_same_preparation_again_tells_how_the_request_stands(
+    creator: CreatorClient,
+) -> None:
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    envelope = creator.sign(challenge)
+
+    async def word() -> str:
+        answer = await creator.send(raw, envelope)
+        assert answer.status_code == 200
+        return str(answer.json()["status"])
+
+    words = [await word(), await word()]
+    await creator.studio.settle()
+    words.append(await word())
+    request_id = challenge["requestId"]
+    await creator.finalize(request_id, await creator.paid(request_id))
+    words.append(await word())
+    await creator.studio.settle()
+    words.append(await word())
+    updates = (await creator.record(request_id))["metadataUpdateTxPlan"]
+    await creator.finalize(request_id, await creator.execute(updates))
+    words.append(await word())
+
+    assert words == [
+        "prepare_in_progress",
+        "prepare_in_progress",
+        "prepared",
+        "finalize_in_progress",
+        "metadata_update_pending",
+        "finalized",
+    ]
+
+
+async def test_many_identical_preparations_at_once_are_one(creator: CreatorClient) -> None:
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    envelope = creator.sign(challenge)
+
+    answers = await asyncio.gather(*(creator.send(raw, envelope) for _ in range(5)))
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.text for answer in answers}) == 1
+
+
+@pytest.mark.parametrize("altered", [{"nonce": "0x" + "ab" * 32}, {"signature": "0x" + "11" * 65}])
+async def test_anything_else_on_a_used_challenge_is_refused(
+    creator: CreatorClient, altered: dict[str, Any]
+) -> None:
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    await creator.send(raw, creator.sign(challenge))
+
+    other_envelope = await creator.send(raw, creator.sign(challenge, **altered))
+    other_payload = await creator.send(creator.payload(title="Other"), creator.sign(challenge))
+
+    assert error_of(other_envelope) == (409, "invalid_state")
+    assert error_of(other_payload) == (409, "invalid_state")
+
+
+@pytest.mark.spec(58, 44, 45)
+async def test_the_plan_appears_when_preparation_ends(creator: CreatorClient) -> None:
+    request_id = await creator.prepare()
+    before = await creator.record(request_id)
+
+    await creator.studio.settle()
+    after = await creator.record(request_id)
+
+    assert (before["status"], "prepared" in before) == ("prepare_running", False)
+    assert after["status"] == "prepared"
+    assert after["prepared"].keys() == {"requestId", "chainId", "creator", "txPlan"}
+    assert [item["id"] for item in after["prepared"]["txPlan"]] == [
+        "approve-direct-resolution-fee",
+        "initialize-market-1",
+    ]
+
+
+@pytest.mark.spec(47, 75)
+async def test_the_plan_sent_as_it_is_succeeds_and_asks_the_question(
+    creator: CreatorClient,
+) -> None:
+    record = await creator.record(await creator.prepared())
+    reader = creator.studio.sandbox.reader
+    before = await reader.collateral_units(creator.account.address)
+
+    await creator.execute(record["prepared"]["txPlan"])
+
+    text = record["prepared"]["txPlan"][1]["data"]
+    question = "q: title: Will it rain in Bergen?, description: "
+    assert question.encode().hex() in text
+    assert before - await reader.collateral_units(creator.account.address) == 5_000_000
+
+
+async def test_what_is_allowed_already_is_not_approved_again(creator: CreatorClient) -> None:
+    sandbox = creator.studio.sandbox
+    adapter = sandbox.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    approval = Approve(adapter, ALLOWANCE_UNITS_MAX).encode()
+    await sandbox.call(creator.account, sandbox.deployment.collateral, approval)
+
+    record = await creator.record(await creator.prepared())
+
+    assert [item["id"] for item in record["prepared"]["txPlan"]] == ["initialize-market-1"]
+
+
+@pytest.mark.spec(72, 121)
+async def test_a_whitelist_registered_while_preparation_runs_lets_it_complete(
+    studio: Studio,
+) -> None:
+    account = await studio.newcomer("not yet listed", 5_000_000)
+    newcomer = studio.creator(account)
+    request_id = await newcomer.prepare()
+    for _ in range(3):
+        await studio.look()
+    waiting = await newcomer.record(request_id)
+
+    await studio.whitelist(account)
+    await studio.settle()
+
+    assert (waiting["status"], waiting["errorMessage"]) == ("prepare_running", None)
+    assert (await newcomer.record(request_id))["status"] == "prepared"
+
+
+@pytest.mark.spec(121)
+async def test_a_whitelist_is_asked_of_the_chain_each_time(studio: Studio) -> None:
+    account = await studio.newcomer("listed", 5_000_000)
+    listed = studio.creator(account)
+    snapshot = await studio.sandbox.rpc.send("evm_snapshot")
+    await studio.whitelist(account)
+    await listed.prepared(listed.payload(slug="first", binaryQuestion="First?"))
+    await studio.sandbox.rpc.send("evm_revert", snapshot)
+
+    request_id = await listed.prepare(listed.payload(slug="second", binaryQuestion="Second?"))
+    await studio.look()
+
+    assert (await listed.record(request_id))["status"] == "prepare_running"
+
+
+@pytest.mark.spec(122)
+async def test_any_whitelisted_creator_passes(studio: Studio) -> None:
+    account = await studio.newcomer("nobody knows", 5_000_000)
+    await studio.whitelist(account)
+
+    assert await studio.creator(account).finalized()
+
+
+@pytest.mark.spec(6)
+async def test_the_operator_s_keys_never_send_an_item_of_the_plan(creator: CreatorClient) -> None:
+    sandbox = creator.studio.sandbox
+    roles = (Role.REGISTRAR, Role.STORAGE, Role.ADMIN, Role.OPERATOR)
+    accounts = [sandbox.account(role).address for role in roles]
+
+    async def nonces() -> list[int]:
+        call = "eth_getTransactionCount"
+        return [int(await sandbox.rpc.call(call, account, "latest"), 16) for account in accounts]
+
+    before = await nonces()
+    await creator.finalized()
+
+    assert [after - was for after, was in zip(await nonces(), before, strict=True)] == [1, 0, 0, 0]
+
+
+def duplicates(raw: bytes) -> set[str]:
+    return set(json.loads(raw)["error"]["details"]["duplicates"][0])
+
+
+async def test_a_market_that_trades_is_not_made_again(creator: CreatorClient) -> None:
+    await creator.finalized()
+
+    same = creator.payload()
+    same_slug = creator.payload(binaryQuestion="Something else?")
+    same_question = creator.payload(slug="another-name")
+    refusals = []
+    for raw in (same, same_slug, same_question):
+        challenge = (await creator.ask(raw)).json()
+        refusals.append(await creator.send(raw, creator.sign(challenge)))
+        assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
+
+    assert {error_of(refused) for refused in refusals} == {(409, "already_initialized")}
+    assert [duplicates(refused.content) for refused in refusals] == [
+        {"key", "slug", "questionId", "conditionId"}
+    ] * 3
+
+
+async def test_of_two_creators_who_want_one_slug_the_second_is_told(creator: CreatorClient) -> None:
+    studio = creator.studio
+    other = studio.creator(await studio.newcomer("other"))
+    await creator.prepared()
+
+    raw = other.payload()
+    challenge = (await other.ask(raw)).json()
+    envelope = other.sign(challenge)
+    refused = await other.send(raw, envelope)
+    studio.clock.now_ms += CLAIM_LIFETIME_MS
+    still_refused = await other.send(raw, envelope)
+
+    assert error_of(refused) == (409, "already_initialized")
+    assert error_of(still_refused) == (401, "auth_expired")
+
+
+async def test_a_slug_that_is_only_asked_for_is_free_again_after_a_day(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    first = await creator.prepared()
+    studio.clock.now_ms += CLAIM_LIFETIME_MS + 1
+    account = await studio.newcomer("other", 5_000_000)
+    await studio.whitelist(account)
+
+    second = await studio.creator(account).prepared()
+
+    superseded = await creator.record(first)
+    assert superseded["status"] == "failed"
+    assert superseded["errorMessage"] == f"superseded: request {second} makes these markets"
+
+
+async def test_a_slug_whose_transactions_are_verified_is_kept_for_ever(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    first = await creator.pending_update()
+    studio.clock.now_ms += 100 * CLAIM_LIFETIME_MS
+    other = studio.creator(await studio.newcomer("other"))
+
+    raw = other.payload()
+    challenge = (await other.ask(raw)).json()
+    refused = await other.send(raw, other.sign(challenge))
+
+    assert error_of(refused) == (409, "already_initialized")
+    assert (await creator.record(first))["status"] == "metadata_update_pending"
+
+
+async def test_many_creators_at_once_make_one_market_of_a_name(studio: Studio) -> None:
+    creators = [studio.creator(await studio.newcomer(f"creator {n}")) for n in range(5)]
+    signed = []
+    for each in creators:
+        raw = each.payload()
+        signed.append((each, raw, each.sign((await each.ask(raw)).json())))
+
+    answers = await asyncio.gather(*(each.send(raw, envelope) for each, raw, envelope in signed))
+
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
+
+
+async def test_a_creator_who_starts_again_adopts_what_the_chain_has_and_pays_nothing_twice(
+    creator: CreatorClient,
+) -> None:
+    reader = creator.studio.sandbox.reader
+    first = await creator.prepared()
+    await creator.paid(first)
+    paid = await reader.collateral_units(creator.account.address)
+
+    second = await creator.prepared()
+    plan = (await creator.record(second))["prepared"]["txPlan"]
+    answer = await creator.finalize(second)
+    await creator.studio.settle()
+    record = await creator.record(second)
+    updates = await creator.execute(record["metadataUpdateTxPlan"])
+    final = (await creator.finalize(second, updates)).json()
+
+    assert (await creator.record(first))["status"] == "failed"
+    assert plan == []
+    assert answer.json()["status"] == "finalize_in_progress"
+    assert (final["status"], final["creatorTxCount"]) == ("finalized", 1)
+    assert await reader.collateral_units(creator.account.address) == paid
+
+
+async def test_the_images_of_a_request_are_dropped_once_they_are_stored_or_it_ends(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    stored = await creator.prepared()
+    ended = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
+    again = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
+
+    async with studio.database.reading() as tx:
+        left = [set(await load_images(tx, each)) for each in (stored, ended, again)]
+
+    assert left == [set(), set(), {"eventImage"}]
+
+
+@pytest.mark.spec(69)
+async def test_the_hash_that_is_signed_is_that_of_the_bytes_sent(creator: CreatorClient) -> None:
+    raw = creator.payload(title="Ünï — 雨")
+
+    record = await creator.record(await creator.prepare(raw))
+
+    assert record["payloadHash"] == "0x" + keccak256(raw).hex()

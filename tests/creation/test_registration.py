@@ -1,0 +1,191 @@
+import asyncio
+
+import pytest
+from tests.build import NOW_MS, a_word
+from tests.creation.studio import CreatorClient, Studio
+from typing_extensions import override
+
+from foretell.chain.reader import Reader
+from foretell.chain.sender import Sender, SenderOptions
+from foretell.creation.prepare import ids_of, payload_of
+from foretell.creation.registration import ATTEMPTS_MAX, Registered, register
+from foretell.domain.calldata import encode_register_token
+from foretell.domain.creation_errors import RegistrationRefused
+from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.plan import MarketIds
+from foretell.domain.sandbox import SANDBOX_CHAIN_ID, Role, SandboxAccount
+from foretell.domain.signed_tx import Fees, TxFields, sign_tx
+from foretell.domain.tokens import TokenPair
+from foretell.domain.transactions import SentTx, TxAttempt, TxMove, TxStatus, TxTrigger, moved
+from foretell.store.requests import load_request
+from foretell.store.transactions import REGISTRATION, TxOutbox
+
+pytestmark = pytest.mark.anyio
+
+
+async def asked(creator: CreatorClient) -> MarketIds:
+    """Have a creator ask a question that nobody registered yet."""
+    studio = creator.studio
+    request_id = await creator.prepared()
+    await creator.finalize(request_id, await creator.paid(request_id))
+    async with studio.database.reading() as tx:
+        request = await load_request(tx, request_id)
+    assert request is not None
+    (ids,) = ids_of(studio.services, payload_of(studio.services, request))
+    return ids
+
+
+async def nonce_of(studio: Studio, account: SandboxAccount) -> int:
+    call = "eth_getTransactionCount"
+    return int(await studio.sandbox.rpc.call(call, account.address, "latest"), 16)
+
+
+async def confirm(studio: Studio) -> None:
+    for _ in range(3):
+        await studio.sandbox.mine()
+        await studio.services.registrar.look()
+
+
+@pytest.mark.spec(49)
+async def test_tokens_are_registered_once_also_after_a_stop_in_between(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    registrar = studio.sandbox.account(Role.REGISTRAR)
+    ids = await asked(creator)
+    before = await nonce_of(studio, registrar)
+
+    on_its_way = await register(studio.services, ids, NOW_MS)
+    await studio.restart()
+    still = await register(studio.services, ids, NOW_MS)
+    await confirm(studio)
+    done = await register(studio.services, ids, NOW_MS)
+    again = await register(studio.services, ids, NOW_MS)
+    later = await register(studio.services, ids, NOW_MS + 1)
+
+    assert (on_its_way, still) == (None, None)
+    assert done is not None
+    assert done.tx_hash is not None
+    assert again == done
+    assert later == Registered(None)
+    assert await nonce_of(studio, registrar) == before + 1
+    assert await studio.sandbox.reader.is_registered(ids.tokens, ids.condition_id)
+
+
+async def test_many_at_once_send_one_transaction(creator: CreatorClient) -> None:
+    studio = creator.studio
+    registrar = studio.sandbox.account(Role.REGISTRAR)
+    ids = await asked(creator)
+    before = await nonce_of(studio, registrar)
+
+    await asyncio.gather(*(register(studio.services, ids, NOW_MS) for _ in range(6)))
+
+    assert await nonce_of(studio, registrar) == before + 1
+
+
+async def register_by_hand(studio: Studio, ids: MarketIds) -> None:
+    registrar = studio.sandbox.account(Role.REGISTRAR)
+    call = encode_register_token(ids.tokens, ids.condition_id)
+    await studio.sandbox.call(registrar, studio.sandbox.deployment.exchange, call)
+
+
+@pytest.mark.spec(49)
+async def test_tokens_that_the_chain_has_are_left_as_they_are(creator: CreatorClient) -> None:
+    studio = creator.studio
+    ids = await asked(creator)
+    await register_by_hand(studio, ids)
+    before = await nonce_of(studio, studio.sandbox.account(Role.REGISTRAR))
+
+    assert await register(studio.services, ids, NOW_MS) == Registered(None)
+    assert await nonce_of(studio, studio.sandbox.account(Role.REGISTRAR)) == before
+
+
+class LateReader(Reader):
+    """A node that lags behind: it learns of a registration one question late."""
+
+    asked = 0
+
+    @override
+    async def is_registered(
+        self, pair: TokenPair, condition_id: Bytes32, at: str = "latest"
+    ) -> bool:
+        self.asked += 1
+        return self.asked > 1 and await super().is_registered(pair, condition_id, at)
+
+
+async def test_a_registration_that_somebody_else_made_in_the_meantime_is_found(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    ids = await asked(creator)
+    await register_by_hand(studio, ids)
+    studio.change(reader=LateReader(studio.sandbox.rpc, studio.sandbox.deployment))
+
+    assert await register(studio.services, ids, NOW_MS) == Registered(None)
+
+
+async def test_a_registrar_without_the_right_is_told_by_the_contract_s_own_word(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    ids = await asked(creator)
+    powerless = Sender(
+        studio.sandbox.rpc,
+        studio.sandbox.trader().private_key,
+        TxOutbox(studio.database, REGISTRATION),
+        SenderOptions(SANDBOX_CHAIN_ID),
+        studio.clock,
+    )
+    studio.change(registrar=powerless)
+
+    with pytest.raises(RegistrationRefused, match="NotRegistrar"):
+        await register(studio.services, ids, NOW_MS)
+
+
+async def cancel(studio: Studio, ids: MarketIds, attempt: int) -> None:
+    """Leave an attempt whose nonce went to something else."""
+    outbox = TxOutbox(studio.database, REGISTRATION)
+    exchange, key = studio.sandbox.deployment.exchange, studio.sandbox.account(Role.REGISTRAR)
+    calldata = encode_register_token(ids.tokens, ids.condition_id)
+    nonce = 1_000 + attempt
+    fields = TxFields(SANDBOX_CHAIN_ID, nonce, Fees(1, 1), 21_000, exchange, calldata)
+    signed = sign_tx(fields, key.private_key)
+    sent = SentTx(
+        tx_id=f"register:{ids.condition_id}:{attempt}",
+        sender=studio.services.registrar.address,
+        account_nonce=nonce,
+        target=exchange,
+        calldata=calldata,
+        gas=fields.gas,
+        status=TxStatus.PENDING,
+        attempts=(TxAttempt(signed.tx_hash, signed.raw, fields.fees, NOW_MS),),
+        created_at_ms=NOW_MS,
+        updated_at_ms=NOW_MS,
+    )
+    assert await outbox.record_new(sent)
+    canceled = moved(sent, TxMove(TxTrigger.CANCEL, failure="used elsewhere"), NOW_MS)
+    assert await outbox.record_move(sent, canceled)
+
+
+async def test_after_a_lost_nonce_it_is_sent_anew_a_bounded_number_of_times(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    ids = await asked(creator)
+    for attempt in range(1, ATTEMPTS_MAX + 1):
+        await cancel(studio, ids, attempt)
+
+    with pytest.raises(RegistrationRefused, match="3 transactions came to nothing"):
+        await register(studio.services, ids, NOW_MS)
+    await register_by_hand(studio, ids)
+    assert await register(studio.services, ids, NOW_MS) == Registered(None)
+
+
+async def test_tokens_of_a_condition_that_nobody_prepared_are_refused(
+    creator: CreatorClient,
+) -> None:
+    ids = await asked(creator)
+    foreign = MarketIds(ids.key, a_word("question"), a_word("condition"), ids.tokens)
+
+    with pytest.raises(RegistrationRefused, match="InvalidCondition"):
+        await register(creator.studio.services, foreign, NOW_MS)

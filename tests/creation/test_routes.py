@@ -1,0 +1,235 @@
+import json
+from typing import Any
+
+import httpx
+import pytest
+from tests.creation.studio import PICTURE, CreatorClient, Studio, error_of
+
+from foretell.domain.data_items import parse_item
+
+pytestmark = pytest.mark.anyio
+
+GARBAGE_HEADERS = {
+    "authorization": "Bearer nothing",
+    "service_address": "0x12",
+    "service_signature": "garbage",
+    "service_timestamp": "-1",
+    "service_api_key": "not-a-uuid",
+    "service_passphrase": "x",
+    "poly_address": "0x12",
+    "cookie": "session=stolen",
+}
+
+
+@pytest.mark.spec(66)
+async def test_the_root_answers_ok(studio: Studio) -> None:
+    answer = await studio.http.get("/")
+
+    assert (answer.status_code, answer.content) == (200, b'"OK"')
+    assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.spec(65)
+async def test_headers_of_authentication_change_nothing(creator: CreatorClient) -> None:
+    creator.studio.http.headers.update(GARBAGE_HEADERS)
+
+    request_id = await creator.finalized()
+
+    assert (await creator.record(request_id))["status"] == "finalized"
+
+
+@pytest.mark.spec(65, 125)
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nowhere", 404, "unknown_route"),
+        ("GET", "/market-config/", 200, None),
+        ("POST", "/prepare/more", 404, "unknown_route"),
+        ("POST", "/", 405, "http_refusal"),
+        ("GET", "/prepare", 405, "http_refusal"),
+        ("DELETE", "/pending", 405, "http_refusal"),
+        ("POST", "/prepare-auth", 400, "validation_error"),
+        ("POST", "/prepare", 415, "unsupported_media_type"),
+        ("GET", "/pending", 400, "validation_error"),
+        ("POST", "/tx-confirm", 400, "validation_error"),
+        ("POST", "/finalize", 400, "validation_error"),
+        ("GET", "/blobs/none", 404, "blob_not_found"),
+        ("GET", "/blobs/" + "a" * 43, 404, "blob_not_found"),
+        ("GET", "/blobs/..%2f..%2fetc%2fpasswd/item", 404, None),
+    ],
+)
+async def test_every_refusal_has_code_message_and_details(
+    studio: Studio, method: str, path: str, status: int, code: str | None
+) -> None:
+    answer = await studio.http.request(method, path)
+
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/json"
+    assert code is None or error_of(answer) == (status, code)
+
+
+@pytest.mark.spec(67, 125)
+@pytest.mark.parametrize("path", ["/prepare-auth", "/tx-confirm", "/finalize"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"\xff\xfe",
+        b'{"creator": 1, "creator": 2}',
+        b"[" * 100_000,
+        b'{"chainId": NaN}',
+    ],
+)
+async def test_a_body_that_is_no_object_is_refused(studio: Studio, path: str, body: bytes) -> None:
+    answer = await studio.http.post(path, content=body)
+
+    assert error_of(answer) == (400, "validation_error")
+    assert answer.json()["error"]["details"]
+
+
+@pytest.mark.spec(125)
+@pytest.mark.parametrize("path", ["/prepare-auth", "/tx-confirm", "/finalize"])
+async def test_a_body_that_is_too_large_is_refused(studio: Studio, path: str) -> None:
+    answer = await studio.http.post(path, content=b" " * (256 * 1024 + 1))
+
+    assert error_of(answer) == (413, "payload_too_large")
+
+
+def mutated(body: dict[str, Any], name: str, value: object) -> dict[str, Any]:
+    return {key: each for key, each in body.items() if key != name} | (
+        {} if value is None else {name: value}
+    )
+
+
+@pytest.mark.spec(67)
+@pytest.mark.parametrize("name", ["creator", "chainId", "payloadHash"])
+@pytest.mark.parametrize("value", [None, "x", [], {}, True, 1.5])
+async def test_each_field_of_a_wish_is_told_when_missing_or_malformed(
+    creator: CreatorClient, name: str, value: object
+) -> None:
+    wish = {"creator": creator.address, "chainId": 80002, "payloadHash": "0x" + "ab" * 32}
+
+    answer = await creator.post("/prepare-auth", mutated(wish, name, value))
+
+    assert error_of(answer) == (400, "validation_error")
+    assert [each["field"] for each in answer.json()["error"]["details"]] == [name]
+
+
+@pytest.mark.spec(67)
+@pytest.mark.parametrize("path", ["/tx-confirm", "/finalize"])
+@pytest.mark.parametrize(
+    ("name", "value", "field"),
+    [
+        ("requestId", None, "requestId"),
+        ("requestId", 5, "requestId"),
+        ("requestId", "x" * 65, "requestId"),
+        ("creator", None, "creator"),
+        ("creator", "0x12", "creator"),
+        ("txs", "x", "txs"),
+        ("txs", {}, "txs"),
+        ("txs", [{"id": "a", "hash": "0x" + "ab" * 32}] * 601, "txs"),
+        ("txs", [1], "txs/0/id"),
+        ("txs", [{"hash": "0x" + "ab" * 32}], "txs/0/id"),
+        ("txs", [{"id": "a"}], "txs/0/hash"),
+        ("txs", [{"id": "a", "hash": "0x12"}], "txs/0/hash"),
+        ("txs", [{"id": "a", "hash": "ab" * 32}], "txs/0/hash"),
+    ],
+)
+async def test_each_field_of_hashes_that_are_sent_is_told_when_malformed(
+    creator: CreatorClient, path: str, name: str, value: object, field: str
+) -> None:
+    body: dict[str, Any] = {"requestId": "x", "creator": creator.address, "txs": []}
+
+    answer = await creator.post(path, mutated(body, name, value))
+
+    assert error_of(answer) == (400, "validation_error")
+    assert answer.json()["error"]["details"][0]["field"] == field
+
+
+@pytest.mark.spec(67)
+async def test_only_finalize_may_be_silent_about_hashes(creator: CreatorClient) -> None:
+    body = {"requestId": "x", "creator": creator.address}
+
+    confirm = await creator.post("/tx-confirm", body)
+    finalize = await creator.post("/finalize", body)
+
+    assert error_of(confirm) == (400, "validation_error")
+    assert error_of(finalize) == (404, "request_not_found")
+
+
+@pytest.mark.spec(55, 67)
+async def test_a_preparation_answers_with_its_four_keys(creator: CreatorClient) -> None:
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+
+    answer = await creator.send(raw, creator.sign(challenge))
+
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {
+            "requestId": challenge["requestId"],
+            "chainId": 80002,
+            "creator": creator.address,
+            "status": "prepare_in_progress",
+        },
+    )
+
+
+async def blob(studio: Studio, path: str) -> httpx.Response:
+    return await studio.http.get(path)
+
+
+@pytest.mark.spec(50)
+async def test_stored_items_are_served_as_they_are_and_never_change(
+    creator: CreatorClient,
+) -> None:
+    record = await creator.record(await creator.finalized())
+    (update,) = record["metadataUpdates"]
+    item_id = update["metadataTxId"]
+
+    data = await blob(creator.studio, f"/blobs/{item_id}")
+    raw = await blob(creator.studio, f"/blobs/{item_id}/item")
+
+    item = parse_item(raw.content)
+    assert update["metadataUri"] == f"local://{item_id}"
+    assert (item.item_id, item.data) == (item_id, data.content)
+    assert data.headers["content-type"] == "application/json"
+    assert raw.headers["content-type"] == "application/octet-stream"
+    for answer in (data, raw):
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert data.headers["etag"] != raw.headers["etag"]
+
+
+@pytest.mark.spec(34)
+async def test_the_event_s_image_is_served_within_the_policy(creator: CreatorClient) -> None:
+    record = await creator.record(await creator.finalized())
+    item_id = record["metadataUpdates"][0]["metadataTxId"]
+    document = (await blob(creator.studio, f"/blobs/{item_id}")).json()
+
+    image = await blob(creator.studio, f"/blobs/{document['icon']}")
+
+    assert image.headers["content-type"] == "image/webp"
+    assert image.content[8:12] == b"WEBP"
+    assert image.content != PICTURE
+    assert len(image.content) <= 102_400
+
+
+async def test_the_interface_is_described(studio: Studio) -> None:
+    answer = await studio.http.get("/schema/openapi.json")
+
+    described = json.loads(answer.content)
+    assert described["info"]["title"] == "Foretell market creation"
+    assert set(described["paths"]) >= {
+        "/",
+        "/market-config",
+        "/prepare-auth",
+        "/prepare",
+        "/pending",
+        "/tx-confirm",
+        "/finalize",
+    }

@@ -1,0 +1,24 @@
+from dataclasses import replace
+
+import pytest
+from tests.creation.studio import Studio
+
+from foretell.creation.services import CreationOptions
+from foretell.domain.chain_errors import SandboxOnly
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.spec(71)
+async def test_local_storage_is_the_sandbox_s_alone_unless_the_operator_says_so(
+    studio: Studio,
+) -> None:
+    elsewhere = replace(studio.sandbox.deployment, chain_id=137, is_sandbox=False)
+
+    with pytest.raises(SandboxOnly, match="metadata that is stored on this machine alone"):
+        replace(studio.services, deployment=elsewhere)
+
+    allowed = replace(
+        studio.services, deployment=elsewhere, options=CreationOptions(may_store_locally=True)
+    )
+    assert allowed.rules.default_chain_id == 137

@@ -1,0 +1,272 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from tests.build import NOW_MS
+from tests.creation.studio import CreatorClient, Studio
+from typing_extensions import override
+
+from foretell.chain.reader import ProposerWhitelist, Reader
+from foretell.chain.rpc import Rpc
+from foretell.chain.sender import Sender, SenderOptions
+from foretell.creation.challenge import EXPIRED_KEPT_MS
+from foretell.creation.worker import BACKOFF_S_MAX, run
+from foretell.domain.chain_errors import ChainInconsistent
+from foretell.domain.creation import CHALLENGE_LIFETIME_MS
+from foretell.domain.hexadecimal import Address
+from foretell.domain.sandbox import SANDBOX_CHAIN_ID
+from foretell.media.blobs import BlobStore
+from foretell.store.transactions import REGISTRATION, TxOutbox
+
+pytestmark = pytest.mark.anyio
+
+DEADLINE_S = 20.0
+
+
+class MoodyReader(Reader):
+    """A chain that fails in a way of its choice as long as it is told to."""
+
+    failure: Exception | None = None
+    asked = 0
+
+    @override
+    async def proposer_whitelist(
+        self, creator: Address, at: str = "latest"
+    ) -> ProposerWhitelist | None:
+        self.asked += 1
+        if self.failure is not None:
+            raise self.failure
+        return await super().proposer_whitelist(creator, at)
+
+
+def moody(studio: Studio, failure: Exception | None) -> MoodyReader:
+    reader = MoodyReader(studio.sandbox.rpc, studio.sandbox.deployment)
+    reader.failure = failure
+    studio.change(reader=reader)
+    return reader
+
+
+async def status_and_message(creator: CreatorClient, request_id: str) -> tuple[str, str | None]:
+    record = await creator.record(request_id)
+    return record["status"], record["errorMessage"]
+
+
+async def test_a_chain_that_does_not_answer_is_waited_for(creator: CreatorClient) -> None:
+    studio = creator.studio
+    request_id = await creator.prepare()
+    async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
+        studio.change(reader=Reader(dead, studio.sandbox.deployment))
+        await studio.desk.look()
+        waiting = await status_and_message(creator, request_id)
+    studio.change(reader=studio.sandbox.reader)
+    await studio.settle()
+
+    assert waiting == ("prepare_running", None)
+    assert await status_and_message(creator, request_id) == ("prepared", None)
+
+
+@pytest.mark.spec(64)
+async def test_after_the_deadline_the_request_fails_with_what_it_waited_for(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    request_id = await creator.prepare()
+    async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
+        studio.change(reader=Reader(dead, studio.sandbox.deployment))
+        studio.clock.now_ms += studio.options.prepare_deadline_ms
+        await studio.desk.look()
+        in_time = await status_and_message(creator, request_id)
+        studio.clock.now_ms += studio.options.prepare_deadline_ms + 1
+        await studio.desk.look()
+
+    status, message = await status_and_message(creator, request_id)
+    assert in_time == ("prepare_running", None)
+    assert status == "failed"
+    assert message is not None
+    assert message.startswith("chain_unavailable: the chain did not answer")
+    assert message.endswith("(gave up after 1800 s)")
+    assert "127.0.0.1" not in message
+
+
+async def test_a_stop_of_any_length_does_not_count_as_waiting(creator: CreatorClient) -> None:
+    studio = creator.studio
+    request_id = await creator.prepare()
+    studio.clock.now_ms += 100 * studio.options.prepare_deadline_ms
+    await studio.restart()
+    moody(studio, ChainInconsistent("the node starts too"))
+    await studio.desk.look()
+
+    assert await status_and_message(creator, request_id) == ("prepare_running", None)
+
+
+async def test_tries_grow_rarer_while_the_chain_fails(creator: CreatorClient) -> None:
+    studio = creator.studio
+    request_id = await creator.prepare()
+    reader = moody(studio, ChainInconsistent("it moved"))
+
+    asked_after_s = []
+    for second in range(100):
+        asked = reader.asked
+        await studio.desk.look()
+        asked_after_s += [second] if reader.asked > asked else []
+        studio.clock.now_ms += 1000
+    reader.failure = None
+    studio.clock.now_ms += int(BACKOFF_S_MAX * 1000)
+    await studio.settle()
+
+    assert asked_after_s == [0, 1, 3, 7, 15, 31, 61, 91]
+    assert await status_and_message(creator, request_id) == ("prepared", None)
+
+
+async def test_a_fault_of_ours_stops_no_other_request_and_tells_nobody_what_it_was(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    reader = moody(studio, RuntimeError("a secret of ours"))
+    faulty = await creator.prepare()
+    await studio.desk.look()
+    reader.failure = None
+    other = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
+    await studio.desk.look()
+    assert await status_and_message(creator, faulty) == ("prepare_running", None)
+    assert await status_and_message(creator, other) == ("prepared", None)
+
+    reader.failure = RuntimeError("a secret of ours")
+    studio.clock.now_ms += studio.options.prepare_deadline_ms + 1
+    await studio.desk.look()
+
+    status, message = await status_and_message(creator, faulty)
+    assert (status, message) == ("failed", "internal_error: internal error (gave up after 900 s)")
+
+
+@pytest.fixture
+def blocked_folder(tmp_path: Path) -> Path:
+    place = tmp_path / "a file"
+    place.write_text("where a folder should be")
+    return place
+
+
+async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
+    creator: CreatorClient, blocked_folder: Path
+) -> None:
+    studio = creator.studio
+    blobs = studio.services.blobs
+    mended = await creator.prepare()
+    broken = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
+    studio.change(blobs=BlobStore(blocked_folder))
+    await studio.desk.look()
+    waiting = await status_and_message(creator, mended)
+    studio.change(blobs=blobs)
+    await studio.settle()
+    assert await status_and_message(creator, mended) == ("prepared", None)
+    assert await status_and_message(creator, broken) == ("prepared", None)
+
+    third = await creator.prepare(creator.payload(slug="third", binaryQuestion="Third?"))
+    studio.change(blobs=BlobStore(blocked_folder))
+    studio.clock.now_ms += studio.options.prepare_deadline_ms + 1
+    await studio.desk.look()
+
+    status, message = await status_and_message(creator, third)
+    assert waiting == ("prepare_running", None)
+    assert status == "failed"
+    assert message is not None
+    assert message.startswith("storage_unavailable: ")
+
+
+@pytest.mark.spec(64)
+async def test_what_is_refused_for_good_fails_at_once(creator: CreatorClient) -> None:
+    studio = creator.studio
+    powerless = Sender(
+        studio.sandbox.rpc,
+        studio.sandbox.trader().private_key,
+        TxOutbox(studio.database, REGISTRATION),
+        SenderOptions(SANDBOX_CHAIN_ID),
+        studio.clock,
+    )
+    studio.change(registrar=powerless)
+    request_id = await creator.prepared()
+    await creator.finalize(request_id, await creator.paid(request_id))
+
+    await studio.settle()
+
+    status, message = await status_and_message(creator, request_id)
+    assert status == "failed"
+    assert message is not None
+    assert message.startswith("registration_refused: ")
+    assert message.endswith("NotRegistrar")
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for something that other tasks bring about."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not await holds():  # noqa: ASYNC110 - what is waited for announces itself to nobody
+            await asyncio.sleep(0.02)
+
+
+def is_in(creator: CreatorClient, request_id: str, status: str) -> Callable[[], Awaitable[bool]]:
+    async def holds() -> bool:
+        return (await status_and_message(creator, request_id))[0] == status
+
+    return holds
+
+
+async def test_the_worker_brings_requests_on_by_itself_and_resumes_after_a_stop(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    working = asyncio.create_task(run(studio.services))
+    request_id = await creator.prepare()
+    await until(is_in(creator, request_id, "prepared"))
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+    await creator.finalize(request_id, await creator.paid(request_id))
+    await studio.restart()
+
+    working = asyncio.create_task(run(studio.services))
+    await until(is_in(creator, request_id, "finalize_running"))
+    while not await is_in(creator, request_id, "metadata_update_pending")():
+        await studio.sandbox.mine()
+        await asyncio.sleep(0.05)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+
+    record = await creator.record(request_id)
+    updates = await creator.execute(record["metadataUpdateTxPlan"])
+    assert (await creator.finalize(request_id, updates)).json()["status"] == "finalized"
+
+
+async def test_the_worker_goes_on_after_a_look_that_failed(creator: CreatorClient) -> None:
+    studio = creator.studio
+
+    async def rename(was: str, now: str) -> None:
+        async with studio.database.writing() as tx:
+            await tx.execute(sa.text(f"ALTER TABLE {was} RENAME TO {now}"))
+
+    request_id = await creator.prepare()
+    await rename("requests", "elsewhere")
+    working = asyncio.create_task(run(studio.services))
+    await asyncio.sleep(0.2)
+    await rename("elsewhere", "requests")
+
+    await until(is_in(creator, request_id, "prepared"))
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_the_worker_forgets_challenges_that_expired_long_ago(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    challenge = (await creator.ask(creator.payload())).json()
+    studio.clock.now_ms = NOW_MS + CHALLENGE_LIFETIME_MS + EXPIRED_KEPT_MS + 1
+    working = asyncio.create_task(run(studio.services))
+
+    async def is_gone() -> bool:
+        query = {"requestId": challenge["requestId"]}
+        return (await studio.http.get("/pending", params=query)).status_code == 404
+
+    await until(is_gone)
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)

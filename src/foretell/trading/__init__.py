@@ -1,0 +1,1 @@
+"""Keys, orders, the matching engine, quotes and streams."""

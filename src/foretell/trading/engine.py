@@ -1,0 +1,195 @@
+"""The single writer: every command in one order, decided in memory, made durable, then told.
+
+A command is applied at once, so the next one sees its outcome; its caller, the streams and the
+tables hear of it only when the journal has it. A refusal waits too when it could rest on a command
+that is not durable yet. If the journal fails the engine stops for good: what it holds in memory and
+what is on disk may differ, and only a start from the journal makes them one again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import structlog
+
+from foretell.domain import errors, matching_errors
+from foretell.domain.commands import (
+    Command,
+    ExpireOrders,
+    PlaceOrder,
+    decode_command,
+    encode_command,
+)
+from foretell.domain.effects import Effect
+from foretell.domain.fold import Cancellation, Outcome, apply
+from foretell.domain.state import Placement, State
+from foretell.journal.port import Journal
+
+WAITING_MAX: Final = 50_000
+REPLAY_SLICE: Final = 2_000
+EXPIRY_LOOK_S: Final = 1.0
+
+log = structlog.get_logger(__name__)
+
+Result = Placement | Cancellation | None
+
+
+class Durable(NamedTuple):
+    """What one journalled command did, told once it is durable."""
+
+    sequence: int
+    effects: Sequence[Effect]
+
+
+Hearer = Callable[[Durable], None]
+
+
+class _Waiting(NamedTuple):
+    sequence: int
+    outcome: Outcome | errors.ForetellError
+    effects: Sequence[Effect]
+    answer: asyncio.Future[Result]
+
+
+class Engine:
+    """Books and ledger of one shard, and the journal that they are a fold of."""
+
+    def __init__(self, journal: Journal, now_ms: Callable[[], int]) -> None:
+        self._journal = journal
+        self._now_ms = now_ms
+        self._latest_ms = 0
+        self._waiting: deque[_Waiting] = deque()
+        self._hearers: list[Hearer] = []
+        self._failure: Exception | None = None
+        self._is_ready = False
+        self.failed = asyncio.Event()
+        self.state = State()
+        self.sequence = 0
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether commands are taken: the journal was replayed and has not failed since."""
+        return self._is_ready and self._failure is None
+
+    def hear(self, hearer: Hearer) -> None:
+        """Tell this one of every command from now on, in order, once it is durable."""
+        self._hearers.append(hearer)
+
+    async def start(self) -> None:
+        """Fold the journal into the state, telling the hearers, and begin to take commands."""
+        for entry in self._journal.entries():
+            command = decode_command(entry.payload)
+            outcome = apply(self.state, command)
+            self._latest_ms = max(self._latest_ms, command.at_ms)
+            self.sequence = entry.sequence
+            self._tell(Durable(entry.sequence, outcome.effects))
+            if entry.sequence % REPLAY_SLICE == 0:
+                await asyncio.sleep(0)
+        self._journal.start(self._synced, self._fail)
+        self._is_ready = True
+
+    def clock_ms(self) -> int:
+        """Return the time for a command: the clock's, and never earlier than a command before."""
+        self._latest_ms = max(self._latest_ms, self._now_ms())
+        return self._latest_ms
+
+    async def submit(self, command: Command) -> Result:
+        """Return what the command did, once that is durable; or refuse, nothing having changed."""
+        self._check_open()
+        if isinstance(command, PlaceOrder):
+            self._expire_before(command.at_ms)
+        outcome = self._apply(command)
+        is_change = isinstance(outcome, Outcome) and outcome.is_change
+        if is_change:
+            self.sequence = self._journal.append(encode_command(command))
+        elif not self._waiting:
+            return _result(outcome)
+        return await self._enqueue(outcome, is_change=is_change)
+
+    async def expire(self) -> None:
+        """Take out, for ever, the orders whose time has come."""
+        while True:
+            expiry_s = self.state.next_expiry_s()
+            if expiry_s is not None and expiry_s * 1000 <= self.clock_ms():
+                await self.submit(ExpireOrders(self.clock_ms()))
+            await asyncio.sleep(EXPIRY_LOOK_S)
+
+    async def close(self) -> None:
+        """Take no more commands and make durable what was taken."""
+        self._is_ready = False
+        await self._journal.close()
+        await asyncio.sleep(0)
+
+    def _check_open(self) -> None:
+        if self._failure is not None:
+            raise matching_errors.EngineStopped(str(self._failure))
+        if not self._is_ready:
+            raise matching_errors.EngineRestarting
+        if len(self._waiting) >= WAITING_MAX:
+            raise matching_errors.EngineBusy
+
+    def _expire_before(self, at_ms: int) -> None:
+        """Nobody meets an order whose time is over, even if nobody took it out yet."""
+        expiry_s = self.state.next_expiry_s()
+        if expiry_s is None or expiry_s * 1000 > at_ms:
+            return
+        command = ExpireOrders(at_ms)
+        outcome = self._apply(command)
+        self.sequence = self._journal.append(encode_command(command))
+        self._enqueue(outcome, is_change=True)
+
+    def _apply(self, command: Command) -> Outcome | errors.ForetellError:
+        """Return the outcome or the refusal; a fault of ours in between stops the engine."""
+        try:
+            return apply(self.state, command)
+        except errors.ForetellError as refusal:
+            return refusal
+        except BaseException as fault:
+            self._fail(
+                matching_errors.EngineStopped(f"{type(fault).__name__} while applying a command")
+            )
+            raise
+
+    def _enqueue(
+        self, outcome: Outcome | errors.ForetellError, *, is_change: bool
+    ) -> asyncio.Future[Result]:
+        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        effects = outcome.effects if is_change and isinstance(outcome, Outcome) else ()
+        self._waiting.append(_Waiting(self.sequence, outcome, effects, answer))
+        return answer
+
+    def _synced(self, sequence: int) -> None:
+        while self._waiting and self._waiting[0].sequence <= sequence:
+            waiting = self._waiting.popleft()
+            if waiting.effects:
+                self._tell(Durable(waiting.sequence, waiting.effects))
+            if not waiting.answer.done():
+                _settle(waiting)
+
+    def _fail(self, failure: Exception) -> None:
+        self._failure = failure
+        log.error("journal failed", cause=str(failure))
+        for waiting in self._waiting:
+            if not waiting.answer.done():
+                waiting.answer.set_exception(matching_errors.EngineStopped(str(failure)))
+                waiting.answer.exception()
+        self._waiting.clear()
+        self.failed.set()
+
+    def _tell(self, durable: Durable) -> None:
+        for hearer in self._hearers:
+            hearer(durable)
+
+
+def _result(outcome: Outcome | errors.ForetellError) -> Result:
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome.result
+
+
+def _settle(waiting: _Waiting) -> None:
+    if isinstance(waiting.outcome, Exception):
+        waiting.answer.set_exception(waiting.outcome)
+    else:
+        waiting.answer.set_result(waiting.outcome.result)

@@ -1,0 +1,198 @@
+"""What the chain and other products tell the engine: markets, balances, settlements, payouts.
+
+Everything comes from the tables, all of it as of one indexed block, and goes to the engine as
+commands. The block up to which the engine knows the chain is part of its state, so a restart asks
+for what changed since; when that block is not on the chain any more, everything is compared anew.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from foretell.domain.commands import (
+    AllowanceSeen,
+    BalanceSeen,
+    ObserveChain,
+    OpenMarket,
+    ResolveMarket,
+    TradeSeen,
+)
+from foretell.domain.hexadecimal import Address
+from foretell.domain.ledger import AssetId
+from foretell.domain.order import MarketRules
+from foretell.domain.state import State
+from foretell.domain.trade import TradeStatus
+from foretell.store.balances import (
+    Allowance,
+    Balance,
+    load_allowances_changed,
+    load_balances_changed,
+)
+from foretell.store.blocks import load_block_hash, load_last_block
+from foretell.store.conditions import load_payouts
+from foretell.store.database import Database, Transaction
+from foretell.store.markets import load_markets
+from foretell.store.settlements import Landing, load_landings
+from foretell.trading.engine import Engine
+
+LOOK_S: Final = 1.0
+TOPICS: Final = ("chain", "markets", "settlements")
+BLOCKS_UNOBSERVED_MAX: Final = 20
+TRADES_PER_QUERY_MAX: Final = 500
+BEFORE_ALL_BLOCKS: Final = -1
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One engine's eyes on the tables."""
+
+    engine: Engine
+    database: Database
+    exchanges: Collection[Address]
+    confirmations: int
+
+    async def run(self) -> None:
+        """Look, for ever, whenever something is announced and once in a while."""
+        watch = await self.database.watch(*TOPICS)
+        while True:
+            try:
+                await self.look()
+            except Exception:
+                log.exception("feed")
+            await watch.wait(LOOK_S)
+
+    async def look(self) -> None:
+        """Tell the engine what is new: markets first, then the chain, then what it resolved."""
+        await self._open_markets()
+        async with self.database.reading() as tx:
+            observation = await self._observation(tx)
+        if observation is not None:
+            await self.engine.submit(observation)
+        await self._resolve_markets()
+
+    async def _open_markets(self) -> None:
+        async with self.database.reading() as tx:
+            markets = await load_markets(tx)
+        for market in markets:
+            if market.condition_id in self.engine.state.market_by_id:
+                continue
+            rules = MarketRules(market.ticks_per_one, market.size_units_min, market.fee_rate_bps)
+            await self.engine.submit(
+                OpenMarket(
+                    at_ms=self.engine.clock_ms(),
+                    condition_id=market.condition_id,
+                    token_yes=AssetId(str(market.tokens.yes)),
+                    token_no=AssetId(str(market.tokens.no)),
+                    exchange=market.exchange,
+                    rules=rules,
+                )
+            )
+
+    async def _resolve_markets(self) -> None:
+        markets = self.engine.state.market_by_id
+        trading = [condition_id for condition_id, market in markets.items() if market.is_open]
+        async with self.database.reading() as tx:
+            payouts = await load_payouts(tx, trading)
+        for payout in payouts:
+            await self.engine.submit(ResolveMarket(self.engine.clock_ms(), payout.condition_id))
+
+    async def _observation(self, tx: Transaction) -> ObserveChain | None:
+        """Return what changed on the chain since the engine looked last, if anything did."""
+        state = self.engine.state
+        last = await load_last_block(tx)
+        if last is None:
+            return None
+        is_linear = await load_block_hash(tx, state.observed_block) == state.observed_hash
+        since = state.observed_block if is_linear else BEFORE_ALL_BLOCKS
+        balances = _balances_seen(
+            state, await load_balances_changed(tx, since), is_complete=not is_linear
+        )
+        allowances = _allowances_seen(
+            state,
+            await load_allowances_changed(tx, since),
+            self.exchanges,
+            is_complete=not is_linear,
+        )
+        trades = await self._trades_seen(tx, last.block_number)
+        is_due = last.block_number - state.observed_block >= BLOCKS_UNOBSERVED_MAX
+        if is_linear and not (balances or allowances or trades or is_due):
+            return None
+        return ObserveChain(
+            at_ms=self.engine.clock_ms(),
+            block_number=last.block_number,
+            block_hash=last.block_hash,
+            balances=tuple(balances),
+            allowances=tuple(allowances),
+            trades=tuple(trades),
+        )
+
+    async def _trades_seen(self, tx: Transaction, last_block: int) -> list[TradeSeen]:
+        """Return the unsettled trades that are further, or less far, than the engine knows."""
+        unsettled = self.engine.state.unsettled_trades
+        ids = list(unsettled)
+        seen = []
+        for start in range(0, len(ids), TRADES_PER_QUERY_MAX):
+            for landing in await load_landings(tx, ids[start : start + TRADES_PER_QUERY_MAX]):
+                known = unsettled[landing.trade_id]
+                trade = _trade_seen(known.status, landing, last_block - self.confirmations)
+                if trade is not None and (trade.status, trade.tx_hash) != (
+                    known.status,
+                    known.tx_hash,
+                ):
+                    seen.append(trade)
+        return seen
+
+
+def _balances_seen(
+    state: State, balances: Sequence[Balance], *, is_complete: bool
+) -> list[BalanceSeen]:
+    """Return the balances that differ from the ledger's; of a complete list, the vanished too."""
+    units_by_account = {(balance.wallet, balance.asset): balance.units for balance in balances}
+    if is_complete:
+        for wallet, asset in state.ledger.accounts_held():
+            units_by_account.setdefault((wallet, asset), 0)
+    return [
+        BalanceSeen(wallet, asset, units)
+        for (wallet, asset), units in units_by_account.items()
+        if state.ledger.look_up(wallet, asset).confirmed_units != units
+    ]
+
+
+def _allowances_seen(
+    state: State,
+    allowances: Sequence[Allowance],
+    exchanges: Collection[Address],
+    *,
+    is_complete: bool,
+) -> list[AllowanceSeen]:
+    """Return the allowances to an exchange that differ from the ledger's."""
+    units_by_key = {
+        (allowance.wallet, allowance.spender, allowance.is_collateral): allowance.units
+        for allowance in allowances
+        if allowance.spender in exchanges
+    }
+    if is_complete:
+        for key in state.ledger.allowances_held():
+            units_by_key.setdefault(key, 0)
+    return [
+        AllowanceSeen(wallet, exchange, is_collateral, units)
+        for (wallet, exchange, is_collateral), units in units_by_key.items()
+        if state.ledger.allowed_units(wallet, exchange, of_collateral=is_collateral) != units
+    ]
+
+
+def _trade_seen(known: TradeStatus, landing: Landing, confirmed_block: int) -> TradeSeen | None:
+    """Return how a trade stands; None when there is nothing to say but that it waits."""
+    if landing.block_number is not None:
+        is_confirmed = landing.block_number <= confirmed_block
+        status = TradeStatus.CONFIRMED if is_confirmed else TradeStatus.MINED
+        return TradeSeen(landing.trade_id, status, landing.tx_hash or "")
+    if landing.is_given_up:
+        return TradeSeen(landing.trade_id, TradeStatus.FAILED, "")
+    if landing.failure is not None or known is TradeStatus.MINED:
+        return TradeSeen(landing.trade_id, TradeStatus.RETRYING, "")
+    return None

@@ -1,0 +1,121 @@
+"""The dead man's switch: a key that began to send beats loses its orders when they stop.
+
+That a key beats is stored, the beats are not: after a restart every such key has the whole time
+again, and its next beat is told which one to name.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from foretell.domain.commands import CancelOrders
+from foretell.domain.errors import ForetellError
+from foretell.domain.hexadecimal import Address
+from foretell.domain.trading_errors import HeartbeatMismatch
+from foretell.store.database import Database
+from foretell.store.heartbeats import Beating, load_beatings, record_beating, record_stopped
+from foretell.trading.accounts import Wallets, live_orders_of
+from foretell.trading.engine import Engine
+
+BEAT_WITHIN_MS: Final = 10_000
+LOOK_S: Final = 0.5
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Pulse:
+    address: Address
+    heartbeat_id: str
+    due_at_ms: int
+
+
+class Heartbeats:
+    """Every key that beats, and when its next beat is due."""
+
+    def __init__(
+        self,
+        database: Database,
+        engine: Engine,
+        wallets: Wallets,
+        *,
+        now_ms: Callable[[], int],
+        new_uuid: Callable[[], str],
+    ) -> None:
+        self._database = database
+        self._engine = engine
+        self._wallets = wallets
+        self._now_ms = now_ms
+        self._new_uuid = new_uuid
+        self._pulse_by_key: dict[str, _Pulse] = {}
+        self._changing = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Wait anew for every key that beat before the restart."""
+        async with self._database.reading() as tx:
+            beatings = await load_beatings(tx)
+        for beating in beatings:
+            self._pulse_by_key[beating.key_id] = self._pulse(beating.address)
+
+    async def beat(self, key_id: str, address: Address, heartbeat_id: str | None) -> str:
+        """Take a beat, which names the last one, and return the name of this one."""
+        pulse = self._pulse_by_key.get(key_id)
+        if pulse is None:
+            if heartbeat_id:
+                raise HeartbeatMismatch(await self._begin(key_id, address))
+            return await self._begin(key_id, address)
+        if heartbeat_id != pulse.heartbeat_id:
+            raise HeartbeatMismatch(pulse.heartbeat_id)
+        self._pulse_by_key[key_id] = renewed = self._pulse(address)
+        return renewed.heartbeat_id
+
+    async def run(self) -> None:
+        """Cancel, for ever, the orders of keys whose beats have stopped."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_S)
+
+    async def look(self) -> None:
+        """Cancel the orders of keys whose next beat is overdue."""
+        now_ms = self._now_ms()
+        for key_id, pulse in list(self._pulse_by_key.items()):
+            if pulse.due_at_ms < now_ms:
+                try:
+                    await self._stop(key_id, pulse)
+                except ForetellError as error:
+                    log.warning("heartbeat", key_id=key_id, cause=error.message)
+
+    async def _begin(self, key_id: str, address: Address) -> str:
+        async with self._changing:
+            pulse = self._pulse_by_key.get(key_id)
+            if pulse is None:
+                pulse = self._pulse_by_key[key_id] = self._pulse(address)
+                async with self._database.writing() as tx:
+                    await record_beating(tx, Beating(key_id, address, self._now_ms()))
+            return pulse.heartbeat_id
+
+    async def _stop(self, key_id: str, pulse: _Pulse) -> None:
+        """Cancel, then forget: what breaks off in between is done again, after a restart too."""
+        async with self._changing:
+            del self._pulse_by_key[key_id]
+            try:
+                count = await self._cancel(key_id, pulse.address)
+                async with self._database.writing() as tx:
+                    await record_stopped(tx, key_id)
+            except ForetellError:
+                self._pulse_by_key[key_id] = pulse
+                raise
+        log.info("heartbeat stopped", key_id=key_id, orders=count)
+
+    async def _cancel(self, key_id: str, address: Address) -> int:
+        wallets = self._wallets.of(address)
+        live = live_orders_of(self._engine.state.ledger, address, wallets)
+        ids = tuple(order.order_id for order in live if order.owner == key_id)
+        await self._engine.submit(CancelOrders(self._engine.clock_ms(), address, ids))
+        return len(ids)
+
+    def _pulse(self, address: Address) -> _Pulse:
+        return _Pulse(address, self._new_uuid(), self._now_ms() + BEAT_WITHIN_MS)

@@ -1,0 +1,160 @@
+"""What an account did: its live orders, any order it ever placed, and its trades.
+
+The tables are some milliseconds behind the engine. Who reads here waits until they hold what was
+durable when the request came, so that a trade is found as soon as its order was answered.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from foretell.domain.errors import InvalidInput, MalformedHex
+from foretell.domain.hexadecimal import Address, Bytes32, parse_address, parse_bytes32
+from foretell.domain.price_history import SECONDS_MAX
+from foretell.domain.request_errors import MalformedQuery
+from foretell.domain.storage_errors import StoreUnavailable
+from foretell.domain.trading_errors import InvalidOrderFilter, InvalidTradeFilter, OrderNotFound
+from foretell.edge.query import Query
+from foretell.store.orders import OrderFilter, OrderRow, load_live_orders, load_order
+from foretell.store.trades import TradeFilter, load_trade_ids, load_wallet_trades
+from foretell.trading.cursors import Page, page, parse_cursor
+from foretell.trading.records import (
+    OrderRecord,
+    TradeRecord,
+    order_record,
+    trade_record,
+    view_of_row,
+)
+from foretell.trading.services import TradingServices
+
+ENTRIES_PER_PAGE: Final = 100
+TABLES_WAIT_S: Final = 5.0
+TABLES_LOOK_S: Final = 0.002
+
+
+async def live_orders(
+    services: TradingServices, address: Address, query: Query
+) -> Page[OrderRecord]:
+    """Return a page of the orders of an address that are in the books, the newest first."""
+    offset = parse_cursor(query.text("next_cursor"))
+    wanted = OrderFilter(
+        order_id=_word(query, "id", InvalidOrderFilter),
+        condition_id=_word(query, "market", InvalidOrderFilter),
+        token_id=_token(query, InvalidOrderFilter),
+    )
+    await wait_for_tables(services)
+    async with services.database.reading() as tx:
+        rows = await load_live_orders(tx, address, wanted, offset, ENTRIES_PER_PAGE + 1)
+        trade_ids = await load_trade_ids(tx, [row.order_id for row in rows])
+    await services.catalogue.load(row.condition_id for row in rows)
+    return page([_order(services, row, trade_ids) for row in rows], offset, ENTRIES_PER_PAGE)
+
+
+async def order(services: TradingServices, address: Address, order_id: str) -> OrderRecord:
+    """Return any order that an address ever placed, or refuse."""
+    await wait_for_tables(services)
+    async with services.database.reading() as tx:
+        row = await load_order(tx, order_id.lower())
+        if row is None or row.signed.signer != address:
+            raise OrderNotFound(order_id)
+        trade_ids = await load_trade_ids(tx, [row.order_id])
+    await services.catalogue.load([row.condition_id])
+    return _order(services, row, trade_ids)
+
+
+async def trades(services: TradingServices, address: Address, query: Query) -> Page[TradeRecord]:
+    """Return a page of the trades that an address took part in, the newest first."""
+    offset = parse_cursor(query.text("next_cursor"))
+    wanted = _trade_filter(query)
+    wallets = _wallets(services, address, query)
+    await wait_for_tables(services)
+    async with services.database.reading() as tx:
+        rows = await load_wallet_trades(tx, wallets, (), wanted, offset, ENTRIES_PER_PAGE + 1)
+    await services.catalogue.load(row.trade.condition_id for row in rows)
+    own = services.wallets.of(address)
+    fee_by_market = _fees(services, (row.trade.condition_id for row in rows))
+    records = [
+        trade_record(row, own, services.catalogue.outcome, fee_by_market[row.trade.condition_id])
+        for row in rows
+    ]
+    return page(records, offset, ENTRIES_PER_PAGE)
+
+
+async def wait_for_tables(services: TradingServices, within_s: float = TABLES_WAIT_S) -> None:
+    """Wait until the tables hold everything that is durable now."""
+    wanted = services.board.sequence
+    deadline = time.monotonic() + within_s
+    while services.projection.sequence < wanted:
+        if time.monotonic() > deadline:
+            raise StoreUnavailable("the tables are too far behind the journal")
+        await asyncio.sleep(TABLES_LOOK_S)
+
+
+def _order(
+    services: TradingServices, row: OrderRow, trade_ids: Mapping[str, Sequence[str]]
+) -> OrderRecord:
+    return order_record(
+        view_of_row(row),
+        row.status,
+        row.matched_units,
+        trade_ids.get(row.order_id, ()),
+        services.catalogue.outcome(row.condition_id, row.is_yes),
+        row.close_reason,
+    )
+
+
+def _trade_filter(query: Query) -> TradeFilter:
+    try:
+        before_s = query.optional_integer("before", 0, SECONDS_MAX)
+        after_s = query.optional_integer("after", 0, SECONDS_MAX)
+    except MalformedQuery as error:
+        raise InvalidTradeFilter(error.message) from error
+    return TradeFilter(
+        trade_id=query.text("id"),
+        condition_id=_word(query, "market", InvalidTradeFilter),
+        token_id=_token(query, InvalidTradeFilter),
+        before_s=before_s,
+        after_s=after_s,
+        taker=_address(query, "taker"),
+        maker=_address(query, "maker"),
+    )
+
+
+def _wallets(services: TradingServices, address: Address, query: Query) -> Sequence[Address]:
+    """Return the caller's wallets, or the one that the query names if it is one of them."""
+    wanted = _address(query, "maker_address")
+    own = services.wallets.of(address)
+    return own if wanted is None else [wallet for wallet in own if wallet == wanted]
+
+
+def _fees(services: TradingServices, condition_ids: Iterable[Bytes32]) -> Mapping[Bytes32, int]:
+    markets = services.board.market_by_id
+    return {one: markets[one].opened.rules.fee_rate_bps for one in condition_ids}
+
+
+def _word(query: Query, name: str, refusal: type[InvalidInput]) -> Bytes32 | None:
+    text = query.text(name)
+    if text is None:
+        return None
+    try:
+        return parse_bytes32(text, name)
+    except MalformedHex as error:
+        raise refusal(error.message) from error
+
+
+def _address(query: Query, name: str) -> Address | None:
+    text = query.text(name)
+    if text is None:
+        return None
+    try:
+        return parse_address(text, name)
+    except MalformedHex as error:
+        raise InvalidTradeFilter(error.message) from error
+
+
+def _token(query: Query, refusal: type[InvalidInput]) -> str | None:
+    text = query.text("asset_id")
+    if text is not None and not (text.isascii() and text.isdigit()):
+        raise refusal("asset_id must be a decimal integer")
+    return text

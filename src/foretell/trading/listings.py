@@ -1,0 +1,103 @@
+"""Lists of markets, and single ones."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from foretell.domain.errors import MalformedHex
+from foretell.domain.hexadecimal import parse_bytes32
+from foretell.domain.prices import BookTop
+from foretell.domain.trading_errors import InvalidMarketId, MarketNotFound
+from foretell.edge.rendering import blob_url
+from foretell.store.listings import Listing, load_listings, load_listings_of
+from foretell.store.trades import load_market_trades
+from foretell.trading.cursors import Page, page, parse_cursor
+from foretell.trading.history import wait_for_tables
+from foretell.trading.market_records import (
+    CompactMarketRecord,
+    MarketRecord,
+    TapeRecord,
+    TokenMarketRecord,
+    compact_record,
+    market_record,
+    tape_record,
+    token_market_record,
+)
+from foretell.trading.quotes import TOKEN_DIGITS_MAX
+from foretell.trading.services import TradingServices
+
+MARKETS_PER_PAGE: Final = 1000
+TAPE_TRADES: Final = 100
+
+Record = TypeVar("Record")
+
+
+async def market_page(
+    services: TradingServices,
+    cursor: str | None,
+    record_of: Callable[[Listing, BookTop | None], Record],
+    *,
+    is_sampling: bool,
+) -> Page[Record]:
+    """Return a page of markets, the oldest first; a sampling leaves out those that are over.
+
+    Nobody is rewarded here, so the markets that would be sampled are those that take orders.
+    """
+    offset = parse_cursor(cursor)
+    async with services.database.reading() as tx:
+        listings = await load_listings(
+            tx, offset, MARKETS_PER_PAGE + 1, is_unresolved_only=is_sampling
+        )
+    shown = [_with_urls(services, listing) for listing in listings]
+    records = [record_of(listing, _top(services, listing)) for listing in shown]
+    return page(records, offset, MARKETS_PER_PAGE)
+
+
+async def market(services: TradingServices, condition_id: str) -> MarketRecord:
+    """Return one market, or refuse."""
+    listing = await _listing(services, condition_id)
+    return market_record(listing, _top(services, listing))
+
+
+async def compact_market(services: TradingServices, condition_id: str) -> CompactMarketRecord:
+    """Return what a client must know to trade one market, or refuse."""
+    return compact_record(await _listing(services, condition_id))
+
+
+async def market_tape(services: TradingServices, condition_id: str) -> list[TapeRecord]:
+    """Return the last trades of one market, the newest first, or refuse."""
+    listing = await _listing(services, condition_id)
+    await wait_for_tables(services)
+    async with services.database.reading() as tx:
+        rows = await load_market_trades(tx, listing.condition_id, TAPE_TRADES)
+    return [tape_record(row, listing) for row in rows]
+
+
+async def market_of_token(services: TradingServices, token_id: str) -> TokenMarketRecord:
+    """Return which market a token belongs to, or refuse."""
+    found = services.board.find(token_id[:TOKEN_DIGITS_MAX])
+    return token_market_record(await _listing(services, found.market.condition_id))
+
+
+async def _listing(services: TradingServices, condition_id: str) -> Listing:
+    try:
+        wanted = parse_bytes32(condition_id)
+    except MalformedHex as error:
+        raise InvalidMarketId from error
+    async with services.database.reading() as tx:
+        listing = (await load_listings_of(tx, [wanted])).get(wanted)
+    if listing is None:
+        raise MarketNotFound(wanted)
+    return _with_urls(services, listing)
+
+
+def _with_urls(services: TradingServices, listing: Listing) -> Listing:
+    """Return the listing with addresses of its images in place of their ids."""
+    base_url = services.blob_base_url
+    return listing._replace(
+        icon=blob_url(base_url, listing.icon), event_image=blob_url(base_url, listing.event_image)
+    )
+
+
+def _top(services: TradingServices, listing: Listing) -> BookTop | None:
+    known = services.board.market_by_id.get(listing.condition_id)
+    return None if known is None else known.top

@@ -1,0 +1,261 @@
+"""The journal told to the tables: orders, trades, fills and quotes, exactly once.
+
+The rows of a command and the sequence up to which the tables are true are written in one
+transaction, so a restart goes on where it stopped and nothing is written twice. Tables may be some
+milliseconds behind the engine; nobody waits for them.
+"""
+
+import asyncio
+from typing import Final
+
+from foretell.domain.book import yes_price
+from foretell.domain.commands import OpenMarket
+from foretell.domain.effects import (
+    BookChanged,
+    Effect,
+    MarketOpened,
+    MarketResolved,
+    OrderClosed,
+    OrderFilled,
+    OrderPlaced,
+    TradeAdvanced,
+    TradeMatched,
+)
+from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.ledger import AssetId
+from foretell.domain.order import OrderStatus
+from foretell.domain.price_history import MINUTE_S
+from foretell.domain.prices import BookTop
+from foretell.domain.trade import Trade, TradeStatus
+from foretell.store.database import Database, Transaction
+from foretell.store.orders import OrderChange, OrderRow, record_changes, record_orders
+from foretell.store.quote_points import QuoteKey, record_quote_points
+from foretell.store.trades import (
+    Quote,
+    TradeChange,
+    TradeRow,
+    load_quotes,
+    load_sequence,
+    record_quotes,
+    record_sequence,
+    record_trade_changes,
+    record_trades,
+)
+from foretell.trading.engine import Durable
+
+NAME: Final = "trading"
+COMMANDS_PER_WRITE_MAX: Final = 1_000
+COMMANDS_BEHIND_MAX: Final = 100_000
+
+
+class Projection:
+    """Writes what the engine tells."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._heard: list[Durable] = []
+        self._wakes = asyncio.Event()
+        self._market_by_id: dict[Bytes32, OpenMarket] = {}
+        self._quote_by_id: dict[Bytes32, Quote] = {}
+        self.sequence = 0
+
+    async def start(self) -> None:
+        """Read how far the tables are true."""
+        async with self._database.reading() as tx:
+            self.sequence = await load_sequence(tx, NAME)
+            self._quote_by_id = dict(await load_quotes(tx))
+
+    def hear(self, durable: Durable) -> None:
+        """Take what a command did, unless the tables have it already."""
+        for effect in durable.effects:
+            if isinstance(effect, MarketOpened):
+                self._market_by_id[effect.market.condition_id] = effect.market
+        if durable.sequence > self.sequence:
+            self._heard.append(durable)
+            self._wakes.set()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits to be written that no more orders should be taken."""
+        return len(self._heard) > COMMANDS_BEHIND_MAX
+
+    async def run(self) -> None:
+        """Write, for ever, what is heard."""
+        while True:
+            await self._wakes.wait()
+            await self.catch_up()
+
+    async def catch_up(self) -> None:
+        """Write everything that was heard until now; what fails is tried again at the next call."""
+        while self._heard:
+            part = self._heard[:COMMANDS_PER_WRITE_MAX]
+            batch = _Batch(self._market_by_id, self._quote_by_id)
+            for durable in part:
+                for effect in durable.effects:
+                    batch.take(durable.sequence, effect)
+            async with self._database.writing() as tx:
+                await batch.record(tx)
+                await record_sequence(tx, NAME, part[-1].sequence)
+            self._quote_by_id.update(batch.quote_by_id)
+            self.sequence = part[-1].sequence
+            del self._heard[: len(part)]
+        self._wakes.clear()
+
+
+class _Batch:
+    """The rows of some commands, each order and trade as it stands after the last of them."""
+
+    def __init__(
+        self, market_by_id: dict[Bytes32, OpenMarket], quote_by_id: dict[Bytes32, Quote]
+    ) -> None:
+        self._market_by_id = market_by_id
+        self._known_quotes = quote_by_id
+        self._placed: dict[Bytes32, OrderRow] = {}
+        self._changed: dict[Bytes32, OrderChange] = {}
+        self._traded: dict[str, TradeRow] = {}
+        self._advanced: dict[str, TradeChange] = {}
+        self._points: dict[QuoteKey, BookTop] = {}
+        self.quote_by_id: dict[Bytes32, Quote] = {}
+
+    async def record(self, tx: Transaction) -> None:
+        """Write the rows."""
+        await record_orders(tx, list(self._placed.values()))
+        await record_changes(tx, list(self._changed.values()))
+        await record_trades(tx, list(self._traded.values()))
+        await record_trade_changes(tx, list(self._advanced.values()))
+        await record_quotes(tx, list(self.quote_by_id.values()))
+        await record_quote_points(tx, self._points)
+
+    def take(self, sequence: int, effect: Effect) -> None:
+        """Add what an effect means for the rows."""
+        match effect:
+            case OrderPlaced():
+                self._place(sequence, effect)
+            case OrderFilled() | OrderClosed():
+                self._change(effect)
+            case TradeMatched():
+                self._trade(sequence, effect.trade)
+            case TradeAdvanced():
+                self._advance(effect)
+            case MarketOpened() | MarketResolved() | BookChanged():
+                self._quote(effect)
+
+    def _place(self, sequence: int, placed: OrderPlaced) -> None:
+        command = placed.command
+        self._placed[command.order_id] = OrderRow(
+            order_id=command.order_id,
+            sequence=sequence,
+            condition_id=command.condition_id,
+            is_yes=command.is_yes,
+            owner=command.owner,
+            order_type=command.order_type,
+            price_ticks=command.terms.price_ticks,
+            ticks_per_one=command.terms.ticks_per_one,
+            size_units=placed.size_units,
+            matched_units=placed.matched_units,
+            status=placed.status,
+            close_reason=None if placed.close_reason is None else placed.close_reason.value,
+            placed_at_ms=command.at_ms,
+            updated_at_ms=command.at_ms,
+            signed=command.order,
+        )
+
+    def _change(self, effect: OrderFilled | OrderClosed) -> None:
+        matched = effect.size_units - effect.remaining_units
+        reason = effect.reason.value if isinstance(effect, OrderClosed) else None
+        if reason is None and effect.status is OrderStatus.MATCHED:
+            reason = "filled"
+        row = self._placed.get(effect.order_id)
+        if row is not None:
+            self._placed[effect.order_id] = row._replace(
+                matched_units=matched,
+                status=effect.status,
+                close_reason=reason,
+                updated_at_ms=effect.at_ms,
+            )
+        else:
+            self._changed[effect.order_id] = OrderChange(
+                effect.order_id, matched, effect.status, reason, effect.at_ms
+            )
+
+    def _trade(self, sequence: int, trade: Trade) -> None:
+        market = self._market_by_id[trade.condition_id]
+        ticks_per_one = market.rules.ticks_per_one
+        self._traded[trade.trade_id] = TradeRow(
+            trade=trade,
+            sequence=sequence,
+            token_id=_token(market, is_yes=trade.is_yes),
+            fill_tokens=tuple(_token(market, is_yes=fill.is_yes) for fill in trade.fills),
+            ticks_per_one=ticks_per_one,
+            status=TradeStatus.MATCHED,
+            tx_hash="",
+            updated_at_ms=trade.matched_at_ms,
+        )
+        last = trade.fills[-1]
+        quote = self._quoted(trade.condition_id)
+        self._keep(
+            quote._replace(
+                last_price_ticks=yes_price(last.price_ticks, ticks_per_one, is_yes=last.is_yes),
+                last_side=trade.side.name,
+                volume_units=quote.volume_units + trade.cost_units,
+                updated_at_ms=trade.matched_at_ms,
+            )
+        )
+
+    def _advance(self, effect: TradeAdvanced) -> None:
+        row = self._traded.get(effect.trade_id)
+        if row is not None:
+            self._traded[effect.trade_id] = row._replace(
+                status=effect.status, tx_hash=effect.tx_hash, updated_at_ms=effect.at_ms
+            )
+        else:
+            self._advanced[effect.trade_id] = TradeChange(
+                effect.trade_id, effect.status, effect.tx_hash, effect.at_ms
+            )
+
+    def _quote(self, effect: MarketOpened | MarketResolved | BookChanged) -> None:
+        if isinstance(effect, MarketOpened):
+            self.quote_by_id[effect.market.condition_id] = _first_quote(effect.market)
+            return
+        if isinstance(effect, MarketResolved):
+            quote = self._quoted(effect.condition_id)._replace(
+                best_bid_ticks=None, best_ask_ticks=None, updated_at_ms=effect.at_ms
+            )
+        else:
+            quote = self._quoted(effect.condition_id)._replace(
+                best_bid_ticks=effect.best_bid_ticks,
+                best_ask_ticks=effect.best_ask_ticks,
+                updated_at_ms=effect.at_ms,
+            )
+        self._keep(quote)
+
+    def _keep(self, quote: Quote) -> None:
+        """Take a quote as the latest, and as the last of its minute."""
+        self.quote_by_id[quote.condition_id] = quote
+        minute = quote.updated_at_ms // (1000 * MINUTE_S)
+        self._points[QuoteKey(quote.condition_id, minute)] = BookTop(
+            quote.ticks_per_one,
+            quote.best_bid_ticks,
+            quote.best_ask_ticks,
+            quote.last_price_ticks,
+        )
+
+    def _quoted(self, condition_id: Bytes32) -> Quote:
+        return self.quote_by_id.get(condition_id) or self._known_quotes[condition_id]
+
+
+def _first_quote(market: OpenMarket) -> Quote:
+    return Quote(
+        condition_id=market.condition_id,
+        ticks_per_one=market.rules.ticks_per_one,
+        best_bid_ticks=None,
+        best_ask_ticks=None,
+        last_price_ticks=None,
+        last_side=None,
+        volume_units=0,
+        updated_at_ms=market.at_ms,
+    )
+
+
+def _token(market: OpenMarket, *, is_yes: bool) -> AssetId:
+    return market.token_yes if is_yes else market.token_no

@@ -1,0 +1,327 @@
+"""The user channel: what happens to an account's orders and trades.
+
+An account is the address that signs: whichever of its keys placed an order, all its connections hear
+of it. The channel keeps what it must say of every live order and unsettled trade, so that it can
+speak of them when the engine's own state has moved on already.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from foretell.domain.effects import (
+    CloseReason,
+    Effect,
+    OrderClosed,
+    OrderFilled,
+    OrderPlaced,
+    TradeAdvanced,
+    TradeMatched,
+)
+from foretell.domain.errors import Unauthenticated
+from foretell.domain.hexadecimal import Address, Bytes32
+from foretell.domain.order import OrderStatus
+from foretell.domain.trade import Trade, TradeStatus
+from foretell.edge.auth import L2Caller
+from foretell.edge.errors import trading_body
+from foretell.store.trades import TradeRow
+from foretell.trading.accounts import Wallets
+from foretell.trading.board import Board
+from foretell.trading.channels import order_text, trade_text
+from foretell.trading.connections import CLOSE_POLICY, Connection
+from foretell.trading.engine import Durable
+from foretell.trading.records import (
+    OrderView,
+    OutcomeOf,
+    order_record,
+    trade_record,
+    view_of_command,
+)
+
+MARKETS_PER_CONNECTION_MAX: Final = 500
+
+CheckSet = Callable[[str, str, str], Awaitable[L2Caller]]
+"""Checks a whole set of credentials: key id, secret, passphrase."""
+
+_FINAL: Final = frozenset({TradeStatus.CONFIRMED, TradeStatus.FAILED})
+
+
+class StreamAuth(msgspec.Struct):
+    """A set of credentials as clients spell it."""
+
+    secret: str = ""
+    passphrase: str = ""
+    api_key: str = msgspec.field(name="apiKey", default="")
+    api_key_lower: str = msgspec.field(name="apikey", default="")
+    api_key_snake: str = msgspec.field(name="api_key", default="")
+    key: str = ""
+
+    @property
+    def key_id(self) -> str:
+        """The key, however it was spelled."""
+        return self.api_key or self.api_key_lower or self.api_key_snake or self.key
+
+
+class UserSubscription(msgspec.Struct):
+    """What a client sends on the user channel."""
+
+    type: str | None = None
+    operation: str | None = None
+    auth: StreamAuth | None = None
+    markets: list[str] = []
+
+
+_DECODER: Final = msgspec.json.Decoder(UserSubscription)
+_TYPES: Final = frozenset({None, "user"})
+_OPERATIONS: Final = frozenset({None, "subscribe", "unsubscribe"})
+
+
+class _Wish:
+    """Which markets a connection wants to hear of: all but some, or some alone."""
+
+    __slots__ = ("caller", "excluded", "included", "wants_all")
+
+    def __init__(self, caller: L2Caller) -> None:
+        self.caller = caller
+        self.wants_all = False
+        self.included: set[str] = set()
+        self.excluded: set[str] = set()
+
+    def wants(self, condition_id: Bytes32) -> bool:
+        if self.wants_all:
+            return condition_id not in self.excluded
+        return condition_id in self.included
+
+    def add(self, markets: Sequence[str]) -> None:
+        if not markets:
+            self.wants_all = True
+            self.excluded.clear()
+        self.excluded.difference_update(markets)
+        self.included.update(() if self.wants_all else markets)
+
+    def remove(self, markets: Sequence[str]) -> None:
+        if not markets:
+            self.wants_all = False
+            self.included.clear()
+        self.included.difference_update(markets)
+        self.excluded.update(markets if self.wants_all else ())
+
+    @property
+    def size(self) -> int:
+        return len(self.included) + len(self.excluded)
+
+
+class _Live(msgspec.Struct, gc=False):
+    view: OrderView
+    matched_units: int
+    trade_ids: tuple[str, ...]
+
+
+class _Unsettled(msgspec.Struct, gc=False):
+    row: TradeRow
+    addresses: tuple[Address, ...]
+
+
+class UserChannel:
+    """Which connections belong to which account, and what is told to them."""
+
+    def __init__(
+        self,
+        board: Board,
+        outcome_of: OutcomeOf,
+        wallets: Wallets,
+        check_set: CheckSet,
+        stamp: Callable[[int], str],
+    ) -> None:
+        self._board = board
+        self._outcome_of = outcome_of
+        self._wallets = wallets
+        self._check_set = check_set
+        self._stamp = stamp
+        self._wish_by_connection: dict[Connection, _Wish] = {}
+        self._connections_by_address: dict[Address, dict[Connection, None]] = {}
+        self._live: dict[Bytes32, _Live] = {}
+        self._unsettled: dict[str, _Unsettled] = {}
+
+    def leave(self, connection: Connection) -> None:
+        """Tell a connection nothing more."""
+        wish = self._wish_by_connection.pop(connection, None)
+        if wish is not None:
+            address = wish.caller.address
+            del self._connections_by_address[address][connection]
+            if not self._connections_by_address[address]:
+                del self._connections_by_address[address]
+
+    def key_ids(self) -> set[str]:
+        """Return the keys that any connection was opened with."""
+        return {wish.caller.key_id for wish in self._wish_by_connection.values()}
+
+    def revoke(self, key_id: str) -> None:
+        """End every connection that was opened with a key."""
+        for connection, wish in list(self._wish_by_connection.items()):
+            if wish.caller.key_id == key_id:
+                connection.close(CLOSE_POLICY)
+                self.leave(connection)
+
+    async def handle(self, connection: Connection, text: str) -> None:
+        """Take a message of a client; the first one says who it is."""
+        try:
+            wanted = _DECODER.decode(text)
+        except (msgspec.MsgspecError, RecursionError):
+            connection.refuse()
+            return
+        kind = None if wanted.type is None else wanted.type.lower()
+        markets = [market.lower() for market in wanted.markets]
+        if kind not in _TYPES or wanted.operation not in _OPERATIONS:
+            connection.refuse()
+            return
+        wish = self._wish_by_connection.get(connection) or await self._admit(connection, wanted)
+        if wish is None:
+            return
+        if wish.size + len(markets) > MARKETS_PER_CONNECTION_MAX:
+            connection.refuse()
+        elif wanted.operation == "unsubscribe":
+            wish.remove(markets)
+        else:
+            wish.add(markets)
+
+    def hear(self, durable: Durable) -> None:
+        """Tell accounts what a command did: of orders first, of trades afterwards."""
+        later: list[tuple[_Unsettled, int]] = []
+        for effect in durable.effects:
+            match effect:
+                case OrderPlaced():
+                    self._place(effect, durable)
+                case OrderFilled():
+                    self._fill(effect, durable.sequence)
+                case OrderClosed():
+                    self._close(effect, durable.sequence)
+                case TradeMatched():
+                    later.append((self._match(effect.trade, durable), effect.trade.matched_at_ms))
+                case TradeAdvanced():
+                    later += self._advance(effect)
+                case _:
+                    pass
+        for unsettled, at_ms in later:
+            self._tell_trade(unsettled, at_ms, durable.sequence)
+
+    async def _admit(self, connection: Connection, wanted: UserSubscription) -> _Wish | None:
+        auth = wanted.auth or StreamAuth()
+        try:
+            caller = await self._check_set(auth.key_id, auth.secret, auth.passphrase)
+        except Unauthenticated as refusal:
+            connection.put(msgspec.json.encode(trading_body(refusal)[1]).decode())
+            connection.close(CLOSE_POLICY)
+            return None
+        wish = self._wish_by_connection[connection] = _Wish(caller)
+        self._connections_by_address.setdefault(caller.address, {})[connection] = None
+        connection.is_subscribed = True
+        return wish
+
+    def _place(self, placed: OrderPlaced, durable: Durable) -> None:
+        command = placed.command
+        view = view_of_command(command, placed.size_units)
+        trade_ids = tuple(
+            effect.trade.trade_id for effect in durable.effects if isinstance(effect, TradeMatched)
+        )
+        live = _Live(view, placed.matched_units, trade_ids)
+        if placed.status is OrderStatus.LIVE:
+            self._live[command.order_id] = live
+        fresh = _Live(view, 0, ())
+        self._tell_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, durable.sequence)
+        if placed.status is not OrderStatus.LIVE or placed.matched_units:
+            self._tell_order(live, placed.status, "UPDATE", command.at_ms, durable.sequence)
+
+    def _fill(self, filled: OrderFilled, sequence: int) -> None:
+        live = self._live[filled.order_id]
+        live.matched_units = filled.size_units - filled.remaining_units
+        live.trade_ids = (*live.trade_ids, filled.trade_id)
+        if filled.status is not OrderStatus.LIVE:
+            del self._live[filled.order_id]
+        self._tell_order(live, filled.status, "UPDATE", filled.at_ms, sequence)
+
+    def _close(self, closed: OrderClosed, sequence: int) -> None:
+        live = self._live.pop(closed.order_id)
+        kind = "UPDATE" if closed.reason is CloseReason.DUST else "CANCELLATION"
+        self._tell_order(live, closed.status, kind, closed.at_ms, sequence, closed.reason.value)
+
+    def _match(self, trade: Trade, durable: Durable) -> _Unsettled:
+        market = self._board.market_by_id[trade.condition_id]
+        row = TradeRow(
+            trade=trade,
+            sequence=durable.sequence,
+            token_id=market.token(is_yes=trade.is_yes),
+            fill_tokens=tuple(market.token(is_yes=fill.is_yes) for fill in trade.fills),
+            ticks_per_one=market.ticks_per_one,
+            status=TradeStatus.MATCHED,
+            tx_hash="",
+            updated_at_ms=trade.matched_at_ms,
+        )
+        addresses = [_placer(durable.effects)]
+        addresses += [self._live[fill.maker_order_id].view.signer for fill in trade.fills]
+        unsettled = _Unsettled(row, tuple(dict.fromkeys(addresses)))
+        self._unsettled[trade.trade_id] = unsettled
+        return unsettled
+
+    def _advance(self, advanced: TradeAdvanced) -> list[tuple[_Unsettled, int]]:
+        """Return how the trade stands after this step; a command may take several."""
+        known = self._unsettled[advanced.trade_id]
+        row = known.row._replace(
+            status=advanced.status, tx_hash=advanced.tx_hash, updated_at_ms=advanced.at_ms
+        )
+        known = _Unsettled(row, known.addresses)
+        if advanced.status in _FINAL:
+            del self._unsettled[advanced.trade_id]
+        else:
+            self._unsettled[advanced.trade_id] = known
+        return [(known, advanced.at_ms)]
+
+    def _tell_order(
+        self,
+        live: _Live,
+        status: OrderStatus,
+        kind: str,
+        at_ms: int,
+        sequence: int,
+        reason: str | None = None,
+    ) -> None:
+        view = live.view
+        connections = self._listeners(view.signer, view.condition_id)
+        if connections:
+            outcome = self._outcome_of(view.condition_id, view.is_yes)
+            record = order_record(view, status, live.matched_units, live.trade_ids, outcome, reason)
+            self._say(connections, sequence, order_text(record, kind, at_ms))
+
+    def _tell_trade(self, unsettled: _Unsettled, at_ms: int, sequence: int) -> None:
+        row = unsettled.row
+        market = self._board.market_by_id[row.trade.condition_id]
+        for address in unsettled.addresses:
+            connections = self._listeners(address, market.condition_id)
+            if connections:
+                record = trade_record(
+                    row,
+                    self._wallets.of(address),
+                    self._outcome_of,
+                    market.opened.rules.fee_rate_bps,
+                )
+                self._say(connections, sequence, trade_text(record, at_ms))
+
+    def _listeners(self, address: Address, condition_id: Bytes32) -> list[Connection]:
+        return [
+            connection
+            for connection in self._connections_by_address.get(address, ())
+            if self._wish_by_connection[connection].wants(condition_id)
+        ]
+
+    def _say(self, connections: Iterable[Connection], sequence: int, text: str) -> None:
+        stamp = self._stamp(sequence)
+        for connection in connections:
+            connection.say(stamp, text)
+
+
+def _placer(effects: Sequence[Effect]) -> Address:
+    """Return who signed the order that a command placed: that is the first thing it tells."""
+    placed = effects[0]
+    assert isinstance(placed, OrderPlaced)
+    return placed.command.order.signer

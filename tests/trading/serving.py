@@ -1,0 +1,98 @@
+"""The product served on loopback by the real server, and a listener of its streams."""
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import uvicorn
+from tests.trading.venue import Trader
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+ANSWER_WITHIN_S: Final = 10.0
+
+
+@contextlib.asynccontextmanager
+async def serving(app: Any) -> AsyncIterator[str]:
+    """Serve an application on a free port of this machine, and return its host and port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app, lifespan="off", log_level="error", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
+        await asyncio.sleep(0.005)
+    try:
+        yield "127.0.0.1:" + str(listener.getsockname()[1])
+    finally:
+        server.should_exit = True
+        await running
+        listener.close()
+
+
+class Listener:
+    """One end of a WebSocket."""
+
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
+
+    async def send(self, message: object) -> None:
+        """Send text as it is, and anything else as JSON."""
+        text = message if isinstance(message, str) else json.dumps(message)
+        await self.connection.send(text)
+
+    async def text(self) -> str:
+        """Return the next frame."""
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            frame = await self.connection.recv()
+        assert isinstance(frame, str)
+        return frame
+
+    async def message(self) -> Any:
+        """Return the next frame's message."""
+        return json.loads(await self.text())
+
+    async def messages(self, count: int) -> list[Any]:
+        """Return the next messages, those of arrays one by one."""
+        seen: list[Any] = []
+        while len(seen) < count:
+            frame = await self.message()
+            seen += frame if isinstance(frame, list) else [frame]
+        assert len(seen) == count
+        return seen
+
+    async def silence(self) -> None:
+        """Check that nothing was said before now: a ping is answered in its turn."""
+        await self.send("PING")
+        assert await self.text() == "PONG"
+
+    async def close_code(self) -> int | None:
+        """Return the code that the server closes with, once it did."""
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            with contextlib.suppress(ConnectionClosed):
+                while True:
+                    await self.connection.recv()
+        return self.connection.close_code
+
+    async def subscribe(self, *tokens: str, **fields: Any) -> None:
+        """Subscribe to tokens, and wait until that is done."""
+        await self.send({"type": "market", "assets_ids": list(tokens), **fields})
+
+    async def log_in(self, trader: Trader, **fields: Any) -> None:
+        """Subscribe to what happens to a trader, and wait until that is done."""
+        auth = {
+            "apiKey": trader.key_id,
+            "secret": trader.secret,
+            "passphrase": trader.passphrase,
+        }
+        await self.send({"type": "user", "auth": auth, **fields})
+        await self.silence()
+
+
+@contextlib.asynccontextmanager
+async def listening(host: str, path: str) -> AsyncIterator[Listener]:
+    """Open a WebSocket."""
+    async with connect(f"ws://{host}{path}", proxy=None, max_size=None) as connection:
+        yield Listener(connection)

@@ -1,0 +1,1 @@
+"""Sends the Safe transactions that their owners signed."""

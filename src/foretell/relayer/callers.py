@@ -1,0 +1,33 @@
+"""Who calls a route that is not public: an owner with its API key, or a builder with its own."""
+
+from typing import NamedTuple
+
+from foretell.domain.hexadecimal import Address
+from foretell.edge.codec import AnyRequest
+from foretell.relayer.services import RelayerServices
+
+
+class Caller(NamedTuple):
+    """Whose API key a request bears; a builder sends in what other owners signed."""
+
+    address: Address
+    is_builder: bool
+
+
+async def owner_of(services: RelayerServices, request: AnyRequest, raw: bytes) -> Caller:
+    """Return who signed this very request with the key of its own address, or refuse."""
+    path: str = request.scope["path"]
+    key_ring = services.key_ring
+    caller = await key_ring.check_l2(request.headers, request.method, path, raw)
+    return Caller(caller.address, is_builder=False)
+
+
+async def caller_of(services: RelayerServices, request: AnyRequest, raw: bytes) -> Caller:
+    """Return who signed this very request, as an owner or as a builder, or refuse."""
+    dialect = services.key_ring.builder_dialect(request.headers)
+    if dialect is None or f"{dialect}address" in request.headers:
+        return await owner_of(services, request, raw)
+    path: str = request.scope["path"]
+    key_ring = services.key_ring
+    caller = await key_ring.check_builder(request.headers, request.method, path, raw)
+    return Caller(caller.address, is_builder=True)

@@ -1,0 +1,22 @@
+"""Whether the relayer can work: its chain answers, and is the one that it was made for."""
+
+import asyncio
+from typing import Final
+
+from foretell.domain.errors import Upstream
+from foretell.domain.relayer_errors import WalletServiceDisabled
+from foretell.relayer.services import RelayerServices
+
+DEADLINE_S: Final = 2.0
+
+
+async def check_health(services: RelayerServices) -> None:
+    """Refuse when a transaction could not be sent now."""
+    wanted = services.deployment.chain_id
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            seen = await services.reader.chain_id()
+    except (Upstream, TimeoutError) as error:
+        raise WalletServiceDisabled("the chain does not answer") from error
+    if seen != wanted:
+        raise WalletServiceDisabled(f"the node serves chain {seen}, and {wanted} is wanted")

@@ -1,0 +1,139 @@
+"""What clients may ask for: any served transaction of a wallet, and two that are waited for.
+
+A redemption and a merge are answered when they are in a block. The wait has an end: then the answer
+has the hash and no confirmation yet, and the same request, sent again, finds what became of it.
+"""
+
+import enum
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from foretell.domain.calldata import ClientCall, MergePositions, RedeemPositions
+from foretell.domain.chain_errors import MalformedCalldata
+from foretell.domain.errors import Upstream
+from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.relay import RelayKind, RelayRequest, RelayState
+from foretell.domain.relayer_errors import (
+    CallReverts,
+    ExecutionFailed,
+    InvalidField,
+    MergeImpossible,
+    NotSentYet,
+    OwnerAddressMismatch,
+)
+from foretell.domain.safe import OPERATION_CALL
+from foretell.domain.transactions import SentTx, TxStatus
+from foretell.relayer.bodies import Wish, parse_wish
+from foretell.relayer.callers import Caller
+from foretell.relayer.judging import check_holdings, judge
+from foretell.relayer.sending import accept, load_carrier
+from foretell.relayer.services import RelayerServices, wait_for
+from foretell.store.relays import load_relay
+
+LOOK_AGAIN_S: Final = 1.0
+
+
+class Operation(enum.Enum):
+    """An operation that has a route of its own."""
+
+    REDEEM = "redeem-position"
+    MERGE = "merge-position"
+
+
+_CALLS: Final[Mapping[Operation, type[ClientCall]]] = MappingProxyType(
+    {Operation.REDEEM: RedeemPositions, Operation.MERGE: MergePositions}
+)
+
+_DONE: Final = frozenset({RelayState.MINED, RelayState.CONFIRMED})
+
+
+class Execution(NamedTuple):
+    """A wallet's transaction that was sent; blocks that hold it, or lie on the one that does."""
+
+    tx_hash: Bytes32
+    confirmations: int
+
+
+async def submit(services: RelayerServices, caller: Caller, raw: bytes) -> RelayRequest:
+    """Return the request that a body has become; an owner is its own caller, or has a builder."""
+    wish = parse_wish(raw)
+    if not caller.is_builder:
+        _check_owner(wish, caller)
+    return await accept(services, judge(services, wish), caller.address)
+
+
+async def operate(
+    services: RelayerServices, caller: Caller, operation: Operation, raw: bytes
+) -> Execution:
+    """Have a wallet redeem or merge, and return when that is in a block, or the wait is over."""
+    wish = parse_wish(raw, [RelayKind.SAFE])
+    _check_owner(wish, caller)
+    _check_operation(services, wish)
+    judged = judge(services, wish)
+    if not isinstance(judged.calls[0], _CALLS[operation]):
+        raise MalformedCalldata(f"a call of {_CALLS[operation].__name__}")
+    try:
+        request = await accept(services, judged, caller.address, check_holdings)
+    except CallReverts as refusal:
+        raise _impossible(operation, refusal.message) from refusal
+    return await _wait(services, operation, request)
+
+
+def _check_owner(wish: Wish, caller: Caller) -> None:
+    if wish.owner != caller.address:
+        raise OwnerAddressMismatch(wish.owner, caller.address)
+
+
+def _check_operation(services: RelayerServices, wish: Wish) -> None:
+    tokens = services.deployment.conditional_tokens
+    if wish.operation != OPERATION_CALL:
+        raise InvalidField("signatureParams.operation", f'"{OPERATION_CALL}"')
+    if wish.target != tokens:
+        raise InvalidField("to", f"the conditional tokens {tokens}")
+
+
+def _impossible(operation: Operation, cause: str) -> MergeImpossible | ExecutionFailed:
+    """Return the refusal of what the node would not run: a merge that cannot be is a wrong wish."""
+    is_merge = operation is Operation.MERGE
+    return MergeImpossible(cause) if is_merge else ExecutionFailed(cause)
+
+
+async def _wait(
+    services: RelayerServices, operation: Operation, request: RelayRequest
+) -> Execution:
+    deadline_s = services.options.confirmation_deadline_s
+    ends_at_s = time.monotonic() + deadline_s
+    while True:
+        moved = services.pulse.next
+        async with services.database.reading() as tx:
+            request = await load_relay(tx, request.transaction_id) or request
+        if request.state is RelayState.INVALID:
+            raise _impossible(operation, request.failure or "")
+        if request.state is RelayState.FAILED:
+            raise ExecutionFailed(request.failure or "")
+        sent = await load_carrier(services, request)
+        if sent is not None and request.state in _DONE and sent.mined_hash is not None:
+            return await _executed(services, sent.mined_hash, sent.block_number or 0)
+        left_s = ends_at_s - time.monotonic()
+        if left_s <= 0:
+            return _unconfirmed(request, sent, deadline_s)
+        await wait_for(moved, min(left_s, LOOK_AGAIN_S))
+
+
+async def _executed(services: RelayerServices, tx_hash: Bytes32, block_number: int) -> Execution:
+    try:
+        head = await services.reader.head()
+    except Upstream:
+        head = block_number
+    return Execution(tx_hash, max(1, head - block_number + 1))
+
+
+def _unconfirmed(request: RelayRequest, sent: SentTx | None, waited_s: float) -> Execution:
+    """Return the hash of what is under way; what has failed in a block is told as failed."""
+    if sent is None:
+        raise NotSentYet(request.transaction_id, waited_s)
+    if sent.status is TxStatus.REVERTED:
+        raise ExecutionFailed(sent.failure or "")
+    return Execution(sent.newest.tx_hash, 0)

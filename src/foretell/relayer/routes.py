@@ -1,0 +1,159 @@
+"""The relayer's HTTP surface: wallets without gas.
+
+Owners sign, the relayer pays. Reading is open to everyone, since a transaction's id is nobody's to
+guess and a nonce no secret; asking for anything needs an API key, and every transaction its owner's
+signature besides.
+"""
+
+from typing import Final
+
+from litestar import Litestar, MediaType, Response, get, post
+from litestar.di import NamedDependency, Provide
+
+from foretell.domain.relay import RelayKind
+from foretell.edge.codec import AnyRequest, json_response, read_body
+from foretell.edge.errors import handlers, relayer_body
+from foretell.edge.openapi import answering, choices, documented, taking, texts
+from foretell.edge.query import Query
+from foretell.relayer import records
+from foretell.relayer.bodies import BODY_BYTES_MAX
+from foretell.relayer.callers import caller_of, owner_of
+from foretell.relayer.health import check_health
+from foretell.relayer.nonces import find_next_nonce
+from foretell.relayer.operations import Operation, operate, submit
+from foretell.relayer.services import RelayerServices
+
+TITLE: Final = "Foretell relayer"
+ABOUT: Final = (
+    "Sends what owners of Safe wallets signed, and pays for it. Header names of an API key bear the"
+    " prefix SERVICE_."
+)
+
+Answer = Response[bytes]
+Services = NamedDependency[RelayerServices]
+
+ADDRESS: Final = texts("address", "an owner, or its wallet", required=True)
+WALLET: Final = texts("address", "a wallet", required=True)
+KIND: Final = choices("type", "the kind of wallet", list(RelayKind), RelayKind.SAFE)
+ID: Final = texts("id", "a transactionID", required=True)
+
+
+@get("/", media_type=MediaType.TEXT)
+async def show_root(services: Services) -> str:
+    """Say that transactions can be sent now."""
+    await check_health(services)
+    return "OK"
+
+
+@get(
+    "/nonce",
+    responses=answering(records.NonceRecord, "The nonce to sign."),
+    operation_class=taking(ADDRESS, KIND),
+)
+async def show_nonce(request: AnyRequest, services: Services) -> Answer:
+    """Return the nonce of a wallet's next transaction, those under way counted in."""
+    query = Query.of(request)
+    address = query.wallet("address")
+    query.choice("type", RelayKind.SAFE, list(RelayKind))
+    query.check_known()
+    return json_response(records.NonceRecord(str(await find_next_nonce(services, address))))
+
+
+@get(
+    "/deployed",
+    responses=answering(records.DeployedRecord, "Whether the wallet exists."),
+    operation_class=taking(WALLET, KIND),
+)
+async def show_deployed(request: AnyRequest, services: Services) -> Answer:
+    """Say whether a wallet is on the chain."""
+    query = Query.of(request)
+    address = query.wallet("address")
+    query.skip("type")
+    query.check_known()
+    return json_response(records.DeployedRecord(bool(await services.reader.code(address))))
+
+
+@post(
+    "/submit",
+    status_code=200,
+    responses=answering(records.SubmittedRecord, "What became of it so far."),
+)
+async def submit_transaction(request: AnyRequest, services: Services) -> Answer:
+    """Take in a wallet's transaction, or the wish for a wallet (L2 or builder)."""
+    raw = await read_body(request, BODY_BYTES_MAX)
+    submitted = await submit(services, await caller_of(services, request, raw), raw)
+    return json_response(await records.submitted_record(services, submitted))
+
+
+@get(
+    "/transaction",
+    responses=answering(list[records.TransactionRecord], "The one transaction, or none."),
+    operation_class=taking(ID),
+)
+async def show_transaction(request: AnyRequest, services: Services) -> Answer:
+    """Show what became of a submission."""
+    query = Query.of(request)
+    transaction_id = query.required("id")
+    query.check_known()
+    return json_response(await records.find_transaction(services, transaction_id))
+
+
+@get(
+    "/transactions",
+    responses=answering(list[records.TransactionRecord], "At most 100, the newest first."),
+)
+async def show_transactions(request: AnyRequest, services: Services) -> Answer:
+    """Show what the caller signed, or sent in for others (L2 or builder)."""
+    caller = await caller_of(services, request, b"")
+    return json_response(await records.list_transactions(services, caller.address))
+
+
+@post(
+    "/operations/redeem-position",
+    status_code=200,
+    responses=answering(records.ExecutionRecord, "The transaction, in a block if in time."),
+)
+async def redeem_position(request: AnyRequest, services: Services) -> Answer:
+    """Have a wallet redeem tokens of a resolved condition (L2)."""
+    return await _operate(request, services, Operation.REDEEM)
+
+
+@post(
+    "/operations/merge-position",
+    status_code=200,
+    responses=answering(records.ExecutionRecord, "The transaction, in a block if in time."),
+)
+async def merge_position(request: AnyRequest, services: Services) -> Answer:
+    """Have a wallet merge complete sets into collateral (L2)."""
+    return await _operate(request, services, Operation.MERGE)
+
+
+async def _operate(request: AnyRequest, services: RelayerServices, operation: Operation) -> Answer:
+    raw = await read_body(request, BODY_BYTES_MAX)
+    caller = await owner_of(services, request, raw)
+    execution = await operate(services, caller, operation, raw)
+    return json_response(records.execution_record(execution))
+
+
+def build_app(services: RelayerServices) -> Litestar:
+    """Return the relayer's application."""
+
+    async def provide() -> RelayerServices:
+        return services
+
+    return Litestar(
+        route_handlers=[
+            show_root,
+            show_nonce,
+            show_deployed,
+            submit_transaction,
+            show_transaction,
+            show_transactions,
+            redeem_position,
+            merge_position,
+        ],
+        dependencies={"services": Provide(provide)},
+        exception_handlers=handlers(relayer_body),
+        openapi_config=documented(TITLE, ABOUT),
+        request_max_body_size=None,
+    )

@@ -1,0 +1,71 @@
+"""A relayer on a real chain, everything undone when the test ends."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.chain.fault_proxy import FaultProxy, proxying
+from tests.relayer.station import OwnerClient, Station
+from tests.sandbox import Sandbox, SandboxMarket
+
+
+@pytest.fixture
+async def station(fresh_sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Station]:
+    station = Station(fresh_sandbox, tmp_path)
+    await station.start()
+    yield station
+    await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
+    await station.stop()
+
+
+@pytest.fixture
+async def twin(station: Station) -> AsyncIterator[Station]:
+    """Another process on the same rows."""
+    twin = Station(station.sandbox, station.folder, clock=station.clock, numbers=station.numbers)
+    await twin.start()
+    yield twin
+    await twin.stop()
+
+
+@pytest.fixture
+async def newcomer(station: Station) -> OwnerClient:
+    """An owner without a wallet."""
+    return await station.owner("a newcomer")
+
+
+@pytest.fixture
+async def owner(station: Station) -> OwnerClient:
+    """An owner whose wallet the relayer has made."""
+    owner = await station.owner("an owner")
+    await owner.deploy()
+    return owner
+
+
+@pytest.fixture
+async def market(station: Station) -> SandboxMarket:
+    return await station.sandbox.ask()
+
+
+@pytest.fixture
+async def holder(owner: OwnerClient, market: SandboxMarket) -> OwnerClient:
+    """An owner whose wallet holds 100 complete sets of the market."""
+    await owner.hold(market, 100 * 10**6)
+    return owner
+
+
+@pytest.fixture
+async def proxy(fresh_sandbox: Sandbox) -> AsyncIterator[FaultProxy]:
+    async with proxying(fresh_sandbox.rpc_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def shaky_station(
+    fresh_sandbox: Sandbox, proxy: FaultProxy, tmp_path: Path
+) -> AsyncIterator[Station]:
+    """A station whose node is one that faults can be asked of."""
+    station = Station(fresh_sandbox, tmp_path, rpc_url=proxy.url)
+    await station.start()
+    yield station
+    await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
+    await station.stop()

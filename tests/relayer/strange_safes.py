@@ -1,0 +1,70 @@
+"""Contracts that answer as a Safe of one owner does, and then do something else.
+
+An owner may have its Safe run any code, so nothing that a Safe does may be taken for granted. The
+code is put together by hand, which is all that such small contracts need.
+"""
+
+from typing import Final
+
+from tests.sandbox import Sandbox
+
+from foretell.domain.abi import contract_function
+from foretell.domain.hexadecimal import Address, keccak256
+
+NONCE: Final = contract_function("nonce()").selector
+THRESHOLD: Final = contract_function("getThreshold()").selector
+OWNERS: Final = contract_function("getOwners()").selector
+EXECUTION_FAILURE: Final = keccak256(b"ExecutionFailure(bytes32,uint256)")
+
+PUSH0, MSTORE, JUMP, JUMPI, JUMPDEST, DUP1, EQ, SHR, CALLDATALOAD, RETURN, LOG1 = (
+    bytes([code]) for code in (0x5F, 0x52, 0x56, 0x57, 0x5B, 0x80, 0x14, 0x1C, 0x35, 0xF3, 0xA1)
+)
+
+
+def push(value: bytes) -> bytes:
+    return bytes([0x5F + len(value)]) + value
+
+
+def store(at: int, word: bytes) -> bytes:
+    return push(word) + push(bytes([at])) + MSTORE
+
+
+def answer(*words: bytes) -> bytes:
+    """Return code that answers these words."""
+    stores = b"".join(store(32 * index, word) for index, word in enumerate(words))
+    return stores + push(bytes([32 * len(words)])) + PUSH0 + RETURN
+
+
+FAILS_QUIETLY: Final = push(EXECUTION_FAILURE) + push(bytes([64])) + PUSH0 + LOG1 + answer(b"\x01")
+"""Logs that the call failed, and succeeds itself."""
+
+SAYS_NOTHING: Final = answer(b"\x01")
+"""Succeeds, and logs nothing at all."""
+
+
+def a_strange_safe(owner: Address, execution: bytes | None, nonce: bytes = b"\0") -> bytes:
+    """Return the code of a Safe that executes like this; None burns all gas that there is."""
+    owner_word = bytes.fromhex(owner[2:])
+    branches = [
+        (NONCE, answer(nonce)),
+        (THRESHOLD, answer(b"\x01")),
+        (OWNERS, answer(b"\x20", b"\x01", owner_word)),
+    ]
+    head_bytes = 5 + len(branches) * 11
+    loop = JUMPDEST + push((head_bytes).to_bytes(2, "big")) + JUMP
+    default = loop if execution is None else execution
+    places, body, at = [], b"", head_bytes + len(default)
+    for _, branch in branches:
+        places.append(at)
+        body += JUMPDEST + branch
+        at += 1 + len(branch)
+    head = PUSH0 + CALLDATALOAD + push(b"\xe0") + SHR
+    for (selector, _), place in zip(branches, places, strict=True):
+        head += DUP1 + push(selector) + EQ + push(place.to_bytes(2, "big")) + JUMPI
+    assert len(head) == head_bytes
+    return head + default + body
+
+
+async def make_strange(sandbox: Sandbox, safe: Address, code: bytes) -> None:
+    """Put other code where a Safe is."""
+    await sandbox.rpc.send("anvil_setCode", safe, "0x" + code.hex())

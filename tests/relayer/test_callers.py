@@ -1,0 +1,187 @@
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from tests.relayer.station import Body, OwnerClient, Station, an_approval, error_of
+
+from foretell.domain.credentials import L2Signer
+from foretell.domain.hexadecimal import checksum_address
+from foretell.store.api_keys import revoke_key
+
+pytestmark = pytest.mark.anyio
+
+Headers = dict[str, str]
+
+
+async def approval_body(owner: OwnerClient) -> Body:
+    collateral = owner.station.sandbox.deployment.collateral
+    return await owner.call_body(collateral, an_approval(owner.station), metadata="it's")
+
+
+def builder_headers(
+    builder: OwnerClient, path: str, signed: bytes, prefix: str = "POLY_", method: str = "POST"
+) -> Headers:
+    """Return the headers of one who sends in what others signed."""
+    timestamp = str(builder.station.clock.now_ms // 1000)
+    credentials = builder.credentials
+    return {
+        f"{prefix}BUILDER_API_KEY": credentials.key_id,
+        f"{prefix}BUILDER_TIMESTAMP": timestamp,
+        f"{prefix}BUILDER_PASSPHRASE": credentials.passphrase,
+        f"{prefix}BUILDER_SIGNATURE": L2Signer(credentials.secret).sign(
+            timestamp, method, path, signed
+        ),
+    }
+
+
+async def submit(station: Station, raw: bytes, headers: Headers) -> httpx.Response:
+    return await station.http.post("/submit", content=raw, headers=headers)
+
+
+SPOILERS: dict[str, Callable[[Headers, OwnerClient], Headers]] = {
+    "no headers": lambda *_: {},
+    "no signature": lambda headers, _: headers | {"SERVICE_SIGNATURE": ""},
+    "a wrong signature": lambda headers, _: headers | {"SERVICE_SIGNATURE": "AAAA"},
+    "a wrong passphrase": lambda headers, _: headers | {"SERVICE_PASSPHRASE": "0" * 64},
+    "an unknown key": lambda headers, _: (
+        headers | {"SERVICE_API_KEY": "00000000-0000-4000-8000-000000000000"}
+    ),
+    "another address": lambda headers, other: (
+        headers | {"SERVICE_ADDRESS": checksum_address(other.address)}
+    ),
+    "an old time": lambda headers, _: (
+        headers | {"SERVICE_TIMESTAMP": str(int(headers["SERVICE_TIMESTAMP"]) - 301)}
+    ),
+}
+
+
+@pytest.mark.spec(82)
+@pytest.mark.parametrize("spoiler", SPOILERS)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/submit"),
+        ("POST", "/operations/redeem-position"),
+        ("POST", "/operations/merge-position"),
+        ("GET", "/transactions"),
+    ],
+)
+async def test_who_cannot_prove_a_key_gets_nothing(
+    station: Station, newcomer: OwnerClient, spoiler: str, method: str, path: str
+) -> None:
+    other = await station.owner("somebody else")
+    raw = b"{}" if method == "POST" else b""
+    headers = SPOILERS[spoiler](newcomer.l2_headers(method, path, raw), other)
+    answer = await station.http.request(method, path, content=raw, headers=headers)
+    assert answer.status_code == 401
+    assert answer.json()["error"].startswith("unauthorized: ")
+
+
+@pytest.mark.spec(53, 82)
+async def test_a_revoked_key_is_worth_nothing_at_once(
+    station: Station, newcomer: OwnerClient
+) -> None:
+    assert (await newcomer.get("/transactions")).status_code == 200
+    key_id = newcomer.credentials.key_id
+    async with station.database.writing() as tx:
+        await revoke_key(tx, key_id, station.clock.now_ms)
+    station.services.key_ring.forget(key_id)
+    answers = [
+        await newcomer.get("/transactions"),
+        await newcomer.submit(newcomer.create_body()),
+        await newcomer.redeem({}),
+        await newcomer.merge({}),
+    ]
+    assert [answer.status_code for answer in answers] == [401] * 4
+
+
+@pytest.mark.spec(82)
+async def test_a_signature_is_good_for_its_own_request_only(
+    station: Station, owner: OwnerClient
+) -> None:
+    raw = json.dumps(await approval_body(owner)).encode()
+    for method, path in (("POST", "/operations/merge-position"), ("GET", "/submit")):
+        headers = owner.l2_headers(method, path, raw)
+        assert (await submit(station, raw, headers)).status_code == 401
+    headers = owner.l2_headers("POST", "/submit", raw + b" ")
+    assert (await submit(station, raw, headers)).status_code == 401
+
+
+def as_sent(raw: bytes) -> bytes:
+    return raw
+
+
+def with_quotation_marks(raw: bytes) -> bytes:
+    return raw.replace(b"'", b'"')
+
+
+def as_python_prints_it(raw: bytes) -> bytes:
+    return str(json.loads(raw)).replace("'", '"').encode()
+
+
+@pytest.mark.parametrize("spell", [as_sent, with_quotation_marks, as_python_prints_it])
+@pytest.mark.parametrize("dump", [{}, {"separators": (",", ":")}], ids=["wide", "compact"])
+@pytest.mark.parametrize("metadata", ["it's", None, "Grüße"])
+async def test_the_body_may_be_signed_as_clients_spell_it(
+    station: Station,
+    owner: OwnerClient,
+    spell: Callable[[bytes], bytes],
+    dump: dict[str, Any],
+    metadata: str | None,
+) -> None:
+    body = await approval_body(owner) | {"metadata": metadata}
+    raw = json.dumps(body, **dump).encode()
+    headers = owner.l2_headers("POST", "/submit", spell(raw))
+    assert (await submit(station, raw, headers)).status_code == 200
+
+
+@pytest.mark.parametrize("prefix", ["SERVICE_", "POLY_", "KUEST_"])
+async def test_a_builder_sends_in_what_others_signed(
+    station: Station, owner: OwnerClient, prefix: str
+) -> None:
+    builder = await station.owner("a builder")
+    raw = json.dumps(await approval_body(owner)).encode()
+    answer = await submit(station, raw, builder_headers(builder, "/submit", raw, prefix))
+    assert answer.status_code == 200, answer.text
+    request = await station.relay(answer.json()["transactionID"])
+    assert (request.owner, request.submitter) == (owner.address, builder.address)
+
+
+async def test_a_builder_with_a_wrong_signature_sends_nothing_in(
+    station: Station, owner: OwnerClient
+) -> None:
+    builder = await station.owner("a builder")
+    raw = json.dumps(await approval_body(owner)).encode()
+    headers = builder_headers(builder, "/submit", raw + b" ")
+    assert (await submit(station, raw, headers)).status_code == 401
+    missing = {**builder_headers(builder, "/submit", raw), "POLY_BUILDER_PASSPHRASE": ""}
+    assert (await submit(station, raw, missing)).status_code == 401
+
+
+async def test_headers_of_an_owner_count_before_those_of_a_builder(
+    station: Station, owner: OwnerClient
+) -> None:
+    builder = await station.owner("a builder")
+    raw = json.dumps(await approval_body(owner)).encode()
+    headers = builder.l2_headers("POST", "/submit", raw)
+    headers |= builder_headers(builder, "/submit", raw, "SERVICE_")
+    status, words = error_of(await submit(station, raw, headers))
+    assert (status, words.partition(":")[0]) == (400, "owner_address_mismatch")
+
+
+@pytest.mark.spec(82)
+async def test_an_operation_takes_no_builder(station: Station) -> None:
+    builder = await station.owner("a builder")
+    path = "/operations/merge-position"
+    headers = builder_headers(builder, path, b"{}")
+    answer = await station.http.post(path, content=b"{}", headers=headers)
+    assert answer.status_code == 401
+
+
+@pytest.mark.spec(84)
+async def test_an_owner_submits_for_itself_alone(station: Station, owner: OwnerClient) -> None:
+    stranger = await station.owner("a stranger")
+    status, words = error_of(await stranger.submit(await approval_body(owner)))
+    assert (status, words.partition(":")[0]) == (400, "owner_address_mismatch")

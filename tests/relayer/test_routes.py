@@ -1,0 +1,175 @@
+from typing import Any, Final
+
+import httpx
+import pytest
+from tests.build import an_address
+from tests.relayer.station import (
+    Body,
+    OwnerClient,
+    Station,
+    changed,
+    error_of,
+    without,
+)
+from tests.sandbox import SandboxMarket
+
+from foretell.domain.calldata import MergePositions, RedeemPositions
+from foretell.relayer.bodies import BODY_BYTES_MAX
+
+pytestmark = pytest.mark.anyio
+
+POSTS: Final = ["/submit", "/operations/redeem-position", "/operations/merge-position"]
+FIELDS: Final = [
+    "type",
+    "from",
+    "to",
+    "proxyWallet",
+    "data",
+    "nonce",
+    "signature",
+    "signatureParams",
+    "signatureParams.operation",
+    "signatureParams.safeTxnGas",
+    "signatureParams.baseGas",
+    "signatureParams.gasPrice",
+    "signatureParams.gasToken",
+    "signatureParams.refundReceiver",
+]
+WRONG: Final = [0, None, "0xzz", "", ["0"]]
+OPTIONAL: Final = ["value", "metadata"]
+
+
+async def body_of(path: str, holder: OwnerClient, market: SandboxMarket) -> Body:
+    """Return a body that the route takes."""
+    deployment = holder.station.sandbox.deployment
+    redeem = RedeemPositions(deployment.collateral, market.condition_id)
+    merge = MergePositions(deployment.collateral, market.condition_id, 5)
+    nonce = await holder.next_nonce()
+    calldata = (redeem if path.endswith("redeem-position") else merge).encode()
+    return holder.body(deployment.conditional_tokens, calldata, nonce)
+
+
+@pytest.mark.spec(90, 94)
+@pytest.mark.parametrize("path", POSTS)
+async def test_every_missing_or_malformed_field_is_a_400_that_names_it(
+    station: Station, holder: OwnerClient, market: SandboxMarket, path: str
+) -> None:
+    sent = await station.sent_count()
+    body = await body_of(path, holder, market)
+    for field in FIELDS:
+        # The gas of the wallet may be spelt in two ways, and is named by the other when missing.
+        named = field.replace("safeTxnGas", "safeTxGas")
+        answer = await holder.post(path, without(body, field))
+        assert error_of(answer)[0] == 400
+        assert error_of(answer)[1].startswith(f"invalid_field {named}: ")
+        for value in WRONG:
+            answer = await holder.post(path, changed(body, field, value))
+            assert error_of(answer)[0] == 400
+            assert error_of(answer)[1].startswith(f"invalid_field {field}: ")
+    for field, value in (("value", "1"), ("value", "-1"), ("value", None), ("metadata", 5)):
+        answer = await holder.post(path, changed(body, field, value))
+        assert error_of(answer)[1].startswith(f"invalid_field {field}: ")
+    assert await station.sent_count() == sent
+    assert (await holder.get("/transactions")).json()[0]["state"] == "STATE_CONFIRMED"
+
+
+@pytest.mark.spec(94)
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("raw", [b"", b"[]", b"{", b"\xff", b'{"type":"SAFE","type":"SAFE"}'])
+async def test_what_is_no_body_is_a_400(
+    station: Station, newcomer: OwnerClient, path: str, raw: bytes
+) -> None:
+    headers = newcomer.l2_headers("POST", path, raw)
+    answer = await station.http.post(path, content=raw, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["code"] == "malformed_body"
+
+
+@pytest.mark.parametrize("path", POSTS)
+async def test_a_body_has_a_bound(station: Station, newcomer: OwnerClient, path: str) -> None:
+    raw = b" " * (BODY_BYTES_MAX + 1)
+    headers = newcomer.l2_headers("POST", path, raw)
+    answer = await station.http.post(path, content=raw, headers=headers)
+    assert answer.json()["code"] == "body_too_large"
+
+
+@pytest.mark.spec(110)
+@pytest.mark.parametrize("kind", ["SAFE", "SAFE-CREATE", "safe", None])
+async def test_a_nonce_is_a_decimal_string(
+    station: Station, owner: OwnerClient, kind: str | None
+) -> None:
+    params = {"address": owner.address} | ({} if kind is None else {"type": kind})
+    answer = await station.http.get("/nonce", params=params)
+    assert (answer.status_code, answer.json()) == (200, {"nonce": "0"})
+
+
+@pytest.mark.spec(110)
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({}, "address"),
+        ({"address": "0x12"}, "address"),
+        ({"address": an_address("a"), "type": "PROXY"}, "type"),
+        ({"address": an_address("a"), "strict": "true", "more": "1"}, "more"),
+    ],
+)
+async def test_a_wrong_question_for_a_nonce_is_a_400(
+    station: Station, params: dict[str, str], field: str
+) -> None:
+    status, words = error_of(await station.http.get("/nonce", params=params))
+    assert (status, words.partition(":")[0]) == (400, f"invalid_field {field}")
+
+
+async def test_a_wallet_is_deployed_or_not(
+    station: Station, owner: OwnerClient, newcomer: OwnerClient
+) -> None:
+    async def deployed(address: str) -> Any:
+        answer = await station.http.get("/deployed", params={"address": address, "type": "SAFE"})
+        return answer.json()
+
+    assert await deployed(owner.safe) == {"deployed": True}
+    assert await deployed(newcomer.safe) == {"deployed": False}
+    assert error_of(await station.http.get("/deployed"))[0] == 400
+
+
+async def test_a_transaction_needs_an_id(station: Station) -> None:
+    status, words = error_of(await station.http.get("/transaction"))
+    assert (status, words.partition(":")[0]) == (400, "invalid_field id")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/operations/split-position",
+        "/operations/convert-position",
+        "/operations/approve",
+        "/wallet/safe",
+        "/nothing",
+    ],
+)
+async def test_what_is_not_served_is_not_there(newcomer: OwnerClient, path: str) -> None:
+    answer = await newcomer.post(path, {})
+    assert answer.status_code == 404
+    assert answer.json()["error"].startswith("unknown_route: ")
+
+
+async def test_a_route_has_its_methods_only(station: Station) -> None:
+    answer: httpx.Response = await station.http.get("/submit")
+    assert answer.status_code == 405
+    assert "error" in answer.json()
+
+
+@pytest.mark.spec(5)
+async def test_the_routes_are_documented(station: Station) -> None:
+    document = (await station.http.get("/schema/openapi.json")).json()
+    assert document["info"]["title"] == "Foretell relayer"
+    assert set(document["paths"]) == {
+        "/",
+        "/deployed",
+        "/nonce",
+        "/operations/merge-position",
+        "/operations/redeem-position",
+        "/submit",
+        "/transaction",
+        "/transactions",
+    }

@@ -1,0 +1,1 @@
+"""Puts fills on the chain."""

@@ -1,0 +1,34 @@
+"""Settlement's loops: what was sent is watched, what is matched is brought further."""
+
+import asyncio
+from typing import Final
+
+import structlog
+
+from foretell.settlement.services import SettlementServices
+from foretell.settlement.settling import look
+from foretell.store.trades import TOPIC as TRADES_TOPIC
+from foretell.store.transactions import SETTLEMENT
+
+POLL_S: Final = 0.5
+IDLE_POLL_S: Final = 15.0
+
+_log: Final = structlog.get_logger(__name__)
+
+
+async def run(services: SettlementServices) -> None:
+    """Work until cancelled; the operator's transactions are watched here too."""
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(services.operator.run(), name="operator's sender")
+        tasks.create_task(_work(services), name="settlements")
+
+
+async def _work(services: SettlementServices) -> None:
+    watch = await services.database.watch(TRADES_TOPIC, SETTLEMENT.topic)
+    while True:
+        is_unsettled = True
+        try:
+            is_unsettled = await look(services)
+        except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
+            _log.exception("a look at the settlements failed, and the next one follows")
+        await watch.wait(POLL_S if is_unsettled else IDLE_POLL_S)

@@ -1,0 +1,1 @@
+"""Portfolios, metrics and activity, read only."""

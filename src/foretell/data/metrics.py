@@ -1,0 +1,99 @@
+"""What markets hold and what was traded in them, whoever it belongs to."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from foretell.data.records import Holder, LiveVolume, MarketValue, TokenHolders
+from foretell.data.services import DataServices
+from foretell.domain.hexadecimal import Bytes32, checksum_address
+from foretell.domain.ledger import AssetId
+from foretell.domain.request_errors import MissingParameter
+from foretell.edge.query import ID_MAX, Query
+from foretell.edge.rendering import amount
+from foretell.store.balances import Balance, load_holders, load_locked, load_most_locked
+from foretell.store.conditions import load_conditions
+from foretell.store.portfolio import load_conditions_of_events, load_volumes
+
+HOLDERS_PER_TOKEN_MAX: Final = 500
+HOLDERS_PER_ANSWER_MAX: Final = 10_000
+"""Where a query names many markets, each token shows an equal part of so many holders."""
+
+OPEN_INTERESTS_MAX: Final = 500
+LEAST_BALANCE_UNITS: Final = 1_000_000
+
+
+async def list_holders(services: DataServices, query: Query) -> list[TokenHolders]:
+    """Return who holds each outcome token of some markets, the largest first."""
+    condition_ids = list(dict.fromkeys(query.conditions("market")))
+    if not condition_ids:
+        raise MissingParameter("market")
+    limit = query.integer("limit", 100, 0, HOLDERS_PER_TOKEN_MAX)
+    least_units = query.units("minBalance")
+    query.check_known()
+    limit = min(limit, HOLDERS_PER_ANSWER_MAX // (2 * len(condition_ids)))
+    units_min = LEAST_BALANCE_UNITS if least_units is None else least_units
+    answer: list[TokenHolders] = []
+    async with services.database.reading() as tx:
+        known = {row.condition_id: row for row in await load_conditions(tx, condition_ids)}
+        for condition in (known[wanted] for wanted in condition_ids if wanted in known):
+            for index, token_id in enumerate((condition.token_yes, condition.token_no)):
+                held = await load_holders(tx, token_id, units_min=units_min, limit=limit)
+                answer.append(_token_holders(token_id, index, held))
+    return answer
+
+
+async def list_open_interests(services: DataServices, query: Query) -> list[MarketValue]:
+    """Return the collateral behind some conditions, or behind those with the most of it."""
+    condition_ids = list(dict.fromkeys(query.conditions("market")))
+    query.check_known()
+    async with services.database.reading() as tx:
+        if not condition_ids:
+            most = await load_most_locked(tx, OPEN_INTERESTS_MAX)
+            return [_market_value(locked.condition_id, locked.units) for locked in most]
+        known = {condition.condition_id for condition in await load_conditions(tx, condition_ids)}
+        units_by_condition = {
+            locked.condition_id: locked.units for locked in await load_locked(tx, condition_ids)
+        }
+    return [
+        _market_value(condition_id, units_by_condition.get(condition_id, 0))
+        for condition_id in condition_ids
+        if condition_id in known
+    ]
+
+
+async def list_live_volumes(services: DataServices, query: Query) -> list[LiveVolume]:
+    """Return what was ever traded in an event's markets or in some markets, and together."""
+    event_id = query.optional_integer("id", 1, ID_MAX)
+    condition_ids: Sequence[Bytes32] = list(dict.fromkeys(query.conditions("market")))
+    query.check_known()
+    if event_id is None and not condition_ids:
+        raise MissingParameter("market")
+    async with services.database.reading() as tx:
+        if event_id is not None:
+            condition_ids = await load_conditions_of_events(tx, [event_id])
+        units_by_condition = await load_volumes(tx, condition_ids)
+    markets = [
+        _market_value(condition_id, units_by_condition[condition_id])
+        for condition_id in condition_ids
+        if condition_id in units_by_condition
+    ]
+    return [LiveVolume(total=amount(sum(units_by_condition.values())), markets=markets)]
+
+
+def _market_value(condition_id: Bytes32, units: int) -> MarketValue:
+    return MarketValue(market=condition_id, value=amount(units))
+
+
+def _token_holders(token_id: AssetId, index: int, held: Sequence[Balance]) -> TokenHolders:
+    return TokenHolders(
+        token=token_id,
+        holders=[
+            Holder(
+                proxy_wallet=checksum_address(balance.wallet),
+                asset=token_id,
+                amount=amount(balance.units),
+                outcome_index=index,
+            )
+            for balance in held
+        ],
+    )

@@ -1,0 +1,20 @@
+"""What the data API's handlers need, built once by the composition root."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from foretell.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class DataServices:
+    """The tables, where images are fetched from, and the time."""
+
+    database: Database
+    blob_base_url: str
+    now_ms: Callable[[], int]
+
+    @property
+    def now_s(self) -> int:
+        """The time in seconds."""
+        return self.now_ms() // 1000

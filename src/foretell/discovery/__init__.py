@@ -1,0 +1,1 @@
+"""Events, markets and tags, read only."""

@@ -1,0 +1,339 @@
+"""Events, markets and tags: lists of them, and each by its id, its slug or its condition."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from foretell.discovery.lists import (
+    EVENT_SORTS,
+    MARKET_SORTS,
+    TAG_SORTS,
+    encode_cursor,
+    event_filter,
+    keyset_page,
+    list_page,
+    market_filter,
+)
+from foretell.discovery.records import (
+    Description,
+    Event,
+    EventKeyset,
+    EventPage,
+    Market,
+    MarketKeyset,
+    Pagination,
+    Tag,
+)
+from foretell.discovery.services import DiscoveryServices
+from foretell.discovery.showing import event_record, market_record, tag_record
+from foretell.domain.errors import MalformedHex
+from foretell.domain.hexadecimal import parse_bytes32
+from foretell.domain.request_errors import MalformedQuery, UnknownRecord
+from foretell.edge.query import ID_MAX, Query
+from foretell.store.catalog import (
+    load_events,
+    load_markets,
+    load_markets_of_events,
+    load_tag_by_slug,
+    load_tags,
+    load_tags_of_events,
+)
+from foretell.store.database import Transaction
+from foretell.store.selections import (
+    Cursor,
+    EventFilter,
+    ListPage,
+    MarketFilter,
+    count_events,
+    load_event_ids,
+    load_market_ids,
+    load_tag_ids,
+)
+
+ROWS_PER_PART: Final = 50
+"""So many rows become records before others in the process are let in."""
+
+ONE_ROW: Final = ListPage(limit=1)
+
+
+async def list_events(services: DiscoveryServices, query: Query) -> list[Event]:
+    """Return a page of events with their markets and tags."""
+    chosen, page = event_filter(query), list_page(query, EVENT_SORTS)
+    query.check_known()
+    if chosen is None:
+        return []
+    now_ms = services.now_ms()
+    async with services.database.reading() as tx:
+        found = await load_event_ids(tx, chosen, page, now_ms)
+        return await show_events(tx, services, [cursor.row_id for cursor in found], now_ms)
+
+
+async def list_events_after(services: DiscoveryServices, query: Query) -> EventKeyset:
+    """Return a page of events, and the cursor of the next one."""
+    chosen, page = event_filter(query), keyset_page(query, EVENT_SORTS)
+    query.check_known()
+    if chosen is None:
+        return EventKeyset(events=[])
+    now_ms = services.now_ms()
+    async with services.database.reading() as tx:
+        found, cursor = _cut(await load_event_ids(tx, chosen, page, now_ms), page)
+        shown = await show_events(tx, services, [row.row_id for row in found], now_ms)
+    if cursor is None:
+        return EventKeyset(events=shown)
+    return EventKeyset(events=shown, next_cursor=cursor)
+
+
+async def list_event_page(services: DiscoveryServices, query: Query) -> EventPage:
+    """Return a page of events, and how many there are."""
+    chosen, page = event_filter(query), list_page(query, EVENT_SORTS)
+    query.check_known()
+    if chosen is None:
+        return EventPage(data=[], pagination=Pagination(has_more=False, total_results=0))
+    now_ms = services.now_ms()
+    async with services.database.reading() as tx:
+        found = await load_event_ids(tx, chosen, page, now_ms)
+        total = await count_events(tx, chosen, now_ms)
+        shown = await show_events(tx, services, [row.row_id for row in found], now_ms)
+    has_more = page.offset + len(found) < total
+    return EventPage(data=shown, pagination=Pagination(has_more=has_more, total_results=total))
+
+
+async def find_event(services: DiscoveryServices, query: Query, id_text: str) -> Event:
+    """Return the event of an id."""
+    query.skip("include_chat", "include_template", "creator", "mirror", "locale")
+    query.check_known()
+    return await _find_event(services, EventFilter(event_ids=[parse_id(id_text)]), "id")
+
+
+async def find_event_by_slug(services: DiscoveryServices, query: Query, slug: str) -> Event:
+    """Return the event of a slug."""
+    query.skip("include_chat", "include_template", "creator", "mirror", "locale")
+    query.check_known()
+    return await _find_event(services, EventFilter(event_slugs=[parse_slug(slug)]), "slug")
+
+
+async def list_event_tags(services: DiscoveryServices, query: Query, id_text: str) -> list[Tag]:
+    """Return the tags of an event."""
+    query.check_known()
+    event_id = parse_id(id_text)
+    async with services.database.reading() as tx:
+        await _check_event(tx, services, event_id)
+        tags = (await load_tags_of_events(tx, [event_id])).get(event_id, [])
+    return [tag_record(tag) for tag in tags]
+
+
+async def check_event(services: DiscoveryServices, query: Query, id_text: str) -> None:
+    """Refuse an id that is no event's."""
+    query.check_known()
+    async with services.database.reading() as tx:
+        await _check_event(tx, services, parse_id(id_text))
+
+
+async def list_markets(services: DiscoveryServices, query: Query) -> list[Market]:
+    """Return a page of markets with their events."""
+    chosen, page = market_filter(query), list_page(query, MARKET_SORTS)
+    has_tags = query.boolean("include_tag", default=False)
+    query.check_known()
+    if chosen is None:
+        return []
+    now_ms = services.now_ms()
+    async with services.database.reading() as tx:
+        found = await load_market_ids(tx, chosen, page, now_ms)
+        ids = [row.row_id for row in found]
+        return await _show_markets(tx, services, ids, now_ms, has_tags=has_tags)
+
+
+async def list_markets_after(services: DiscoveryServices, query: Query) -> MarketKeyset:
+    """Return a page of markets, and the cursor of the next one."""
+    chosen, page = market_filter(query), keyset_page(query, MARKET_SORTS)
+    has_tags = query.boolean("include_tag", default=False)
+    query.check_known()
+    if chosen is None:
+        return MarketKeyset(markets=[])
+    now_ms = services.now_ms()
+    async with services.database.reading() as tx:
+        found, cursor = _cut(await load_market_ids(tx, chosen, page, now_ms), page)
+        ids = [row.row_id for row in found]
+        shown = await _show_markets(tx, services, ids, now_ms, has_tags=has_tags)
+    if cursor is None:
+        return MarketKeyset(markets=shown)
+    return MarketKeyset(markets=shown, next_cursor=cursor)
+
+
+async def find_market(services: DiscoveryServices, query: Query, id_text: str) -> Market:
+    """Return the market of an id, which is a number or a condition's."""
+    return await _find_market(services, query, _market_of(id_text), "id")
+
+
+async def find_market_by_slug(services: DiscoveryServices, query: Query, slug: str) -> Market:
+    """Return the market of a slug."""
+    return await _find_market(services, query, MarketFilter(slugs=[parse_slug(slug)]), "slug")
+
+
+async def list_market_tags(services: DiscoveryServices, query: Query, id_text: str) -> list[Tag]:
+    """Return the tags of a market's event."""
+    query.check_known()
+    now_ms = services.now_ms()
+    async with services.database.reading() as tx:
+        found = await load_market_ids(tx, _market_of(id_text), ONE_ROW, now_ms)
+        markets = await load_markets(tx, [row.row_id for row in found], now_ms)
+        if not markets:
+            raise UnknownRecord("id")
+        event_id = markets[0].event_id
+        tags = (await load_tags_of_events(tx, [event_id])).get(event_id, [])
+    return [tag_record(tag) for tag in tags]
+
+
+async def describe_market(services: DiscoveryServices, query: Query, id_text: str) -> Description:
+    """Return the rules of a market."""
+    market = await _find_market(services, query, _market_of(id_text), "id")
+    return Description(description=market.description)
+
+
+async def list_tags(services: DiscoveryServices, query: Query) -> list[Tag]:
+    """Return a page of tags."""
+    page = list_page(query, TAG_SORTS)
+    has_carousel = query.optional_boolean("is_carousel")
+    query.skip("include_template", "include_chat", "creator", "mirror", "locale")
+    query.check_known()
+    if has_carousel:
+        return []
+    async with services.database.reading() as tx:
+        found = await load_tag_ids(tx, page)
+        return [tag_record(tag) for tag in await load_tags(tx, [row.row_id for row in found])]
+
+
+async def find_tag(services: DiscoveryServices, query: Query, id_text: str) -> Tag:
+    """Return the tag of an id."""
+    _skip_tag_fields(query)
+    async with services.database.reading() as tx:
+        tags = await load_tags(tx, [parse_id(id_text)])
+    if not tags:
+        raise UnknownRecord("id")
+    return tag_record(tags[0])
+
+
+async def find_tag_by_slug(services: DiscoveryServices, query: Query, slug: str) -> Tag:
+    """Return the tag of a slug."""
+    _skip_tag_fields(query)
+    async with services.database.reading() as tx:
+        tag = await load_tag_by_slug(tx, parse_slug(slug))
+    if tag is None:
+        raise UnknownRecord("slug")
+    return tag_record(tag)
+
+
+async def show_events(
+    tx: Transaction, services: DiscoveryServices, event_ids: Sequence[int], now_ms: int
+) -> list[Event]:
+    """Return events as they are shown, in the order of the ids."""
+    events = await load_events(tx, event_ids, now_ms)
+    markets = await load_markets_of_events(tx, event_ids, now_ms)
+    tags = await load_tags_of_events(tx, event_ids)
+    shown: list[Event] = []
+    for position, event in enumerate(events):
+        if position % ROWS_PER_PART == 0:
+            await asyncio.sleep(0)
+        event_id = event.event_id
+        shown.append(
+            event_record(
+                event, services.blob_base_url, tags.get(event_id, []), markets.get(event_id, [])
+            )
+        )
+    return shown
+
+
+def parse_id(text: str) -> int:
+    """Return the number that a path names, or refuse what is none."""
+    if not (text.isascii() and text.isdigit()) or int(text[:20]) > ID_MAX:
+        raise MalformedQuery("id", "a number")
+    return int(text[:20])
+
+
+def parse_slug(text: str) -> str:
+    """Return the slug that a path names, or refuse what can be none."""
+    if "\0" in text:
+        raise UnknownRecord("slug")
+    return text
+
+
+async def _show_markets(
+    tx: Transaction,
+    services: DiscoveryServices,
+    market_ids: Sequence[int],
+    now_ms: int,
+    *,
+    has_tags: bool,
+) -> list[Market]:
+    markets = await load_markets(tx, market_ids, now_ms)
+    event_ids = sorted({market.event_id for market in markets})
+    event_by_id = {event.event_id: event for event in await load_events(tx, event_ids, now_ms)}
+    tags = await load_tags_of_events(tx, event_ids)
+    shown: list[Market] = []
+    for position, market in enumerate(markets):
+        if position % ROWS_PER_PART == 0:
+            await asyncio.sleep(0)
+        shown.append(
+            market_record(
+                market,
+                event_by_id[market.event_id],
+                services.blob_base_url,
+                tags.get(market.event_id, []) if has_tags else None,
+                has_event=True,
+            )
+        )
+    return shown
+
+
+async def _find_event(services: DiscoveryServices, chosen: EventFilter, field: str) -> Event:
+    now_ms = services.now_ms()
+    async with services.database.reading() as tx:
+        found = await load_event_ids(tx, chosen, ONE_ROW, now_ms)
+        shown = await show_events(tx, services, [row.row_id for row in found], now_ms)
+    if not shown:
+        raise UnknownRecord(field)
+    return shown[0]
+
+
+async def _find_market(
+    services: DiscoveryServices, query: Query, chosen: MarketFilter, field: str
+) -> Market:
+    has_tags = query.boolean("include_tag", default=False)
+    query.skip("include_template", "creator", "mirror", "locale")
+    query.check_known()
+    now_ms = services.now_ms()
+    async with services.database.reading() as tx:
+        found = await load_market_ids(tx, chosen, ONE_ROW, now_ms)
+        ids = [row.row_id for row in found]
+        shown = await _show_markets(tx, services, ids, now_ms, has_tags=has_tags)
+    if not shown:
+        raise UnknownRecord(field)
+    return shown[0]
+
+
+async def _check_event(tx: Transaction, services: DiscoveryServices, event_id: int) -> None:
+    chosen = EventFilter(event_ids=[event_id])
+    if not await load_event_ids(tx, chosen, ONE_ROW, services.now_ms()):
+        raise UnknownRecord("id")
+
+
+def _market_of(id_text: str) -> MarketFilter:
+    if id_text[:2].lower() == "0x":
+        try:
+            return MarketFilter(condition_ids=[parse_bytes32(id_text)])
+        except MalformedHex as error:
+            raise MalformedQuery("id", "a number, or 0x and 64 hex digits") from error
+    return MarketFilter(market_ids=[parse_id(id_text)])
+
+
+def _cut(found: Sequence[Cursor], page: ListPage) -> tuple[Sequence[Cursor], str | None]:
+    """Return the rows of the page that was asked for, and the cursor after it if there are more."""
+    rows = found[: page.limit - 1]
+    if len(found) < page.limit or not rows:
+        return rows, None
+    return rows, encode_cursor(rows[-1], page)
+
+
+def _skip_tag_fields(query: Query) -> None:
+    query.skip("include_template", "mirror", "locale")
+    query.check_known()

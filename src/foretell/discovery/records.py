@@ -1,0 +1,238 @@
+"""What the discovery API answers with, field by field.
+
+A key that has nothing to say is left out. Lists inside a market are JSON in a string, as clients
+know them; token ids are strings always.
+"""
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+
+class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """An answer's object: snake case here, camel case on the wire."""
+
+
+class Tag(Record, frozen=True, kw_only=True):
+    """What events are grouped under."""
+
+    id: str
+    label: str
+    slug: str
+    force_show: bool = False
+    force_hide: bool = False
+    is_carousel: bool = False
+    published_at: str
+    created_at: str
+    updated_at: str
+    requires_translation: bool = False
+
+
+class FoundTag(Record, frozen=True, kw_only=True, rename=None):
+    """A tag that a search has found."""
+
+    id: str
+    label: str
+    slug: str
+    event_count: int
+
+
+class Volumes(Record, frozen=True, kw_only=True):
+    """Collateral that was traded lately."""
+
+    volume24hr: Decimal
+    volume1wk: Decimal
+    volume1mo: Decimal
+    volume1yr: Decimal
+
+
+class Event(Volumes, frozen=True, kw_only=True):
+    """A group of markets; inside a market, without its markets."""
+
+    id: str
+    ticker: str
+    slug: str
+    title: str
+    description: str
+    resolution_source: str
+    start_date: str
+    creation_date: str
+    end_date: str
+    image: str
+    icon: str
+    active: bool = True
+    closed: bool
+    archived: bool = False
+    new: bool = False
+    featured: bool = False
+    restricted: bool = False
+    liquidity: Decimal
+    volume: Decimal
+    open_interest: Decimal
+    liquidity_clob: Decimal
+    competitive: Decimal
+    category: str
+    enable_order_book: bool = True
+    neg_risk: bool
+    enable_neg_risk: bool
+    neg_risk_augmented: bool = False
+    comment_count: int = 0
+    markets: "list[Market] | UnsetType" = UNSET
+    series: list[Any] = []
+    tags: list[Tag] | UnsetType = UNSET
+    cyom: bool = False
+    closed_time: str | UnsetType = UNSET
+    show_all_outcomes: bool = True
+    show_market_images: bool = True
+    automatically_resolved: bool = False
+    automatically_active: bool = True
+    created_at: str
+    updated_at: str
+    published_at: str
+    requires_translation: bool = False
+    created_by: str
+    deploying: bool = False
+    pending_deployment: bool = False
+
+
+class Market(Volumes, frozen=True, kw_only=True):
+    """One tradable condition; inside an event, without its event."""
+
+    id: str
+    question: str
+    condition_id: str
+    slug: str
+    resolution_source: str
+    end_date: str
+    start_date: str
+    category: str
+    image: str
+    icon: str
+    description: str
+    outcomes: str
+    outcome_prices: str
+    volume: str
+    liquidity: str
+    volume_num: Decimal
+    liquidity_num: Decimal
+    volume_clob: Decimal
+    liquidity_clob: Decimal
+    volume24hr_clob: Decimal
+    volume1wk_clob: Decimal
+    volume1mo_clob: Decimal
+    volume1yr_clob: Decimal
+    active: bool = True
+    closed: bool
+    archived: bool = False
+    new: bool = False
+    featured: bool = False
+    restricted: bool = False
+    market_maker_address: str = ""
+    created_at: str
+    updated_at: str
+    closed_time: str | UnsetType = UNSET
+    question_id: str = msgspec.field(name="questionID")
+    enable_order_book: bool = True
+    order_price_min_tick_size: Decimal
+    order_min_size: Decimal
+    uma_resolution_status: str
+    uma_resolution_statuses: str
+    end_date_iso: str
+    start_date_iso: str
+    has_reviewed_dates: bool = True
+    seconds_delay: int = 0
+    clob_token_ids: str
+    maker_base_fee: int
+    taker_base_fee: int
+    accepting_orders: bool
+    accepting_orders_timestamp: str
+    notifications_enabled: bool = False
+    events: list[Event] | UnsetType = UNSET
+    tags: list[Tag] | UnsetType = UNSET
+    creator: str
+    ready: bool = True
+    funded: bool = True
+    cyom: bool = False
+    competitive: Decimal
+    rewards_min_size: int = 0
+    rewards_max_spread: int = 0
+    spread: Decimal | UnsetType = UNSET
+    best_bid: Decimal | UnsetType = UNSET
+    best_ask: Decimal | UnsetType = UNSET
+    last_trade_price: Decimal | UnsetType = UNSET
+    one_hour_price_change: Decimal | UnsetType = UNSET
+    one_day_price_change: Decimal | UnsetType = UNSET
+    one_week_price_change: Decimal | UnsetType = UNSET
+    one_month_price_change: Decimal | UnsetType = UNSET
+    neg_risk: bool
+    neg_risk_other: bool = False
+    group_item_title: str
+    clear_book_on_start: bool = False
+    manual_activation: bool = False
+    automatically_active: bool = True
+    custom_liveness: int = 0
+    submitted_by: str = msgspec.field(name="submitted_by")
+    resolved_by: str
+    rfq_enabled: bool = False
+    fees_enabled: bool
+    holding_rewards_enabled: bool = False
+    approved: bool = True
+    pager_duty_notification_enabled: bool = False
+    clob_rewards: list[Any] = []
+
+
+class EventKeyset(Record, frozen=True, kw_only=True, rename=None):
+    """A page of events, and where the next one begins."""
+
+    events: list[Event]
+    next_cursor: str | UnsetType = UNSET
+
+
+class MarketKeyset(Record, frozen=True, kw_only=True, rename=None):
+    """A page of markets, and where the next one begins."""
+
+    markets: list[Market]
+    next_cursor: str | UnsetType = UNSET
+
+
+class Pagination(Record, frozen=True, kw_only=True):
+    """How much there is beyond a page."""
+
+    has_more: bool
+    total_results: int
+
+
+class EventPage(Record, frozen=True, kw_only=True):
+    """A page of events, and how many there are."""
+
+    data: list[Event]
+    pagination: Pagination
+
+
+class SearchResult(Record, frozen=True, kw_only=True):
+    """What a search has found."""
+
+    events: list[Event]
+    tags: list[FoundTag]
+    profiles: list[Any] | UnsetType = UNSET
+    pagination: Pagination
+
+
+class Description(Record, frozen=True, kw_only=True):
+    """The rules of a market."""
+
+    description: str
+
+
+class Count(Record, frozen=True, kw_only=True):
+    """How many there are."""
+
+    count: int
+
+
+class MarketTypes(Record, frozen=True, kw_only=True):
+    """The kinds of sports markets."""
+
+    market_types: list[str]

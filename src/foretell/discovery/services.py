@@ -1,0 +1,17 @@
+"""What the discovery API's handlers need, built once by the composition root."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from foretell.discovery.search_index import SearchIndex
+from foretell.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryServices:
+    """The tables, what texts events are found by, where images are fetched from, and the time."""
+
+    database: Database
+    blob_base_url: str
+    now_ms: Callable[[], int]
+    search_index: SearchIndex = field(default_factory=SearchIndex)

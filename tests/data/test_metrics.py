@@ -1,0 +1,137 @@
+import pytest
+from tests.build import TOKEN, a_word, an_address, an_asset
+from tests.reading import Reader, fields, misfits
+from tests.rows import Rows, a_market_row, an_event_row
+
+from foretell.data.metrics import HOLDERS_PER_ANSWER_MAX, OPEN_INTERESTS_MAX
+from foretell.domain.hexadecimal import checksum_address
+from foretell.store.database import Database
+
+pytestmark = pytest.mark.anyio
+
+RAIN, SNOW = a_word("rain"), a_word("snow")
+
+HOLDER = fields(
+    ("str", "proxyWallet bio asset pseudonym name profileImage"),
+    ("str?", "profileImageOptimized"),
+    ("number", "amount"),
+    ("int", "outcomeIndex"),
+    ("bool", "displayUsernamePublic"),
+)
+
+
+@pytest.fixture
+async def holders(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open(an_event_row("weather", a_market_row("rain"), a_market_row("snow")))
+        await rows.hold("alice", "rain", 2 * TOKEN, 0)
+        await rows.hold("bob", "rain", 3_500_000, 0)
+        await rows.hold("carol", "rain", TOKEN - 1, 0)
+        await rows.hold("alice", "rain", 9 * TOKEN, 0, is_yes=False)
+        await rows.lock("rain", 3_500_000)
+        await rows.quote("rain", volume_units=4_500_000)
+        await rows.quote("snow", volume_units=2 * TOKEN)
+
+
+@pytest.mark.usefixtures("holders")
+async def test_holders_are_told_for_each_outcome_the_largest_first(reader: Reader) -> None:
+    yes, no = await reader.get("/holders", market=RAIN)
+    assert (yes["token"], no["token"]) == (
+        an_asset(is_yes=True, market="rain"),
+        an_asset(is_yes=False, market="rain"),
+    )
+    assert misfits(yes["holders"][0], HOLDER) == {}
+    assert [(holder["proxyWallet"], holder["amount"]) for holder in yes["holders"]] == [
+        (checksum_address(an_address("bob")), 3.5),
+        (checksum_address(an_address("alice")), 2),
+    ]
+    assert [(holder["asset"], holder["outcomeIndex"]) for holder in no["holders"]] == [
+        (no["token"], 1)
+    ]
+
+
+@pytest.mark.usefixtures("holders")
+@pytest.mark.parametrize(
+    ("parameters", "counts"),
+    [
+        ({}, [2, 1]),
+        ({"minBalance": "0"}, [3, 1]),
+        ({"minBalance": "2.1"}, [1, 1]),
+        ({"limit": "1"}, [1, 1]),
+        ({"limit": "0"}, [0, 0]),
+        ({"market": f"{SNOW},{RAIN},{RAIN},{a_word('none')}"}, [0, 0, 2, 1]),
+    ],
+)
+async def test_holders_are_bounded_by_balance_and_number(
+    reader: Reader, parameters: dict[str, str], counts: list[int]
+) -> None:
+    answer = await reader.get("/holders", **{"market": RAIN, **parameters})
+    assert [len(entry["holders"]) for entry in answer] == counts
+
+
+@pytest.mark.usefixtures("holders")
+async def test_many_markets_share_the_holders_of_an_answer(reader: Reader) -> None:
+    others = [a_word(f"other {number}") for number in range(499)]
+    yes, no = await reader.get("/holders", market=",".join([RAIN, *others]), minBalance=0)
+    assert HOLDERS_PER_ANSWER_MAX // 1000 == 10
+    assert (len(yes["holders"]), len(no["holders"])) == (3, 1)
+
+
+@pytest.mark.usefixtures("holders")
+async def test_open_interest_is_what_is_locked_behind_a_condition(reader: Reader) -> None:
+    whole = await reader.get("/oi")
+    some = await reader.get("/oi", market=f"{SNOW},{RAIN},{a_word('none')}")
+    assert whole == [{"market": RAIN, "value": 3.5}]
+    assert some == [{"market": SNOW, "value": 0}, {"market": RAIN, "value": 3.5}]
+
+
+async def test_without_a_filter_the_largest_open_interests_are_told(
+    database: Database, reader: Reader
+) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for number in range(OPEN_INTERESTS_MAX + 1):
+            await rows.lock(f"market {number}", 1 + number)
+    answer = await reader.get("/oi")
+    assert len(answer) == OPEN_INTERESTS_MAX
+    assert (answer[0]["value"], answer[-1]["value"]) == (0.000501, 0.000002)
+
+
+@pytest.mark.usefixtures("holders")
+@pytest.mark.parametrize(
+    ("parameters", "total", "values"),
+    [
+        ({"market": RAIN}, 4.5, [4.5]),
+        ({"market": f"{RAIN},{SNOW},{RAIN}"}, 6.5, [4.5, 2]),
+        ({"id": "1"}, 6.5, [4.5, 2]),
+        ({"id": "9"}, 0, []),
+        ({"market": a_word("none")}, 0, []),
+    ],
+)
+async def test_volume_is_told_for_each_market_and_together(
+    reader: Reader, parameters: dict[str, str], total: float, values: list[float]
+) -> None:
+    [answer] = await reader.get("/live-volume", **parameters)
+    assert answer["total"] == total
+    assert [market["value"] for market in answer["markets"]] == values
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "error"),
+    [
+        ("/holders", {}, "missing_field: market"),
+        ("/holders", {"market": "0x1"}, "invalid_field: market"),
+        ("/holders", {"market": RAIN, "limit": "501"}, "invalid_field: limit"),
+        ("/holders", {"market": RAIN, "minBalance": "x"}, "invalid_field: minBalance"),
+        ("/oi", {"market": "0x1"}, "invalid_field: market"),
+        ("/live-volume", {}, "missing_field: market"),
+        ("/live-volume", {"id": "0"}, "invalid_field: id"),
+        ("/live-volume", {"id": "1", "strict": "1", "x": "1"}, "unknown_field: x"),
+    ],
+)
+async def test_what_no_metric_can_be_asked_for_is_refused(
+    reader: Reader, path: str, parameters: dict[str, str], error: str
+) -> None:
+    status, body = await reader.refused(path, **parameters)
+    assert (status, body["error"].startswith(error)) == (400, True)

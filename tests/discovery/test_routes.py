@@ -1,0 +1,221 @@
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.build import TOKEN, a_token_pair, an_address
+from tests.reading import Reader
+from tests.rows import Rows
+
+from foretell.domain.order import Side
+from foretell.store.database import Database
+
+pytestmark = pytest.mark.anyio
+
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
+
+LISTS: dict[str, dict[str, str]] = {
+    "/events": {},
+    "/events/keyset": {},
+    "/events/pagination": {},
+    "/markets": {},
+    "/markets/keyset": {},
+    "/tags": {},
+    "/public-search": {"q": "rain"},
+}
+EMPTY = [
+    "/comments",
+    "/comments/1",
+    "/comments/user_address/0x12",
+    "/events/creators",
+    "/series",
+    "/sports",
+    "/tags/1/related-tags",
+    "/tags/1/related-tags/tags?omit_empty=true&status=all",
+    "/tags/slug/politics/related-tags",
+    "/tags/slug/politics/related-tags/tags",
+    "/teams?league=nba",
+]
+ABSENT = [
+    "/events/creators/1",
+    "/events/9/comments/count",
+    "/profiles/user_address/" + an_address("bob"),
+    "/public-profile?address=" + an_address("bob"),
+    "/series/1",
+    "/series/1/comments/count",
+    "/tags/9/related-tags",
+    "/tags/slug/none/related-tags",
+    "/nothing",
+]
+
+
+@pytest.fixture
+async def rain(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.quote("rain", 40, 45, 42, volume_units=TOKEN)
+        await rows.rest("alice", "rain", Side.BUY, 40, 10 * TOKEN)
+
+
+@pytest.mark.parametrize("path", ["/", "/status"])
+async def test_the_status_is_a_text(reader: Reader, path: str) -> None:
+    answer = await reader.http.get(path)
+    assert (answer.status_code, answer.text) == (200, "OK")
+    assert answer.headers["content-type"].startswith("text/plain")
+
+
+@pytest.mark.spec(111)
+@pytest.mark.usefixtures("rain")
+@pytest.mark.parametrize("path", LISTS)
+async def test_every_list_answers_and_holds_what_there_is(reader: Reader, path: str) -> None:
+    answer = json.dumps(await reader.get(path, **LISTS[path]))
+    assert '"slug": "event-rain"' in answer or '"slug": "politics"' in answer
+
+
+@pytest.mark.usefixtures("rain")
+@pytest.mark.parametrize("path", EMPTY)
+async def test_what_this_installation_has_none_of_is_an_empty_list(
+    reader: Reader, path: str
+) -> None:
+    assert await reader.get(path) == []
+
+
+@pytest.mark.usefixtures("rain")
+@pytest.mark.parametrize("path", ABSENT)
+async def test_one_of_what_there_is_none_of_is_not_found(reader: Reader, path: str) -> None:
+    status, body = await reader.refused(path)
+    assert (status, body["type"], set(body)) == (404, "not found error", {"type", "error"})
+
+
+@pytest.mark.usefixtures("rain")
+async def test_nothing_is_counted_where_nobody_can_write(reader: Reader) -> None:
+    assert await reader.get("/events/1/comments/count") == {"count": 0}
+    assert await reader.get("/sports/market-types") == {"marketTypes": []}
+
+
+async def test_a_profile_needs_an_address(reader: Reader) -> None:
+    assert (await reader.refused("/public-profile"))[0] == 400
+    assert (await reader.refused("/public-profile", address="bob"))[0] == 422
+
+
+@pytest.mark.spec(118)
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"SERVICE_ADDRESS": "nobody", "SERVICE_SIGNATURE": "0x"},
+        {"POLY_ADDRESS": "0x", "POLY_API_KEY": "x", "POLY_TIMESTAMP": "1"},
+        {"Authorization": "Bearer nothing", "Content-Type": "application/json"},
+    ],
+    ids=["l1", "l2", "bearer"],
+)
+async def test_whatever_headers_say_nobody_needs_to_be_known(
+    reader: Reader, path: str, headers: dict[str, str]
+) -> None:
+    answer = await reader.http.get(path, params=LISTS[path], headers=headers)
+    assert answer.status_code == 200
+
+
+@pytest.mark.spec(4)
+@pytest.mark.usefixtures("rain")
+@pytest.mark.parametrize("path", ["/events", "/markets", "/public-search"])
+async def test_token_ids_are_decimal_strings_never_numbers(reader: Reader, path: str) -> None:
+    answer = await reader.http.get(path, params=LISTS[path])
+    token = str(a_token_pair("rain").yes)
+    assert f'\\"{token}\\"' in answer.text
+    assert answer.text.count(token) == answer.text.count(f'\\"{token}\\"')
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_nothing_can_be_written(reader: Reader, method: str) -> None:
+    answer = await reader.http.request(method, "/events", content=b"{}")
+    assert (answer.status_code, answer.json()["type"]) == (405, "bad request")
+
+
+async def test_the_document_names_exactly_parameters_that_a_strict_client_may_send(
+    reader: Reader,
+) -> None:
+    document = (await reader.http.get("/schema/openapi.json")).json()
+    refusals = [
+        await reader.refused(path, **{**LISTS.get(path, {}), "strict": "true", name: "!"})
+        for path, operations in document["paths"].items()
+        for name in (
+            entry["name"]
+            for entry in operations["get"].get("parameters", ())
+            if entry["in"] == "query"
+        )
+    ]
+    assert len(refusals) > 100
+    assert not [body for _, body in refusals if "is not a parameter" in json.dumps(body)]
+
+
+def kinds_of(schema: dict[str, Any]) -> set[str]:
+    return {schema.get("type", "")} | {kind.get("type", "") for kind in schema.get("oneOf", ())}
+
+
+async def test_the_document_describes_amounts_as_numbers(reader: Reader) -> None:
+    document = (await reader.http.get("/schema/openapi.json")).json()
+    market = document["components"]["schemas"]["Market"]["properties"]
+    assert kinds_of(market["volumeNum"]) == {"number"}
+    assert "number" in kinds_of(market["bestBid"])
+    assert kinds_of(market["volume"]) == {"string"}
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    path=st.sampled_from(sorted(LISTS)),
+    name=st.sampled_from(
+        [
+            "q",
+            "id",
+            "slug",
+            "order",
+            "limit",
+            "offset",
+            "after_cursor",
+            "closed",
+            "tag_id",
+            "condition_ids",
+            "end_date_min",
+            "volume_min",
+            "page",
+            "events_tag",
+            "creator",
+        ]
+    ),
+    value=st.text(max_size=30),
+)
+@pytest.mark.usefixtures("rain")
+async def test_no_parameter_brings_a_fault(
+    reader: Reader, path: str, name: str, value: str
+) -> None:
+    parameters = {**LISTS[path], name: value.encode("utf-8", "replace").decode()}
+    answer = await reader.http.get(path, params=parameters)
+    assert answer.status_code in {200, 400, 422}
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    start=st.sampled_from(["/events/", "/events/slug/", "/markets/", "/markets/slug/", "/tags/"]),
+    rest=st.binary(max_size=12),
+)
+@pytest.mark.usefixtures("rain")
+async def test_no_path_brings_a_fault(reader: Reader, start: str, rest: bytes) -> None:
+    escaped = "".join(f"%{byte:02x}" for byte in rest)
+    answer = await reader.http.get(start + escaped)
+    assert answer.status_code in {200, 404, 422}
+
+
+async def test_the_reference_page_has_every_route(reader: Reader) -> None:
+    page = (DOCS / "discovery-api.md").read_text()
+    document = (await reader.http.get("/schema/openapi.json")).json()
+    stems = [re.sub(r"\{\w+\}.*", "", path) for path in document["paths"]]
+    assert [stem for stem in stems if stem not in page] == []

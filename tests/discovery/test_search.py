@@ -1,0 +1,145 @@
+from typing import Any
+
+import pytest
+from tests.build import NOW_MS, TOKEN
+from tests.reading import Reader, fields, misfits
+from tests.rows import Rows, a_market_row, an_event_row
+
+from foretell.domain.payload import Category
+from foretell.store.database import Database
+
+pytestmark = pytest.mark.anyio
+
+FOUND_TAG = fields(("str", "id label slug"), ("int", "event_count"))
+
+
+@pytest.fixture
+async def elections(database: Database) -> None:
+    """Three elections, of which one is over and one trades most; and something else."""
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        tags = (Category("Élections", "elections"), Category("Europe", "europe"))
+        one = (a_market_row("fr", question="Élection in France?"),)
+        await rows.open(an_event_row("fr", *one, tags=tags, title="Président de la République"))
+        two = (a_market_row("de", question="Who wins?"), a_market_row("at", question="By far?"))
+        await rows.open(an_event_row("de", *two, tags=tags, title="GERMAN ELECTION"), NOW_MS + 1)
+        await rows.open(an_event_row("uk", tags=tags[1:], slug="election-uk", title="UK"))
+        await rows.open(an_event_row("rain", tags=()))
+        await rows.match("de", 3 * TOKEN, NOW_MS)
+        await rows.match("uk", 9 * TOKEN, NOW_MS)
+        await rows.quote("uk", volume_units=9 * TOKEN)
+        await rows.resolve("uk", 1, 0)
+        await rows.resolve("at", 1, 0)
+
+
+async def found(reader: Reader, q: str, **parameters: Any) -> list[str]:
+    answer = await reader.get("/public-search", q=q, **parameters)
+    return [event["slug"] for event in answer["events"]]
+
+
+@pytest.mark.spec(111)
+@pytest.mark.usefixtures("elections")
+@pytest.mark.parametrize(
+    ("question", "slugs"),
+    [
+        ("election", ["event-de", "event-fr", "election-uk"]),
+        ("ÉLECTION", ["event-de", "event-fr", "election-uk"]),
+        ("president", ["event-fr"]),
+        ("republique President", ["event-fr"]),
+        ("elect germ", ["event-de"]),
+        ("who wins", ["event-de"]),
+        ("EUROPE", ["event-de", "event-fr", "election-uk"]),
+        ("will-it", []),
+        ("nothing like it", []),
+        ("%", []),
+        ("   ", []),
+    ],
+)
+async def test_events_are_found_by_all_words_open_ones_first_then_those_traded_most(
+    reader: Reader, question: str, slugs: list[str]
+) -> None:
+    assert await found(reader, question) == slugs
+
+
+@pytest.mark.usefixtures("elections")
+@pytest.mark.parametrize(
+    ("parameters", "slugs"),
+    [
+        ({"events_status": "active"}, ["event-de", "event-fr"]),
+        ({"events_status": "resolved"}, ["election-uk"]),
+        ({"events_tag": "elections"}, ["event-de", "event-fr"]),
+        ({"exclude_tag_id": "1"}, ["election-uk"]),
+        ({"sort": "volume"}, ["election-uk", "event-de", "event-fr"]),
+        ({"sort": "id", "ascending": "true"}, ["event-fr", "event-de", "election-uk"]),
+        ({"limit_per_type": "1"}, ["event-de"]),
+        ({"limit_per_type": "1", "page": "3"}, ["election-uk"]),
+        ({"limit_per_type": "0"}, []),
+        ({"recurrence": "daily"}, []),
+        ({"cache": "true", "optimized": "true"}, ["event-de", "event-fr", "election-uk"]),
+    ],
+)
+async def test_what_is_found_is_filtered_sorted_and_paged(
+    reader: Reader, parameters: dict[str, str], slugs: list[str]
+) -> None:
+    assert await found(reader, "election", **parameters) == slugs
+
+
+@pytest.mark.usefixtures("elections")
+async def test_tags_are_found_with_how_many_events_they_have(reader: Reader) -> None:
+    answer = await reader.get("/public-search", q="elections")
+    assert [misfits(tag, FOUND_TAG) for tag in answer["tags"]] == [{}]
+    assert answer["tags"] == [
+        {"id": "1", "label": "Élections", "slug": "elections", "event_count": 2}
+    ]
+    without = await reader.get("/public-search", q="elections", search_tags="false")
+    assert without["tags"] == []
+    blank = await reader.get("/public-search", q=" ")
+    assert (blank["events"], blank["tags"]) == ([], [])
+
+
+@pytest.mark.usefixtures("elections")
+async def test_profiles_are_only_told_when_asked_for(reader: Reader) -> None:
+    assert "profiles" not in await reader.get("/public-search", q="uk")
+    assert (await reader.get("/public-search", q="uk", search_profiles="true"))["profiles"] == []
+
+
+@pytest.mark.usefixtures("elections")
+async def test_pages_of_a_search_say_whether_there_is_more(reader: Reader) -> None:
+    first = await reader.get("/public-search", q="election", limit_per_type=2)
+    last = await reader.get("/public-search", q="election", limit_per_type=2, page=2)
+    assert first["pagination"] == {"hasMore": True, "totalResults": 3}
+    assert last["pagination"] == {"hasMore": False, "totalResults": 3}
+
+
+@pytest.mark.usefixtures("elections")
+async def test_closed_markets_are_left_out_when_they_are_not_wanted(reader: Reader) -> None:
+    kept = await reader.get("/public-search", q="german")
+    left_out = await reader.get("/public-search", q="german", keep_closed_markets="0")
+    assert [len(event["markets"]) for event in kept["events"]] == [2]
+    assert [len(event["markets"]) for event in left_out["events"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "kind"),
+    [
+        ({}, 400, "bad request"),
+        ({"q": ""}, 400, "bad request"),
+        ({"q": "x" * 257}, 422, "validation error"),
+        ({"q": "x", "sort": "luck"}, 422, "validation error"),
+        ({"q": "x", "page": "0"}, 422, "validation error"),
+        ({"q": "x", "events_status": "sleeping"}, 422, "validation error"),
+        ({"q": "x", "limit_per_type": "-1"}, 422, "validation error"),
+    ],
+)
+async def test_what_cannot_be_searched_is_refused(
+    reader: Reader, parameters: dict[str, str], status: int, kind: str
+) -> None:
+    answer = await reader.refused("/public-search", **parameters)
+    assert (answer[0], answer[1]["type"]) == (status, kind)
+
+
+async def test_a_question_is_required_in_these_words(reader: Reader) -> None:
+    assert await reader.refused("/public-search") == (
+        400,
+        {"type": "bad request", "error": "q is required"},
+    )

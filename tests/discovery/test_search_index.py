@@ -1,0 +1,95 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.build import NOW_MS
+from tests.rows import Rows, a_market_row, an_event_row
+
+from foretell.discovery.search_index import (
+    EVENTS_PER_READ,
+    OVERLAP_MS,
+    WORDS_MAX,
+    SearchIndex,
+    folded,
+    holds,
+    words_of,
+)
+from foretell.store.database import Database
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("Élection", "election"),
+        ("ÜBER", "uber"),
+        ("Straße", "strasse"),
+        ("ΑΘΉΝΑ", "αθηνα"),
+        ("ﬁnal", "final"),
+        ("e\u0301te\u0301", "ete"),
+    ],
+)
+def test_letters_lose_their_capitals_and_marks(text: str, plain: str) -> None:
+    assert folded(text) == plain
+
+
+@given(st.text(max_size=40))
+def test_folding_twice_changes_nothing_more(text: str) -> None:
+    assert folded(folded(text)) == folded(text)
+
+
+@given(st.text(max_size=40))
+def test_a_text_is_found_by_its_own_words_in_any_capitals(text: str) -> None:
+    assert holds(folded(text), words_of(text))
+    assert holds(folded(text.upper()), words_of(text.lower().upper()))
+
+
+def test_only_the_first_words_of_a_long_question_count_each_once() -> None:
+    assert words_of("a b A  c") == ["a", "b", "c"]
+    assert len(words_of(" ".join(map(str, range(50))))) == WORDS_MAX
+
+
+async def found(database: Database, index: SearchIndex, text: str, limit: int = 10) -> list[int]:
+    async with database.reading() as tx:
+        await index.refresh(tx)
+        return await index.find(words_of(text), limit)
+
+
+async def test_events_are_found_once_they_are_there_the_newest_first(database: Database) -> None:
+    index = SearchIndex()
+    async with database.writing() as tx:
+        await Rows(tx).open_named("rain")
+    assert await found(database, index, "RÁIN") == [1]
+    async with database.writing() as tx:
+        await Rows(tx, 100).open(an_event_row("rainbow"), NOW_MS + 1)
+    assert await found(database, index, "rain") == [2, 1]
+    assert await found(database, index, "rain", limit=1) == [2]
+    assert await found(database, index, "rain about") == [2, 1]
+    assert await found(database, index, "rain tomorrow") == []
+
+
+async def test_an_event_that_was_committed_late_is_found_too(database: Database) -> None:
+    index = SearchIndex()
+    async with database.writing() as tx:
+        await Rows(tx).open(an_event_row("rain"), NOW_MS)
+    assert await found(database, index, "rain") == [1]
+    async with database.writing() as tx:
+        await Rows(tx, 100).open(an_event_row("drain"), NOW_MS - OVERLAP_MS)
+    assert await found(database, index, "rain") == [2, 1]
+
+
+async def test_more_events_than_one_read_takes_are_all_found(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for number in range(3):
+            await rows.open(an_event_row(f"e{number}", a_market_row(f"m{number}"), tags=()))
+    assert EVENTS_PER_READ > 3
+    assert await found(database, SearchIndex(), "about") == [3, 2, 1]
+
+
+async def test_only_so_many_of_the_newest_events_are_kept(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for number in range(3):
+            await rows.open(an_event_row(f"e{number}", tags=()))
+    assert await found(database, SearchIndex(events_max=2), "about") == [3, 2]

@@ -1,0 +1,75 @@
+"""Trading by itself, as the product serves it, without a chain: what benchmarks measure."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+from foretell.app.chance import new_uuid, now_ms
+from foretell.app.gateway import Gateway, bind, build_server
+from foretell.app.installation import PREFIX_BY_ROLE, Role
+from foretell.app.trading import trading_app
+from foretell.domain.deployment import Deployment
+from foretell.domain.hexadecimal import Address
+from foretell.edge.auth import KeyRing
+from foretell.edge.telemetry import Telemetry
+from foretell.journal.file import FileJournal
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+from foretell.trading.engine import Engine
+from foretell.trading.projection import Projection
+from foretell.trading.services import ChainView, build_services
+from foretell.trading.worker import run, start
+
+
+class Alone(NamedTuple):
+    """A trading API that answers, and what it stands on."""
+
+    database: Database
+    engine: Engine
+    port: int
+
+
+@contextlib.asynccontextmanager
+async def trading_alone(
+    deployment: Deployment, master_key: bytes, folder: Path
+) -> AsyncIterator[Alone]:
+    """Give a trading API on a free port; it ends with the block."""
+    async with Database(f"sqlite+aiosqlite:///{folder / 'foretell.db'}") as database:
+        await upgrade(database)
+        engine = Engine(FileJournal(folder / "journal"), now_ms)
+        services = build_services(
+            deployment=deployment,
+            database=database,
+            engine=engine,
+            projection=Projection(database),
+            key_ring=KeyRing(database, master_key, [deployment.chain_id], now_ms),
+            chain=ChainView(_first_nonce, _no_code),
+            blob_base_url="",
+            now_ms=now_ms,
+            new_uuid=new_uuid,
+        )
+        await start(services)
+        app = Telemetry(trading_app(services), Role.TRADING, new_uuid)
+        listener = bind("127.0.0.1", 0, "--port")
+        server = build_server(Gateway({PREFIX_BY_ROLE[Role.TRADING]: app}, ""), "127.0.0.1", 0)
+        loops = asyncio.create_task(run(services))
+        serving = asyncio.create_task(server.serve([listener]))
+        try:
+            yield Alone(database, engine, listener.getsockname()[1])
+        finally:
+            server.should_exit = True
+            await serving
+            loops.cancel()
+            await engine.close()
+
+
+async def _first_nonce(exchange: Address, maker: Address) -> int:
+    del exchange, maker
+    return 0
+
+
+async def _no_code(address: Address) -> bool:
+    del address
+    return False

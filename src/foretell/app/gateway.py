@@ -1,0 +1,106 @@
+"""All APIs on one port, each under its prefix, which is taken off before the API sees the path.
+
+Clients sign the route without the prefix, so what an API sees is what was signed.
+"""
+
+import contextlib
+import socket
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+import uvicorn
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from typing_extensions import override
+
+from foretell.domain.command_errors import PortTaken
+from foretell.domain.request_errors import UnknownRoute
+from foretell.edge.errors import worker_body
+from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
+
+BACKLOG: Final = 2048
+KEEP_ALIVE_S: Final = 75
+SHUTDOWN_S: Final = 5
+FRAME_BYTES_MAX: Final = 256 * 1024
+
+
+class Gateway:
+    """The applications by their prefixes; an empty prefix stands for everything else."""
+
+    def __init__(self, app_by_prefix: Mapping[str, AsgiApp], base_url: str) -> None:
+        self._app_by_prefix = app_by_prefix
+        self._index = {name.strip("/"): base_url + name for name in app_by_prefix}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request to the API whose prefix its path has."""
+        path = scope["path"]
+        prefix = "/" + path.split("/", 2)[1]
+        app = self._app_by_prefix.get(prefix)
+        if app is not None:
+            raw = scope.get("raw_path") or path.encode()
+            inner = {
+                **scope,
+                "path": path[len(prefix) :] or "/",
+                "raw_path": raw[len(prefix) :] or b"/",
+            }
+            await app(inner, receive, send)
+        elif "" in self._app_by_prefix:
+            await self._app_by_prefix[""](scope, receive, send)
+        elif scope["type"] == "http":
+            await self._answer(path, send)
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, path: str, send: Send) -> None:
+        status, kind, content = 200, b"application/json", msgspec.json.encode(self._index)
+        if path == "/metrics":
+            kind, content = CONTENT_TYPE_LATEST.encode(), generate_latest()
+        elif path != "/":
+            status, body = worker_body(UnknownRoute(f"no API has the path {path}"))
+            content = msgspec.json.encode(body)
+        headers = [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with the signals left to whoever runs it."""
+
+    @override
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle no signal here."""
+        yield
+
+
+def build_server(app: AsgiApp, host: str, port: int) -> Server:
+    """Return a server that is bound to its port already."""
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http="httptools",
+        ws="websockets-sansio",
+        loop="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=SHUTDOWN_S,
+        ws_max_size=FRAME_BYTES_MAX,
+    )
+    return Server(config)
+
+
+def bind(host: str, port: int, setting: str) -> socket.socket:
+    """Return a listening socket, or refuse a port that another program has."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise PortTaken(host, port, setting) from error
+    return listener

@@ -1,0 +1,253 @@
+"""One running installation: every part built once, started in order, stopped in reverse.
+
+`foretell up` runs all roles in one process with a chain of its own; `foretell serve` runs the roles
+that it is told. If a loop that must not end does end, everything stops, loudly.
+"""
+
+import asyncio
+import contextlib
+import enum
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import structlog
+
+from foretell.app.chance import new_uuid
+from foretell.app.gateway import Gateway, Server, bind, build_server
+from foretell.app.parts import (
+    Ground,
+    build_creation,
+    build_data,
+    build_discovery,
+    build_indexer,
+    build_key_ring,
+    build_trading,
+)
+from foretell.app.trading import trading_app
+from foretell.app.vault import open_vault
+from foretell.chain.blueprint import sandbox_plan
+from foretell.chain.deploy import deploy, load_deployment
+from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
+from foretell.chain.rpc import Rpc
+from foretell.creation import routes as creation_routes
+from foretell.creation import worker as creation_worker
+from foretell.data import routes as data_routes
+from foretell.discovery import routes as discovery_routes
+from foretell.domain.chain_errors import DeploymentUnfit
+from foretell.domain.command_errors import ServerStopped
+from foretell.domain.deployment import Deployment, check_usable
+from foretell.domain.matching_errors import EngineStopped
+from foretell.edge.telemetry import AsgiApp, Telemetry
+from foretell.indexer import worker as indexer_worker
+from foretell.journal.locking import lock_folder, unlock_folder
+from foretell.settings import Settings
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+from foretell.trading import worker as trading_worker
+from foretell.trading.services import TradingServices
+
+CHAIN_RESTART_S: Final = 1.0
+START_LOOK_S: Final = 0.01
+STOP_DEADLINE_S: Final = 10.0
+
+log = structlog.get_logger(__name__)
+
+Loop = Callable[[], Awaitable[None]]
+
+
+class Role(enum.StrEnum):
+    """What a process may do."""
+
+    TRADING = "trading"
+    CREATION = "creation"
+    RELAYER = "relayer"
+    DATA = "data"
+    DISCOVERY = "discovery"
+    SETTLEMENT = "settlement"
+    INDEXER = "indexer"
+
+
+ALL_ROLES: Final = frozenset(Role)
+
+PREFIX_BY_ROLE: Final[Mapping[Role, str]] = MappingProxyType(
+    {
+        Role.TRADING: "/clob",
+        Role.CREATION: "/create-market",
+        Role.RELAYER: "/relayer",
+        Role.DATA: "/data",
+        Role.DISCOVERY: "/discovery",
+    }
+)
+"""The roles that serve an API, and where."""
+
+
+class Installation:
+    """The parts of one process."""
+
+    def __init__(self, settings: Settings, roles: Collection[Role] = ALL_ROLES) -> None:
+        self._settings = settings
+        self._roles = roles
+        self._closing = contextlib.AsyncExitStack()
+        self._app_by_role: dict[Role, AsgiApp] = {}
+        self._loop_by_name: dict[str, Loop] = {}
+        self._running: asyncio.Task[None] | None = None
+        self._server: Server | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self.deployment: Deployment | None = None
+
+    async def start(self) -> None:
+        """Start everything, and return when the APIs answer."""
+        try:
+            ground = await self._lay_ground()
+            await self._build(ground)
+            await self._serve()
+        except BaseException:
+            await self._closing.aclose()
+            raise
+
+    async def wait(self) -> None:
+        """Return when something that must not end has ended, raising what ended it."""
+        assert self._running is not None
+        await asyncio.shield(self._running)
+
+    async def stop(self) -> None:
+        """Stop everything, the APIs first, the chain last."""
+        await self._closing.aclose()
+
+    async def _lay_ground(self) -> Ground:
+        settings = self._settings
+        settings.data.mkdir(parents=True, exist_ok=True)
+        self._closing.callback(unlock_folder, lock_folder(settings.data))
+        vault = open_vault(settings)
+        rpc = await self._closing.enter_async_context(Rpc(await self._rpc_url()))
+        self.deployment = deployment = await self._deployment(rpc)
+        database = await self._closing.enter_async_context(Database(settings.database))
+        await upgrade(database)
+        key_ring = build_key_ring(settings, database, vault)
+        return Ground(settings, vault, deployment, database, rpc, key_ring)
+
+    async def _rpc_url(self) -> str:
+        settings = self._settings
+        if settings.rpc_url is not None:
+            return settings.rpc_url.get_secret_value()
+        bind("127.0.0.1", settings.chain_port, "FORETELL_CHAIN_PORT").close()
+        chain = DevChain(
+            DevChainOptions(
+                anvil=find_anvil(settings.anvil, settings.npm_folder),
+                folder=settings.data.absolute() / "chain",
+                chain_id=settings.chain_id,
+                port=settings.chain_port,
+            )
+        )
+        await chain.start()
+        self._closing.push_async_callback(chain.stop)
+        self._loop_by_name["chain"] = lambda: _keep(chain)
+        return chain.rpc_url
+
+    async def _deployment(self, rpc: Rpc) -> Deployment:
+        settings = self._settings
+        if settings.is_sandbox:
+            return await deploy(rpc, sandbox_plan(settings.npm_folder), settings.deployment_file)
+        deployment = load_deployment(settings.deployment_file)
+        if deployment is None:
+            raise DeploymentUnfit(f"{settings.deployment_file} is not there; run foretell deploy")
+        check_usable(deployment, settings.chain_id)
+        return deployment
+
+    async def _build(self, ground: Ground) -> None:
+        """Build the products of this process, upstream first."""
+        if Role.INDEXER in self._roles:
+            indexer = build_indexer(ground)
+            self._loop_by_name["indexer"] = lambda: indexer_worker.run(indexer)
+        if Role.TRADING in self._roles:
+            await self._build_trading(ground)
+        if Role.CREATION in self._roles:
+            creation = build_creation(ground)
+            self._app_by_role[Role.CREATION] = creation_routes.build_app(creation)
+            self._loop_by_name["creation"] = lambda: creation_worker.run(creation)
+        if Role.DATA in self._roles:
+            self._app_by_role[Role.DATA] = data_routes.build_app(build_data(ground))
+        if Role.DISCOVERY in self._roles:
+            discovery = build_discovery(ground)
+            self._app_by_role[Role.DISCOVERY] = discovery_routes.build_app(discovery)
+
+    async def _build_trading(self, ground: Ground) -> None:
+        trading, feed = build_trading(ground)
+        self._closing.push_async_callback(trading.engine.close)
+        await trading_worker.start(trading)
+        self._app_by_role[Role.TRADING] = trading_app(trading)
+        self._loop_by_name["trading"] = lambda: trading_worker.run(trading)
+        self._loop_by_name["feed"] = feed.run
+        self._loop_by_name["engine"] = lambda: _watch_engine(trading)
+
+    async def _serve(self) -> None:
+        settings = self._settings
+        if len(self._app_by_role) == 1:
+            ((role, app),) = self._app_by_role.items()
+            app_by_prefix: dict[str, AsgiApp] = {"": Telemetry(app, role, new_uuid)}
+        else:
+            app_by_prefix = {
+                PREFIX_BY_ROLE[role]: Telemetry(app, role, new_uuid)
+                for role, app in self._app_by_role.items()
+            }
+        if app_by_prefix:
+            listener = bind(settings.host, settings.port, "FORETELL_PORT")
+            gateway = Gateway(app_by_prefix, settings.base_url)
+            self._server = build_server(gateway, settings.host, settings.port)
+            self._serving = asyncio.create_task(self._server.serve([listener]), name="server")
+            self._loop_by_name["server"] = self._watch_server
+        self._running = asyncio.create_task(self._run(), name="installation")
+        self._closing.push_async_callback(self._end)
+        while self._server is not None and not self._server.started:
+            if self._running.done():
+                await self._running
+            await asyncio.sleep(START_LOOK_S)
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for name, loop in self._loop_by_name.items():
+                group.create_task(_run_part(name, loop), name=name)
+
+    async def _watch_server(self) -> None:
+        assert self._server is not None
+        assert self._serving is not None
+        await asyncio.shield(self._serving)
+        if not self._server.should_exit:
+            raise ServerStopped
+
+    async def _end(self) -> None:
+        """Let the server finish what it has begun, then stop the loops."""
+        assert self._running is not None
+        if self._server is not None and self._serving is not None:
+            self._server.should_exit = True
+            await asyncio.wait({self._serving}, timeout=STOP_DEADLINE_S)
+            self._serving.cancel()
+        self._running.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await self._running
+
+
+async def _run_part(name: str, loop: Loop) -> None:
+    try:
+        await loop()
+    except asyncio.CancelledError:
+        raise
+    except Exception:
+        log.exception("a part of the installation broke down", part=name)
+        raise
+
+
+async def _watch_engine(trading: TradingServices) -> None:
+    await trading.engine.failed.wait()
+    raise EngineStopped("its journal failed; start again to go on from what is durable")
+
+
+async def _keep(chain: DevChain) -> None:
+    """Start the dev chain again whenever it ends by itself; its state is kept."""
+    while True:
+        code = await chain.wait()
+        log.error("the chain ended and is started again", code=code)
+        await chain.stop()
+        await asyncio.sleep(CHAIN_RESTART_S)
+        await chain.start()

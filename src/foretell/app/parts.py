@@ -1,0 +1,135 @@
+"""Each product's services, made from what all of them stand on."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from foretell.app.chance import new_uuid, new_word, now_ms
+from foretell.app.vault import Vault
+from foretell.chain.logs import LogReader
+from foretell.chain.reader import Reader
+from foretell.chain.rpc import Rpc
+from foretell.chain.sender import Sender, SenderOptions
+from foretell.creation.services import CreationOptions, CreationServices
+from foretell.data.services import DataServices
+from foretell.discovery.services import DiscoveryServices
+from foretell.domain.deployment import Deployment
+from foretell.domain.hexadecimal import Address
+from foretell.edge.auth import KeyRing
+from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.services import IndexerServices
+from foretell.journal.file import FileJournal
+from foretell.media.blobs import BlobStore
+from foretell.media.images import ImageNormalizer, ImagePolicy
+from foretell.settings import Settings
+from foretell.store.database import Database
+from foretell.store.transactions import REGISTRATION, TxOutbox, TxTables
+from foretell.trading.engine import Engine
+from foretell.trading.feed import Feed
+from foretell.trading.projection import Projection
+from foretell.trading.services import ChainView, TradingServices, build_services
+
+BLOBS_PREFIX: Final = "/create-market"
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What every product stands on."""
+
+    settings: Settings
+    vault: Vault
+    deployment: Deployment
+    database: Database
+    rpc: Rpc
+    key_ring: KeyRing
+
+    @property
+    def reader(self) -> Reader:
+        """The chain's views."""
+        return Reader(self.rpc, self.deployment)
+
+    @property
+    def blob_base_url(self) -> str:
+        """Where images and metadata are fetched from."""
+        return self.settings.base_url + BLOBS_PREFIX
+
+    def sender(self, private_key: bytes, tables: TxTables) -> Sender:
+        """Return the queue of one account; each product has an account of its own."""
+        options = SenderOptions(self.deployment.chain_id, self.settings.confirmations)
+        return Sender(self.rpc, private_key, TxOutbox(self.database, tables), options, now_ms)
+
+
+def build_key_ring(settings: Settings, database: Database, vault: Vault) -> KeyRing:
+    """Return what checks who calls."""
+    return KeyRing(database, vault.master, [settings.chain_id], now_ms)
+
+
+def build_trading(ground: Ground) -> tuple[TradingServices, Feed]:
+    """Return the engine's product and its eyes on the tables; neither is started."""
+    reader = ground.reader
+
+    async def fetch_nonce(exchange: Address, maker: Address) -> int:
+        del exchange
+        return await reader.exchange_nonce(maker)
+
+    async def fetch_has_code(address: Address) -> bool:
+        return bool(await reader.code(address))
+
+    engine = Engine(FileJournal(ground.settings.data / "journal"), now_ms)
+    services = build_services(
+        deployment=ground.deployment,
+        database=ground.database,
+        engine=engine,
+        projection=Projection(ground.database),
+        key_ring=ground.key_ring,
+        chain=ChainView(fetch_nonce, fetch_has_code),
+        blob_base_url=ground.blob_base_url,
+        now_ms=now_ms,
+        new_uuid=new_uuid,
+    )
+    feed = Feed(engine, ground.database, services.exchanges, ground.settings.confirmations)
+    return services, feed
+
+
+def build_creation(ground: Ground) -> CreationServices:
+    """Return market creation."""
+    settings = ground.settings
+    return CreationServices(
+        database=ground.database,
+        deployment=ground.deployment,
+        reader=ground.reader,
+        registrar=ground.sender(ground.vault.registrar, REGISTRATION),
+        images=ImageNormalizer(ImagePolicy()),
+        blobs=BlobStore(settings.data / "blobs"),
+        storage_key=ground.vault.storage,
+        options=CreationOptions(
+            confirmations=settings.confirmations,
+            ticks_per_one=settings.market_ticks_per_one,
+            size_units_min=settings.market_size_units_min,
+            may_store_locally=settings.stores_locally,
+        ),
+        now_ms=now_ms,
+        new_uuid=new_uuid,
+        new_word=new_word,
+    )
+
+
+def build_indexer(ground: Ground) -> IndexerServices:
+    """Return the indexer."""
+    deployment = ground.deployment
+    return IndexerServices(
+        database=ground.database,
+        reader=ground.reader,
+        logs=LogReader(ground.rpc, deployment.kind_by_contract()),
+        contracts=IndexedContracts.of(deployment),
+        start_block=deployment.start_block,
+    )
+
+
+def build_data(ground: Ground) -> DataServices:
+    """Return the data API."""
+    return DataServices(ground.database, ground.blob_base_url, now_ms)
+
+
+def build_discovery(ground: Ground) -> DiscoveryServices:
+    """Return the discovery API."""
+    return DiscoveryServices(ground.database, ground.blob_base_url, now_ms)

@@ -1,0 +1,1 @@
+"""`foretell demo`: a market from creation to redemption, through the public APIs only."""

@@ -1,0 +1,35 @@
+"""The story of a market, told while it happens."""
+
+from foretell.cli.demo.creating import demo_wish, make_market
+from foretell.cli.demo.ending import (
+    balance,
+    merge,
+    redeem,
+    refuse_early_redemption,
+    resolve,
+    wallets,
+)
+from foretell.cli.demo.showing import show
+from foretell.cli.demo.stage import Stage
+from foretell.cli.demo.trading import gather_traders, trade
+from foretell.domain.sandbox import Role
+
+
+async def play(stage: Stage) -> None:
+    """Play it from creation to redemption; anything but the story's end raises."""
+    stage.chapter("1. A market is created")
+    market = await make_market(
+        stage, demo_wish(stage, stage.new_salt()), stage.account(Role.CREATOR)
+    )
+    stage.chapter("2. Two traders meet")
+    traders = await gather_traders(stage)
+    await trade(stage, market, traders)
+    stage.chapter("3. What happened")
+    await show(stage, market, traders.alice.wallet.maker, traders.bob.wallet.maker)
+    stage.chapter("4. The market ends")
+    carols_safe = await merge(stage, market)
+    await refuse_early_redemption(stage, market, traders.bobs_safe)
+    await resolve(stage, market)
+    await redeem(stage, market, traders.bobs_safe)
+    stage.chapter("5. The books are closed")
+    await balance(stage, market, wallets(traders, carols_safe))

@@ -1,0 +1,116 @@
+"""`foretell doctor`: what is needed, whether it is there, and whether what runs is well."""
+
+import platform
+import shutil
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final, NamedTuple
+
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from foretell.chain.artifacts import CONDITIONAL_TOKENS, npm_artifact, own_artifact
+from foretell.chain.devchain import find_anvil
+from foretell.chain.rpc import Rpc
+from foretell.cli.clients.http import HttpClient
+from foretell.cli.ready import Ready, read_ready
+from foretell.domain.command_errors import Ailing, NotRunning
+from foretell.domain.credentials import L1_MESSAGE
+from foretell.domain.errors import ForetellError
+from foretell.domain.hexadecimal import keccak256
+from foretell.domain.typed_data import address_of_key, recover_signer, sign_digest
+from foretell.settings import Settings
+
+PYTHON_MIN: Final = (3, 11)
+FREE_BYTES_MIN: Final = 1024**3
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    is_well: bool
+    seen: str
+
+
+def run_doctor(settings: Settings, console: Console) -> None:
+    """Print every finding; raise when one of them is not well."""
+    findings = [*_machine(settings), *uvloop.run(_running(settings))]
+    table = Table("", "what", "seen")
+    for finding in findings:
+        table.add_row("[green]✓[/]" if finding.is_well else "[red]✗[/]", finding.what, finding.seen)
+    console.print(table)
+    ailing = [finding.what for finding in findings if not finding.is_well]
+    if ailing:
+        raise Ailing(ailing)
+
+
+def _machine(settings: Settings) -> Iterator[Finding]:
+    yield Finding(
+        "Python", sys.version_info >= PYTHON_MIN, f"{platform.python_version()}, 3.11 or newer"
+    )
+    yield _checked("signatures", _sign_and_recover)
+    yield _checked("anvil", lambda: str(find_anvil(settings.anvil, settings.npm_folder)))
+    yield _checked(
+        "own contracts", lambda: f"{len(own_artifact('Exchange').bytecode)} bytes of Exchange"
+    )
+    yield _checked(
+        "contracts from npm",
+        lambda: f"{len(npm_artifact(settings.npm_folder, CONDITIONAL_TOKENS).bytecode)} bytes",
+    )
+    folder = settings.data if settings.data.exists() else settings.data.absolute().parent
+    free = shutil.disk_usage(folder).free
+    yield Finding("disk", free >= FREE_BYTES_MIN, f"{free // 1024**2} MB free at {folder}")
+
+
+def _sign_and_recover() -> str:
+    """Return what the signing library answers for a key that everybody can check."""
+    key, digest = keccak256(b"foretell doctor"), keccak256(L1_MESSAGE.encode())
+    recovered = recover_signer(digest, sign_digest(digest, key))
+    if recovered != address_of_key(key):
+        raise Ailing(["recovery of signers"])
+    return "coincurve signs and recovers"
+
+
+def _checked(what: str, look: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, is_well=True, seen=look())
+    except (ForetellError, OSError) as error:
+        return Finding(what, is_well=False, seen=str(error))
+
+
+async def _running(settings: Settings) -> list[Finding]:
+    try:
+        ready = read_ready(settings.data)
+    except NotRunning:
+        return [Finding("installation", is_well=True, seen=f"none runs on {settings.data}")]
+    urls = {
+        "trading": ready.clob,
+        "market creation": ready.worker,
+        "relayer": ready.relayer,
+        "data": ready.data,
+        "discovery": ready.discovery,
+    }
+    findings = [await _awaited(name, lambda url=url: _greet(url)) for name, url in urls.items()]  # type: ignore[misc]
+    findings.append(await _awaited("chain", lambda: _head(ready)))
+    return findings
+
+
+async def _greet(url: str) -> str:
+    async with HttpClient(url) as client:
+        path = "/status" if url.endswith("/discovery") else "/"
+        return f"{url} answers {await client.get_text(path)}"
+
+
+async def _head(ready: Ready) -> str:
+    async with Rpc(ready.rpc) as rpc:
+        number = int(await rpc.call("eth_blockNumber"), 16)
+    return f"{ready.rpc} is at block {number}"
+
+
+async def _awaited(what: str, look: Callable[[], Awaitable[str]]) -> Finding:
+    try:
+        return Finding(what, is_well=True, seen=await look())
+    except ForetellError as error:
+        return Finding(what, is_well=False, seen=error.message)

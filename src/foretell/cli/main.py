@@ -1,0 +1,132 @@
+"""The `foretell` command. Each subcommand imports what it needs when it is called."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from foretell.domain.errors import ForetellError
+from foretell.settings import Settings
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help="A whole prediction-market exchange that one person can run.",
+)
+
+Data = Annotated[Path | None, typer.Option(help="Folder of everything that is kept.")]
+Port = Annotated[int | None, typer.Option(help="Port of the APIs.")]
+ChainPort = Annotated[int | None, typer.Option(help="Port of the dev chain.")]
+
+
+@app.command()
+def up(data: Data = None, port: Port = None, chain_port: ChainPort = None) -> None:
+    """Run everything on this machine: chain, contracts, every service, a market to begin with.
+
+    Nothing to configure and no network needed. Ctrl-C stops it; the next start goes on from there.
+    """
+    from foretell.cli.up import run_up
+
+    run_up(_settings(data=data, port=port, chain_port=chain_port), Console())
+
+
+@app.command()
+def serve(
+    roles: Annotated[
+        list[str] | None, typer.Argument(help="What this process does; everything if unsaid.")
+    ] = None,
+    data: Data = None,
+    port: Port = None,
+) -> None:
+    """Run chosen roles against a node and a database that are there already.
+
+    Roles: trading, creation, relayer, data, discovery (each an API), settlement, indexer (loops).
+    A process with one API serves it at `/`; with several, each under its prefix. Needs
+    FORETELL_RPC_URL, FORETELL_CHAIN_ID, the keys, and `foretell deploy` to have run.
+    """
+    from foretell.cli.serve import run_serve
+
+    run_serve(_settings(data=data, port=port), roles or [], Console())
+
+
+@app.command()
+def deploy(data: Data = None) -> None:
+    """Put the contracts on the chain, or complete what was begun, and write deployment.json."""
+    from foretell.cli.deploy import run_deploy
+
+    run_deploy(_settings(data=data), Console())
+
+
+@app.command()
+def demo(data: Data = None) -> None:
+    """Play a market from creation to redemption against what `foretell up` runs.
+
+    Everything goes through the public HTTP and WebSocket APIs and JSON-RPC, as a stranger would.
+    """
+    from foretell.cli.demo.command import run_demo
+
+    run_demo(_settings(data=data), Console())
+
+
+@app.command()
+def doctor(data: Data = None) -> None:
+    """Look whether everything that is needed is there, and whether what runs is well."""
+    from foretell.cli.doctor import run_doctor
+
+    run_doctor(_settings(data=data), Console())
+
+
+bench = typer.Typer(no_args_is_help=True, help="Measure, each figure beside its ceiling.")
+app.add_typer(bench, name="bench")
+
+
+@bench.command()
+def order(
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="Interleaved rounds.")] = 5,
+    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 10_000,
+    conns: Annotated[int, typer.Option(min=1, max=512, help="Connections kept open.")] = 32,
+) -> None:
+    """Orders over HTTP, verified, matched and durable, against signer recoveries of one core."""
+    from foretell.cli.bench.order import run_bench_order
+
+    run_bench_order(rounds, orders, conns, Console())
+
+
+def _settings(**given: Any) -> Settings:
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return Settings(**chosen)
+
+
+def run() -> None:
+    """Run the command line; what it may be told of is told in one line, without a trace."""
+    try:
+        app()
+    except ForetellError as error:
+        _fail(error.message)
+    except ExceptionGroup as group:
+        known = [error for error in _leaves(group) if isinstance(error, ForetellError)]
+        if not known:
+            raise
+        _fail(known[0].message)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"FORETELL_{'_'.join(map(str, problem['loc'])).upper()}: {problem['msg']}"
+            for problem in error.errors(include_input=False, include_url=False)
+        )
+        _fail(problems)
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+    leaves: list[BaseException] = []
+    for error in group.exceptions:
+        leaves += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return leaves
+
+
+def _fail(message: str) -> None:
+    Console(stderr=True).print(f"[red]error:[/] {message}", highlight=False)
+    raise SystemExit(1)

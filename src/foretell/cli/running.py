@@ -1,0 +1,89 @@
+"""Runs an installation until it is told to stop, and stops it without leaving anything behind."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Final
+
+import structlog
+import uvloop
+from structlog.dev import plain_traceback
+from structlog.typing import Processor
+
+from foretell.app.installation import Installation
+from foretell.settings import Settings
+
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def set_up_logs(settings: Settings) -> None:
+    """Log to standard error, from the level on that the settings name.
+
+    Tracebacks never show the values of variables: among them may be secrets.
+    """
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    renderers: list[Processor] = (
+        [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        if settings.log_json
+        else [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=plain_traceback)]
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *renderers,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(level=max(level, logging.WARNING))
+
+
+def run_until_stopped(
+    installation: Installation,
+    when_started: Callable[[], Coroutine[None, None, None]],
+    when_stopped: Callable[[], None],
+) -> None:
+    """Start, and go on until a signal comes or something that must not end has ended."""
+    uvloop.run(_run(installation, when_started, when_stopped))
+
+
+async def _run(
+    installation: Installation,
+    when_started: Callable[[], Coroutine[None, None, None]],
+    when_stopped: Callable[[], None],
+) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, stopped.set)
+    starting = asyncio.create_task(installation.start())
+    waiting = asyncio.create_task(stopped.wait())
+    try:
+        if not await _first(starting, waiting):
+            return
+        greeting = asyncio.create_task(when_started())
+        breaking = asyncio.create_task(installation.wait())
+        if await _first(greeting, waiting, breaking):
+            await _first(breaking, waiting)
+    finally:
+        when_stopped()
+        with contextlib.suppress(asyncio.CancelledError):
+            starting.cancel()
+            await asyncio.wait({starting})
+        await installation.stop()
+
+
+async def _first(task: asyncio.Task[None], *others: asyncio.Task[object]) -> bool:
+    """Wait for the task or any other; say whether the task is done, and raise what it raised."""
+    done, _ = await asyncio.wait({task, *others}, return_when=asyncio.FIRST_COMPLETED)
+    for finished in done:
+        finished.result()
+    if task not in done:
+        task.cancel()
+    return task in done

@@ -1,0 +1,106 @@
+"""`foretell up`: the whole exchange on one machine, with a market to begin with."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+
+from foretell.app.chance import now_ms
+from foretell.app.installation import Installation
+from foretell.cli.clients.http import HttpClient, wait_for
+from foretell.cli.clients.payloads import MarketWish
+from foretell.cli.demo.creating import make_market
+from foretell.cli.demo.stage import Stage
+from foretell.cli.ready import Ready, SeededMarket, describe, remove_ready, write_ready
+from foretell.cli.running import run_until_stopped, set_up_logs
+from foretell.domain.command_errors import ApiRefused
+from foretell.domain.sandbox import Role
+from foretell.settings import Settings
+
+SEED_SLUG: Final = "rain-tomorrow"
+SEED_DAYS: Final = 365
+NOT_YET: Final = SeededMarket("", "", "", "")
+
+
+def run_up(settings: Settings, console: Console) -> None:
+    """Start everything, seed a market if there is none, say where it all is, and stay."""
+    set_up_logs(settings)
+    started_ms = now_ms()
+    installation = Installation(settings)
+
+    async def greet() -> None:
+        assert installation.deployment is not None
+        ready = describe(settings.base_url, _rpc_url(settings), installation.deployment, NOT_YET)
+        async with Stage.open(ready, installation.deployment, Console(quiet=True)) as stage:
+            market = await _seed(stage, console)
+        ready = msgspec.structs.replace(ready, market=market)
+        write_ready(settings.data, ready)
+        _print_where(console, ready, settings, (now_ms() - started_ms) / 1000)
+
+    remove_ready(settings.data)
+    console.print("starting the chain, the contracts and every service …")
+    run_until_stopped(installation, greet, lambda: remove_ready(settings.data))
+    console.print(f"stopped; everything is kept in {settings.data}")
+
+
+def _rpc_url(settings: Settings) -> str:
+    return f"http://127.0.0.1:{settings.chain_port}"
+
+
+async def _seed(stage: Stage, console: Console) -> SeededMarket:
+    """Return the market that the sandbox begins with, made through the public API if need be."""
+    found = await stage.discovery.get("/markets", slug=SEED_SLUG)
+    if not found:
+        console.print("opening a market to begin with …")
+        await make_market(stage, _wish(stage), stage.account(Role.CREATOR))
+        found = await stage.discovery.get("/markets", slug=SEED_SLUG)
+    token_yes, token_no = msgspec.json.decode(found[0]["clobTokenIds"], type=list[str])
+    await _wait_for_book(stage.trading, token_yes)
+    return SeededMarket(found[0]["conditionId"], token_yes, token_no, found[0]["slug"])
+
+
+def _wish(stage: Stage) -> MarketWish:
+    ends_at = datetime.fromtimestamp(stage.now_s(), UTC) + timedelta(days=SEED_DAYS)
+    return MarketWish(
+        creator=stage.caller(stage.account(Role.CREATOR)).address,
+        title="Will it rain tomorrow?",
+        slug=SEED_SLUG,
+        question="Will it rain tomorrow?",
+        ends_at=ends_at.isoformat().replace("+00:00", "Z"),
+    )
+
+
+async def _wait_for_book(trading: HttpClient, token_id: str) -> None:
+    async def look() -> Any:
+        try:
+            return await trading.get("/book", token_id=token_id)
+        except ApiRefused:
+            return None
+
+    await wait_for("the market's order book", look)
+
+
+def _print_where(console: Console, ready: Ready, settings: Settings, seconds: float) -> None:
+    table = Table.grid(padding=(0, 2))
+    rows = (
+        ("trading", ready.clob),
+        ("streams", f"{ready.ws}/market and /user"),
+        ("market creation", ready.worker),
+        ("relayer", ready.relayer),
+        ("data", ready.data),
+        ("discovery", ready.discovery),
+        ("chain (JSON-RPC)", f"{ready.rpc}, chain id {ready.chain_id}"),
+        ("keys, contracts", str(settings.data / "ready.json")),
+    )
+    for name, where in rows:
+        table.add_row(f"[bold]{name}[/]", where)
+    console.print(Panel(table, title=f"Foretell runs ({seconds:.1f} s)", expand=False))
+    console.print("try next, in another terminal:")
+    option = "" if settings.data == Settings().data else f" --data {settings.data}"
+    console.print(f"  foretell demo{option}", markup=False)
+    book = f"{ready.clob}/book?token_id={ready.market.token_yes}"
+    console.print(f"  curl '{book}'", markup=False, soft_wrap=True)
+    console.print("Ctrl-C stops it and keeps everything.")

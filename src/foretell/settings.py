@@ -1,0 +1,137 @@
+"""What an operator may set, from the environment (FORETELL_…) or from foretell.toml.
+
+Nothing set means the sandbox: a chain, a database and every service of its own, in one folder.
+Values are read here once; the parts get them as arguments.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from pydantic import Field, SecretStr
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+from typing_extensions import override
+
+from foretell.domain.sandbox import SANDBOX_CHAIN_ID
+
+CHECKOUT: Final = Path(__file__).parents[2]
+
+
+class Settings(BaseSettings):
+    """The installation's settings; every field is documented in docs/reference/settings.md."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="FORETELL_", toml_file="foretell.toml", extra="forbid", frozen=True
+    )
+
+    data: Path = Field(default=Path(".foretell"), description="folder of everything that is kept")
+    host: str = Field(default="127.0.0.1", description="address that the APIs listen on")
+    port: int = Field(default=8000, ge=1, le=65535, description="port that the APIs listen on")
+    public_url: str | None = Field(
+        default=None,
+        description="how clients reach the APIs, when it is not the address listened on",
+    )
+    database_url: str | None = Field(
+        default=None,
+        description="SQLAlchemy URL of the database; a SQLite file in the data folder if unset",
+    )
+    rpc_url: SecretStr | None = Field(
+        default=None, description="JSON-RPC URL of the node; a dev chain of our own if unset"
+    )
+    chain_id: int = Field(default=SANDBOX_CHAIN_ID, ge=1, description="id of the chain")
+    chain_port: int = Field(default=8545, ge=1, le=65535, description="port of the dev chain")
+    anvil: Path | None = Field(
+        default=None, description="the anvil program; the one from npm if unset"
+    )
+    npm_folder: Path = Field(
+        default=CHECKOUT / "contracts" / "node_modules",
+        description="where npm installed Conditional Tokens, Safe and anvil",
+    )
+    master_key: SecretStr | None = Field(
+        default=None,
+        description="64 hex digits that API credentials are derived from; made once and kept in"
+        " the data folder in the sandbox",
+    )
+    operator_key: SecretStr | None = Field(
+        default=None, description="private key of the account that settles trades"
+    )
+    registrar_key: SecretStr | None = Field(
+        default=None, description="private key of the account that opens tokens to trading"
+    )
+    relayer_key: SecretStr | None = Field(
+        default=None, description="private key of the account that sends Safe transactions"
+    )
+    storage_key: SecretStr | None = Field(
+        default=None, description="private key that signs stored metadata; hold nothing with it"
+    )
+    admin_key: SecretStr | None = Field(
+        default=None, description="private key that deploys the contracts and appoints; for deploy"
+    )
+    collateral: str | None = Field(
+        default=None, description="address of the collateral token on a chain that has one"
+    )
+    fee_receiver: str | None = Field(
+        default=None, description="address that the operator's fees go to"
+    )
+    community_pool: str | None = Field(
+        default=None, description="address that the community's part of creation fees goes to"
+    )
+    deployment: Path | None = Field(
+        default=None,
+        description="deployment.json of the chain; the one in the data folder if unset",
+    )
+    stores_locally: bool = Field(
+        default=False,
+        description="keep metadata on this machine alone, though the chain is not the sandbox's",
+    )
+    confirmations: int = Field(
+        default=1, ge=1, le=1000, description="blocks on top of a transaction before it is believed"
+    )
+    market_ticks_per_one: int = Field(
+        default=100, ge=2, le=10_000, description="ticks between 0 and 1 of a new market"
+    )
+    market_size_units_min: int = Field(
+        default=5_000_000,
+        ge=1,
+        description="smallest order of a new market, in base units of a token",
+    )
+    log_level: str = Field(default="warning", description="debug, info, warning or error")
+    log_json: bool = Field(default=False, description="log JSON lines instead of text")
+
+    @classmethod
+    @override
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read arguments first, then the environment, then the file."""
+        del dotenv_settings, file_secret_settings
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether the chain is a dev chain of our own, with its public keys."""
+        return self.rpc_url is None
+
+    @property
+    def deployment_file(self) -> Path:
+        """Where deployment.json is."""
+        return self.deployment or self.data / "deployment.json"
+
+    @property
+    def base_url(self) -> str:
+        """How clients reach the APIs."""
+        return (self.public_url or f"http://{self.host}:{self.port}").rstrip("/")
+
+    @property
+    def database(self) -> str:
+        """The database's URL."""
+        return self.database_url or f"sqlite+aiosqlite:///{self.data.absolute() / 'foretell.db'}"

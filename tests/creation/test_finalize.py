@@ -13,13 +13,15 @@ from foretell.chain.caller import Caller, ContractCall
 from foretell.chain.reader import Reader
 from foretell.creation.services import CreationOptions
 from foretell.domain.creation import RequestTrigger
-from foretell.domain.hexadecimal import Bytes32, parse_address
+from foretell.domain.hexadecimal import Bytes32, parse_address, parse_bytes32
+from foretell.domain.plan import PlanTx
 from foretell.domain.sandbox import SANDBOX_CHAIN_ID, SandboxAccount
-from foretell.store.requests import load_request, move_request
+from foretell.store.requests import load_request, move_request, record_txs
 
 pytestmark = pytest.mark.anyio
 
 Txs = list[dict[str, str]]
+TIME_TO_WAIT_FOR_THE_DATABASE_S = 0.1
 
 
 async def status_of(creator: CreatorClient, request_id: str) -> str:
@@ -397,6 +399,26 @@ async def test_many_who_finalize_at_once_agree(creator: CreatorClient) -> None:
 
     assert {answer.json()["status"] for answer in starts} == {"finalize_in_progress"}
     assert {answer.json()["status"] for answer in ends} == {"finalized"}
+
+
+async def test_a_request_that_moves_while_hashes_wait_to_be_kept_is_read_again(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    request_id = await creator.prepared()
+    txs = await creator.paid(request_id)
+    async with studio.database.writing() as tx:
+        request = await load_request(tx, request_id)
+        assert request is not None
+        asked = asyncio.create_task(creator.finalize(request_id, txs))
+        await asyncio.sleep(TIME_TO_WAIT_FOR_THE_DATABASE_S)
+        assert await record_txs(
+            tx, request, [PlanTx(each["id"], parse_bytes32(each["hash"])) for each in txs], NOW_MS
+        )
+        assert await move_request(tx, request, RequestTrigger.FINALIZE, NOW_MS)
+
+    assert (await asked).json() == {"requestId": request_id, "status": "finalize_in_progress"}
+    assert (await creator.record(request_id))["txs"] == txs
 
 
 async def with_confirmations(studio: Studio, blocks: int) -> None:

@@ -22,6 +22,8 @@ from foretell.app.parts import (
     build_discovery,
     build_indexer,
     build_key_ring,
+    build_relayer,
+    build_settlement,
     build_trading,
 )
 from foretell.app.trading import trading_app
@@ -41,7 +43,10 @@ from foretell.domain.matching_errors import EngineStopped
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.indexer import worker as indexer_worker
 from foretell.journal.locking import lock_folder, unlock_folder
+from foretell.relayer import routes as relayer_routes
+from foretell.relayer import worker as relayer_worker
 from foretell.settings import Settings
+from foretell.settlement import worker as settlement_worker
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 from foretell.trading import worker as trading_worker
@@ -162,6 +167,13 @@ class Installation:
             self._loop_by_name["indexer"] = lambda: indexer_worker.run(indexer)
         if Role.TRADING in self._roles:
             await self._build_trading(ground)
+        if Role.SETTLEMENT in self._roles:
+            settlement = build_settlement(ground)
+            self._loop_by_name["settlement"] = lambda: settlement_worker.run(settlement)
+        if Role.RELAYER in self._roles:
+            relayer = build_relayer(ground)
+            self._app_by_role[Role.RELAYER] = relayer_routes.build_app(relayer)
+            self._loop_by_name["relayer"] = lambda: relayer_worker.run(relayer)
         if Role.CREATION in self._roles:
             creation = build_creation(ground)
             self._app_by_role[Role.CREATION] = creation_routes.build_app(creation)

@@ -20,9 +20,17 @@ from foretell.indexer.services import IndexerServices
 from foretell.journal.file import FileJournal
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer, ImagePolicy
+from foretell.relayer.services import RelayerServices
 from foretell.settings import Settings
+from foretell.settlement.services import SettlementServices
 from foretell.store.database import Database
-from foretell.store.transactions import REGISTRATION, TxOutbox, TxTables
+from foretell.store.transactions import (
+    REGISTRATION,
+    RELAYED,
+    SETTLEMENT,
+    TxOutbox,
+    TxTables,
+)
 from foretell.trading.engine import Engine
 from foretell.trading.feed import Feed
 from foretell.trading.projection import Projection
@@ -111,6 +119,25 @@ def build_creation(ground: Ground) -> CreationServices:
         new_uuid=new_uuid,
         new_word=new_word,
     )
+
+
+def build_relayer(ground: Ground) -> RelayerServices:
+    """Return the relayer."""
+    return RelayerServices(
+        database=ground.database,
+        deployment=ground.deployment,
+        reader=ground.reader,
+        sender=ground.sender(ground.vault.relayer, RELAYED),
+        key_ring=ground.key_ring,
+        now_ms=now_ms,
+        new_uuid=new_uuid,
+    )
+
+
+def build_settlement(ground: Ground) -> SettlementServices:
+    """Return settlement."""
+    operator = ground.sender(ground.vault.operator, SETTLEMENT)
+    return SettlementServices(ground.database, operator, now_ms)
 
 
 def build_indexer(ground: Ground) -> IndexerServices:

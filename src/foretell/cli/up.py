@@ -1,6 +1,7 @@
 """`foretell up`: the whole exchange on one machine, with a market to begin with."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +13,7 @@ from foretell.app.chance import now_ms
 from foretell.app.installation import Installation
 from foretell.cli.clients.http import HttpClient, wait_for
 from foretell.cli.clients.payloads import MarketWish
-from foretell.cli.demo.creating import make_market
+from foretell.cli.demo.creating import make_market, resume_market
 from foretell.cli.demo.stage import Stage
 from foretell.cli.ready import Ready, SeededMarket, describe, remove_ready, write_ready
 from foretell.cli.running import run_until_stopped, set_up_logs
@@ -20,8 +21,10 @@ from foretell.domain.command_errors import ApiRefused
 from foretell.domain.sandbox import Role
 from foretell.settings import Settings
 
-SEED_SLUG: Final = "rain-tomorrow"
+SEED_SLUG: Final = "rain-within-a-year"
 SEED_DAYS: Final = 365
+SEED_NOTE: Final = "seed-request"
+"""The file that remembers which request makes the first market, so that a killed start goes on."""
 NOT_YET: Final = SeededMarket("", "", "", "")
 
 
@@ -35,7 +38,7 @@ def run_up(settings: Settings, console: Console) -> None:
         assert installation.deployment is not None
         ready = describe(settings.base_url, _rpc_url(settings), installation.deployment, NOT_YET)
         async with Stage.open(ready, installation.deployment, Console(quiet=True)) as stage:
-            market = await _seed(stage, console)
+            market = await _seed(stage, console, settings.data / SEED_NOTE)
         ready = msgspec.structs.replace(ready, market=market)
         write_ready(settings.data, ready)
         _print_where(console, ready, settings, (now_ms() - started_ms) / 1000)
@@ -50,25 +53,37 @@ def _rpc_url(settings: Settings) -> str:
     return f"http://127.0.0.1:{settings.chain_port}"
 
 
-async def _seed(stage: Stage, console: Console) -> SeededMarket:
+async def _seed(stage: Stage, console: Console, note: Path) -> SeededMarket:
     """Return the market that the sandbox begins with, made through the public API if need be."""
     found = await stage.discovery.get("/markets", slug=SEED_SLUG)
     if not found:
         console.print("opening a market to begin with …")
-        await make_market(stage, _wish(stage), stage.account(Role.CREATOR))
+        await _open_market(stage, note)
         found = await stage.discovery.get("/markets", slug=SEED_SLUG)
     token_yes, token_no = msgspec.json.decode(found[0]["clobTokenIds"], type=list[str])
     await _wait_for_book(stage.trading, token_yes)
     return SeededMarket(found[0]["conditionId"], token_yes, token_no, found[0]["slug"])
 
 
+async def _open_market(stage: Stage, note: Path) -> None:
+    creator = stage.account(Role.CREATOR)
+    begun = _noted(note)
+    if begun and await resume_market(stage, SEED_SLUG, creator, begun):
+        return
+    await make_market(stage, _wish(stage), creator, note.write_text)
+
+
+def _noted(note: Path) -> str:
+    return note.read_text() if note.exists() else ""
+
+
 def _wish(stage: Stage) -> MarketWish:
     ends_at = datetime.fromtimestamp(stage.now_s(), UTC) + timedelta(days=SEED_DAYS)
     return MarketWish(
         creator=stage.caller(stage.account(Role.CREATOR)).address,
-        title="Will it rain tomorrow?",
+        title="Will it rain within a year?",
         slug=SEED_SLUG,
-        question="Will it rain tomorrow?",
+        question="Will it rain within a year?",
         ends_at=ends_at.isoformat().replace("+00:00", "Z"),
     )
 

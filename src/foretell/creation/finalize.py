@@ -4,7 +4,7 @@ What `POST /finalize` answers is decided by what was sent and what the chain sho
 for the chain (confirmations, registration) runs in the background, in steps that may run twice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from foretell.creation.messages import SentTxs
@@ -46,18 +46,12 @@ _FINALIZABLE: Final = _WAITING_FOR_TXS | {RequestStatus.FINALIZE_RUNNING, Reques
 
 async def confirm_txs(services: CreationServices, sent: SentTxs) -> CreationRequest:
     """Return the request with the hashes kept; whether they are true is asked when it finalizes."""
-    request = await _load(services, sent)
-    if request.status not in _WAITING_FOR_TXS:
-        raise IllegalTransition("request", request.status, RequestTrigger.TX_CONFIRM)
-    return await _keep(services, request, sent)
+    return await _keep(services, sent, _WAITING_FOR_TXS, RequestTrigger.TX_CONFIRM)
 
 
 async def finalize(services: CreationServices, sent: SentTxs) -> CreationRequest:
     """Return the request as far as what was sent and what the chain shows bring it."""
-    request = await _load(services, sent)
-    if request.status not in _FINALIZABLE:
-        raise IllegalTransition("request", request.status, RequestTrigger.FINALIZE)
-    request = await _keep(services, request, sent)
+    request = await _keep(services, sent, _FINALIZABLE, RequestTrigger.FINALIZE)
     if request.status is RequestStatus.PREPARED:
         await _start(services, request)
     elif request.status is RequestStatus.METADATA_UPDATE_PENDING:
@@ -74,16 +68,29 @@ async def _load(services: CreationServices, sent: SentTxs) -> CreationRequest:
 
 
 async def _keep(
-    services: CreationServices, request: CreationRequest, sent: SentTxs
+    services: CreationServices,
+    sent: SentTxs,
+    takes: Collection[RequestStatus],
+    trigger: RequestTrigger,
 ) -> CreationRequest:
-    """Return the request with the hashes that were sent; one that was verified stays as it is."""
-    check_known(sent.txs, (*(request.plan or ()), *request.metadata_plan))
-    verified = {tx.item_id: tx.tx_hash for tx in request.txs if tx.is_verified}
-    check_unchanged(sent.txs, verified)
-    new = [tx for tx in sent.txs if request.hash_by_id.get(tx.item_id) != tx.tx_hash]
-    async with services.database.writing() as tx:
-        if not await record_txs(tx, request, new, services.now_ms()):
-            raise IllegalTransition("request", request.status, RequestTrigger.TX_CONFIRM)
+    """Return the request with the hashes that were sent; one that was verified stays as it is.
+
+    Refuses where the request takes none. A request that moved in between is read again, which
+    ends: a life has no way back.
+    """
+    while True:
+        request = await _load(services, sent)
+        if request.status not in takes:
+            raise IllegalTransition("request", request.status, trigger)
+        check_known(sent.txs, (*(request.plan or ()), *request.metadata_plan))
+        verified = {tx.item_id: tx.tx_hash for tx in request.txs if tx.is_verified}
+        check_unchanged(sent.txs, verified)
+        new = [tx for tx in sent.txs if request.hash_by_id.get(tx.item_id) != tx.tx_hash]
+        if not new:
+            return request
+        async with services.database.writing() as tx:
+            if await record_txs(tx, request, new, services.now_ms()):
+                break
     return await _load(services, sent)
 
 

@@ -156,4 +156,5 @@ def build_app(services: RelayerServices) -> Litestar:
         exception_handlers=handlers(relayer_body),
         openapi_config=documented(TITLE, ABOUT),
         request_max_body_size=None,
+        logging_config=None,
     )

@@ -179,4 +179,5 @@ def build_app(services: TradingServices) -> Litestar:
         openapi_config=documented(TITLE, ABOUT),
         plugins=[DecimalsAreNumbers()],
         request_max_body_size=None,
+        logging_config=None,
     )

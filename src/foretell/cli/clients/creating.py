@@ -94,11 +94,16 @@ class CreatorClient:
         """Tell the worker the hashes."""
         return await self._post("/tx-confirm", request_id, txs)
 
-    async def finalize(self, request_id: str, txs: Sequence[Mapping[str, str]]) -> Any:
+    async def status(self, request_id: str) -> str:
+        """Return where a request is in its life."""
+        answer = await self.http.get("/pending", requestId=request_id)
+        return str(answer["request"]["status"])
+
+    async def finalize(self, request_id: str) -> Any:
         """Have the hashes checked, and return the answer that is not 'in progress'."""
 
         async def look() -> Any:
-            answer = await self._post("/finalize", request_id, txs)
+            answer = await self._post("/finalize", request_id, [])
             return None if answer["status"] == UNFINISHED else answer
 
         return await wait_for("finalization", look)

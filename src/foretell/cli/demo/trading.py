@@ -138,7 +138,7 @@ async def _mint(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream
         stage, traders.bob, market.token_no, Side.BUY, MINT_UNITS, MINT_UNITS - cost
     )
     _agree("Bob's order", matched["status"], "matched")
-    await tape.wait_for("a trade on the tape", lambda frame: _is_trade(frame, "0.6"), SETTLED_S)
+    await _see_on_tape(tape, market.token_no, f"0.{(PERCENT - MINT_YES_CENTS) // 10}")
     stage.tell(f"Bob bids 0.{PERCENT - MINT_YES_CENTS} for 100 No: matched, a mint of 100 sets")
 
 
@@ -156,7 +156,7 @@ async def _sell(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream
     stage.tell("Alice offers 40 Yes at 0.65, Bob bids 0.50 and cancels: the midpoint was 0.575")
     matched = await _place(stage, traders.bob, market.token_yes, Side.BUY, SALE_UNITS, cost)
     _agree("Bob's order", matched["status"], "matched")
-    await tape.wait_for("a trade on the tape", lambda frame: _is_trade(frame, "0.65"), SETTLED_S)
+    await _see_on_tape(tape, market.token_yes, f"0.{SALE_CENTS}")
     stage.tell("Bob takes it: 40 Yes change hands at 0.65")
 
 
@@ -203,8 +203,12 @@ async def _place(
     return answer
 
 
-def _is_trade(frame: dict[str, Any], price: str) -> bool:
-    return frame.get("event_type") == "last_trade_price" and frame.get("price") == price
+async def _see_on_tape(tape: Stream, token_id: str, price: str) -> None:
+    """Wait until the market stream has told of a trade in the taker's token."""
+    wanted = {"event_type": "last_trade_price", "asset_id": token_id, "price": price}
+    await tape.wait_for(
+        "a trade on the tape", lambda frame: wanted.items() <= frame.items(), SETTLED_S
+    )
 
 
 def _agree(what: str, seen: object, wanted: object) -> None:

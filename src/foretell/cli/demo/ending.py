@@ -122,9 +122,13 @@ async def balance(stage: Stage, market: DemoMarket, wallet_by_name: Mapping[str,
     stage.console.print(table)
     if total_in != total_out + locked:
         raise DemoMismatch("collateral in", total_in, total_out + locked)
-    interest = await stage.data.get("/oi", market=market.condition_id)
-    if interest[0]["value"] != locked / UNITS_PER_TOKEN:
-        raise DemoMismatch("GET /oi", interest[0]["value"], locked / UNITS_PER_TOKEN)
+
+    async def look() -> bool | None:
+        (interest,) = await stage.data.get("/oi", market=market.condition_id)
+        return True if round(interest["value"] * UNITS_PER_TOKEN) == locked else None
+
+    with stage.waiting("the indexer sees it too"):
+        await wait_for(f"GET /oi to be {decimal_text(locked)}", look)
     stage.tell(
         f"{decimal_text(total_in)} in = {decimal_text(total_out)} out + {decimal_text(locked)}"
         " still locked, and GET /oi says so too"

@@ -1,5 +1,6 @@
 """`foretell up`: the whole exchange on one machine, with a market to begin with."""
 
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -115,7 +116,12 @@ def _print_where(console: Console, ready: Ready, settings: Settings, seconds: fl
     console.print(Panel(table, title=f"Foretell runs ({seconds:.1f} s)", expand=False))
     console.print("try next, in another terminal:")
     option = "" if settings.data == Settings().data else f" --data {settings.data}"
-    console.print(f"  foretell demo{option}", markup=False)
+    console.print(f"  {_command()} demo{option}", markup=False, soft_wrap=True)
     book = f"{ready.clob}/book?token_id={ready.market.token_yes}"
     console.print(f"  curl '{book}'", markup=False, soft_wrap=True)
     console.print("Ctrl-C stops it and keeps everything.")
+
+
+def _command() -> str:
+    """Return how this command was called, which is how another one may be."""
+    return sys.argv[0] if Path(sys.argv[0]).name == "foretell" else "foretell"

@@ -53,18 +53,22 @@ class RelayerClient:
                 "paymentReceiver": ZERO_ADDRESS,
             },
         }
-        await self._finish(await self._post("/submit", body))
+        await self.finish(await self._post("/submit", body))
         return self.safe
 
     async def submit(self, calls: Sequence[InnerCall]) -> str:
         """Have the Safe make calls, bundled when there are several; return the hash."""
+        return await self.finish(await self.hand_in(calls))
+
+    async def hand_in(self, calls: Sequence[InnerCall]) -> Any:
+        """Sign a transaction of the Safe and have it accepted; it is sent in its own time."""
         if len(calls) == 1:
             to, calldata, operation = calls[0].to, calls[0].calldata, OPERATION_CALL
         else:
             to, calldata = self._deployment.multi_send, encode_multi_send(calls)
             operation = OPERATION_DELEGATECALL
         body = await self._safe_body(to, calldata, operation)
-        return await self._finish(await self._post("/submit", body))
+        return await self._post("/submit", body)
 
     async def operate(self, operation: str, calldata: bytes) -> Any:
         """Have the Safe redeem or merge at the conditional tokens, and return the answer."""
@@ -100,7 +104,7 @@ class RelayerClient:
         raw = msgspec.json.encode(body)
         return await self._http.send("POST", path, raw, self._trader.l2_headers("POST", path, raw))
 
-    async def _finish(self, answer: Any) -> str:
+    async def finish(self, answer: Any) -> str:
         """Wait until what was submitted is in a block, and return its hash."""
 
         async def look() -> str | None:

@@ -85,7 +85,7 @@ def approvals(stage: Stage) -> list[InnerCall]:
 
 async def trade(stage: Stage, market: DemoMarket, traders: Traders) -> None:
     """Play one mint match and one complementary match, and see both settle."""
-    await _wait_for_funds(stage, traders)
+    await wait_for_funds(stage, traders)
     async with (
         subscribed(
             f"{stage.ready.ws}/market",
@@ -109,7 +109,7 @@ def _user_subscription(trader: TradingClient) -> dict[str, Any]:
     return {"type": "user", "auth": auth, "markets": []}
 
 
-async def _wait_for_funds(stage: Stage, traders: Traders) -> None:
+async def wait_for_funds(stage: Stage, traders: Traders) -> None:
     """Wait until the exchange has seen what the chain has."""
     for trader in (traders.alice, traders.bob):
         kind = int(trader.wallet.signature_type)
@@ -128,13 +128,13 @@ async def _wait_for_funds(stage: Stage, traders: Traders) -> None:
 async def _mint(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream) -> None:
     """Alice bids for Yes, Bob bids for No, and a complete set is minted between them."""
     cost = MINT_UNITS * MINT_YES_CENTS // PERCENT
-    resting = await _place(stage, traders.alice, market.token_yes, Side.BUY, MINT_UNITS, cost)
+    resting = await place(stage, traders.alice, market.token_yes, Side.BUY, MINT_UNITS, cost)
     stage.tell(f"Alice bids 0.{MINT_YES_CENTS} for 100 Yes: {resting['status']}")
     book = await stage.trading.get("/book", token_id=market.token_yes)
     price = await stage.trading.get("/price", token_id=market.token_yes, side="SELL")
     _agree("the book's best bid", book["bids"][-1]["price"], f"0.{MINT_YES_CENTS // 10}")
     _agree("what a seller gets", price["price"], f"0.{MINT_YES_CENTS // 10}")
-    matched = await _place(
+    matched = await place(
         stage, traders.bob, market.token_no, Side.BUY, MINT_UNITS, MINT_UNITS - cost
     )
     _agree("Bob's order", matched["status"], "matched")
@@ -145,16 +145,16 @@ async def _mint(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream
 async def _sell(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream) -> None:
     """Alice sells Bob some of what she has just bought, settled or not."""
     cost = SALE_UNITS * SALE_CENTS // PERCENT
-    resting = await _place(stage, traders.alice, market.token_yes, Side.SELL, SALE_UNITS, cost)
+    resting = await place(stage, traders.alice, market.token_yes, Side.SELL, SALE_UNITS, cost)
     _agree("Alice's offer", resting["status"], "live")
-    bid = await _place(
+    bid = await place(
         stage, traders.bob, market.token_yes, Side.BUY, SALE_UNITS // 2, SALE_UNITS * 25 // PERCENT
     )
     midpoint = await stage.trading.get("/midpoint", token_id=market.token_yes)
     _agree("the midpoint", midpoint["mid"], "0.575")
     await traders.bob.send("DELETE", "/order", {"orderID": bid["orderID"]})
     stage.tell("Alice offers 40 Yes at 0.65, Bob bids 0.50 and cancels: the midpoint was 0.575")
-    matched = await _place(stage, traders.bob, market.token_yes, Side.BUY, SALE_UNITS, cost)
+    matched = await place(stage, traders.bob, market.token_yes, Side.BUY, SALE_UNITS, cost)
     _agree("Bob's order", matched["status"], "matched")
     await _see_on_tape(tape, market.token_yes, f"0.{SALE_CENTS}")
     stage.tell("Bob takes it: 40 Yes change hands at 0.65")
@@ -184,9 +184,10 @@ async def _settle(stage: Stage, market: DemoMarket, traders: Traders, alices: St
         stage.tell(f"trade {trade['id']} is CONFIRMED in {trade['transaction_hash'][:18]}…")
 
 
-async def _place(
+async def place(
     stage: Stage, trader: TradingClient, token: str, side: Side, size: int, cost: int
 ) -> Any:
+    """Place an order for so many token units at so much collateral, once its market is open."""
     order = trader.sign_order(token, side, size, cost, salt=stage.new_salt())
 
     async def look() -> Any:

@@ -1,0 +1,97 @@
+"""`foretell up` and `foretell demo`, as the README has them."""
+
+import signal
+
+import httpx
+import pytest
+from tests.e2e.running import Running, run_foretell
+
+from foretell.domain.sandbox import SANDBOX_CHAIN_ID, Role
+
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]
+
+ACTS = (
+    "finalized: 3 transactions",
+    "Bob bids 0.40 for 100 No: matched, a mint of 100 sets",
+    "Bob takes it: 40 Yes change hands at 0.65",
+    "GET /positions: Bob's Safe holds 100 No, 40 Yes",
+    "POST /operations/merge-position: 50 sets merged",
+    "redeeming before the resolution is refused: 502",
+    "POST /operations/redeem-position: 40 collateral arrived",
+    "1080 in = 990 out + 90 still locked",
+)
+
+
+async def test_the_demo_plays_the_whole_story(running: Running) -> None:
+    played = run_foretell("demo", "--data", str(running.data), cwd=running.folder)
+    assert played.returncode == 0, played.stderr
+    assert [act for act in ACTS if act not in played.stdout] == []
+
+
+async def test_what_is_ready_answers_and_is_as_the_file_says(blank: Running) -> None:
+    ready = await blank.start()
+    assert ready.chain_id == SANDBOX_CHAIN_ID
+    assert {account.role for account in ready.accounts} >= {
+        Role.FAUCET,
+        Role.CREATOR,
+        Role.OPERATOR,
+        Role.TRADER,
+    }
+    async with httpx.AsyncClient() as client:
+        for root in (ready.clob, ready.worker, ready.relayer, ready.data, ready.discovery):
+            assert (await client.get(f"{root}/")).status_code == 200
+        book = await client.get(f"{ready.clob}/book", params={"token_id": ready.market.token_yes})
+        (market,) = (
+            await client.get(f"{ready.discovery}/markets", params={"slug": ready.market.slug})
+        ).json()
+    assert (book.json()["bids"], book.json()["asks"]) == ([], [])
+    assert (book.json()["tick_size"], book.json()["min_order_size"]) == ("0.01", "5")
+    assert market["conditionId"] == ready.market.condition_id
+    assert "Foretell runs" in blank.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_stops_everything_and_leaves_no_process(
+    running: Running, number: signal.Signals
+) -> None:
+    before = len(running.processes())
+    code = running.stop(number)
+    assert (before > 1, code, running.processes()) == (True, 0, [])
+    assert not (running.data / "ready.json").exists()
+    assert "stopped; everything is kept" in running.output
+
+
+async def test_nobody_else_may_run_on_the_same_folder_or_ports(
+    running: Running,
+) -> None:
+    data, port, chain_port = running.data, running.port, running.chain_port
+    folder = run_foretell("up", "--data", str(data), cwd=running.folder)
+    ports = run_foretell(
+        "up",
+        "--data",
+        "other",
+        "--port",
+        str(port),
+        "--chain-port",
+        str(chain_port),
+        cwd=running.folder,
+    )
+    assert (folder.returncode, ports.returncode) == (1, 1)
+    assert "another process uses" in folder.stderr
+    assert f"127.0.0.1:{chain_port} is taken" in ports.stderr
+    assert "FORETELL_CHAIN_PORT" in ports.stderr
+
+
+async def test_the_doctor_finds_what_runs_well_and_what_does_not_run(running: Running) -> None:
+    well = run_foretell("doctor", "--data", str(running.data), cwd=running.folder)
+    running.stop()
+    ended = run_foretell("doctor", "--data", str(running.data), cwd=running.folder)
+    assert (well.returncode, ended.returncode) == (0, 0)
+    assert "/relayer answers OK" in well.stdout
+    assert "none runs on" in ended.stdout
+
+
+async def test_a_demo_without_an_installation_says_what_to_do(blank: Running) -> None:
+    refused = run_foretell("demo", "--data", "nowhere", cwd=blank.folder)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "start it with: foretell up" in refused.stderr

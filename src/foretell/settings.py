@@ -5,9 +5,9 @@ Values are read here once; the parts get them as arguments.
 """
 
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -19,6 +19,10 @@ from typing_extensions import override
 from foretell.domain.sandbox import SANDBOX_CHAIN_ID
 
 CHECKOUT: Final = Path(__file__).parents[2]
+
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"], BeforeValidator(lambda text: str(text).lower())
+]
 
 
 class Settings(BaseSettings):
@@ -37,6 +41,7 @@ class Settings(BaseSettings):
     )
     database_url: str | None = Field(
         default=None,
+        pattern=r"^(postgresql\+asyncpg|sqlite\+aiosqlite)://",
         description="SQLAlchemy URL of the database; a SQLite file in the data folder if unset",
     )
     rpc_url: SecretStr | None = Field(
@@ -99,7 +104,7 @@ class Settings(BaseSettings):
         ge=1,
         description="smallest order of a new market, in base units of a token",
     )
-    log_level: str = Field(default="warning", description="debug, info, warning or error")
+    log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")
 
     @classmethod
@@ -129,7 +134,8 @@ class Settings(BaseSettings):
     @property
     def base_url(self) -> str:
         """How clients reach the APIs."""
-        return (self.public_url or f"http://{self.host}:{self.port}").rstrip("/")
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
 
     @property
     def database(self) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from foretell.app.chance import new_uuid, now_ms
 from foretell.app.gateway import Gateway, bind, build_server
-from foretell.app.installation import PREFIX_BY_ROLE, Role
+from foretell.app.installation import PREFIX_BY_ROLE, START_LOOK_S, Role
 from foretell.app.trading import trading_app
 from foretell.domain.deployment import Deployment
 from foretell.domain.hexadecimal import Address
@@ -57,6 +57,8 @@ async def trading_alone(
         loops = asyncio.create_task(run(services))
         serving = asyncio.create_task(server.serve([listener]))
         try:
+            while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
+                await asyncio.sleep(START_LOOK_S)
             yield Alone(database, engine, listener.getsockname()[1])
         finally:
             server.should_exit = True

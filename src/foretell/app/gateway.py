@@ -4,6 +4,7 @@ Clients sign the route without the prefix, so what an API sees is what was signe
 """
 
 import contextlib
+import errno
 import socket
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -13,7 +14,7 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
-from foretell.domain.command_errors import PortTaken
+from foretell.domain.command_errors import CannotListen, PortTaken
 from foretell.domain.request_errors import UnknownRoute
 from foretell.edge.errors import worker_body
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
@@ -34,7 +35,7 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request to the API whose prefix its path has."""
         path = scope["path"]
-        prefix = "/" + path.split("/", 2)[1]
+        prefix = "/" + path[1:].partition("/")[0]
         app = self._app_by_prefix.get(prefix)
         if app is not None:
             raw = scope.get("raw_path") or path.encode()
@@ -95,12 +96,14 @@ def build_server(app: AsgiApp, host: str, port: int) -> Server:
 
 
 def bind(host: str, port: int, setting: str) -> socket.socket:
-    """Return a listening socket, or refuse a port that another program has."""
+    """Return a socket that has the port, or refuse one that another program has."""
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise PortTaken(host, port, setting) from error
+        if error.errno == errno.EADDRINUSE:
+            raise PortTaken(host, port, setting) from error
+        raise CannotListen(host, port, setting, error.strerror or str(error)) from error
     return listener

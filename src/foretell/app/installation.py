@@ -28,6 +28,7 @@ from foretell.app.parts import (
 )
 from foretell.app.trading import trading_app
 from foretell.app.vault import open_vault
+from foretell.chain.answers import quantity_of
 from foretell.chain.blueprint import sandbox_plan
 from foretell.chain.deploy import deploy, load_deployment
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
@@ -36,7 +37,7 @@ from foretell.creation import routes as creation_routes
 from foretell.creation import worker as creation_worker
 from foretell.data import routes as data_routes
 from foretell.discovery import routes as discovery_routes
-from foretell.domain.chain_errors import DeploymentUnfit
+from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, WrongChain
 from foretell.domain.command_errors import ServerStopped
 from foretell.domain.deployment import Deployment, check_usable
 from foretell.domain.matching_errors import EngineStopped
@@ -99,7 +100,15 @@ class Installation:
         self._running: asyncio.Task[None] | None = None
         self._server: Server | None = None
         self._serving: asyncio.Task[None] | None = None
+        self._folder_lock: int | None = None
         self.deployment: Deployment | None = None
+
+    def take_folder(self) -> None:
+        """Keep other processes out of the data folder, or refuse; `start` does so if nobody did."""
+        if self._folder_lock is None:
+            self._settings.data.mkdir(parents=True, exist_ok=True)
+            self._folder_lock = lock_folder(self._settings.data)
+            self._closing.callback(unlock_folder, self._folder_lock)
 
     async def start(self) -> None:
         """Start everything, and return when the APIs answer."""
@@ -122,8 +131,7 @@ class Installation:
 
     async def _lay_ground(self) -> Ground:
         settings = self._settings
-        settings.data.mkdir(parents=True, exist_ok=True)
-        self._closing.callback(unlock_folder, lock_folder(settings.data))
+        self.take_folder()
         vault = open_vault(settings)
         rpc = await self._closing.enter_async_context(Rpc(await self._rpc_url()))
         self.deployment = deployment = await self._deployment(rpc)
@@ -158,6 +166,7 @@ class Installation:
         if deployment is None:
             raise DeploymentUnfit(f"{settings.deployment_file} is not there; run foretell deploy")
         check_usable(deployment, settings.chain_id)
+        await _check_node(rpc, settings.chain_id)
         return deployment
 
     async def _build(self, ground: Ground) -> None:
@@ -238,6 +247,14 @@ class Installation:
         self._running.cancel()
         with contextlib.suppress(asyncio.CancelledError, Exception):
             await self._running
+
+
+async def _check_node(rpc: Rpc, chain_id: int) -> None:
+    """Refuse a node of another chain; one that does not answer now may do so later."""
+    with contextlib.suppress(ChainUnavailable):
+        seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")
+        if seen != chain_id:
+            raise WrongChain(seen, chain_id)
 
 
 async def _run_part(name: str, loop: Loop) -> None:

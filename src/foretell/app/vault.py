@@ -42,6 +42,7 @@ def open_vault(settings: Settings) -> Vault:
             relayer=_public(Role.RELAYER, settings),
             storage=_public(Role.STORAGE, settings),
         )
+    _check_senders(settings)
     return Vault(
         master=required_key("master_key", settings.master_key),
         operator=required_key("operator_key", settings.operator_key),
@@ -49,6 +50,19 @@ def open_vault(settings: Settings) -> Vault:
         relayer=required_key("relayer_key", settings.relayer_key),
         storage=required_key("storage_key", settings.storage_key),
     )
+
+
+def _check_senders(settings: Settings) -> None:
+    """Refuse one account for two queues of transactions: they would take each other's nonces."""
+    name_by_key: dict[bytes, str] = {}
+    for name, secret in (
+        ("operator_key", settings.operator_key),
+        ("registrar_key", settings.registrar_key),
+        ("relayer_key", settings.relayer_key),
+    ):
+        other = name_by_key.setdefault(required_key(name, secret), name)
+        if other != name:
+            raise MissingKey(name, f"is that of FORETELL_{other.upper()}: each needs its own")
 
 
 def _public(role: Role, settings: Settings) -> bytes:
@@ -88,4 +102,9 @@ def _kept_master_key(folder: Path) -> bytes:
             file.flush()
             os.fsync(file.fileno())
         draft.rename(path)
-    return path.read_bytes()
+    key = path.read_bytes()
+    if len(key) != MASTER_KEY_BYTES:
+        raise MissingKey(
+            "master_key", f"is kept in {path}, which does not hold {MASTER_KEY_BYTES} bytes"
+        )
+    return key

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import uvloop
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from foretell.chain.artifacts import CONDITIONAL_TOKENS, npm_artifact, own_artifact
@@ -39,7 +40,8 @@ def run_doctor(settings: Settings, console: Console) -> None:
     findings = [*_machine(settings), *uvloop.run(_running(settings))]
     table = Table("", "what", "seen")
     for finding in findings:
-        table.add_row("[green]✓[/]" if finding.is_well else "[red]✗[/]", finding.what, finding.seen)
+        sign = "[green]✓[/]" if finding.is_well else "[red]✗[/]"
+        table.add_row(sign, finding.what, escape(finding.seen))
     console.print(table)
     ailing = [finding.what for finding in findings if not finding.is_well]
     if ailing:
@@ -59,7 +61,8 @@ def _machine(settings: Settings) -> Iterator[Finding]:
         "contracts from npm",
         lambda: f"{len(npm_artifact(settings.npm_folder, CONDITIONAL_TOKENS).bytecode)} bytes",
     )
-    folder = settings.data if settings.data.exists() else settings.data.absolute().parent
+    data = settings.data.absolute()
+    folder = next(folder for folder in (data, *data.parents) if folder.is_dir())
     free = shutil.disk_usage(folder).free
     yield Finding("disk", free >= FREE_BYTES_MIN, f"{free // 1024**2} MB free at {folder}")
 

@@ -1,11 +1,13 @@
 """The `foretell` command. Each subcommand imports what it needs when it is called."""
 
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
+from rich.markup import escape
 
 from foretell.domain.errors import ForetellError
 from foretell.settings import Settings
@@ -118,6 +120,12 @@ def run() -> None:
             for problem in error.errors(include_input=False, include_url=False)
         )
         _fail(problems)
+    except tomllib.TOMLDecodeError as error:
+        _fail(f"foretell.toml cannot be read: {error}")
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _fail(f"{error.filename}: {error.strerror}")
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
@@ -128,5 +136,6 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 
 
 def _fail(message: str) -> None:
-    Console(stderr=True).print(f"[red]error:[/] {message}", highlight=False)
+    console = Console(stderr=True)
+    console.print(f"[red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
     raise SystemExit(1)

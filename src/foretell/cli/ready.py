@@ -102,8 +102,8 @@ def remove_ready(folder: Path) -> None:
 
 
 def read_ready(folder: Path) -> Ready:
-    """Return what the file says, or refuse when nothing runs on the folder."""
+    """Return what the file says, or refuse when nothing that we know runs on the folder."""
     try:
         return msgspec.json.decode((folder / FILE).read_bytes(), type=Ready)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, msgspec.MsgspecError) as error:
         raise NotRunning(str(folder)) from error

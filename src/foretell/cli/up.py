@@ -1,5 +1,6 @@
 """`foretell up`: the whole exchange on one machine, with a market to begin with."""
 
+import asyncio
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,12 +13,16 @@ from rich.table import Table
 
 from foretell.app.chance import now_ms
 from foretell.app.installation import Installation
+from foretell.chain.caller import Caller, ContractCall
+from foretell.chain.reader import Reader
 from foretell.cli.clients.http import HttpClient, wait_for
 from foretell.cli.clients.payloads import MarketWish
 from foretell.cli.demo.creating import make_market, resume_market
 from foretell.cli.demo.stage import Stage
+from foretell.cli.demo.trading import approvals
 from foretell.cli.ready import Ready, SeededMarket, describe, remove_ready, write_ready
 from foretell.cli.running import run_until_stopped, set_up_logs
+from foretell.domain.chain_errors import SandboxOnly
 from foretell.domain.command_errors import ApiRefused
 from foretell.domain.sandbox import Role
 from foretell.settings import Settings
@@ -31,6 +36,10 @@ NOT_YET: Final = SeededMarket("", "", "", "")
 
 def run_up(settings: Settings, console: Console) -> None:
     """Start everything, seed a market if there is none, say where it all is, and stay."""
+    if not settings.is_sandbox:
+        raise SandboxOnly(
+            "foretell up", "a chain of yours: unset FORETELL_RPC_URL, or use foretell serve"
+        )
     set_up_logs(settings)
     started_ms = now_ms()
     installation = Installation(settings)
@@ -39,19 +48,34 @@ def run_up(settings: Settings, console: Console) -> None:
         assert installation.deployment is not None
         ready = describe(settings.base_url, _rpc_url(settings), installation.deployment, NOT_YET)
         async with Stage.open(ready, installation.deployment, Console(quiet=True)) as stage:
+            await _approve_traders(stage)
             market = await _seed(stage, console, settings.data / SEED_NOTE)
         ready = msgspec.structs.replace(ready, market=market)
         write_ready(settings.data, ready)
         _print_where(console, ready, settings, (now_ms() - started_ms) / 1000)
 
+    installation.take_folder()
     remove_ready(settings.data)
     console.print("starting the chain, the contracts and every service …")
     run_until_stopped(installation, greet, lambda: remove_ready(settings.data))
-    console.print(f"stopped; everything is kept in {settings.data}")
+    console.print(f"stopped; everything is kept in {settings.data}", markup=False)
 
 
 def _rpc_url(settings: Settings) -> str:
     return f"http://127.0.0.1:{settings.chain_port}"
+
+
+async def _approve_traders(stage: Stage) -> None:
+    """Let the exchange move what the sandbox's traders have, so that a bot trades at once."""
+    reader = Reader(stage.rpc, stage.deployment)
+    calls = [ContractCall(call.to, call.calldata) for call in approvals(stage)]
+
+    async def approve(trader: Caller) -> None:
+        if not await reader.allowance_units(trader.address, stage.deployment.exchange):
+            await trader.call_all(calls)
+
+    traders = [each for each in stage.ready.accounts if each.role == Role.TRADER]
+    await asyncio.gather(*(approve(stage.caller(each.key)) for each in traders))
 
 
 async def _seed(stage: Stage, console: Console, note: Path) -> SeededMarket:

@@ -25,6 +25,16 @@ class PortTaken(Unavailable):
         )
 
 
+class CannotListen(Unavailable):
+    """An address is not one that this process may listen on."""
+
+    def __init__(self, host: str, port: int, setting: str, cause: str) -> None:
+        super().__init__(
+            f"cannot listen on {host}:{port}: {cause}; look at FORETELL_HOST and {setting}",
+            setting=setting,
+        )
+
+
 class ServerStopped(Unavailable):
     """The HTTP server ended by itself."""
 

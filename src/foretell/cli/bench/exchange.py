@@ -29,15 +29,26 @@ def running_exchange(master_key: bytes, folder: Path) -> Iterator[int]:
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve_forever, args=(master_key, folder, theirs), daemon=True)
     process.start()
+    theirs.close()
     try:
-        if not ours.poll(START_DEADLINE_S):
-            raise BenchFailed("the exchange did not start")
-        yield ours.recv()
+        yield _port(ours)
     finally:
-        ours.send("stop")
+        with contextlib.suppress(OSError):
+            ours.send("stop")
         process.join(STOP_DEADLINE_S)
         if process.is_alive():
             process.kill()
+
+
+def _port(child: Connection) -> int:
+    """Return the port that the child tells of; one that ends instead closes its end of the pipe."""
+    try:
+        if child.poll(START_DEADLINE_S):
+            port: int = child.recv()
+            return port
+    except EOFError:
+        pass
+    raise BenchFailed("the exchange did not start")
 
 
 def _serve_forever(master_key: bytes, folder: Path, parent: Connection) -> None:

@@ -7,10 +7,12 @@ from typing import Final, NamedTuple
 from foretell.cli.clients.creating import CreatorClient
 from foretell.cli.clients.payloads import MarketWish, binary_payload, picture
 from foretell.cli.demo.stage import Stage
+from foretell.domain.command_errors import ApiRefused
 from foretell.domain.hexadecimal import Bytes32, parse_bytes32
 from foretell.domain.sandbox import Role
 
 OPEN_DAYS: Final = 30
+NOT_FOUND: Final = 404
 METADATA_UPDATE_PENDING: Final = "metadata_update_pending"
 CHECKED: Final = frozenset({"finalize_running", METADATA_UPDATE_PENDING, "finalized"})
 
@@ -62,10 +64,17 @@ async def resume_market(
     """Go on with a request whose creator stopped on the way; None says to begin anew.
 
     Before its transactions are checked, beginning anew costs nothing: the new request takes over
-    what the earlier one has put on the chain.
+    what the earlier one has put on the chain. The same is so when the worker has another database
+    now, and knows nothing of the request.
     """
     client = _client(stage, creator_key)
-    if await client.status(request_id) not in CHECKED:
+    try:
+        status = await client.status(request_id)
+    except ApiRefused as refusal:
+        if refusal.details["status"] != NOT_FOUND:
+            raise
+        return None
+    if status not in CHECKED:
         return None
     return await _finalize(stage, client, request_id, slug)
 

@@ -46,7 +46,7 @@ class Stream:
 async def subscribed(url: str, first: Frame) -> AsyncIterator[Stream]:
     """Give the stream of a subscription; it ends with the block."""
     stream = Stream()
-    async with connect(url) as connection:
+    async with connect(url, proxy=None) as connection:
         await connection.send(msgspec.json.encode(first).decode())
         reader = asyncio.create_task(_read(connection, stream))
         try:

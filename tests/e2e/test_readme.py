@@ -1,0 +1,56 @@
+"""What the README shows works as it is printed there."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.e2e.running import Running
+from tests.ecosystem.clients import FOLDER, NAMES
+
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]
+
+CHECKOUT = Path(__file__).parents[2]
+README = (CHECKOUT / "README.md").read_text()
+
+
+def play(program: str, folder: Path, client: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(client)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_the_bot_of_the_readme_trades_with_an_unmodified_client(
+    running: Running, name: str
+) -> None:
+    (bot,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (running.folder / ".foretell").symlink_to(running.data)
+    played = play(bot, running.folder, FOLDER / name)
+    assert played.returncode == 0, played.stderr
+    placed, bids = played.stdout.splitlines()
+    assert "'status': 'live'" in placed
+    assert bids == "[OrderSummary(price='0.4', size='10')]"
+
+
+def test_the_continuous_build_runs_the_test_command_of_the_readme() -> None:
+    (test_command,) = re.findall(r"^(make test)\b", README, re.MULTILINE)
+    assert (CHECKOUT / ".ci" / "run").read_text().splitlines()[-1] == test_command
+
+
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md"])
+def test_every_file_that_is_named_is_there(page: str) -> None:
+    text = (CHECKOUT / page).read_text()
+    linked = re.findall(r"\]\(([^)#:]+)\)", text)
+    named = re.findall(r"`(\w+/[\w/.]+)`", text)
+    roots = (CHECKOUT, CHECKOUT / "src" / "foretell")
+    gone = [path for path in (*linked, *named) if not any((root / path).exists() for root in roots)]
+    assert gone == []

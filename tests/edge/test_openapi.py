@@ -1,7 +1,9 @@
 from decimal import Decimal
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import urljoin
 
+import httpx
 import msgspec
 import pytest
 from litestar import Litestar, get
@@ -25,6 +27,9 @@ class Sum(msgspec.Struct):
     total: Decimal
     part: Decimal | None
     name: str
+
+
+pytestmark = pytest.mark.anyio
 
 
 @get(
@@ -51,6 +56,19 @@ def document() -> dict[str, Any]:
         plugins=[DecimalsAreNumbers()],
     )
     return app.openapi_schema.to_schema()
+
+
+async def test_the_document_is_served_under_a_prefix_and_no_page_fetches_scripts_elsewhere() -> (
+    None
+):
+    app = Litestar([get_sums], openapi_config=documented("Sums", "All about sums."))
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://sums") as client:
+        served = await client.get("/schema/openapi.json")
+        page = await client.get("/schema")
+    address = urljoin("http://host/clob/schema/openapi.json", served.json()["servers"][0]["url"])
+    assert address == "http://host/clob/"
+    assert "<script" not in page.text
 
 
 def test_the_document_has_the_version_of_the_package(document: dict[str, Any]) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig, ResponseSpec
-from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema, Server
 from litestar.typing import FieldDefinition
 
 
@@ -82,12 +83,19 @@ def answering(kind: Any, about: str) -> dict[int, ResponseSpec]:
 
 
 def documented(title: str, description: str) -> OpenAPIConfig:
-    """Return what the document says of an API as a whole."""
+    """Return what the document says of an API as a whole; it is served at /schema/openapi.json.
+
+    The server is named relative to the document, so it is right under a prefix too. No page renders
+    the document: those that there are fetch their scripts from other people's servers.
+    """
     return OpenAPIConfig(
         title=title,
         version=version("foretell"),
         description=description,
         operation_id_creator=_operation_id,
+        servers=[Server(url="..")],
+        path="/schema",
+        render_plugins=[JsonRenderPlugin(path="/openapi.json")],
     )
 
 

@@ -62,7 +62,7 @@ async def test_the_document_is_served_under_a_prefix_and_no_page_fetches_scripts
     None
 ):
     app = Litestar([get_sums], openapi_config=documented("Sums", "All about sums."))
-    transport = httpx.ASGITransport(app)
+    transport = httpx.ASGITransport(app)  # type: ignore[arg-type]  # Litestar's own ASGI types
     async with httpx.AsyncClient(transport=transport, base_url="http://sums") as client:
         served = await client.get("/schema/openapi.json")
         page = await client.get("/schema")

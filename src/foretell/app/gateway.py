@@ -86,6 +86,7 @@ def build_server(app: AsgiApp, host: str, port: int) -> Server:
         lifespan="off",
         log_config=None,
         access_log=False,
+        proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_S,
@@ -97,13 +98,15 @@ def build_server(app: AsgiApp, host: str, port: int) -> Server:
 
 def bind(host: str, port: int, setting: str) -> socket.socket:
     """Return a socket that has the port, or refuse one that another program has."""
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise PortTaken(host, port, setting) from error
-        raise CannotListen(host, port, setting, error.strerror or str(error)) from error
+    with contextlib.ExitStack() as undo:
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            listener = undo.enter_context(socket.socket(family))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise PortTaken(host, port, setting) from error
+            raise CannotListen(host, port, setting, error.strerror or str(error)) from error
+        undo.pop_all()
     return listener

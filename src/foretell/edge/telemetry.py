@@ -37,6 +37,8 @@ class Telemetry:
         self._api = api
         self._new_id = new_id
         self._routes: set[str] = set()
+        self._seconds = SECONDS.labels(api)
+        self._counters: dict[tuple[str, str, int], Counter] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and tell of its answer."""
@@ -53,12 +55,12 @@ class Telemetry:
                 status = message["status"]
                 headers = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
                 message = {**message, "headers": headers}
-                SECONDS.labels(self._api).observe(time.perf_counter() - started)
+                self._seconds.observe(time.perf_counter() - started)
             await send(message)
 
         await self._app(scope, receive, watched)
         route = self._route(scope["path"])
-        REQUESTS.labels(self._api, scope["method"], route, status).inc()
+        self._counter(scope["method"], route, status).inc()
         log.debug(
             "request",
             api=self._api,
@@ -68,6 +70,14 @@ class Telemetry:
             request_id=request_id,
             ms=round((time.perf_counter() - started) * 1000, 3),
         )
+
+    def _counter(self, method: str, route: str, status: int) -> Counter:
+        """Return the counter of a kind of answer; looking for it by its labels is dear."""
+        known = self._counters.get((method, route, status))
+        if known is None:
+            known = REQUESTS.labels(self._api, method, route, status)
+            self._counters[method, route, status] = known
+        return known
 
     def _route(self, path: str) -> str:
         route = "/".join(path.split("/")[:3])

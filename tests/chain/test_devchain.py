@@ -22,6 +22,7 @@ pytestmark = pytest.mark.anyio
 
 PAYER = SANDBOX_ACCOUNTS[0].address
 PAYEE = "0x" + "4e" * 20
+SEALED = 100
 
 MakeOptions = Callable[..., DevChainOptions]
 
@@ -59,6 +60,28 @@ async def test_a_chain_seals_what_waits_and_the_blocks_that_confirm_it_and_then_
             assert await rpc.call("eth_getBalance", PAYEE, "latest") == "0x5"
     finally:
         await chain.stop()
+
+
+async def test_a_view_is_answered_though_a_block_is_sealed_meanwhile(
+    make_options: MakeOptions,
+) -> None:
+    chain = DevChain(make_options())
+    await chain.start()
+    view = ("eth_call", {"to": PAYEE, "data": "0x"}, "latest")
+    try:
+        async with Rpc(chain.rpc_url) as rpc:
+
+            async def ask_often() -> list[str]:
+                return [await rpc.send(*view) for _ in range(SEALED)]
+
+            async def seal() -> None:
+                for _ in range(SEALED):
+                    await rpc.send("evm_mine")
+
+            *answers, _ = await asyncio.gather(*(ask_often() for _ in range(6)), seal())
+    finally:
+        await chain.stop()
+    assert answers == [["0x"] * SEALED] * 6
 
 
 async def test_a_chain_that_is_kept_goes_on_where_it_stopped(make_options: MakeOptions) -> None:

@@ -35,6 +35,8 @@ CONFIRMING_BLOCKS: Final = 2
 STATE_INTERVAL_S: Final = 2
 MEMORY_BYTES_MAX: Final = 2 * 1024**3
 BLOCK_GAS_MAX: Final = 100_000_000
+STATES_KEPT: Final = 4
+"""A call at the latest block may find a newer one sealed meanwhile, and is answered all the same."""
 
 _KEEPER: Final = """
 ulimit -d "$1"; pid_file=$2; shift 2
@@ -124,7 +126,7 @@ class DevChain:
         options = self._options
         anvil = [str(options.anvil), "--quiet", "--host", "127.0.0.1", "--port", str(options.port)]
         anvil += ["--chain-id", str(options.chain_id), "--accounts", str(options.accounts)]
-        anvil += ["--gas-limit", str(BLOCK_GAS_MAX), "--prune-history"]
+        anvil += ["--gas-limit", str(BLOCK_GAS_MAX), "--prune-history", str(STATES_KEPT)]
         anvil += [] if options.is_instant else ["--no-mining"]
         if options.is_kept:
             state = options.folder / "state.json"

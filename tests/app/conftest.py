@@ -1,0 +1,18 @@
+"""Settings of an installation that disturbs no other."""
+
+from pathlib import Path
+
+import pytest
+from tests.app.running import forget_environment, sandbox_settings
+
+from foretell.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    forget_environment(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return sandbox_settings(tmp_path)

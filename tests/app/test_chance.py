@@ -1,0 +1,23 @@
+import re
+import time
+
+from foretell.app.chance import new_key, new_uuid, new_word, now_ms
+
+DRAWS = 100
+
+
+def test_the_time_is_in_milliseconds() -> None:
+    before = time.time_ns() // 1_000_000
+    assert before <= now_ms() <= time.time_ns() // 1_000_000
+
+
+def test_no_two_draws_are_alike() -> None:
+    drawn = [*(new_uuid() for _ in range(DRAWS)), *(new_word() for _ in range(DRAWS))]
+    drawn += [new_key().hex() for _ in range(DRAWS)]
+    assert len(set(drawn)) == 3 * DRAWS
+
+
+def test_what_is_drawn_has_its_form() -> None:
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", new_uuid())
+    assert re.fullmatch(r"0x[0-9a-f]{64}", new_word())
+    assert len(new_key()) == 32

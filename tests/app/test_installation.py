@@ -1,0 +1,291 @@
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from structlog.testing import capture_logs
+from tests.app.running import (
+    anvil_pid,
+    get,
+    installed,
+    is_free,
+    processes_left,
+    processes_on,
+    sandbox_settings,
+)
+from tests.build import a_key
+from tests.sandbox import Sandbox
+
+from foretell.app import installation as module
+from foretell.app.installation import Installation, Role
+from foretell.chain.deploy import store_deployment
+from foretell.chain.rpc import Rpc
+from foretell.cli.clients.http import wait_for
+from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, WrongChain
+from foretell.domain.command_errors import MissingKey, PortTaken, ServerStopped
+from foretell.domain.matching_errors import EngineStopped
+from foretell.domain.storage_errors import FolderInUse
+from foretell.journal.locking import lock_folder, unlock_folder
+from foretell.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+HEALTH_PATHS = (
+    "/clob/ok",
+    "/create-market/",
+    "/relayer/",
+    "/data/",
+    "/discovery/status",
+    "/metrics",
+)
+WITHIN_S = 10.0
+
+
+class Broken(Exception):
+    """What a test breaks a part with."""
+
+
+@pytest.fixture
+async def running(settings: Settings) -> AsyncIterator[Installation]:
+    async with installed(settings) as running:
+        yield running
+
+
+def production(folder: Path, rpc_url: str, **given: Any) -> Settings:
+    """Return the settings of an operator with a node, keys and a deployment of its own."""
+    names = ("master_key", "operator_key", "registrar_key", "relayer_key", "storage_key")
+    keys = {name: SecretStr(a_key(name).hex()) for name in names}
+    return sandbox_settings(folder, **{"rpc_url": SecretStr(rpc_url), **keys, **given})
+
+
+async def ended(running: Installation) -> BaseException:
+    """Return what has ended an installation."""
+    with pytest.raises(ExceptionGroup) as group:
+        await asyncio.wait_for(running.wait(), WITHIN_S)
+    (cause,) = group.value.exceptions
+    return cause
+
+
+async def test_every_api_answers_once_it_is_started(
+    running: Installation, settings: Settings
+) -> None:
+    statuses = {path: (await get(settings, path)).status_code for path in HEALTH_PATHS}
+    assert statuses == dict.fromkeys(HEALTH_PATHS, 200)
+    assert running.deployment is not None
+    assert (await get(settings, "/")).json()["clob"] == f"{settings.base_url}/clob"
+
+
+async def test_a_process_with_one_api_serves_it_at_the_root(settings: Settings) -> None:
+    async with installed(settings, [Role.DATA]):
+        assert (await get(settings, "/")).json() == {"data": "OK"}
+        assert (await get(settings, "/data/")).status_code == 404
+
+
+async def test_a_process_of_loops_listens_nowhere(settings: Settings) -> None:
+    async with installed(settings, [Role.INDEXER, Role.SETTLEMENT]) as running:
+        assert is_free(settings.port)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(running.wait(), 0.1)
+
+
+async def test_stopping_leaves_no_process_and_frees_folder_and_ports(settings: Settings) -> None:
+    async with installed(settings):
+        assert len(processes_on(settings)) > 1
+        assert not is_free(settings.port)
+    assert processes_left(settings) == []
+    assert is_free(settings.port)
+    assert is_free(settings.chain_port)
+    unlock_folder(lock_folder(settings.data))
+
+
+async def test_stopping_twice_is_stopping(settings: Settings) -> None:
+    async with installed(settings) as running:
+        await running.stop()
+        assert processes_left(settings) == []
+
+
+async def test_the_next_start_goes_on_with_the_same_contracts_and_keys(settings: Settings) -> None:
+    async with installed(settings) as first:
+        made = first.deployment, (settings.data / "master.key").read_bytes()
+    async with installed(settings) as second:
+        assert (second.deployment, (settings.data / "master.key").read_bytes()) == made
+
+
+@pytest.mark.usefixtures("running")
+async def test_a_folder_belongs_to_one_installation(settings: Settings, tmp_path: Path) -> None:
+    second = Installation(sandbox_settings(tmp_path))
+    with pytest.raises(FolderInUse, match="data"):
+        await second.start()
+    assert (await get(settings, "/clob/ok")).status_code == 200
+
+
+async def test_a_folder_that_was_taken_beforehand_is_started_in(settings: Settings) -> None:
+    taken = Installation(settings, [Role.INDEXER])
+    taken.take_folder()
+    with pytest.raises(FolderInUse):
+        lock_folder(settings.data)
+    await taken.start()
+    await taken.stop()
+    unlock_folder(lock_folder(settings.data))
+
+
+@pytest.mark.parametrize(
+    ("field", "setting"), [("port", "FORETELL_PORT"), ("chain_port", "FORETELL_CHAIN_PORT")]
+)
+async def test_a_port_of_another_program_is_refused_and_nothing_is_left(
+    tmp_path: Path, field: str, setting: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        settings = sandbox_settings(tmp_path, **{field: other.getsockname()[1]})
+        with pytest.raises(PortTaken, match=f"another with {setting}$"):
+            await Installation(settings).start()
+    assert processes_left(settings) == []
+    unlock_folder(lock_folder(settings.data))
+
+
+async def test_a_start_that_is_broken_off_leaves_nothing(settings: Settings) -> None:
+    starting = asyncio.create_task(Installation(settings).start())
+    async with asyncio.timeout(WITHIN_S):
+        while not (settings.data / "chain" / "anvil.pid").exists():  # noqa: ASYNC110 - nobody tells of a file
+            await asyncio.sleep(0.01)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert processes_left(settings) == []
+    unlock_folder(lock_folder(settings.data))
+
+
+async def test_a_part_that_breaks_down_stops_everything_and_is_named(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = asyncio.Event()
+
+    async def break_down(_: object) -> None:
+        await gate.wait()
+        raise Broken
+
+    monkeypatch.setattr("foretell.settlement.worker.run", break_down)
+    async with installed(settings) as running:
+        with capture_logs() as logs:
+            gate.set()
+            assert isinstance(await ended(running), Broken)
+    assert [each["part"] for each in logs if "broke down" in each["event"]] == ["settlement"]
+
+
+async def test_a_journal_that_fails_stops_everything(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    async with installed(settings) as running:
+        monkeypatch.setattr("foretell.journal.file.os.fdatasync", fail)
+        assert running.deployment is not None
+        async with Rpc(f"http://127.0.0.1:{settings.chain_port}") as rpc:
+            await rpc.send("evm_mine")
+        assert isinstance(await ended(running), EngineStopped)
+
+
+async def test_a_server_that_ends_by_itself_stops_everything(
+    running: Installation, settings: Settings
+) -> None:
+    assert running._server is not None
+    running._server.limit_max_requests = 1
+    assert (await get(settings, "/")).status_code == 200
+    assert isinstance(await ended(running), ServerStopped)
+
+
+async def test_a_chain_that_ends_is_started_again_with_what_it_had(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CHAIN_RESTART_S", 0.05)
+    async with installed(settings) as running:
+        assert running.deployment is not None
+        exchange, before = running.deployment.exchange, anvil_pid(settings)
+        with capture_logs() as logs:
+            os.kill(before, signal.SIGTERM)
+
+            async def look() -> str | None:
+                try:
+                    code: str = await rpc.call("eth_getCode", exchange, "latest")
+                except ChainUnavailable:
+                    return None
+                return code if anvil_pid(settings) != before else None
+
+            async with Rpc(f"http://127.0.0.1:{settings.chain_port}") as rpc:
+                assert len(await wait_for("the chain", look, WITHIN_S)) > 2
+        assert (await get(settings, "/clob/ok")).status_code == 200
+    assert "the chain ended and is started again" in {each["event"] for each in logs}
+
+
+async def test_an_operators_installation_runs_on_the_node_that_is_named(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    settings = production(tmp_path, sandbox.rpc_url)
+    store_deployment(settings.deployment_file, sandbox.deployment)
+    async with installed(settings):
+        statuses = {path: (await get(settings, path)).status_code for path in HEALTH_PATHS}
+        assert not (settings.data / "chain").exists()
+    assert statuses == dict.fromkeys(HEALTH_PATHS, 200)
+
+
+async def test_an_operators_api_starts_though_its_node_does_not_answer_yet(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    settings = production(tmp_path, "http://127.0.0.1:1")
+    store_deployment(settings.deployment_file, sandbox.deployment)
+    async with installed(settings, [Role.DISCOVERY]):
+        assert (await get(settings, "/status")).text == "OK"
+
+
+async def test_an_operator_who_has_not_deployed_is_told_to(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    settings = production(tmp_path, sandbox.rpc_url)
+    with pytest.raises(DeploymentUnfit, match=r"data/deployment.json is not there; run foretell"):
+        await Installation(settings).start()
+
+
+@pytest.mark.parametrize(
+    ("changed", "cause"),
+    [({"is_complete": False}, "it broke off"), ({"chain_id": 5}, "of chain 5, and this is 80002")],
+)
+async def test_a_deployment_that_is_unfit_is_refused(
+    sandbox: Sandbox, tmp_path: Path, changed: dict[str, Any], cause: str
+) -> None:
+    settings = production(tmp_path, sandbox.rpc_url)
+    store_deployment(settings.deployment_file, replace(sandbox.deployment, **changed))
+    with pytest.raises(DeploymentUnfit, match=cause):
+        await Installation(settings).start()
+
+
+async def test_a_deployment_that_is_no_deployment_is_refused(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    settings = production(tmp_path, sandbox.rpc_url)
+    settings.data.mkdir()
+    settings.deployment_file.write_text("{}")
+    with pytest.raises(DeploymentUnfit, match="missing required field"):
+        await Installation(settings).start()
+
+
+async def test_a_node_of_another_chain_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
+    settings = production(tmp_path, sandbox.rpc_url, chain_id=137)
+    store_deployment(settings.deployment_file, replace(sandbox.deployment, chain_id=137))
+    with pytest.raises(WrongChain, match="serves chain 80002, and 137 is wanted"):
+        await Installation(settings).start()
+
+
+async def test_an_operator_without_keys_is_refused_before_anything_is_asked(
+    tmp_path: Path,
+) -> None:
+    settings = production(tmp_path, "http://127.0.0.1:1", relayer_key=None)
+    with pytest.raises(MissingKey, match="FORETELL_RELAYER_KEY"):
+        await Installation(settings).start()
+    unlock_folder(lock_folder(settings.data))

@@ -1,0 +1,58 @@
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.build import a_key
+
+from foretell.cli.bench import order
+from foretell.cli.bench.exchange import running_exchange
+from foretell.cli.bench.load import make_requests
+from foretell.cli.bench.order import Round, run_bench_order
+from foretell.cli.bench.world import make_world
+from foretell.domain.command_errors import BenchFailed
+
+ROUNDS = 2
+ORDERS = 100
+
+
+def test_a_run_prints_its_ratio_beside_its_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "RECOVERIES", 300)
+    monkeypatch.setattr(order, "WARM_UP_ORDERS", 50)
+    console = Console(file=io.StringIO(), width=200)
+    run_bench_order(ROUNDS, ORDERS, 4, console)
+    assert isinstance(console.file, io.StringIO)
+    told = console.file.getvalue()
+    assert "recoveries/s, one core" in told
+    rows = re.findall(r"│ (\d) +│ ([\d,]+) +│ ([\d,]+) +│ (\d+\.\d\d) ", told)
+    assert [int(number) for number, *_ in rows] == [1, 2]
+    shown = [
+        float(orders.replace(",", "")) / float(recoveries.replace(",", "")) - float(ratio)
+        for _, orders, recoveries, ratio in rows
+    ]
+    assert max(map(abs, shown)) < 0.02
+    (ratio,) = re.findall(
+        r"^order-e2e: (\d+\.\d\d) durable, verified, matched orders", told, re.MULTILINE
+    )
+    assert float(ratio) > 0
+    assert f"(median of {ROUNDS} rounds of {ORDERS}, 4 connections)" in told
+
+
+def test_the_ratio_is_of_orders_to_recoveries() -> None:
+    assert Round(5_000, 20_000, 1, 2).ratio == 0.25
+
+
+def test_no_two_orders_of_a_run_are_alike() -> None:
+    world = make_world(a_key("bench"))
+    requests = make_requests(world, "/clob", 50, 0, 1) + make_requests(world, "/clob", 50, 50, 1)
+    assert len(set(requests)) == 100
+
+
+def test_an_exchange_that_cannot_start_fails_the_benchmark(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = tmp_path / "nowhere"
+    with pytest.raises(BenchFailed, match="did not start"), running_exchange(a_key("x"), nowhere):
+        pass
+    assert "StoreUnavailable" in capfd.readouterr().err

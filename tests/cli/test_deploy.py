@@ -1,0 +1,119 @@
+import asyncio
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from rich.console import Console
+from tests.app.running import sandbox_settings
+from tests.build import a_key, an_address
+from tests.sandbox import Sandbox
+
+from foretell.chain.deploy import load_deployment
+from foretell.cli.deploy import run_deploy
+from foretell.domain.abi import ContractFunction, contract_function
+from foretell.domain.chain_errors import WrongChain
+from foretell.domain.command_errors import MissingKey, MissingSetting
+from foretell.domain.deployment import ContractName
+from foretell.domain.errors import MalformedHex
+from foretell.domain.hexadecimal import Address, checksum_address
+from foretell.domain.typed_data import address_of_key
+from foretell.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+GAS_MONEY = hex(10**20)
+IS_OPERATOR = contract_function("isOperator(address)", "(bool)")
+IS_REGISTRAR = contract_function("isRegistrar(address)", "(bool)")
+
+MakeSettings = Callable[..., Settings]
+
+
+@pytest.fixture
+def operators(sandbox: Sandbox, tmp_path: Path) -> MakeSettings:
+    """Make settings of an operator who deploys to the node, but for what is given."""
+    names = ("master_key", "operator_key", "registrar_key", "relayer_key", "storage_key")
+    chosen: dict[str, object] = {
+        name: SecretStr(a_key(name).hex()) for name in (*names, "admin_key")
+    }
+    chosen |= {
+        "rpc_url": SecretStr(sandbox.rpc_url),
+        "collateral": sandbox.deployment.collateral,
+        "fee_receiver": an_address("fees"),
+        "community_pool": an_address("pool"),
+    }
+    return lambda **given: sandbox_settings(tmp_path, **chosen | given)
+
+
+async def deployed(settings: Settings) -> str:
+    """Deploy, and return what was printed."""
+    console = Console(file=io.StringIO(), width=200)
+    await asyncio.to_thread(run_deploy, settings, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+async def is_granted(
+    sandbox: Sandbox, check: ContractFunction, exchange: Address, key: str
+) -> bool:
+    subject = address_of_key(a_key(key))
+    data = "0x" + check.encode(subject).hex()
+    answer = await sandbox.rpc.call("eth_call", {"to": exchange, "data": data}, "latest")
+    return int(answer, 16) == 1
+
+
+async def test_a_sandboxs_node_gets_the_sandboxs_contracts(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    settings = sandbox_settings(tmp_path, rpc_url=SecretStr(sandbox.rpc_url))
+    printed = await deployed(settings)
+    assert load_deployment(settings.deployment_file) == sandbox.deployment
+    assert f"written to {settings.deployment_file}" in printed
+    assert [name for name in ContractName if name not in printed] == []
+    assert checksum_address(sandbox.deployment.exchange) in printed
+
+
+async def test_an_operators_node_gets_contracts_that_obey_the_operators_keys(
+    fresh_sandbox: Sandbox, operators: MakeSettings
+) -> None:
+    settings, sandbox = operators(), fresh_sandbox
+    admin = address_of_key(a_key("admin_key"))
+    await sandbox.rpc.send("anvil_setBalance", admin, GAS_MONEY)
+    await deployed(settings)
+    made = load_deployment(settings.deployment_file)
+    assert made is not None
+    assert (made.is_complete, made.is_sandbox) == (True, False)
+    assert made.collateral == sandbox.deployment.collateral
+    assert made.exchange != sandbox.deployment.exchange
+    assert await is_granted(sandbox, IS_OPERATOR, made.exchange, "operator_key")
+    assert await is_granted(sandbox, IS_REGISTRAR, made.exchange, "registrar_key")
+    assert not await is_granted(sandbox, IS_OPERATOR, made.exchange, "relayer_key")
+
+
+async def test_a_node_must_be_named(settings: Settings) -> None:
+    with pytest.raises(MissingSetting, match=r"^FORETELL_RPC_URL is not set"):
+        run_deploy(settings, Console(quiet=True))
+
+
+@pytest.mark.parametrize("name", ["collateral", "fee_receiver", "community_pool"])
+async def test_an_address_that_is_missing_or_malformed_is_named(
+    operators: MakeSettings, name: str
+) -> None:
+    with pytest.raises(MissingSetting, match=f"^FORETELL_{name.upper()} is not set"):
+        await deployed(operators(**{name: None}))
+    with pytest.raises(MalformedHex, match=f"^{name} must be"):
+        await deployed(operators(**{name: "0x12"}))
+
+
+@pytest.mark.parametrize("name", ["master_key", "operator_key", "relayer_key"])
+async def test_a_key_that_is_missing_is_named(operators: MakeSettings, name: str) -> None:
+    with pytest.raises(MissingKey, match=f"^FORETELL_{name.upper()} is not set"):
+        await deployed(operators(**{name: None}))
+
+
+async def test_a_node_of_another_chain_gets_nothing(operators: MakeSettings) -> None:
+    settings = operators(chain_id=137)
+    with pytest.raises(WrongChain, match="serves chain 80002, and 137 is wanted"):
+        await deployed(settings)
+    assert not settings.deployment_file.exists()

@@ -1,0 +1,169 @@
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Call
+
+from foretell.cli import main
+from foretell.domain.command_errors import ApiRefused, NotRunning
+from foretell.domain.errors import ForetellError
+
+COMMANDS = {
+    (): "A whole prediction-market exchange",
+    ("up",): "Run everything on this machine",
+    ("serve",): "Run chosen roles",
+    ("deploy",): "Put the contracts on the chain",
+    ("demo",): "Play a market from creation to redemption",
+    ("doctor",): "Look whether everything that is needed is there",
+    ("bench",): "Measure, each figure beside its ceiling",
+    ("bench", "order"): "Orders over HTTP",
+}
+NODE = "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_says_what_it_does(call: Call, command: tuple[str, ...]) -> None:
+    called = call(*command, "--help")
+    assert (called.code, called.err) == (0, "")
+    assert COMMANDS[command] in " ".join(called.out.split())
+
+
+def test_the_commands_listed_are_those_that_there_are(call: Call) -> None:
+    listed = call("--help").out
+    names = [command[0] for command in COMMANDS if len(command) == 1]
+    assert [name for name in names if f"│ {name} " not in listed] == []
+    assert sorted(names) == sorted(
+        [
+            str(command.callback and command.callback.__name__)
+            for command in main.app.registered_commands
+        ]
+        + [str(group.name) for group in main.app.registered_groups]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        (("dance",), "No such command 'dance'"),
+        (("up", "--colour"), "No such option: --colour"),
+        (("up", "--port", "x"), "unable to parse string as an integer"),
+        (("bench", "order", "--orders", "1"), "should be greater than or equal to 100"),
+    ],
+)
+def test_a_command_line_that_is_wrong_is_a_2(
+    call: Call, arguments: tuple[str, ...], wrong: str
+) -> None:
+    called = call(*arguments)
+    assert (called.code, called.out) == (2, "")
+    assert wrong in " ".join(called.err.replace("│", "").split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "told"),
+    [
+        (("demo",), {}, "nothing runs on .foretell; start it with: foretell up"),
+        (("serve",), {}, "FORETELL_RPC_URL is not set: serve works with a node of yours"),
+        (("deploy",), {}, "FORETELL_RPC_URL is not set: name the node"),
+        (("up",), {"RPC_URL": NODE}, "foretell up belongs to the sandbox alone"),
+        (("serve", "sales"), {"RPC_URL": NODE}, "sales is not a role; roles are creation, data,"),
+        (("serve",), {"RPC_URL": NODE}, "FORETELL_OPERATOR_KEY is not set"),
+        (("deploy",), {"RPC_URL": NODE}, "the chain did not answer web3_clientVersion"),
+        (("up", "--port", "0"), {}, "FORETELL_PORT: Input should be greater than or equal to 1"),
+        (("up",), {"PORT": "x"}, "FORETELL_PORT: Input should be a valid integer"),
+        (("up",), {"LOG_LEVEL": "loud"}, "FORETELL_LOG_LEVEL: Input should be 'debug', 'info',"),
+        (("up",), {"CONFIRMATIONS": "0"}, "FORETELL_CONFIRMATIONS: Input should be greater"),
+        (("up",), {"DATABASE_URL": "my.db"}, "FORETELL_DATABASE_URL: String should match"),
+        (("up", "--data", "/proc/nowhere"), {}, "/proc/nowhere: No such file or directory"),
+        (("up", "--data", "/dev/null"), {}, "/dev/null: File exists"),
+    ],
+)
+def test_a_refusal_is_one_line_that_says_what_to_change(
+    call: Call,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    environment: dict[str, str],
+    told: str,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(f"FORETELL_{name}", value)
+    called = call(*arguments)
+    assert (called.code, called.out) == (1, "")
+    assert called.err.startswith(f"error: {told}")
+    assert called.err.count("\n") == 1
+
+
+def test_every_setting_that_is_wrong_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORETELL_PORT", "x")
+    monkeypatch.setenv("FORETELL_CHAIN_ID", "-1")
+    assert {"FORETELL_PORT:", "FORETELL_CHAIN_ID:"} <= set(call("doctor").err.split())
+
+
+def test_a_setting_that_is_wrong_is_not_repeated(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be a password."""
+    monkeypatch.setenv("FORETELL_DATABASE_URL", "postgres://me:hunter2@db.example/foretell")
+    called = call("doctor")
+    assert "FORETELL_DATABASE_URL" in called.err
+    assert "hunter2" not in called.err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("port = ", "error: foretell.toml cannot be read: Invalid value (at end of document)"),
+        ("prot = 1", "error: FORETELL_PROT: Extra inputs are not permitted"),
+        ("port = 0", "error: FORETELL_PORT: Input should be greater than or equal to 1"),
+    ],
+)
+def test_a_settings_file_that_is_wrong_is_refused(
+    call: Call, tmp_path: Path, text: str, told: str
+) -> None:
+    (tmp_path / "foretell.toml").write_text(text)
+    called = call("doctor")
+    assert (called.code, called.err) == (1, told + "\n")
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def app() -> None:
+        raise error
+
+    return app
+
+
+@pytest.mark.parametrize(
+    "message", ["[bold]x[/bold]", "[/x]", "/tmp/[1]/x", '{"error": ["a", "b"]}', "x" * 500]
+)
+def test_a_refusal_is_printed_as_it_is(
+    call: Call, monkeypatch: pytest.MonkeyPatch, message: str
+) -> None:
+    monkeypatch.setattr(main, "app", raising(ForetellError(message)))
+    assert call() == (1, "", f"error: {message}\n")
+
+
+def test_of_a_group_of_errors_the_refusal_is_told(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = ExceptionGroup("inner", [ApiRefused("GET /", 500, "no")])
+    group = ExceptionGroup("outer", [ValueError("x"), inner, NotRunning("x")])
+    monkeypatch.setattr(main, "app", raising(group))
+    assert call() == (1, "", "error: GET / answered 500: no\n")
+
+
+@pytest.mark.parametrize(
+    "fault", [ValueError("x"), OSError("x"), ExceptionGroup("x", [ValueError("x")])]
+)
+def test_a_fault_of_ours_keeps_its_trace(monkeypatch: pytest.MonkeyPatch, fault: Exception) -> None:
+    monkeypatch.setattr(main, "app", raising(fault))
+    with pytest.raises(type(fault)) as raised:
+        main.run()
+    assert raised.value is fault
+
+
+def test_the_package_is_a_command_too() -> None:
+    called = subprocess.run(
+        [sys.executable, "-m", "foretell", "--help"], capture_output=True, text=True, check=True
+    )
+    assert "A whole prediction-market exchange" in called.stdout

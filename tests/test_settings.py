@@ -1,0 +1,82 @@
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr, ValidationError
+from tests.app.running import forget_environment
+
+from foretell.domain.sandbox import SANDBOX_CHAIN_ID
+from foretell.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    forget_environment(monkeypatch, tmp_path)
+
+
+def test_nothing_set_is_the_sandbox_in_one_folder() -> None:
+    settings = Settings()
+    assert settings.is_sandbox
+    assert settings.chain_id == SANDBOX_CHAIN_ID
+    assert settings.base_url == "http://127.0.0.1:8000"
+    assert settings.deployment_file == Path(".foretell/deployment.json")
+
+
+def test_a_node_that_is_named_is_no_sandbox() -> None:
+    assert not Settings(rpc_url=SecretStr("http://127.0.0.1:1")).is_sandbox
+
+
+def test_an_argument_is_read_before_the_environment_and_that_before_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "foretell.toml").write_text("port = 1\nchain_port = 1\nconfirmations = 1\n")
+    monkeypatch.setenv("FORETELL_PORT", "2")
+    monkeypatch.setenv("FORETELL_CHAIN_PORT", "2")
+    settings = Settings(port=3)
+    assert (settings.port, settings.chain_port, settings.confirmations) == (3, 2, 1)
+
+
+def test_the_database_is_a_file_of_the_data_folder_wherever_one_stands(tmp_path: Path) -> None:
+    database = Settings(data=Path("kept")).database
+    assert database == f"sqlite+aiosqlite:///{tmp_path}/kept/foretell.db"
+    named = "postgresql+asyncpg://db.example/foretell"
+    assert Settings(database_url=named).database == named
+
+
+@pytest.mark.parametrize("url", ["my.db", "sqlite:///my.db", "postgresql://db", "mysql://db"])
+def test_a_database_that_we_cannot_speak_to_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError, match="database_url"):
+        Settings(database_url=url)
+
+
+@pytest.mark.parametrize(
+    ("host", "public_url", "base_url"),
+    [
+        ("127.0.0.1", None, "http://127.0.0.1:9000"),
+        ("::1", None, "http://[::1]:9000"),
+        ("0.0.0.0", "https://api.example/", "https://api.example"),
+    ],
+)
+def test_clients_are_told_an_address_that_they_can_use(
+    host: str, public_url: str | None, base_url: str
+) -> None:
+    assert Settings(host=host, port=9000, public_url=public_url).base_url == base_url
+
+
+@pytest.mark.parametrize("text", ["debug", "DEBUG", "Debug"])
+def test_a_log_level_is_read_in_any_case(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("FORETELL_LOG_LEVEL", text)
+    assert Settings().log_level == "debug"
+
+
+@pytest.mark.parametrize("text", ["loud", "", "10", "notset"])
+def test_a_log_level_that_there_is_not_is_refused(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv("FORETELL_LOG_LEVEL", text)
+    with pytest.raises(ValidationError, match="log_level"):
+        Settings()
+
+
+def test_a_deployment_may_be_kept_elsewhere() -> None:
+    settings = Settings(data=Path("kept"), deployment=Path("elsewhere.json"))
+    assert settings.deployment_file == Path("elsewhere.json")

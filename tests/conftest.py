@@ -1,5 +1,6 @@
-"""What every test may ask for: a real chain of its own, and the event loop's backend."""
+"""What every test may ask for: a real chain of its own, a database, the event loop's backend."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from tests.sandbox import Sandbox, furnish
 
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil, free_port
 from foretell.chain.rpc import Rpc
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+
+pytest_plugins = ["tests.postgres"]
 
 NPM_FOLDER = Path(__file__).parents[1] / "contracts" / "node_modules"
 SANDBOX_CHAIN_ID = 80002
@@ -29,6 +34,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite database with today's schema and nothing in it; tests copy the file."""
+    path = tmp_path_factory.mktemp("database") / "foretell.db"
+    asyncio.run(_migrate(path))
+    return path
+
+
+async def _migrate(path: Path) -> None:
+    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+        await upgrade(database)
 
 
 @pytest.fixture(scope="session")

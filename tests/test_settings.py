@@ -5,7 +5,7 @@ from pydantic import SecretStr, ValidationError
 from tests.app.running import forget_environment
 
 from foretell.domain.sandbox import SANDBOX_CHAIN_ID
-from foretell.settings import Settings
+from foretell.settings import Settings, unknown_variables
 
 
 @pytest.fixture(autouse=True)
@@ -39,13 +39,13 @@ def test_the_database_is_a_file_of_the_data_folder_wherever_one_stands(tmp_path:
     database = Settings(data=Path("kept")).database
     assert database == f"sqlite+aiosqlite:///{tmp_path}/kept/foretell.db"
     named = "postgresql+asyncpg://db.example/foretell"
-    assert Settings(database_url=named).database == named
+    assert Settings(database_url=SecretStr(named)).database == named
 
 
 @pytest.mark.parametrize("url", ["my.db", "sqlite:///my.db", "postgresql://db", "mysql://db"])
 def test_a_database_that_we_cannot_speak_to_is_refused(url: str) -> None:
     with pytest.raises(ValidationError, match="database_url"):
-        Settings(database_url=url)
+        Settings(database_url=SecretStr(url))
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,24 @@ def test_a_log_level_that_there_is_not_is_refused(
 def test_a_deployment_may_be_kept_elsewhere() -> None:
     settings = Settings(data=Path("kept"), deployment=Path("elsewhere.json"))
     assert settings.deployment_file == Path("elsewhere.json")
+
+
+@pytest.mark.parametrize("ticks_per_one", [0, 3, 7, 99, 20_000])
+def test_a_price_has_a_finite_decimal(ticks_per_one: int) -> None:
+    with pytest.raises(ValidationError, match="must be one of 10, 100, 200, 400, 1000, 10000"):
+        Settings(market_ticks_per_one=ticks_per_one)
+
+
+def test_the_databases_password_is_not_shown() -> None:
+    url = "postgresql+asyncpg://foretell:hunter2@db.example/foretell"
+    assert "hunter2" not in repr(Settings(database_url=SecretStr(url)))
+
+
+def test_images_are_beside_the_apis_unless_creation_is_served_apart() -> None:
+    assert Settings().blob_base_url == "http://127.0.0.1:8000/create-market"
+    assert Settings(blobs_url="https://make.example/").blob_base_url == "https://make.example"
+
+
+def test_a_variable_that_is_no_setting_is_found_and_those_of_the_tests_are_left_alone() -> None:
+    names = ["FORETELL_PORT", "FORETELL_PROT", "foretell_host", "FORETELL_TEST_POSTGRES", "HOME"]
+    assert unknown_variables(names) == ["FORETELL_PROT"]

@@ -4,10 +4,11 @@ Nothing set means the sandbox: a chain, a database and every service of its own,
 Values are read here once; the parts get them as arguments.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -18,7 +19,13 @@ from typing_extensions import override
 
 from foretell.domain.sandbox import SANDBOX_CHAIN_ID
 
+PREFIX: Final = "FORETELL_"
+TESTS_PREFIX: Final = "FORETELL_TEST_"
 CHECKOUT: Final = Path(__file__).parents[2]
+SQLITE: Final = "sqlite+aiosqlite://"
+DATABASE_DRIVERS: Final = ("postgresql+asyncpg://", SQLITE)
+TICKS_PER_ONE: Final = (10, 100, 200, 400, 1_000, 10_000)
+"""The ticks that clients know; every price has a finite decimal."""
 
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"], BeforeValidator(lambda text: str(text).lower())
@@ -29,7 +36,7 @@ class Settings(BaseSettings):
     """The installation's settings; every field is documented in docs/reference/settings.md."""
 
     model_config = SettingsConfigDict(
-        env_prefix="FORETELL_", toml_file="foretell.toml", extra="forbid", frozen=True
+        env_prefix=PREFIX, toml_file="foretell.toml", extra="forbid", frozen=True
     )
 
     data: Path = Field(default=Path(".foretell"), description="folder of everything that is kept")
@@ -39,9 +46,12 @@ class Settings(BaseSettings):
         default=None,
         description="how clients reach the APIs, when it is not the address listened on",
     )
-    database_url: str | None = Field(
+    blobs_url: str | None = Field(
         default=None,
-        pattern=r"^(postgresql\+asyncpg|sqlite\+aiosqlite)://",
+        description="where clients fetch images and metadata, when market creation is served apart",
+    )
+    database_url: SecretStr | None = Field(
+        default=None,
         description="SQLAlchemy URL of the database; a SQLite file in the data folder if unset",
     )
     rpc_url: SecretStr | None = Field(
@@ -97,7 +107,8 @@ class Settings(BaseSettings):
         default=1, ge=1, le=1000, description="blocks on top of a transaction before it is believed"
     )
     market_ticks_per_one: int = Field(
-        default=100, ge=2, le=10_000, description="ticks between 0 and 1 of a new market"
+        default=100,
+        description="ticks between 0 and 1 of a new market: 10, 100, 200, 400, 1000 or 10000",
     )
     market_size_units_min: int = Field(
         default=5_000_000,
@@ -106,6 +117,20 @@ class Settings(BaseSettings):
     )
     log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")
+
+    @field_validator("database_url")
+    @classmethod
+    def _check_driver(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and not url.get_secret_value().startswith(DATABASE_DRIVERS):
+            raise ValueError(f"must begin with {' or '.join(DATABASE_DRIVERS)}")
+        return url
+
+    @field_validator("market_ticks_per_one")
+    @classmethod
+    def _check_ticks(cls, ticks_per_one: int) -> int:
+        if ticks_per_one not in TICKS_PER_ONE:
+            raise ValueError(f"must be one of {', '.join(map(str, TICKS_PER_ONE))}")
+        return ticks_per_one
 
     @classmethod
     @override
@@ -140,4 +165,28 @@ class Settings(BaseSettings):
     @property
     def database(self) -> str:
         """The database's URL."""
-        return self.database_url or f"sqlite+aiosqlite:///{self.data.absolute() / 'foretell.db'}"
+        if self.database_url is not None:
+            return self.database_url.get_secret_value()
+        return f"{SQLITE}/{self.data.absolute() / 'foretell.db'}"
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the database is a file, which processes that work together cannot share."""
+        return self.database.startswith(SQLITE)
+
+    @property
+    def blob_base_url(self) -> str:
+        """Where clients fetch images and metadata."""
+        return (self.blobs_url or f"{self.base_url}/create-market").rstrip("/")
+
+
+def unknown_variables(names: Iterable[str]) -> list[str]:
+    """Return those of the names that look like settings and are none: somebody misspelled one."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    return sorted(
+        name
+        for name in names
+        if name.upper().startswith(PREFIX)
+        and not name.upper().startswith(TESTS_PREFIX)
+        and name.upper() not in known
+    )

@@ -106,7 +106,7 @@ async def test_an_address_that_is_missing_or_malformed_is_named(
         await deployed(operators(**{name: "0x12"}))
 
 
-@pytest.mark.parametrize("name", ["master_key", "operator_key", "relayer_key"])
+@pytest.mark.parametrize("name", ["operator_key", "registrar_key"])
 async def test_a_key_that_is_missing_is_named(operators: MakeSettings, name: str) -> None:
     with pytest.raises(MissingKey, match=f"^FORETELL_{name.upper()} is not set"):
         await deployed(operators(**{name: None}))

@@ -7,6 +7,7 @@ from pydantic import SecretStr
 from rich.console import Console
 from tests.app.running import is_free, sandbox_settings
 from tests.build import a_key
+from tests.postgres import PostgresServer
 from typing_extensions import override
 
 from foretell.app.installation import ALL_ROLES, Role
@@ -36,10 +37,16 @@ def logs_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def production(tmp_path: Path) -> Settings:
+def production(tmp_path: Path, postgres: PostgresServer) -> Settings:
     """Settings of an operator whose node does not answer just now."""
+    postgres.empty_database()
     keys = {name: SecretStr(a_key(name).hex()) for name in KEYS}
-    settings = sandbox_settings(tmp_path, rpc_url=SecretStr("http://127.0.0.1:1"), **keys)
+    settings = sandbox_settings(
+        tmp_path,
+        rpc_url=SecretStr("http://127.0.0.1:1"),
+        database_url=SecretStr(postgres.database_url),
+        **keys,
+    )
     store_deployment(settings.deployment_file, make_world(a_key("serve")).deployment)
     return settings
 
@@ -84,3 +91,9 @@ def test_the_sandbox_is_not_served(settings: Settings) -> None:
     with pytest.raises(MissingSetting, match="see also: foretell up"):
         run_serve(settings, ["data"], Console(quiet=True))
     assert not settings.data.exists()
+
+
+def test_roles_in_processes_of_their_own_need_a_server(tmp_path: Path) -> None:
+    settings = sandbox_settings(tmp_path, rpc_url=SecretStr("http://127.0.0.1:1"))
+    with pytest.raises(MissingSetting, match="meet in PostgreSQL"):
+        run_serve(settings, ["data", "indexer"], Console(quiet=True))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.store.conftest import PostgresServer
+from tests.postgres import PostgresServer
 
 from foretell.domain.storage_errors import StoreUnavailable
 from foretell.store.database import ROWS_PER_STATEMENT_MAX, Database

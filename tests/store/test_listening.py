@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 import sqlalchemy as sa
-from tests.store.conftest import PostgresServer
+from tests.postgres import PostgresServer
 
 from foretell.domain.storage_errors import StoreUnavailable
 from foretell.store.listening import RECONNECT_DELAY_S, Listener

@@ -7,7 +7,7 @@ import contextlib
 import errno
 import socket
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import uvicorn
@@ -19,6 +19,7 @@ from foretell.domain.request_errors import UnknownRoute
 from foretell.edge.errors import worker_body
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
+METRICS: Final = "/metrics"
 BACKLOG: Final = 2048
 KEEP_ALIVE_S: Final = 75
 SHUTDOWN_S: Final = 5
@@ -30,11 +31,14 @@ class Gateway:
 
     def __init__(self, app_by_prefix: Mapping[str, AsgiApp], base_url: str) -> None:
         self._app_by_prefix = app_by_prefix
-        self._index = {name.strip("/"): base_url + name for name in app_by_prefix}
+        self._index: Any = {name.strip("/"): base_url + name for name in app_by_prefix}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request to the API whose prefix its path has."""
         path = scope["path"]
+        if path == METRICS and scope["type"] == "http":
+            await _say(send, 200, CONTENT_TYPE_LATEST.encode(), generate_latest())
+            return
         prefix = "/" + path[1:].partition("/")[0]
         app = self._app_by_prefix.get(prefix)
         if app is not None:
@@ -53,15 +57,16 @@ class Gateway:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, path: str, send: Send) -> None:
-        status, kind, content = 200, b"application/json", msgspec.json.encode(self._index)
-        if path == "/metrics":
-            kind, content = CONTENT_TYPE_LATEST.encode(), generate_latest()
-        elif path != "/":
+        status, body = 200, self._index
+        if path != "/":
             status, body = worker_body(UnknownRoute(f"no API has the path {path}"))
-            content = msgspec.json.encode(body)
-        headers = [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": content})
+        await _say(send, status, b"application/json", msgspec.json.encode(body))
+
+
+async def _say(send: Send, status: int, kind: bytes, content: bytes) -> None:
+    headers = [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
 
 
 class Server(uvicorn.Server):

@@ -21,7 +21,6 @@ from foretell.app.parts import (
     build_data,
     build_discovery,
     build_indexer,
-    build_key_ring,
     build_relayer,
     build_settlement,
     build_trading,
@@ -87,6 +86,16 @@ PREFIX_BY_ROLE: Final[Mapping[Role, str]] = MappingProxyType(
 )
 """The roles that serve an API, and where."""
 
+KEYS_BY_ROLE: Final[Mapping[Role, Collection[str]]] = MappingProxyType(
+    {
+        Role.TRADING: ("master",),
+        Role.CREATION: ("registrar", "storage"),
+        Role.RELAYER: ("master", "relayer"),
+        Role.SETTLEMENT: ("operator",),
+    }
+)
+"""The keys that a role needs; the others read only."""
+
 
 class Installation:
     """The parts of one process."""
@@ -132,13 +141,13 @@ class Installation:
     async def _lay_ground(self) -> Ground:
         settings = self._settings
         self.take_folder()
-        vault = open_vault(settings)
+        needed = {key for role in self._roles for key in KEYS_BY_ROLE.get(role, ())}
+        vault = open_vault(settings, sorted(needed))
         rpc = await self._closing.enter_async_context(Rpc(await self._rpc_url()))
         self.deployment = deployment = await self._deployment(rpc)
         database = await self._closing.enter_async_context(Database(settings.database))
         await upgrade(database)
-        key_ring = build_key_ring(settings, database, vault)
-        return Ground(settings, vault, deployment, database, rpc, key_ring)
+        return Ground(settings, vault, deployment, database, rpc)
 
     async def _rpc_url(self) -> str:
         settings = self._settings

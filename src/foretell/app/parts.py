@@ -1,7 +1,7 @@
 """Each product's services, made from what all of them stand on."""
 
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
 
 from foretell.app.chance import new_uuid, new_word, now_ms
 from foretell.app.vault import Vault
@@ -36,10 +36,8 @@ from foretell.trading.feed import Feed
 from foretell.trading.projection import Projection
 from foretell.trading.services import ChainView, TradingServices, build_services
 
-BLOBS_PREFIX: Final = "/create-market"
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ground:
     """What every product stands on."""
 
@@ -48,27 +46,21 @@ class Ground:
     deployment: Deployment
     database: Database
     rpc: Rpc
-    key_ring: KeyRing
+
+    @cached_property
+    def key_ring(self) -> KeyRing:
+        """What checks who calls; the products of a process share it, since it remembers keys."""
+        return KeyRing(self.database, self.vault.master, [self.settings.chain_id], now_ms)
 
     @property
     def reader(self) -> Reader:
         """The chain's views."""
         return Reader(self.rpc, self.deployment)
 
-    @property
-    def blob_base_url(self) -> str:
-        """Where images and metadata are fetched from."""
-        return self.settings.base_url + BLOBS_PREFIX
-
     def sender(self, private_key: bytes, tables: TxTables) -> Sender:
         """Return the queue of one account; each product has an account of its own."""
         options = SenderOptions(self.deployment.chain_id, self.settings.confirmations)
         return Sender(self.rpc, private_key, TxOutbox(self.database, tables), options, now_ms)
-
-
-def build_key_ring(settings: Settings, database: Database, vault: Vault) -> KeyRing:
-    """Return what checks who calls."""
-    return KeyRing(database, vault.master, [settings.chain_id], now_ms)
 
 
 def build_trading(ground: Ground) -> tuple[TradingServices, Feed]:
@@ -90,7 +82,7 @@ def build_trading(ground: Ground) -> tuple[TradingServices, Feed]:
         projection=Projection(ground.database),
         key_ring=ground.key_ring,
         chain=ChainView(fetch_nonce, fetch_has_code),
-        blob_base_url=ground.blob_base_url,
+        blob_base_url=ground.settings.blob_base_url,
         now_ms=now_ms,
         new_uuid=new_uuid,
     )
@@ -154,9 +146,9 @@ def build_indexer(ground: Ground) -> IndexerServices:
 
 def build_data(ground: Ground) -> DataServices:
     """Return the data API."""
-    return DataServices(ground.database, ground.blob_base_url, now_ms)
+    return DataServices(ground.database, ground.settings.blob_base_url, now_ms)
 
 
 def build_discovery(ground: Ground) -> DiscoveryServices:
     """Return the discovery API."""
-    return DiscoveryServices(ground.database, ground.blob_base_url, now_ms)
+    return DiscoveryServices(ground.database, ground.settings.blob_base_url, now_ms)

@@ -5,7 +5,8 @@ its owner reads. Anywhere else every key is the operator's to give, and a public
 """
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -18,55 +19,66 @@ from foretell.domain.sandbox import SANDBOX_ACCOUNTS, Role, sandbox_account
 from foretell.settings import Settings
 
 MASTER_KEY_FILE: Final = "master.key"
+SENDERS: Final = ("operator_key", "registrar_key", "relayer_key")
 PUBLIC_KEYS: Final = frozenset(account.private_key for account in SANDBOX_ACCOUNTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Vault:
-    """The keys of one installation."""
+    """The keys of one installation; a process asks for those alone that its parts need."""
 
-    master: bytes = field(repr=False)
-    operator: bytes = field(repr=False)
-    registrar: bytes = field(repr=False)
-    relayer: bytes = field(repr=False)
-    storage: bytes = field(repr=False)
+    _settings: Settings
+
+    @property
+    def master(self) -> bytes:
+        """What API credentials are derived from."""
+        given = self._settings.master_key
+        if self._settings.is_sandbox:
+            return _given("master_key", given) or _kept_master_key(self._settings.data)
+        return required_key("master_key", given)
+
+    @property
+    def operator(self) -> bytes:
+        """The account that settles trades."""
+        return self._key("operator_key", Role.OPERATOR)
+
+    @property
+    def registrar(self) -> bytes:
+        """The account that opens tokens to trading."""
+        return self._key("registrar_key", Role.REGISTRAR)
+
+    @property
+    def relayer(self) -> bytes:
+        """The account that sends Safe transactions."""
+        return self._key("relayer_key", Role.RELAYER)
+
+    @property
+    def storage(self) -> bytes:
+        """What signs stored metadata."""
+        return self._key("storage_key", Role.STORAGE)
+
+    def _key(self, name: str, role: Role) -> bytes:
+        settings = self._settings
+        if settings.is_sandbox:
+            return sandbox_account(role, settings.chain_id).private_key
+        return required_key(name, getattr(settings, name))
 
 
-def open_vault(settings: Settings) -> Vault:
-    """Return the keys that the settings name, or the sandbox's own."""
-    if settings.is_sandbox:
-        return Vault(
-            master=_given("master_key", settings.master_key) or _kept_master_key(settings.data),
-            operator=_public(Role.OPERATOR, settings),
-            registrar=_public(Role.REGISTRAR, settings),
-            relayer=_public(Role.RELAYER, settings),
-            storage=_public(Role.STORAGE, settings),
-        )
-    _check_senders(settings)
-    return Vault(
-        master=required_key("master_key", settings.master_key),
-        operator=required_key("operator_key", settings.operator_key),
-        registrar=required_key("registrar_key", settings.registrar_key),
-        relayer=required_key("relayer_key", settings.relayer_key),
-        storage=required_key("storage_key", settings.storage_key),
-    )
+def open_vault(settings: Settings, needed: Iterable[str]) -> Vault:
+    """Return the keys that the settings name, or the sandbox's own; refuse if a needed one fails.
 
-
-def _check_senders(settings: Settings) -> None:
-    """Refuse one account for two queues of transactions: they would take each other's nonces."""
+    Refuses too one account for two queues of transactions: they would take each other's nonces.
+    """
     name_by_key: dict[bytes, str] = {}
-    for name, secret in (
-        ("operator_key", settings.operator_key),
-        ("registrar_key", settings.registrar_key),
-        ("relayer_key", settings.relayer_key),
-    ):
-        other = name_by_key.setdefault(required_key(name, secret), name)
+    for name in SENDERS:
+        key = None if settings.is_sandbox else _given(name, getattr(settings, name))
+        other = name_by_key.setdefault(key, name) if key is not None else name
         if other != name:
             raise MissingKey(name, f"is that of FORETELL_{other.upper()}: each needs its own")
-
-
-def _public(role: Role, settings: Settings) -> bytes:
-    return sandbox_account(role, settings.chain_id).private_key
+    vault = Vault(settings)
+    for name in needed:
+        assert getattr(vault, name)
+    return vault
 
 
 def _given(name: str, secret: SecretStr | None) -> bytes | None:

@@ -34,7 +34,7 @@ async def _deploy(settings: Settings, rpc_url: str, console: Console) -> None:
 
 
 def _plan(settings: Settings) -> DeployPlan:
-    vault = open_vault(settings)
+    vault = open_vault(settings, ("operator", "registrar"))
     return DeployPlan(
         chain_id=settings.chain_id,
         npm_folder=settings.npm_folder,

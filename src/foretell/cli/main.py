@@ -1,5 +1,6 @@
 """The `foretell` command. Each subcommand imports what it needs when it is called."""
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +10,9 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
+from foretell.domain.command_errors import UnknownSetting
 from foretell.domain.errors import ForetellError
-from foretell.settings import Settings
+from foretell.settings import Settings, unknown_variables
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -99,6 +101,9 @@ def order(
 
 
 def _settings(**given: Any) -> Settings:
+    unknown = unknown_variables(os.environ)
+    if unknown:
+        raise UnknownSetting(unknown)
     chosen = {name: value for name, value in given.items() if value is not None}
     return Settings(**chosen)
 

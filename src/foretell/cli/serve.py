@@ -16,6 +16,10 @@ def run_serve(settings: Settings, names: Sequence[str], console: Console) -> Non
     if settings.is_sandbox:
         raise MissingSetting("rpc_url", "serve works with a node of yours; see also: foretell up")
     roles = [_role(name) for name in names] or sorted(ALL_ROLES)
+    if settings.is_embedded and set(roles) != ALL_ROLES:
+        raise MissingSetting(
+            "database_url", "roles in processes of their own meet in PostgreSQL, not in a file"
+        )
 
     async def greet() -> None:
         console.print(f"serving {', '.join(roles)} at {settings.base_url}")

@@ -88,6 +88,13 @@ class MissingSetting(Unavailable):
         super().__init__(f"FORETELL_{name.upper()} is not set: {why}", setting=name)
 
 
+class UnknownSetting(InvalidInput):
+    """The environment holds what looks like a setting and is none."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(f"{', '.join(names)}: no such setting; see docs/reference/settings.md")
+
+
 class UnknownRole(InvalidInput):
     """No process does what was asked for."""
 

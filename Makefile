@@ -31,7 +31,7 @@ check: $(VENV)/.dev $(CHAIN)  ## the whole gate: format, lint, spelling, types, 
 	$(BIN)/coverage report --include='*/foretell/domain/*' --fail-under=100
 
 spec: $(VENV)/.dev $(CHAIN)  ## which statement of the interfaces is covered by which test
-	$(BIN)/python -m tests.spec
+	$(BIN)/python -P tests/spec.py
 
 mutants: $(VENV)/.dev  ## mutation testing of the domain
 	$(BIN)/mutmut run && $(BIN)/mutmut results

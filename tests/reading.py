@@ -10,21 +10,12 @@ from litestar import Litestar
 from litestar.types import ASGIApp
 
 from foretell.store.database import Database
-from foretell.store.migrations import upgrade
 
 BLOBS = "https://blobs.example/worker"
 
 
 def url_of(path: Path) -> str:
     return f"sqlite+aiosqlite:///{path}"
-
-
-async def make_template(folder: Path) -> Path:
-    """Return a database file with today's schema, to be copied."""
-    path = folder / "template.db"
-    async with Database(url_of(path)) as database:
-        await upgrade(database)
-    return path
 
 
 async def open_copy(template: Path, folder: Path) -> AsyncIterator[Database]:

@@ -14,7 +14,6 @@ from foretell.chain.sender import Sender, SenderOptions
 from foretell.domain.calldata import Approve
 from foretell.domain.transactions import OutgoingTx
 from foretell.store.database import Database
-from foretell.store.migrations import upgrade
 from foretell.store.transactions import SETTLEMENT, TxOutbox
 
 
@@ -47,15 +46,6 @@ async def faulty_rpc(proxy: FaultProxy) -> AsyncIterator[Rpc]:
     """A connection to the sandbox's node through the proxy."""
     async with Rpc(proxy.url, timeout_s=5) as rpc:
         yield rpc
-
-
-@pytest.fixture(scope="session")
-async def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with today's schema and nothing in it."""
-    path = tmp_path_factory.mktemp("database") / "foretell.db"
-    async with Database(f"sqlite+aiosqlite:///{path}") as database:
-        await upgrade(database)
-    return path
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from litestar import Litestar
 from tests.build import NOW_MS, a_key, a_word
 from tests.payloads import a_payload_document
 from tests.pictures import a_picture
+from tests.routing import an_app
 from tests.sandbox import Sandbox
 
 from foretell.chain.blueprint import (
@@ -98,7 +99,7 @@ class Studio:
     def open(self, services: CreationServices) -> None:
         """Serve with these services from now on."""
         self.services = services
-        self.app: Litestar = build_app(services)
+        self.app: Litestar = an_app(build_app, services)
         self.desk = Desk(services, lambda: self.clock.now_ms / 1000)
         transport = httpx.ASGITransport(self.app)  # type: ignore[arg-type]  # scopes typed closer
         self.http = httpx.AsyncClient(transport=transport, base_url="http://worker")

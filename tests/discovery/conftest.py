@@ -5,21 +5,17 @@ from pathlib import Path
 
 import pytest
 from tests.build import NOW_MS
-from tests.reading import BLOBS, Reader, make_template, open_copy
+from tests.reading import BLOBS, Reader, open_copy
+from tests.routing import an_app
 
 from foretell.discovery.routes import build_app
 from foretell.discovery.services import DiscoveryServices
 from foretell.store.database import Database
 
 
-@pytest.fixture(scope="session")
-async def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return await make_template(tmp_path_factory.mktemp("database"))
-
-
 @pytest.fixture
-async def database(template: Path, tmp_path: Path) -> AsyncIterator[Database]:
-    async for database in open_copy(template, tmp_path):
+async def database(empty_database: Path, tmp_path: Path) -> AsyncIterator[Database]:
+    async for database in open_copy(empty_database, tmp_path):
         yield database
 
 
@@ -30,4 +26,4 @@ def services(database: Database) -> DiscoveryServices:
 
 @pytest.fixture
 def reader(services: DiscoveryServices) -> Reader:
-    return Reader(build_app(services))
+    return Reader(an_app(build_app, services))

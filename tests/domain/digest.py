@@ -32,6 +32,7 @@ def picture(state: State) -> dict[str, Any]:
         ],
         "expiries": sorted(entry for entry in state._expiries if entry[1] in state.live_orders),
         "observed": (state.observed_block, state.observed_hash),
+        "observed_parts": state.observed_parts,
         "touched": list(state._touched),
         "ledger": _ledger(state.ledger),
     }

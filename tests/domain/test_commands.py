@@ -52,6 +52,9 @@ COMMANDS: dict[str, Command] = {
         [AllowanceSeen(an_address("alice"), EXCHANGE, is_collateral=False, units=0)],
         [TradeSeen("id", TradeStatus.RETRYING, "0x")],
     ),
+    "observe a part": an_observation(
+        [BalanceSeen(an_address("alice"), COLLATERAL, 5)], part=2, parts=3
+    ),
 }
 
 

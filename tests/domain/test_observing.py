@@ -3,6 +3,8 @@
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.build import (
     EXCHANGE,
     NEG_RISK_EXCHANGE,
@@ -22,11 +24,12 @@ from tests.build import (
 )
 from tests.domain.digest import digest
 
-from foretell.domain.commands import AllowanceSeen, BalanceSeen, TradeSeen
+from foretell.domain.commands import AllowanceSeen, BalanceSeen, ObserveChain, TradeSeen
 from foretell.domain.effects import BookChanged, CloseReason, OrderClosed, TradeAdvanced
 from foretell.domain.fold import Outcome, apply
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.ledger import COLLATERAL, AssetId
+from foretell.domain.observing import split_observation
 from foretell.domain.state import Placement, State
 from foretell.domain.trade import TradeStatus
 
@@ -288,3 +291,80 @@ def test_a_trade_does_not_go_back_to_its_match(status: TradeStatus) -> None:
     before = digest(state)
     assert apply(state, a_settlement(trade_id, MATCHED, "0x02")).effects == []
     assert digest(state) == before
+
+
+ENTRIES = st.integers(0, 7)
+
+
+@given(balances=ENTRIES, allowances=ENTRIES, trades=ENTRIES, entries_max=st.integers(1, 9))
+def test_parts_hold_each_entry_once_in_its_order_and_no_more_than_they_may(
+    balances: int, allowances: int, trades: int, entries_max: int
+) -> None:
+    whole = an_observation(
+        [a_balance(units) for units in range(balances)],
+        [
+            AllowanceSeen(ALICE, EXCHANGE, is_collateral=True, units=units)
+            for units in range(allowances)
+        ],
+        [TradeSeen(str(number), MINED, "0x01") for number in range(trades)],
+    )
+    parts = split_observation(whole, entries_max)
+    sizes = [len(part.balances) + len(part.allowances) + len(part.trades) for part in parts]
+    assert max(sizes) <= entries_max
+    assert len(parts) == max(1, -(-sum(sizes) // entries_max))
+    assert [(part.part, part.parts) for part in parts] == [
+        (number, len(parts)) for number in range(1, len(parts) + 1)
+    ]
+    assert tuple(itertools.chain(*(part.balances for part in parts))) == whole.balances
+    assert tuple(itertools.chain(*(part.allowances for part in parts))) == whole.allowances
+    assert tuple(itertools.chain(*(part.trades for part in parts))) == whole.trades
+
+
+def a_settling(trade_id: str) -> ObserveChain:
+    """Return what the chain says once the trade is in its second block."""
+    return an_observation(
+        SETTLED,
+        [AllowanceSeen(ALICE, EXCHANGE, is_collateral=True, units=PLENTY)],
+        [TradeSeen(trade_id, CONFIRMED, "0x01")],
+        block_number=2,
+        block_hash=a_word("block 2"),
+    )
+
+
+@pytest.mark.parametrize("entries_max", range(1, 8))
+def test_what_is_seen_in_parts_ends_as_if_seen_at_once(entries_max: int) -> None:
+    (state, trade_id), (other, _) = a_match(), a_match()
+    at_once = apply(other, a_settling(trade_id))
+    *before, last = split_observation(a_settling(trade_id), entries_max)
+    assert [apply(state, part).effects for part in before] == [[]] * len(before)
+    assert apply(state, last).effects == at_once.effects
+    assert digest(state) == digest(other)
+
+
+def test_until_its_last_part_is_there_an_observation_counts_for_nothing() -> None:
+    state, trade_id = a_match()
+    for part in split_observation(a_settling(trade_id), 1)[:-1]:
+        apply(state, part)
+    assert holdings(state) == AFTER
+    assert state.ledger.look_up(ALICE, YES).confirmed_units == PLENTY
+    assert state.unsettled_trades[trade_id].status is MATCHED
+    assert (state.observed_block, state.observed_hash) == (1, a_word("block 1"))
+
+
+@pytest.mark.parametrize("entries_max", [1, 2, 6])
+def test_who_stopped_between_two_parts_begins_again_from_the_first(entries_max: int) -> None:
+    (state, trade_id), (other, _) = a_match(), a_match()
+    for part in split_observation(an_observation(UNSETTLED), 1)[:-1]:
+        apply(state, part)
+    for part in split_observation(a_settling(trade_id), entries_max):
+        apply(state, part)
+    apply(other, a_settling(trade_id))
+    assert digest(state) == digest(other)
+
+
+def test_a_part_without_those_before_it_is_a_fault_of_ours() -> None:
+    state, trade_id = a_match()
+    first, _, third, *_ = split_observation(a_settling(trade_id), 1)
+    apply(state, first)
+    with pytest.raises(AssertionError):
+        apply(state, third)

@@ -32,7 +32,6 @@ from foretell.edge.codec import read_body
 from foretell.edge.errors import handlers, trading_body
 from foretell.store.api_keys import record_key, revoke_key
 from foretell.store.database import Database, Transaction
-from foretell.store.migrations import upgrade
 
 pytestmark = pytest.mark.anyio
 
@@ -68,21 +67,19 @@ class RacingDatabase(Database):
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filled(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database in which alice has a key and a revoked one, and bob has a key."""
-    path = tmp_path_factory.mktemp("keys") / "foretell.db"
+    path = Path(shutil.copy(empty_database, tmp_path_factory.mktemp("keys")))
     asyncio.run(fill(path))
     return path
 
 
 async def fill(path: Path) -> None:
-    async with Database(f"sqlite+aiosqlite:///{path}") as database:
-        await upgrade(database)
-        async with database.writing() as tx:
-            await record_key(tx, ALICES.key_id, KeyIndex(CHAIN_ID, ALICE, 0), NOW_MS)
-            await record_key(tx, REVOKED.key_id, KeyIndex(CHAIN_ID, ALICE, 1), NOW_MS)
-            await record_key(tx, BOBS.key_id, KeyIndex(CHAIN_ID, BOB, 0), NOW_MS)
-            await revoke_key(tx, REVOKED.key_id, NOW_MS)
+    async with Database(f"sqlite+aiosqlite:///{path}") as database, database.writing() as tx:
+        await record_key(tx, ALICES.key_id, KeyIndex(CHAIN_ID, ALICE, 0), NOW_MS)
+        await record_key(tx, REVOKED.key_id, KeyIndex(CHAIN_ID, ALICE, 1), NOW_MS)
+        await record_key(tx, BOBS.key_id, KeyIndex(CHAIN_ID, BOB, 0), NOW_MS)
+        await revoke_key(tx, REVOKED.key_id, NOW_MS)
 
 
 @pytest.fixture

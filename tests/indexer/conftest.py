@@ -1,6 +1,5 @@
 """A market on the real chain, and a database for its indexer."""
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,25 +9,11 @@ from tests.indexer.live import LiveMarket
 from tests.sandbox import Sandbox
 
 from foretell.store.database import Database
-from foretell.store.migrations import upgrade
-
-
-@pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database file with today's schema and nothing in it."""
-    path = tmp_path_factory.mktemp("template") / "foretell.db"
-
-    async def migrate() -> None:
-        async with Database(f"sqlite+aiosqlite:///{path}") as database:
-            await upgrade(database)
-
-    asyncio.run(migrate())
-    return path
 
 
 @pytest.fixture
-async def database(template: Path, tmp_path: Path) -> AsyncIterator[Database]:
-    path = shutil.copy(template, tmp_path / "foretell.db")
+async def database(empty_database: Path, tmp_path: Path) -> AsyncIterator[Database]:
+    path = shutil.copy(empty_database, tmp_path / "foretell.db")
     async with Database(f"sqlite+aiosqlite:///{path}") as database:
         yield database
 

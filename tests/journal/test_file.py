@@ -12,7 +12,7 @@ from tests.journal.conftest import Told, writing, written
 
 from foretell.domain.storage_errors import JournalDamaged
 from foretell.journal.file import FileJournal, read_entries
-from foretell.journal.records import encode_record, next_chain
+from foretell.journal.records import PAYLOAD_BYTES_MAX, encode_record, next_chain
 from foretell.journal.segments import MARK_NAME, SECTOR_BYTES, find_end, segment_paths
 
 pytestmark = pytest.mark.anyio
@@ -356,6 +356,39 @@ async def test_a_mark_that_cannot_be_written_ends_it(tmp_path: Path, target: str
     assert read(tmp_path) == [b"synced"]
 
 
+async def test_a_fault_of_ours_in_the_writer_is_told_once_and_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trip(_: object) -> None:
+        raise RuntimeError("an odd payload")
+
+    journal = open_journal(tmp_path)
+    async with writing(journal) as told:
+        journal.append(b"before")
+        await told.until_synced(1)
+        monkeypatch.setattr(journal._tail, "write", trip)
+        journal.append(b"lost")
+        failure = await told.until_failed()
+        journal.append(b"lost too")
+        await asyncio.sleep(0.2)
+    assert (told.synced, told.failures) == ([1], [failure])
+    assert str(failure) == "the journal stopped: RuntimeError: an odd payload"
+    assert read(tmp_path) == [b"before"]
+
+
+async def test_a_fault_of_ours_while_a_spare_is_made_ends_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = open_journal(tmp_path)
+    monkeypatch.setattr("foretell.journal.file._ZEROS", None)
+    async with writing(journal) as told:
+        for payload in PAYLOADS:
+            journal.append(payload)
+        failure = await told.until_failed()
+    assert str(failure).startswith("the journal stopped: TypeError: ")
+    assert read(tmp_path) == PAYLOADS[: told.synced[-1] if told.synced else 0]
+
+
 @pytest.mark.parametrize("file_bytes_max", [0, 4 * 1024, 8 * 1024 - 1])
 def test_where_no_segment_can_be_made_what_was_told_stays(
     tmp_path: Path, file_bytes_max: int
@@ -414,3 +447,18 @@ async def test_a_payload_that_no_segment_holds_is_a_fault_of_ours(
     with pytest.raises(AssertionError):
         journal.append(payload)
     await journal.close()
+
+
+async def test_the_largest_payload_is_kept_and_a_larger_one_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    """As a journal is opened by the product: a segment would hold twice as much."""
+    largest = bytes(PAYLOAD_BYTES_MAX)
+    journal = FileJournal(tmp_path)
+    async with writing(journal) as told:
+        with pytest.raises(AssertionError):
+            journal.append(largest + b"\x01")
+        assert journal.last_sequence == 0
+        journal.append(largest)
+        await told.until_synced(1)
+    assert [entry.payload == largest for entry in read_entries(tmp_path)] == [True]

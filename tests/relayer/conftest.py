@@ -1,17 +1,25 @@
 """A relayer on a real chain, everything undone when the test ends."""
 
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from tests.chain.fault_proxy import FaultProxy, proxying
-from tests.relayer.station import OwnerClient, Station
+from tests.relayer.station import DATABASE_FILE, OwnerClient, Station
 from tests.sandbox import Sandbox, SandboxMarket
 
 
 @pytest.fixture
-async def station(fresh_sandbox: Sandbox, tmp_path: Path) -> AsyncIterator[Station]:
-    station = Station(fresh_sandbox, tmp_path)
+def folder(empty_database: Path, tmp_path: Path) -> Path:
+    """Where a relayer keeps its database."""
+    shutil.copy(empty_database, tmp_path / DATABASE_FILE)
+    return tmp_path
+
+
+@pytest.fixture
+async def station(fresh_sandbox: Sandbox, folder: Path) -> AsyncIterator[Station]:
+    station = Station(fresh_sandbox, folder)
     await station.start()
     yield station
     await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
@@ -61,10 +69,10 @@ async def proxy(fresh_sandbox: Sandbox) -> AsyncIterator[FaultProxy]:
 
 @pytest.fixture
 async def shaky_station(
-    fresh_sandbox: Sandbox, proxy: FaultProxy, tmp_path: Path
+    fresh_sandbox: Sandbox, proxy: FaultProxy, folder: Path
 ) -> AsyncIterator[Station]:
     """A station whose node is one that faults can be asked of."""
-    station = Station(fresh_sandbox, tmp_path, rpc_url=proxy.url)
+    station = Station(fresh_sandbox, folder, rpc_url=proxy.url)
     await station.start()
     yield station
     await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own

@@ -21,6 +21,7 @@ from eth_account import Account
 from eth_account.messages import SignableMessage, encode_defunct, encode_typed_data
 from litestar import Litestar
 from tests.build import NOW_MS, a_key
+from tests.routing import an_app
 from tests.sandbox import Sandbox, SandboxMarket
 
 from foretell.chain.reader import Reader
@@ -46,11 +47,11 @@ from foretell.relayer.routes import build_app
 from foretell.relayer.services import RelayerOptions, RelayerServices
 from foretell.store.api_keys import record_key
 from foretell.store.database import Database
-from foretell.store.migrations import upgrade
 from foretell.store.relays import load_relay
 from foretell.store.transactions import RELAYED, TxOutbox, load_tx
 
 MASTER_KEY: Final = bytes(range(32))
+DATABASE_FILE: Final = "foretell.db"
 LOOKS_MAX: Final = 10
 UNLIMITED: Final = 2**256 - 1
 UNIT: Final = 10**6
@@ -94,7 +95,7 @@ class Clock:
 
 @dataclass
 class Station:
-    """The operator's side."""
+    """The operator's side; its folder has the database already."""
 
     sandbox: Sandbox
     folder: Path
@@ -107,9 +108,8 @@ class Station:
 
     async def start(self) -> None:
         """Make every object anew, as a new process does, over what is on the disk."""
-        url = f"sqlite+aiosqlite:///{self.folder / 'foretell.db'}"
+        url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
         self.database = await self.stack.enter_async_context(Database(url))
-        await upgrade(self.database)
         rpc = await self.stack.enter_async_context(Rpc(self.rpc_url or self.sandbox.rpc_url))
         self.open(
             RelayerServices(
@@ -133,7 +133,7 @@ class Station:
     def open(self, services: RelayerServices) -> None:
         """Serve with these services from now on."""
         self.services = services
-        self.app: Litestar = build_app(services)
+        self.app: Litestar = an_app(build_app, services)
         transport = httpx.ASGITransport(self.app)  # type: ignore[arg-type]  # scopes typed closer
         self.http = httpx.AsyncClient(transport=transport, base_url="http://relayer", timeout=60)
 

@@ -1,12 +1,13 @@
 """A floor on a real chain with one market, everything undone when the test ends."""
 
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from tests.chain.fault_proxy import FaultProxy, proxying
 from tests.sandbox import Sandbox, SandboxMarket
-from tests.settlement.floor import HELD, Floor, Trader
+from tests.settlement.floor import DATABASE_FILE, HELD, Floor, Trader
 
 
 @pytest.fixture
@@ -17,7 +18,10 @@ async def proxy(fresh_sandbox: Sandbox) -> AsyncIterator[FaultProxy]:
 
 
 @pytest.fixture
-async def floor(fresh_sandbox: Sandbox, proxy: FaultProxy, tmp_path: Path) -> AsyncIterator[Floor]:
+async def floor(
+    fresh_sandbox: Sandbox, proxy: FaultProxy, empty_database: Path, tmp_path: Path
+) -> AsyncIterator[Floor]:
+    shutil.copy(empty_database, tmp_path / DATABASE_FILE)
     floor = Floor(fresh_sandbox, tmp_path, rpc_url=proxy.url)
     await floor.start()
     yield floor
@@ -36,6 +40,5 @@ async def traders(floor: Floor, market: SandboxMarket) -> list[Trader]:
     traders = [await floor.trader(number) for number in range(3)]
     for trader in traders:
         await floor.sandbox.split(trader.account, market, HELD)
-        await floor.sandbox.allow(trader.account, floor.sandbox.deployment.exchange)
     await floor.see()
     return traders

@@ -51,7 +51,6 @@ from foretell.settlement.services import SettlementOptions, SettlementServices
 from foretell.settlement.settling import look
 from foretell.store.database import Database
 from foretell.store.markets import record_event
-from foretell.store.migrations import upgrade
 from foretell.store.tables import exchange_fills, settled_trades, settlement_txs
 from foretell.store.trades import TradeRow, load_trades_by_id
 from foretell.store.transactions import SETTLEMENT, TxOutbox, load_txs
@@ -64,12 +63,13 @@ HELD: Final = 1_000 * UNIT
 TICKS: Final = 100
 SIZE_UNITS_MIN: Final = 100
 ROUNDS_MAX: Final = 30
+DATABASE_FILE: Final = "foretell.db"
 SEGMENT_BYTES: Final = 1024 * 1024
 
 
 @dataclass
 class Floor:
-    """The operator's side."""
+    """The operator's side; its folder has the database already."""
 
     sandbox: Sandbox
     folder: Path
@@ -82,9 +82,8 @@ class Floor:
 
     async def start(self) -> None:
         """Make every object anew, as new processes do, over what is on the disk."""
-        url = f"sqlite+aiosqlite:///{self.folder / 'foretell.db'}"
+        url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
         self.database = await self.stack.enter_async_context(Database(url))
-        await upgrade(self.database)
         self.engine = Engine(
             FileJournal(self.folder / "journal", segment_bytes=SEGMENT_BYTES), self.clock
         )

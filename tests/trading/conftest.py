@@ -7,18 +7,6 @@ from pathlib import Path
 import pytest
 from tests.trading.venue import Trader, Venue, a_venue
 
-from foretell.store.database import Database
-from foretell.store.migrations import upgrade
-
-
-@pytest.fixture(scope="session")
-async def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database file with today's schema and nothing in it."""
-    path = tmp_path_factory.mktemp("template") / "foretell.db"
-    async with Database(f"sqlite+aiosqlite:///{path}") as database:
-        await upgrade(database)
-    return path
-
 
 @pytest.fixture
 def database_file(empty_database: Path, tmp_path: Path) -> Path:

@@ -25,7 +25,7 @@ from tests.domain.digest import digest
 from tests.trading.venue import Clock, a_venue
 
 from foretell.domain import matching_errors
-from foretell.domain.commands import CancelOrders, PlaceOrder
+from foretell.domain.commands import CancelOrders, PlaceOrder, encode_command
 from foretell.domain.fold import Cancellation
 from foretell.domain.order import OrderStatus, OrderType
 from foretell.domain.state import Placement
@@ -210,6 +210,19 @@ async def test_a_fault_of_ours_stops_the_engine(tmp_path: Path) -> None:
             await engine.submit(msgspec.structs.replace(command, terms=odd_tick))
         with pytest.raises(matching_errors.EngineStopped, match="AssertionError while applying"):
             await engine.submit(command)
+
+
+async def test_a_command_that_the_journal_cannot_hold_stops_the_engine(tmp_path: Path) -> None:
+    async with a_trading_engine(tmp_path) as engine:
+        too_many = some_funds(*(f"trader {number}" for number in range(200)))
+        assert len(encode_command(too_many)) > SEGMENT_BYTES
+        with pytest.raises(AssertionError):
+            await engine.submit(too_many)
+        assert engine.failed.is_set()
+        with pytest.raises(matching_errors.EngineStopped, match="AssertionError while writing"):
+            await engine.submit(a_placing(a_buy("alice")))
+    async with an_engine(tmp_path) as engine:
+        assert engine.sequence == 2
 
 
 async def test_more_commands_than_may_wait_are_refused(tmp_path: Path) -> None:

@@ -147,6 +147,38 @@ async def test_a_beat_while_the_orders_are_being_canceled_begins_anew(
     assert await beaten(alice, response.json()["heartbeat_id"])
 
 
+async def test_a_beat_that_comes_while_anothers_orders_are_being_canceled_saves_its_own(
+    venue: Venue, alice: Trader, bob: Trader
+) -> None:
+    heartbeats = venue.services.heartbeats
+    await alice.placed(a_buy("alice"))
+    kept = (await bob.placed(a_buy("bob")))["orderID"]
+    await beaten(alice, None)
+    last = await beaten(bob, None)
+    venue.clock.move(10_001)
+    looking = asyncio.create_task(heartbeats.look())
+    await asyncio.sleep(0)
+    renewed = await heartbeats.beat(bob.key_id, bob.address, last)
+    await looking
+    assert list(venue.services.engine.state.live_orders) == [kept]
+    assert await beating_keys(venue) == [bob.key_id]
+    assert await beaten(bob, renewed)
+
+
+async def test_more_orders_than_one_command_may_cancel_are_canceled_by_several(
+    venue: Venue, alice: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foretell.trading.canceling.CANCELS_PER_COMMAND_MAX", 2)
+    for salt in range(5):
+        await alice.placed(a_buy("alice", salt=str(salt)))
+    await beaten(alice, None)
+    venue.clock.move(10_001)
+    before = venue.services.engine.sequence
+    await venue.services.heartbeats.look()
+    assert not venue.services.engine.state.live_orders
+    assert venue.services.engine.sequence == before + 3
+
+
 async def test_two_first_beats_at_once_begin_once(venue: Venue, alice: Trader) -> None:
     responses = await asyncio.gather(beat(alice, None), beat(alice, None))
     names = {response.json()["heartbeat_id"] for response in responses}

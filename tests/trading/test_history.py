@@ -353,6 +353,7 @@ async def test_a_trade_is_found_as_soon_as_its_order_was_answered(
 
 
 async def test_tables_that_stay_behind_are_not_read(venue: Venue) -> None:
+    await venue.settle_tables()
     venue.services.board.sequence += 1
     with pytest.raises(StoreUnavailable, match="too far behind"):
         await wait_for_tables(venue.services, within_s=0.01)

@@ -1,10 +1,13 @@
 import asyncio
 import re
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.build import a_buy, an_address
+from tests.trading import venue as venues
 from tests.trading.venue import Trader, Venue, a_venue
 
 from foretell.domain.credentials import NONCE_MAX
@@ -51,12 +54,95 @@ async def test_the_same_nonce_gives_the_same_key_again(venue: Venue) -> None:
 
 
 @pytest.mark.spec(120)
-async def test_a_new_process_derives_the_same_key(
-    venue: Venue, database_file: Path, tmp_path: Path
-) -> None:
-    first = (await create(venue, "alice")).json()
-    async with a_venue(tmp_path / "another", database_file) as another:
+async def test_a_new_process_derives_the_same_key(database_file: Path, tmp_path: Path) -> None:
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        first = (await create(venue, "alice")).json()
+    async with a_venue(tmp_path / "journal", database_file) as another:
         assert (await derive(another, "alice")).json() == first
+
+
+Restart = Callable[[], AbstractAsyncContextManager[Venue]]
+
+
+@pytest.fixture
+def restart(database_file: Path, tmp_path: Path) -> Restart:
+    return lambda: a_venue(tmp_path / "journal", database_file)
+
+
+MASTER_KEY = bytes(range(32))
+OTHER_MASTER_KEY = bytes(range(32, 64))
+
+
+@pytest.fixture
+async def old(restart: Restart, monkeypatch: pytest.MonkeyPatch) -> Trader:
+    """Alice with the key of nonce 3, before the operator changed the master key."""
+    async with restart() as venue:
+        old = await venue.trader("alice", nonce=3)
+    monkeypatch.setattr(venues, "MASTER_KEY", OTHER_MASTER_KEY)
+    return old
+
+
+def parts(trader: Trader) -> set[str]:
+    return {trader.key_id, trader.secret, trader.passphrase}
+
+
+async def test_after_a_change_of_the_master_key_a_used_nonce_gives_a_key_that_opens(
+    restart: Restart, old: Trader
+) -> None:
+    async with restart() as venue:
+        new = await venue.trader("alice", nonce=3)
+        assert not parts(old) & parts(new)
+        assert await new.get("/auth/api-keys") == [new.key_id]
+        again = await venue.trader("alice", nonce=3)
+        assert parts(again) == parts(new)
+        assert (await derive(venue, "alice", 3)).json()["apiKey"] == new.key_id
+
+
+async def test_after_a_change_of_the_master_key_nothing_is_derived_before_it_is_created_anew(
+    restart: Restart, old: Trader
+) -> None:
+    async with restart() as venue:
+        response = await derive(venue, "alice", 3)
+        assert (response.status_code, response.json()["error"]) == (
+            400,
+            "Could not derive api key!",
+        )
+        assert response.json()["code"] == "no_such_credentials"
+        assert "master key" in response.json()["message"]
+        assert old.key_id not in response.text
+
+
+async def test_a_key_of_another_master_key_stays_dead_though_that_one_comes_back(
+    restart: Restart, old: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with restart() as venue:
+        old.venue = venue
+        assert (await old.send("GET", "/data/orders")).status_code == 401
+        new = await venue.trader("alice", nonce=3)
+        assert (await old.send("GET", "/data/orders")).json()["code"] == "revoked_key"
+    monkeypatch.setattr(venues, "MASTER_KEY", MASTER_KEY)
+    async with restart() as venue:
+        old.venue = new.venue = venue
+        newest = await venue.trader("alice", nonce=3)
+        for dead in (old, new):
+            assert (await dead.send("GET", "/data/orders")).json()["code"] == "revoked_key"
+        assert (await newest.send("GET", "/data/orders")).status_code == 200
+        assert not parts(newest) & (parts(old) | parts(new))
+
+
+async def test_a_nonce_above_the_used_ones_is_new_under_another_master_key_too(
+    restart: Restart, old: Trader
+) -> None:
+    async with restart() as venue:
+        assert (await create(venue, old.name, 2)).json()["code"] == "nonce_not_monotonic"
+        new = await venue.trader("alice", nonce=4)
+        assert (await new.send("GET", "/data/orders")).status_code == 200
+
+
+async def test_a_key_of_another_master_key_is_not_listed(restart: Restart, old: Trader) -> None:
+    async with restart() as venue:
+        new = await venue.trader(old.name, nonce=4)
+        assert await new.get("/auth/api-keys") == [new.key_id]
 
 
 async def test_keys_of_different_nonces_and_wallets_differ(venue: Venue) -> None:

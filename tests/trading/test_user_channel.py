@@ -1,8 +1,9 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from tests.build import (
     EXCHANGE,
     NOW_MS,
@@ -45,6 +46,10 @@ async def alices(host: str, alice: Trader) -> AsyncIterator[Listener]:
     async with listening(host, "/ws/user") as listener:
         await listener.log_in(alice)
         yield listener
+
+
+Story = Callable[[Trader, Trader], Coroutine[Any, Any, tuple[str, int]]]
+"""What happens to an order of alice: its id, and how many messages tell of it."""
 
 
 def told(message: dict[str, Any]) -> tuple[str, str, str]:
@@ -183,6 +188,60 @@ async def test_an_order_left_with_dust_is_matched(
     assert told(messages[-2]) == ("order", "UPDATE", "MATCHED")
 
 
+async def filled_at_once(alice: Trader, bob: Trader) -> tuple[str, int]:
+    await bob.placed(a_sell("bob", price_ticks=40))
+    return (await alice.placed(a_buy("alice", price_ticks=40)))["orderID"], 3
+
+
+async def filled_by_another(alice: Trader, bob: Trader) -> tuple[str, int]:
+    order_id: str = (await alice.placed(a_buy("alice", price_ticks=40)))["orderID"]
+    await bob.placed(a_sell("bob", price_ticks=40))
+    return order_id, 3
+
+
+async def filled_in_part(alice: Trader, bob: Trader) -> tuple[str, int]:
+    order_id: str = (await alice.placed(a_buy("alice", price_ticks=40)))["orderID"]
+    await bob.placed(a_sell("bob", price_ticks=40, size_units=6 * TOKEN))
+    return order_id, 3
+
+
+async def matched_in_part_at_once(alice: Trader, bob: Trader) -> tuple[str, int]:
+    await bob.placed(a_sell("bob", price_ticks=40, size_units=6 * TOKEN))
+    return (await alice.placed(a_buy("alice", price_ticks=40)))["orderID"], 3
+
+
+async def killed(alice: Trader, bob: Trader) -> tuple[str, int]:
+    await bob.placed(a_sell("bob", price_ticks=50, size_units=6 * TOKEN))
+    return (await alice.placed(a_spending("alice", 50, 10 * TOKEN), "FAK"))["orderID"], 3
+
+
+async def canceled(alice: Trader, _: Trader) -> tuple[str, int]:
+    order_id: str = (await alice.placed(a_buy("alice")))["orderID"]
+    await alice.send("DELETE", "/order", {"orderID": order_id})
+    return order_id, 2
+
+
+@pytest.mark.parametrize(
+    ("story", "reason"),
+    [
+        (filled_at_once, "filled"),
+        (filled_by_another, "filled"),
+        (filled_in_part, None),
+        (matched_in_part_at_once, None),
+        (killed, "killed"),
+        (canceled, "canceled"),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+async def test_an_order_is_over_for_the_reason_that_the_api_tells(
+    alice: Trader, bob: Trader, alices: Listener, story: Story, reason: str | None
+) -> None:
+    order_id, count = await story(alice, bob)
+    told = [each for each in await alices.messages(count) if each["event_type"] == "order"]
+    assert [each["close_reason"] for each in told] == [None, reason]
+    assert (await alice.get(f"/data/order/{order_id}"))["close_reason"] == reason
+
+
 async def test_an_order_of_ones_own_in_the_way_is_canceled(alice: Trader, alices: Listener) -> None:
     own = (await alice.placed(a_sell("alice", price_ticks=40)))["orderID"]
     await alice.placed(a_buy("alice", price_ticks=40))
@@ -271,6 +330,23 @@ async def test_who_is_not_known_is_told_so_and_left(
         await listener.send(message)
         assert (await listener.message())["error"] == "Unauthorized/Invalid api key"
         assert await listener.close_code() == 1008
+
+
+async def test_who_logs_in_while_the_database_does_not_answer_is_told_so_and_left(
+    venue: Venue, host: str, alice: Trader
+) -> None:
+    auth = {"apiKey": alice.key_id, "secret": alice.secret, "passphrase": alice.passphrase}
+    async with venue.services.database.writing() as tx:
+        await tx.execute(sa.text("ALTER TABLE api_keys RENAME TO hidden"))
+    async with listening(host, "/ws/user") as listener:
+        await listener.send({"type": "user", "auth": auth})
+        message = await listener.message()
+        assert (message["code"], message["error"]) == ("store_unavailable", message["message"])
+        assert await listener.close_code() == 1013
+    async with venue.services.database.writing() as tx:
+        await tx.execute(sa.text("ALTER TABLE hidden RENAME TO api_keys"))
+    async with listening(host, "/ws/user") as listener:
+        await listener.log_in(alice)
 
 
 @pytest.mark.spec(53)

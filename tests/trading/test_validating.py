@@ -207,6 +207,43 @@ async def test_nobody_is_told_of_the_funds_of_somebody_else(alice: Trader) -> No
     assert answer["funds"] is None
 
 
+@pytest.mark.parametrize(
+    "order",
+    [
+        a_buy("bob", size_units=10**7 * TOKEN),
+        a_signed_order("alice", maker=an_address("bob")),
+        a_sell("bob", size_units=10**7 * TOKEN),
+        a_sell("alice", size_units=10**7 * TOKEN, maker=an_address("bob")),
+    ],
+)
+async def test_funds_and_book_are_not_judged_for_the_wallet_of_somebody_else(
+    alice: Trader, bob: Trader, order: SignedOrder
+) -> None:
+    await bob.placed(a_buy("bob", price_ticks=10))
+    answer = await validate(alice, alice.body(order))
+    assert answer["rules"][-1] == {"rule": "funds and book", "pass": None}
+    assert answer["funds"] is None
+    assert answer["valid"] is False
+
+
+async def test_nobody_is_told_whether_somebody_else_placed_an_order(
+    alice: Trader, bob: Trader
+) -> None:
+    order = a_buy("bob")
+    unplaced = await validate(alice, alice.body(order))
+    await bob.placed(order)
+    assert await validate(alice, alice.body(order)) == unplaced
+
+
+async def test_funds_and_book_are_judged_though_another_rule_failed(alice: Trader) -> None:
+    order = a_buy("alice", nonce=1, size_units=10**7 * TOKEN)
+    answer = await validate(alice, alice.body(order))
+    assert failures(answer) == {
+        "nonce": "invalid_order_nonce",
+        "funds and book": "insufficient_balance",
+    }
+
+
 async def test_what_must_only_rest_is_judged_against_the_book(alice: Trader, bob: Trader) -> None:
     await bob.placed(a_sell("bob"))
     answer = await validate(alice, alice.body(a_buy("alice"), postOnly=True))

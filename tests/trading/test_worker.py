@@ -1,12 +1,23 @@
 import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from tests.build import NOW_S, a_buy, a_word
-from tests.trading.venue import Clock, Trader, Venue, a_venue
+from tests.build import NOW_S, a_buy, a_word, an_open_market, an_order_id
+from tests.trading.venue import SEGMENT_BYTES, Clock, Trader, Venue, a_venue
 
-from foretell.trading.worker import run
+from foretell.domain.matching_errors import EngineRestarting
+from foretell.domain.storage_errors import JournalBehindTables
+from foretell.journal.file import FileJournal
+from foretell.store.orders import load_order
+from foretell.trading.engine import Engine
+from foretell.trading.projection import Projection
+from foretell.trading.services import TradingServices
+from foretell.trading.worker import run, start
 
 pytestmark = pytest.mark.anyio
 
@@ -58,6 +69,56 @@ async def test_a_start_knows_the_names_of_every_market(database_file: Path, tmp_
         await venue.open("rain")
     async with a_venue(tmp_path / "journal", database_file) as venue:
         assert venue.services.catalogue.find(a_word("rain")) is not None
+
+
+@contextlib.asynccontextmanager
+async def restarted(venue: Venue, folder: Path) -> AsyncIterator[TradingServices]:
+    """Give services over the tables of a venue and another journal, before they are started."""
+    engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), venue.clock.now_ms)
+    projection = Projection(venue.services.database)
+    engine.hear(projection.hear)
+    yield replace(venue.services, engine=engine, projection=projection)
+    await engine.close()
+
+
+@pytest.fixture
+async def begun(database_file: Path, tmp_path: Path) -> AsyncIterator[Venue]:
+    """A venue with three commands in its tables, and a copy of its journal after two of them."""
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        await venue.open("market", "alice")
+        await venue.settle_tables()
+        shutil.copytree(tmp_path / "journal", tmp_path / "backup")
+        await venue.rest(a_buy("alice"))
+        await venue.settle_tables()
+        yield venue
+
+
+@pytest.mark.parametrize(("folder", "end"), [("backup", 2), ("begun anew", 0)])
+async def test_a_start_refuses_a_journal_that_is_behind_the_tables(
+    begun: Venue, tmp_path: Path, folder: str, end: int
+) -> None:
+    async with restarted(begun, tmp_path / folder) as services:
+        with pytest.raises(JournalBehindTables) as refusal:
+            await start(services)
+        assert refusal.value.details == {"tables_sequence": 3, "journal_sequence": end}
+        assert f"at sequence 3, and the journal ends at {end}" in refusal.value.message
+        with pytest.raises(EngineRestarting):
+            await services.engine.submit(an_open_market("rain"))
+
+
+async def test_a_start_takes_tables_that_are_behind_the_journal(
+    begun: Venue, tmp_path: Path
+) -> None:
+    shutil.copytree(tmp_path / "journal", tmp_path / "same")
+    async with begun.services.database.writing() as tx:
+        await tx.execute(sa.text("UPDATE projections SET sequence = 2"))
+        await tx.execute(sa.text("DELETE FROM orders"))
+    async with restarted(begun, tmp_path / "same") as services:
+        await start(services)
+        await services.projection.catch_up()
+        assert services.projection.sequence == 3
+        async with services.database.reading() as tx:
+            assert await load_order(tx, an_order_id(a_buy("alice"))) is not None
 
 
 async def rename(venue: Venue, table: str, name: str) -> None:

@@ -25,6 +25,7 @@ from tests.build import (
     an_open_market,
     some_funds,
 )
+from tests.routing import an_app
 from tests.rows import Rows
 
 from foretell.domain.commands import Command
@@ -120,20 +121,10 @@ class Venue:
         self.services = services
         self.clock = clock
         self.chain = chain
-        self.app = FastLane(self._serve, services)
+        self.litestar: Litestar = an_app(build_app, services)
+        self.app = FastLane(self.litestar, services)
         self.client = client_of(self.app)
-        self._litestar: Litestar | None = None
         self._numbers = itertools.count(1)
-
-    @property
-    def litestar(self) -> Litestar:
-        """The application behind the fast lane, built when a test first needs it."""
-        if self._litestar is None:
-            self._litestar = build_app(self.services)
-        return self._litestar
-
-    async def _serve(self, scope: Any, receive: Any, send: Any) -> None:
-        await self.litestar(scope, receive, send)
 
     async def tell(self, *commands: Command) -> None:
         """Have the engine do what commands say."""

@@ -12,7 +12,7 @@ by mistake does no harm.
 import asyncio
 import contextlib
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -20,6 +20,7 @@ from foretell.chain.answers import quantity_of
 from foretell.chain.broadcaster import FEE_CAP_WEI, Broadcaster, SenderOptions
 from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
+from foretell.chain.views import ViewCall, ask_all
 from foretell.chain.watcher import Watcher
 from foretell.domain.transactions import OutgoingTx, SentTx
 
@@ -69,6 +70,10 @@ class Sender:
             reserved = await self._broadcaster.reserve(tx, gas)
             self._woken.set()
             return await self._broadcaster.push(reserved)
+
+    async def ask_all(self, calls: list[ViewCall]) -> list[Any]:
+        """Return what views answer in the state in which calls are simulated, in their order."""
+        return await ask_all(self._rpc, calls, SIMULATED_AT)
 
     async def run(self) -> None:
         """Watch what was sent, by this process or one before it, until cancelled."""

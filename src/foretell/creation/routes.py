@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from litestar import Litestar, Request, Response, get, post
 from litestar.datastructures import State
-from litestar.di import NamedDependency, Provide
+from litestar.di import NamedDependency
 from litestar.openapi import OpenAPIConfig
 from litestar.params import FromPath
 
@@ -30,6 +30,7 @@ from foretell.creation.uploads import read_upload
 from foretell.edge.codec import json_response, read_body
 from foretell.edge.errors import handlers, worker_body
 from foretell.edge.paging import first_values
+from foretell.edge.services import carried, carrying
 
 VERSION: Final = "1"
 BODY_BYTES_MAX: Final = 256 * 1024
@@ -41,10 +42,6 @@ Services = NamedDependency[CreationServices]
 
 def build_app(services: CreationServices) -> Litestar:
     """Return the worker's application."""
-
-    async def provide() -> CreationServices:
-        return services
-
     return Litestar(
         route_handlers=[
             show_root,
@@ -57,7 +54,8 @@ def build_app(services: CreationServices) -> Litestar:
             show_blob,
             show_item,
         ],
-        dependencies={"services": Provide(provide)},
+        state=carrying(services),
+        dependencies=carried(),
         exception_handlers=handlers(worker_body),
         openapi_config=OpenAPIConfig(title="Foretell market creation", version=VERSION),
         request_max_body_size=None,

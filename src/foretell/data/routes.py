@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from litestar import Litestar, Response, get
-from litestar.di import NamedDependency, Provide
+from litestar.di import NamedDependency
 
 from foretell.data import activity, leaderboards, metrics, portfolio, records, referrals
 from foretell.data.services import DataServices
@@ -27,6 +27,7 @@ from foretell.edge.openapi import (
     texts,
 )
 from foretell.edge.query import ID_MAX, Query
+from foretell.edge.services import carried, carrying
 
 TITLE: Final = "Foretell data API (pre-release)"
 ABOUT: Final = (
@@ -310,7 +311,8 @@ def build_app(services: DataServices) -> Litestar:
     """Return the API as an application of its own, its paths starting at /."""
     return Litestar(
         route_handlers=ROUTES,
-        dependencies={"services": Provide(lambda: services, sync_to_thread=False)},
+        state=carrying(services),
+        dependencies=carried(),
         exception_handlers=handlers(data_body),
         openapi_config=documented(TITLE, ABOUT),
         plugins=[DecimalsAreNumbers()],

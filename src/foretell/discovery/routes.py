@@ -8,7 +8,7 @@ has not, such as series, sports and comments, answer that there is none.
 from typing import Any, Final
 
 from litestar import Litestar, MediaType, Response, get
-from litestar.di import NamedDependency, Provide
+from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from foretell.discovery import catalog, records, search
@@ -36,6 +36,7 @@ from foretell.edge.openapi import (
     texts,
 )
 from foretell.edge.query import Query
+from foretell.edge.services import carried, carrying
 
 TITLE: Final = "Foretell discovery API"
 ABOUT: Final = (
@@ -362,7 +363,8 @@ def build_app(services: DiscoveryServices) -> Litestar:
     """Return the API as an application of its own, its paths starting at /."""
     return Litestar(
         route_handlers=ROUTES,
-        dependencies={"services": Provide(lambda: services, sync_to_thread=False)},
+        state=carrying(services),
+        dependencies=carried(),
         exception_handlers=handlers(discovery_body),
         openapi_config=documented(TITLE, ABOUT),
         plugins=[DecimalsAreNumbers()],

@@ -108,6 +108,13 @@ class CallFailed(Upstream):
         super().__init__(f"transaction {tx_hash} reverted", tx_hash=tx_hash)
 
 
+class ExchangeClosed(Unavailable):
+    """The exchange settles nothing at all for the operator's account."""
+
+    def __init__(self, exchange: str, cause: str) -> None:
+        super().__init__(f"the exchange {exchange} settles nothing: {cause}")
+
+
 class ReorgTooDeep(Upstream):
     """The chain changed below the blocks that are kept, so nobody knows where it parted."""
 

@@ -94,7 +94,8 @@ class ObserveChain(msgspec.Struct, frozen=True, array_like=True, tag="observe"):
     """What changed on the chain up to a block, all of it as of that block.
 
     Balances are what the wallet holds after everything in the block, settled trades included:
-    that is why a trade stops pending in the same command that brings the balance.
+    that is why a trade stops pending in the same step that brings the balance. What is too much
+    for one command comes in parts, counted from 1, and counts for nothing before the last is there.
     """
 
     at_ms: int
@@ -103,6 +104,8 @@ class ObserveChain(msgspec.Struct, frozen=True, array_like=True, tag="observe"):
     balances: tuple[BalanceSeen, ...]
     allowances: tuple[AllowanceSeen, ...]
     trades: tuple[TradeSeen, ...]
+    part: int = 1
+    parts: int = 1
 
 
 Command = OpenMarket | ResolveMarket | PlaceOrder | CancelOrders | ExpireOrders | ObserveChain

@@ -59,6 +59,11 @@ class OrderFilled(msgspec.Struct, frozen=True):
     at_ms: int
     trade_id: str
 
+    @property
+    def close_reason(self) -> CloseReason | None:
+        """Why the order is over, if this fill was its last."""
+        return CloseReason.FILLED if self.status is OrderStatus.MATCHED else None
+
 
 class OrderClosed(msgspec.Struct, frozen=True):
     """A resting order left the book otherwise than by being filled whole."""

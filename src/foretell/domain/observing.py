@@ -1,10 +1,14 @@
 """What the chain says, taken into the ledger: balances, allowances, and trades that settled.
 
 All of one observation is true at one block. A trade found there stops pending in the same step in
-which the balances that contain it arrive, so no unit is counted twice or missed in between.
+which the balances that contain it arrive, so no unit is counted twice or missed in between. That
+holds for an observation of many parts too: all of them are taken in with the last one.
 """
 
-from typing import Final
+from itertools import chain
+from typing import Final, TypeVar
+
+import msgspec
 
 from foretell.domain.commands import ObserveChain, TradeSeen
 from foretell.domain.effects import CloseReason, Effect, TradeAdvanced
@@ -17,8 +21,62 @@ _PENDING: Final = frozenset({TradeStatus.MATCHED, TradeStatus.RETRYING})
 _FINAL: Final = frozenset({TradeStatus.CONFIRMED, TradeStatus.FAILED})
 
 
+OBSERVED_PER_COMMAND_MAX: Final = 10_000
+"""How many balances, allowances and trades one command may hold, so that any journal takes it."""
+
+Entry = TypeVar("Entry")
+
+
+def split_observation(whole: ObserveChain, entries_max: int) -> list[ObserveChain]:
+    """Return the observation in parts of so many entries, or as it is when it has no more."""
+    balances, allowances = len(whole.balances), len(whole.allowances)
+    entries = balances + allowances + len(whole.trades)
+    starts = range(0, max(entries, 1), entries_max)
+    return [
+        msgspec.structs.replace(
+            whole,
+            balances=_cut(whole.balances, start, entries_max),
+            allowances=_cut(whole.allowances, start - balances, entries_max),
+            trades=_cut(whole.trades, start - balances - allowances, entries_max),
+            part=part,
+            parts=len(starts),
+        )
+        for part, start in enumerate(starts, 1)
+    ]
+
+
+def _cut(entries: tuple[Entry, ...], start: int, count: int) -> tuple[Entry, ...]:
+    """Return the entries from `start` on, which may lie before the first or behind the last."""
+    return entries[max(start, 0) : max(start + count, 0)]
+
+
 def observe_chain(state: State, command: ObserveChain) -> list[Effect]:
-    """Return the trades that moved and the orders that the chain no longer covers."""
+    """Return the trades that moved and the orders that the chain no longer covers.
+
+    Nothing moves before the last part. A first part means that whoever looked before has stopped
+    halfway, and looks anew.
+    """
+    if command.part == 1:
+        state.observed_parts.clear()
+    assert len(state.observed_parts) == command.part - 1, "parts come in their order"
+    state.observed_parts.append(command)
+    if command.part < command.parts:
+        return []
+    parts, state.observed_parts = state.observed_parts, []
+    return _take_in(state, _joined(parts))
+
+
+def _joined(parts: list[ObserveChain]) -> ObserveChain:
+    """Return the observation that these are the parts of, at the time of the last one."""
+    return msgspec.structs.replace(
+        parts[-1],
+        balances=tuple(chain.from_iterable(part.balances for part in parts)),
+        allowances=tuple(chain.from_iterable(part.allowances for part in parts)),
+        trades=tuple(chain.from_iterable(part.trades for part in parts)),
+    )
+
+
+def _take_in(state: State, command: ObserveChain) -> list[Effect]:
     touched: dict[tuple[Address, AssetId], None] = {}
     for balance in command.balances:
         state.ledger.account(balance.wallet, balance.asset).confirmed_units = balance.units

@@ -10,7 +10,7 @@ import msgspec
 
 from foretell.domain.amounts import reserve_units
 from foretell.domain.book import Book, LevelSize, LiveOrder
-from foretell.domain.commands import OpenMarket
+from foretell.domain.commands import ObserveChain, OpenMarket
 from foretell.domain.effects import BookChanged, CloseReason, LevelChange, OrderClosed
 from foretell.domain.hexadecimal import ZERO_BYTES32, Address, Bytes32
 from foretell.domain.ledger import COLLATERAL, AssetId, Ledger
@@ -78,6 +78,7 @@ class State:
         "market_by_id",
         "observed_block",
         "observed_hash",
+        "observed_parts",
         "placement_by_order",
         "unsettled_trades",
     )
@@ -90,6 +91,7 @@ class State:
         self.unsettled_trades: dict[str, UnsettledTrade] = {}
         self.observed_block = 0
         self.observed_hash = ZERO_BYTES32
+        self.observed_parts: list[ObserveChain] = []
         self._expiries: list[tuple[int, Bytes32]] = []
         self._touched: dict[Bytes32, None] = {}
 

@@ -33,6 +33,23 @@ class JournalFailed(Unavailable):
         super().__init__(f"the journal stopped: {cause}")
 
 
+class JournalBehindTables(ForetellError):
+    """The tables are true at a later command than the last one of the journal.
+
+    One of them was put back, or the journal was begun anew: what is matched now would never reach
+    the tables, whose commands have the same sequences.
+    """
+
+    def __init__(self, tables_sequence: int, journal_sequence: int) -> None:
+        super().__init__(
+            f"the database is ahead of the journal: its tables are at sequence {tables_sequence},"
+            f" and the journal ends at {journal_sequence}; put back both from one copy, or, with a"
+            " journal that was begun anew, start with a new database",
+            tables_sequence=tables_sequence,
+            journal_sequence=journal_sequence,
+        )
+
+
 class FolderInUse(Unavailable):
     """Another process works in a folder that one process may have at a time."""
 

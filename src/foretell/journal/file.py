@@ -16,7 +16,13 @@ from typing import Final
 from foretell.domain.storage_errors import JournalDamaged, JournalFailed
 from foretell.journal.locking import lock_folder, unlock_folder
 from foretell.journal.port import Entry
-from foretell.journal.records import ALIGNMENT, HEADER_BYTES, encode_record, next_chain
+from foretell.journal.records import (
+    ALIGNMENT,
+    HEADER_BYTES,
+    PAYLOAD_BYTES_MAX,
+    encode_record,
+    next_chain,
+)
 from foretell.journal.segments import (
     HEAD_BYTES,
     End,
@@ -43,7 +49,8 @@ class FileJournal:
     def __init__(self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._payload_bytes_max = segment_bytes - HEAD_BYTES - HEADER_BYTES - ALIGNMENT
+        room = segment_bytes - HEAD_BYTES - HEADER_BYTES - ALIGNMENT
+        self._payload_bytes_max = min(PAYLOAD_BYTES_MAX, room)
         self._lock = lock_folder(folder)
         try:
             self._tail = _Tail(folder, find_end(folder), segment_bytes)
@@ -82,8 +89,9 @@ class FileJournal:
                     if not payloads or time.monotonic() >= self._mark_at:
                         self._tail.mark()
                         self._mark_at = time.monotonic() + MARK_EVERY_S
-            except OSError as error:
-                failure = JournalFailed(f"{type(error).__name__}: {error.strerror}")
+            except Exception as error:  # noqa: BLE001 - whatever ends the writer is told, or all wait
+                words = error.strerror if isinstance(error, OSError) else str(error)
+                failure = JournalFailed(f"{type(error).__name__}: {words}")
                 loop.call_soon_threadsafe(on_failed, failure)
 
         self._writer = threading.Thread(target=run, name="journal", daemon=True)
@@ -211,7 +219,7 @@ class _Spare:
         self._path = folder / "spare"
         self._segment_bytes = segment_bytes
         self._filler: threading.Thread | None = None
-        self._failure: OSError | None = None
+        self._failure: Exception | None = None
 
     def prepare(self) -> None:
         """Begin to fill the next spare."""
@@ -239,7 +247,7 @@ class _Spare:
                     file.write(_ZEROS[: self._segment_bytes - start])
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - it is raised where the spare is taken
             self._failure = error
 
 

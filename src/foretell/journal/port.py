@@ -32,7 +32,10 @@ class Journal(Protocol):
         """Begin to write; both callbacks are called in the thread of the running event loop."""
 
     def append(self, payload: bytes) -> int:
-        """Take a payload and return its sequence; it is not durable yet."""
+        """Take a payload and return its sequence; it is not durable yet.
+
+        One that is empty or too large is a fault of ours: it raises at once and changes nothing.
+        """
 
     async def close(self) -> None:
         """Make durable what was appended, and let go."""

@@ -8,13 +8,14 @@ signature besides.
 from typing import Final
 
 from litestar import Litestar, MediaType, Response, get, post
-from litestar.di import NamedDependency, Provide
+from litestar.di import NamedDependency
 
 from foretell.domain.relay import RelayKind
 from foretell.edge.codec import AnyRequest, json_response, read_body
 from foretell.edge.errors import handlers, relayer_body
 from foretell.edge.openapi import answering, choices, documented, taking, texts
 from foretell.edge.query import Query
+from foretell.edge.services import carried, carrying
 from foretell.relayer import records
 from foretell.relayer.bodies import BODY_BYTES_MAX
 from foretell.relayer.callers import caller_of, owner_of
@@ -137,10 +138,6 @@ async def _operate(request: AnyRequest, services: RelayerServices, operation: Op
 
 def build_app(services: RelayerServices) -> Litestar:
     """Return the relayer's application."""
-
-    async def provide() -> RelayerServices:
-        return services
-
     return Litestar(
         route_handlers=[
             show_root,
@@ -152,7 +149,8 @@ def build_app(services: RelayerServices) -> Litestar:
             redeem_position,
             merge_position,
         ],
-        dependencies={"services": Provide(provide)},
+        state=carrying(services),
+        dependencies=carried(),
         exception_handlers=handlers(relayer_body),
         openapi_config=documented(TITLE, ABOUT),
         request_max_body_size=None,

@@ -7,6 +7,7 @@ sent, never a second one. Only when one has come to nothing for good is there a 
 Trades may need each other: what is bought in one is sold in the next. They get their nonces in
 their order, so the chain has them in their order; a node that does not see that coming says that
 the later one reverts. It is not counted against it while an earlier trade of its wallets is open.
+Nor is it while the exchange is closed to the operator: then a look ends, and the trades stay named.
 """
 
 from typing import Final, NamedTuple
@@ -17,6 +18,7 @@ from foretell.chain.artifacts import reason_of
 from foretell.domain.chain_errors import ExecutionReverted, RpcRefused
 from foretell.domain.transactions import OutgoingTx, TxStatus
 from foretell.settlement.batches import match_call
+from foretell.settlement.exchange import CLOSED_REASONS, check_exchange
 from foretell.settlement.services import SettlementOptions, SettlementServices
 from foretell.store.markets import load_market
 from foretell.store.orders import load_orders
@@ -37,7 +39,10 @@ _log: Final = structlog.get_logger(__name__)
 
 
 async def look(services: SettlementServices) -> bool:
-    """Bring every trade as far as it goes now, and say whether one is not on the chain yet."""
+    """Bring every trade as far as it goes now, and say whether one is not on the chain yet.
+
+    Raises ExchangeClosed when none can be settled; nothing is counted against any of them.
+    """
     room = services.options.in_flight_max - await _follow(services)
     async with services.database.reading() as tx:
         due = await load_due_settlements(tx, services.now_ms(), max(0, room))
@@ -78,7 +83,10 @@ async def _send(services: SettlementServices, settlement: Settlement) -> None:
     try:
         await services.operator.send(matched.call)
     except ExecutionReverted as reverted:
-        await _put_off(services, settlement, matched.trade, reason_of(reverted))
+        reason = reason_of(reverted)
+        if reason in CLOSED_REASONS:
+            await check_exchange(services.operator, matched.call.target)
+        await _put_off(services, settlement, matched.trade, reason)
     except RpcRefused as refusal:
         # Not the trade's fault, as far as one can tell: it stays named and is sent at the next look.
         _log.error("settlement not taken", trade_id=settlement.trade_id, cause=refusal.message)

@@ -5,6 +5,7 @@ from typing import Final
 
 import structlog
 
+from foretell.domain.chain_errors import ExchangeClosed
 from foretell.settlement.services import SettlementServices
 from foretell.settlement.settling import look
 from foretell.store.trades import TOPIC as TRADES_TOPIC
@@ -12,6 +13,7 @@ from foretell.store.transactions import SETTLEMENT
 
 POLL_S: Final = 0.5
 IDLE_POLL_S: Final = 15.0
+CLOSED_POLL_S: Final = 5.0
 
 _log: Final = structlog.get_logger(__name__)
 
@@ -28,7 +30,23 @@ async def _work(services: SettlementServices) -> None:
     while True:
         is_unsettled = True
         try:
-            is_unsettled = await look(services)
+            is_unsettled = await _look(services)
         except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
             _log.exception("a look at the settlements failed, and the next one follows")
         await watch.wait(POLL_S if is_unsettled else IDLE_POLL_S)
+
+
+async def _look(services: SettlementServices) -> bool:
+    """Look once while the exchange is open to the operator; say loudly why not before it is."""
+    was_closed = False
+    while True:
+        try:
+            is_unsettled = await look(services)
+        except ExchangeClosed as closed:
+            was_closed = True
+            _log.error("settlement waits for the exchange", cause=closed.message)
+            await asyncio.sleep(CLOSED_POLL_S)
+        else:
+            if was_closed:
+                _log.warning("settlement goes on")
+            return is_unsettled

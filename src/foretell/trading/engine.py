@@ -72,6 +72,11 @@ class Engine:
         """Whether commands are taken: the journal was replayed and has not failed since."""
         return self._is_ready and self._failure is None
 
+    @property
+    def journal_sequence(self) -> int:
+        """The sequence at which the journal ends, which is known before it is read."""
+        return self._journal.last_sequence
+
     def hear(self, hearer: Hearer) -> None:
         """Tell this one of every command from now on, in order, once it is durable."""
         self._hearers.append(hearer)
@@ -102,7 +107,7 @@ class Engine:
         outcome = self._apply(command)
         is_change = isinstance(outcome, Outcome) and outcome.is_change
         if is_change:
-            self.sequence = self._journal.append(encode_command(command))
+            self._append(command)
         elif not self._waiting:
             return _result(outcome)
         return await self._enqueue(outcome, is_change=is_change)
@@ -136,7 +141,7 @@ class Engine:
             return
         command = ExpireOrders(at_ms)
         outcome = self._apply(command)
-        self.sequence = self._journal.append(encode_command(command))
+        self._append(command)
         self._enqueue(outcome, is_change=True)
 
     def _apply(self, command: Command) -> Outcome | errors.ForetellError:
@@ -148,6 +153,16 @@ class Engine:
         except BaseException as fault:
             self._fail(
                 matching_errors.EngineStopped(f"{type(fault).__name__} while applying a command")
+            )
+            raise
+
+    def _append(self, command: Command) -> None:
+        """Give what was applied to the journal; if that fails, memory is ahead of it for good."""
+        try:
+            self.sequence = self._journal.append(encode_command(command))
+        except BaseException as fault:
+            self._fail(
+                matching_errors.EngineStopped(f"{type(fault).__name__} while writing a command")
             )
             raise
 

@@ -3,12 +3,15 @@
 Everything comes from the tables, all of it as of one indexed block, and goes to the engine as
 commands. The block up to which the engine knows the chain is part of its state, so a restart asks
 for what changed since; when that block is not on the chain any more, everything is compared anew.
+What is too much for one command is told in parts. The engine's block moves with the last of them, so
+who stops halfway has told nothing, and the next look begins anew.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import structlog
 
 from foretell.domain.commands import (
@@ -21,6 +24,7 @@ from foretell.domain.commands import (
 )
 from foretell.domain.hexadecimal import Address
 from foretell.domain.ledger import AssetId
+from foretell.domain.observing import OBSERVED_PER_COMMAND_MAX, split_observation
 from foretell.domain.order import MarketRules
 from foretell.domain.state import State
 from foretell.domain.trade import TradeStatus
@@ -54,6 +58,7 @@ class Feed:
     database: Database
     exchanges: Collection[Address]
     confirmations: int
+    observed_per_command_max: int = OBSERVED_PER_COMMAND_MAX
 
     async def run(self) -> None:
         """Look, for ever, whenever something is announced and once in a while."""
@@ -71,8 +76,13 @@ class Feed:
         async with self.database.reading() as tx:
             observation = await self._observation(tx)
         if observation is not None:
-            await self.engine.submit(observation)
+            await self._tell(observation)
         await self._resolve_markets()
+
+    async def _tell(self, observation: ObserveChain) -> None:
+        for part in split_observation(observation, self.observed_per_command_max):
+            at_ms = self.engine.clock_ms()
+            await self.engine.submit(msgspec.structs.replace(part, at_ms=at_ms))
 
     async def _open_markets(self) -> None:
         async with self.database.reading() as tx:

@@ -1,7 +1,8 @@
 """The dead man's switch: a key that began to send beats loses its orders when they stop.
 
 That a key beats is stored, the beats are not: after a restart every such key has the whole time
-again, and its next beat is told which one to name.
+again, and its next beat is told which one to name. A beat that is taken counts, however late it is:
+what is found overdue is stopped only if it was not renewed since.
 """
 
 import asyncio
@@ -11,13 +12,13 @@ from typing import Final
 
 import structlog
 
-from foretell.domain.commands import CancelOrders
 from foretell.domain.errors import ForetellError
 from foretell.domain.hexadecimal import Address
 from foretell.domain.trading_errors import HeartbeatMismatch
 from foretell.store.database import Database
 from foretell.store.heartbeats import Beating, load_beatings, record_beating, record_stopped
 from foretell.trading.accounts import Wallets, live_orders_of
+from foretell.trading.canceling import cancel
 from foretell.trading.engine import Engine
 
 BEAT_WITHIN_MS: Final = 10_000
@@ -98,8 +99,13 @@ class Heartbeats:
             return pulse.heartbeat_id
 
     async def _stop(self, key_id: str, pulse: _Pulse) -> None:
-        """Cancel, then forget: what breaks off in between is done again, after a restart too."""
+        """Cancel, then forget: what breaks off in between is done again, after a restart too.
+
+        Nothing is done when the key has beaten since its pulse was looked at.
+        """
         async with self._changing:
+            if self._pulse_by_key.get(key_id) is not pulse:
+                return
             del self._pulse_by_key[key_id]
             try:
                 count = await self._cancel(key_id, pulse.address)
@@ -113,9 +119,8 @@ class Heartbeats:
     async def _cancel(self, key_id: str, address: Address) -> int:
         wallets = self._wallets.of(address)
         live = live_orders_of(self._engine.state.ledger, address, wallets)
-        ids = tuple(order.order_id for order in live if order.owner == key_id)
-        await self._engine.submit(CancelOrders(self._engine.clock_ms(), address, ids))
-        return len(ids)
+        ids = [order.order_id for order in live if order.owner == key_id]
+        return len((await cancel(self._engine, address, ids)).canceled)
 
     def _pulse(self, address: Address) -> _Pulse:
         return _Pulse(address, self._new_uuid(), self._now_ms() + BEAT_WITHIN_MS)

@@ -46,8 +46,9 @@ class KeyRecord(msgspec.Struct, frozen=True):
 async def create_key(services: TradingServices, caller: L1Caller) -> CredentialsRecord:
     """Return the set of a nonce: the one that there is, or a new one.
 
-    After a revocation the same nonce gives other credentials. A nonce that was never used must be
-    greater than every one that was.
+    After a revocation the same nonce gives other credentials, and so it does after a change of the
+    master key: the set of before, which nobody can derive any more, is revoked for good. A nonce
+    that was never used must be greater than every one that was.
     """
     async with services.database.writing() as tx:
         await lock_keys(tx, caller.address)
@@ -56,14 +57,18 @@ async def create_key(services: TradingServices, caller: L1Caller) -> Credentials
         if latest is None:
             used = [key.index.nonce for key in keys]
             check_nonce_order(caller.nonce, max(used, default=None))
+        elif _opens(services, latest):
+            return _record(services.key_ring.credentials(latest.index))
+        elif latest.is_active:
+            await revoke_key(tx, latest.key_id, services.now_ms())
         generation = next_generation(
-            None if latest is None else latest.index.generation,
-            is_revoked=latest is not None and not latest.is_active,
+            None if latest is None else latest.index.generation, is_revoked=True
         )
         index = KeyIndex(caller.chain_id, caller.address, caller.nonce, generation)
         credentials = services.key_ring.credentials(index)
-        if latest is None or not latest.is_active:
-            await record_key(tx, credentials.key_id, index, services.now_ms())
+        await record_key(tx, credentials.key_id, index, services.now_ms())
+    if latest is not None:
+        _close(services, latest.key_id)
     return _record(credentials)
 
 
@@ -73,12 +78,17 @@ async def derive_key(services: TradingServices, caller: L1Caller) -> Credentials
         latest = _latest(await load_keys(tx, caller.chain_id, caller.address), caller.nonce)
     if latest is None or not latest.is_active:
         raise NoSuchCredentials("no credentials of this address and nonce are in use")
+    if not _opens(services, latest):
+        raise NoSuchCredentials(
+            "the credentials of this address and nonce are of a master key that the operator has"
+            " changed; create them anew"
+        )
     return _record(services.key_ring.credentials(latest.index))
 
 
 async def list_keys(services: TradingServices, caller: L2Caller, *, with_metadata: bool) -> object:
-    """Return the caller's keys that open something; a revoked one is never listed."""
-    keys = [key for key in await _load_keys(services, caller) if key.is_active]
+    """Return the caller's keys that open something: none that is revoked, or of another master key."""
+    keys = [key for key in await _load_keys(services, caller) if _opens(services, key)]
     if with_metadata:
         return [_key_record(key) for key in keys]
     ids = [key.key_id for key in keys]
@@ -93,8 +103,7 @@ async def revoke(services: TradingServices, caller: L2Caller, key_id: str | None
         is_own = key is not None and key.index.address == caller.address
         if not is_own or not await revoke_key(tx, meant, services.now_ms()):
             raise KeyNotOwned
-    services.key_ring.forget(meant)
-    services.streams.revoke(meant)
+    _close(services, meant)
     return "OK" if caller.dialect == BARE_DIALECT else {"revoked": True}
 
 
@@ -110,6 +119,17 @@ def _latest(keys: Sequence[ApiKey], nonce: int) -> ApiKey | None:
     """Return the key of a nonce with the highest generation."""
     same = [key for key in keys if key.index.nonce == nonce]
     return max(same, key=lambda key: key.index.generation, default=None)
+
+
+def _opens(services: TradingServices, key: ApiKey) -> bool:
+    """Return whether the set of a key can be told: it is in use, and of the present master key."""
+    return key.is_active and services.key_ring.credentials(key.index).key_id == key.key_id
+
+
+def _close(services: TradingServices, key_id: str) -> None:
+    """Let a key that was revoked open nothing any more, and end what it opened."""
+    services.key_ring.forget(key_id)
+    services.streams.revoke(key_id)
 
 
 def _record(credentials: Credentials) -> CredentialsRecord:

@@ -12,10 +12,9 @@ from typing import Final
 import msgspec
 
 from foretell.domain.amounts import decimal_text
-from foretell.domain.commands import CancelOrders, PlaceOrder
+from foretell.domain.commands import PlaceOrder
 from foretell.domain.errors import ForetellError, MalformedHex
-from foretell.domain.fold import Cancellation
-from foretell.domain.hexadecimal import Address, Bytes32, parse_bytes32
+from foretell.domain.hexadecimal import Bytes32, parse_bytes32
 from foretell.domain.matching_errors import EngineBusy, MalformedOrder
 from foretell.domain.order import SignedOrder, check_expiration, check_order
 from foretell.domain.state import Placement
@@ -32,13 +31,13 @@ from foretell.edge.auth import L2Caller
 from foretell.edge.codec import decode
 from foretell.edge.errors import trading_body
 from foretell.trading.accounts import live_orders_of
+from foretell.trading.canceling import CancelReply, cancel
 from foretell.trading.engine import Engine
 from foretell.trading.order_body import PlacingBody, parse_batch, parse_placing, signed_order
 from foretell.trading.services import TradingServices
 
 ORDERS_PER_BATCH_MAX: Final = 15
 CANCELS_PER_REQUEST_MAX: Final = 3_000
-CANCELS_PER_COMMAND_MAX: Final = 10_000
 
 
 class PlacementReply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,13 +54,6 @@ class PlacementReply(msgspec.Struct, frozen=True, omit_defaults=True):
     trade_ids: Sequence[str] = msgspec.field(name="tradeIDs")
     replayed: bool = False
     code: str = ""
-
-
-class CancelReply(msgspec.Struct, frozen=True):
-    """Which orders are out of the book by this request, and why the others are not."""
-
-    canceled: Sequence[str]
-    not_canceled: dict[Bytes32, str]
 
 
 class _CancelBody(msgspec.Struct):
@@ -177,19 +169,6 @@ async def cancel_market_orders(
         in {None, "", state.market_by_id[order.condition_id].token(is_yes=order.is_yes)}
     ]
     return await cancel(services.engine, address, meant)
-
-
-async def cancel(engine: Engine, address: Address, order_ids: Sequence[Bytes32]) -> CancelReply:
-    """Take orders that an address signed out of the book, once that is durable."""
-    canceled: list[str] = []
-    not_canceled: dict[Bytes32, str] = {}
-    for start in range(0, max(len(order_ids), 1), CANCELS_PER_COMMAND_MAX):
-        part = tuple(order_ids[start : start + CANCELS_PER_COMMAND_MAX])
-        outcome = await engine.submit(CancelOrders(engine.clock_ms(), address, part))
-        assert isinstance(outcome, Cancellation)
-        canceled += outcome.canceled
-        not_canceled |= outcome.not_canceled
-    return CancelReply(canceled, not_canceled)
 
 
 async def _submit(engine: Engine, command: PlaceOrder) -> PlacementReply:

@@ -18,6 +18,7 @@ from foretell.edge.query import Query
 from foretell.trading import history, orders
 from foretell.trading.accounts import BalanceRecord, balance_record
 from foretell.trading.callers import caller_of
+from foretell.trading.canceling import CancelReply
 from foretell.trading.cursors import Page
 from foretell.trading.quotes import TOKEN_DIGITS_MAX
 from foretell.trading.records import OrderRecord, TradeRecord
@@ -32,7 +33,7 @@ SIGNATURE_TYPES: Final = ("0", "2")
 CURSOR: Final = texts("next_cursor", "where to go on; LTE= is the end")
 MARKET: Final = texts("market", "condition id")
 TOKEN: Final = texts("asset_id", "token id")
-CANCELED: Final = answering(orders.CancelReply, "What is out of the book, and what is not.")
+CANCELED: Final = answering(CancelReply, "What is out of the book, and what is not.")
 
 
 class HeartbeatBody(msgspec.Struct):

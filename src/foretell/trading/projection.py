@@ -12,6 +12,7 @@ from foretell.domain.book import yes_price
 from foretell.domain.commands import OpenMarket
 from foretell.domain.effects import (
     BookChanged,
+    CloseReason,
     Effect,
     MarketOpened,
     MarketResolved,
@@ -23,9 +24,9 @@ from foretell.domain.effects import (
 )
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.ledger import AssetId
-from foretell.domain.order import OrderStatus
 from foretell.domain.price_history import MINUTE_S
 from foretell.domain.prices import BookTop
+from foretell.domain.storage_errors import JournalBehindTables
 from foretell.domain.trade import Trade, TradeStatus
 from foretell.store.database import Database, Transaction
 from foretell.store.orders import OrderChange, OrderRow, record_changes, record_orders
@@ -46,6 +47,8 @@ from foretell.trading.engine import Durable
 NAME: Final = "trading"
 COMMANDS_PER_WRITE_MAX: Final = 1_000
 COMMANDS_BEHIND_MAX: Final = 100_000
+PAUSE_S: Final = 0.025
+"""How long to gather what comes between two writes: one costs milliseconds, however small it is."""
 
 
 class Projection:
@@ -65,6 +68,11 @@ class Projection:
             self.sequence = await load_sequence(tx, NAME)
             self._quote_by_id = dict(await load_quotes(tx))
 
+    def check_journal(self, journal_sequence: int) -> None:
+        """Refuse a journal that ends before what the tables hold: it is not the one they tell of."""
+        if journal_sequence < self.sequence:
+            raise JournalBehindTables(self.sequence, journal_sequence)
+
     def hear(self, durable: Durable) -> None:
         """Take what a command did, unless the tables have it already."""
         for effect in durable.effects:
@@ -83,12 +91,17 @@ class Projection:
         """Write, for ever, what is heard."""
         while True:
             await self._wakes.wait()
-            await self.catch_up()
+            await self._write()
+            await asyncio.sleep(PAUSE_S)
 
     async def catch_up(self) -> None:
         """Write everything that was heard until now; what fails is tried again at the next call."""
         while self._heard:
-            part = self._heard[:COMMANDS_PER_WRITE_MAX]
+            await self._write()
+
+    async def _write(self) -> None:
+        part = self._heard[:COMMANDS_PER_WRITE_MAX]
+        if part:
             batch = _Batch(self._market_by_id, self._quote_by_id)
             for durable in part:
                 for effect in durable.effects:
@@ -99,7 +112,8 @@ class Projection:
             self._quote_by_id.update(batch.quote_by_id)
             self.sequence = part[-1].sequence
             del self._heard[: len(part)]
-        self._wakes.clear()
+        if not self._heard:
+            self._wakes.clear()
 
 
 class _Batch:
@@ -154,7 +168,7 @@ class _Batch:
             size_units=placed.size_units,
             matched_units=placed.matched_units,
             status=placed.status,
-            close_reason=None if placed.close_reason is None else placed.close_reason.value,
+            close_reason=_word(placed.close_reason),
             placed_at_ms=command.at_ms,
             updated_at_ms=command.at_ms,
             signed=command.order,
@@ -162,9 +176,8 @@ class _Batch:
 
     def _change(self, effect: OrderFilled | OrderClosed) -> None:
         matched = effect.size_units - effect.remaining_units
-        reason = effect.reason.value if isinstance(effect, OrderClosed) else None
-        if reason is None and effect.status is OrderStatus.MATCHED:
-            reason = "filled"
+        closed = effect.reason if isinstance(effect, OrderClosed) else effect.close_reason
+        reason = _word(closed)
         row = self._placed.get(effect.order_id)
         if row is not None:
             self._placed[effect.order_id] = row._replace(
@@ -242,6 +255,10 @@ class _Batch:
 
     def _quoted(self, condition_id: Bytes32) -> Quote:
         return self.quote_by_id.get(condition_id) or self._known_quotes[condition_id]
+
+
+def _word(reason: CloseReason | None) -> str | None:
+    return None if reason is None else reason.value
 
 
 def _first_quote(market: OpenMarket) -> Quote:

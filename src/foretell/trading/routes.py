@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from litestar import Litestar, Response, WebSocket, delete, get, post, websocket
 from litestar.datastructures import State
-from litestar.di import NamedDependency, Provide
+from litestar.di import NamedDependency
 
 from foretell.domain.errors import ForetellError, Unauthenticated
 from foretell.edge.codec import AnyRequest, json_response
@@ -18,6 +18,7 @@ from foretell.edge.openapi import (
     texts,
 )
 from foretell.edge.query import Query
+from foretell.edge.services import carried, carrying
 from foretell.trading import empty_routes, keys, private_routes, public_routes
 from foretell.trading.accounts import AccountRecord, account_record
 from foretell.trading.callers import caller_of
@@ -174,7 +175,8 @@ def build_app(services: TradingServices) -> Litestar:
     """Return the API as an application of its own, its paths starting at /."""
     return Litestar(
         route_handlers=ROUTES,
-        dependencies={"services": Provide(lambda: services, sync_to_thread=False)},
+        state=carrying(services),
+        dependencies=carried(),
         exception_handlers=handlers(trading_body),
         openapi_config=documented(TITLE, ABOUT),
         plugins=[DecimalsAreNumbers()],

@@ -19,7 +19,7 @@ from foretell.domain.effects import (
     TradeAdvanced,
     TradeMatched,
 )
-from foretell.domain.errors import Unauthenticated
+from foretell.domain.errors import ForetellError, Unauthenticated
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.order import OrderStatus
 from foretell.domain.trade import Trade, TradeStatus
@@ -29,7 +29,7 @@ from foretell.store.trades import TradeRow
 from foretell.trading.accounts import Wallets
 from foretell.trading.board import Board
 from foretell.trading.channels import order_text, trade_text
-from foretell.trading.connections import CLOSE_POLICY, Connection
+from foretell.trading.connections import CLOSE_POLICY, CLOSE_TRY_LATER, Connection
 from foretell.trading.engine import Durable
 from foretell.trading.records import (
     OrderView,
@@ -210,9 +210,10 @@ class UserChannel:
         auth = wanted.auth or StreamAuth()
         try:
             caller = await self._check_set(auth.key_id, auth.secret, auth.passphrase)
-        except Unauthenticated as refusal:
+        except ForetellError as refusal:
+            is_unknown = isinstance(refusal, Unauthenticated)
             connection.put(msgspec.json.encode(trading_body(refusal)[1]).decode())
-            connection.close(CLOSE_POLICY)
+            connection.close(CLOSE_POLICY if is_unknown else CLOSE_TRY_LATER)
             return None
         wish = self._wish_by_connection[connection] = _Wish(caller)
         self._connections_by_address.setdefault(caller.address, {})[connection] = None
@@ -231,7 +232,14 @@ class UserChannel:
         fresh = _Live(view, 0, ())
         self._tell_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, durable.sequence)
         if placed.status is not OrderStatus.LIVE or placed.matched_units:
-            self._tell_order(live, placed.status, "UPDATE", command.at_ms, durable.sequence)
+            self._tell_order(
+                live,
+                placed.status,
+                "UPDATE",
+                command.at_ms,
+                durable.sequence,
+                placed.close_reason,
+            )
 
     def _fill(self, filled: OrderFilled, sequence: int) -> None:
         live = self._live[filled.order_id]
@@ -239,12 +247,13 @@ class UserChannel:
         live.trade_ids = (*live.trade_ids, filled.trade_id)
         if filled.status is not OrderStatus.LIVE:
             del self._live[filled.order_id]
-        self._tell_order(live, filled.status, "UPDATE", filled.at_ms, sequence)
+        reason = filled.close_reason
+        self._tell_order(live, filled.status, "UPDATE", filled.at_ms, sequence, reason)
 
     def _close(self, closed: OrderClosed, sequence: int) -> None:
         live = self._live.pop(closed.order_id)
         kind = "UPDATE" if closed.reason is CloseReason.DUST else "CANCELLATION"
-        self._tell_order(live, closed.status, kind, closed.at_ms, sequence, closed.reason.value)
+        self._tell_order(live, closed.status, kind, closed.at_ms, sequence, closed.reason)
 
     def _match(self, trade: Trade, durable: Durable) -> _Unsettled:
         market = self._board.market_by_id[trade.condition_id]
@@ -284,7 +293,7 @@ class UserChannel:
         kind: str,
         at_ms: int,
         sequence: int,
-        reason: str | None = None,
+        reason: CloseReason | None = None,
     ) -> None:
         view = live.view
         connections = self._listeners(view.signer, view.condition_id)

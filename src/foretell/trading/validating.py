@@ -1,7 +1,8 @@
 """A dry run of an order: every rule with its verdict, what was signed, and how to cure it.
 
 Nothing changes and nothing is kept. The rules are those of placing, in the same order; a rule that
-cannot be judged because an earlier one failed has no verdict.
+cannot be judged because an earlier one failed has no verdict. What a wallet has is told to its own
+signer alone, so funds and book of an order that somebody else would pay for are not judged either.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -67,7 +68,7 @@ CURES: Final[Mapping[type[ForetellError], str]] = MappingProxyType(
 
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, rename={"passed": "pass"}):
-    """What became of one rule; `pass` is null when an earlier rule kept it from being judged."""
+    """What became of one rule; `pass` is null when it was not judged."""
 
     rule: str
     passed: bool | None
@@ -114,6 +115,12 @@ class _Trial:
         self.place: TokenPlace | None = None
         self.order_id: Bytes32 | None = None
         self.terms: OrderTerms | None = None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the caller's own wallet would pay."""
+        wallets = self.services.wallets.of(self.caller.address)
+        return self.order is not None and self.order.maker in wallets
 
     async def judge(
         self, rule: str, check: Callable[[], Awaitable[None] | None], *, when: bool
@@ -224,7 +231,8 @@ async def validate_order(services: TradingServices, caller: L2Caller, raw: bytes
     await trial.judge("terms", trial.check_terms, when=has_market)
     await trial.judge("expiration", trial.check_expiration, when=has_order)
     await trial.judge("nonce", trial.check_nonce, when=has_market)
-    await trial.judge("funds and book", trial.check_engine, when=trial.terms is not None)
+    may_judge = trial.terms is not None and trial.is_own
+    await trial.judge("funds and book", trial.check_engine, when=may_judge)
     return _validation(trial)
 
 
@@ -274,11 +282,7 @@ def _signed_as(trial: _Trial) -> list[SignedAs]:
 def _funds(trial: _Trial) -> BalanceRecord | None:
     """Return what the maker has of what it would give; told to the maker's own signer alone."""
     order, place, services = trial.order, trial.place, trial.services
-    if (
-        order is None
-        or place is None
-        or order.maker not in services.wallets.of(trial.caller.address)
-    ):
+    if order is None or place is None or not trial.is_own:
         return None
     asset = COLLATERAL if order.side is Side.BUY else place.market.token(is_yes=place.is_yes)
     return balance_record(services.engine.state, order.maker, asset, services.exchanges)

@@ -14,8 +14,9 @@ log = structlog.get_logger(__name__)
 
 
 async def start(services: TradingServices) -> None:
-    """Replay the journal, after which commands are taken."""
+    """Replay the journal, after which commands are taken; or refuse one that the tables outran."""
     await services.projection.start()
+    services.projection.check_journal(services.engine.journal_sequence)
     await services.engine.start()
     await services.heartbeats.start()
     await services.catalogue.load(services.board.market_by_id)

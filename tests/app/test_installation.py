@@ -28,7 +28,7 @@ from foretell.chain.deploy import store_deployment
 from foretell.chain.rpc import Rpc
 from foretell.cli.clients.http import wait_for
 from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, WrongChain
-from foretell.domain.command_errors import MissingKey, PortTaken, ServerStopped
+from foretell.domain.command_errors import MissingKey, PartEnded, PortTaken
 from foretell.domain.matching_errors import EngineStopped
 from foretell.domain.storage_errors import FolderInUse
 from foretell.journal.locking import lock_folder, unlock_folder
@@ -198,7 +198,7 @@ async def test_a_server_that_ends_by_itself_stops_everything(
     assert running._server is not None
     running._server.limit_max_requests = 1
     assert (await get(settings, "/")).status_code == 200
-    assert isinstance(await ended(running), ServerStopped)
+    assert isinstance(await ended(running), PartEnded)
 
 
 async def test_a_chain_that_ends_is_started_again_with_what_it_had(

@@ -28,6 +28,7 @@ async def test_the_demo_plays_the_whole_story(running: Running) -> None:
     assert [act for act in ACTS if act not in played.stdout] == []
 
 
+@pytest.mark.spec(5)
 async def test_what_is_ready_answers_and_is_as_the_file_says(blank: Running) -> None:
     ready = await blank.start()
     assert ready.chain_id == SANDBOX_CHAIN_ID

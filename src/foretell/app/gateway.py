@@ -5,6 +5,7 @@ Clients sign the route without the prefix, so what an API sees is what was signe
 
 import contextlib
 import errno
+import resource
 import socket
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -14,6 +15,7 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
+from foretell.app.connection import BoundedConnection
 from foretell.domain.command_errors import CannotListen, PortTaken
 from foretell.domain.request_errors import UnknownRoute
 from foretell.edge.errors import worker_body
@@ -21,6 +23,9 @@ from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
 METRICS: Final = "/metrics"
 BACKLOG: Final = 2048
+FILES_WANTED: Final = 16 * 1024
+FILES_KEPT_BACK: Final = 256
+"""For the journal, the database, the chain: connections never take the last ones."""
 KEEP_ALIVE_S: Final = 75
 SHUTDOWN_S: Final = 5
 FRAME_BYTES_MAX: Final = 256 * 1024
@@ -85,7 +90,8 @@ def build_server(app: AsgiApp, host: str, port: int) -> Server:
         app,
         host=host,
         port=port,
-        http="httptools",
+        http=BoundedConnection,
+        limit_concurrency=_connections_max(),
         ws="websockets-sansio",
         loop="none",
         lifespan="off",
@@ -99,6 +105,15 @@ def build_server(app: AsgiApp, host: str, port: int) -> Server:
         ws_max_size=FRAME_BYTES_MAX,
     )
     return Server(config)
+
+
+def _connections_max() -> int:
+    """Return how many connections are served at once, having asked for the files that they are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_WANTED)
+    if soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return max(soft, files) - FILES_KEPT_BACK
 
 
 def bind(host: str, port: int, setting: str) -> socket.socket:

@@ -37,7 +37,7 @@ from foretell.creation import worker as creation_worker
 from foretell.data import routes as data_routes
 from foretell.discovery import routes as discovery_routes
 from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, WrongChain
-from foretell.domain.command_errors import ServerStopped
+from foretell.domain.command_errors import PartEnded
 from foretell.domain.deployment import Deployment, check_usable
 from foretell.domain.matching_errors import EngineStopped
 from foretell.edge.telemetry import AsgiApp, Telemetry
@@ -106,6 +106,7 @@ class Installation:
         self._closing = contextlib.AsyncExitStack()
         self._app_by_role: dict[Role, AsgiApp] = {}
         self._loop_by_name: dict[str, Loop] = {}
+        self._is_stopping = False
         self._running: asyncio.Task[None] | None = None
         self._server: Server | None = None
         self._serving: asyncio.Task[None] | None = None
@@ -237,17 +238,27 @@ class Installation:
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
             for name, loop in self._loop_by_name.items():
-                group.create_task(_run_part(name, loop), name=name)
+                group.create_task(self._run_part(name, loop), name=name)
+
+    async def _run_part(self, name: str, loop: Loop) -> None:
+        try:
+            await loop()
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("a part of the installation broke down", part=name)
+            raise
+        if not self._is_stopping:
+            raise PartEnded(name)
 
     async def _watch_server(self) -> None:
         assert self._server is not None
         assert self._serving is not None
         await asyncio.shield(self._serving)
-        if not self._server.should_exit:
-            raise ServerStopped
 
     async def _end(self) -> None:
         """Let the server finish what it has begun, then stop the loops."""
+        self._is_stopping = True
         assert self._running is not None
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True
@@ -264,16 +275,6 @@ async def _check_node(rpc: Rpc, chain_id: int) -> None:
         seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")
         if seen != chain_id:
             raise WrongChain(seen, chain_id)
-
-
-async def _run_part(name: str, loop: Loop) -> None:
-    try:
-        await loop()
-    except asyncio.CancelledError:
-        raise
-    except Exception:
-        log.exception("a part of the installation broke down", part=name)
-        raise
 
 
 async def _watch_engine(trading: TradingServices) -> None:

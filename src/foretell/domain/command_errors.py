@@ -35,11 +35,11 @@ class CannotListen(Unavailable):
         )
 
 
-class ServerStopped(Unavailable):
-    """The HTTP server ended by itself."""
+class PartEnded(Unavailable):
+    """A part that must not end has ended."""
 
-    def __init__(self) -> None:
-        super().__init__("the HTTP server ended by itself")
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the {name} ended by itself", part=name)
 
 
 class ApiRefused(Upstream):

@@ -14,6 +14,7 @@ from foretell.creation.challenge import (
 from foretell.creation.messages import AuthWish
 from foretell.creation.services import CreationOptions
 from foretell.domain.creation import CHALLENGE_LIFETIME_MS, Challenge, RequestStatus
+from foretell.domain.creation_errors import TooManyChallenges
 from foretell.domain.hexadecimal import keccak256
 from foretell.store.requests import load_request
 
@@ -63,22 +64,56 @@ async def kept(studio: Studio, challenges: list[Challenge]) -> list[bool]:
         return [await load_request(tx, each.request_id) is not None for each in challenges]
 
 
-async def test_the_oldest_unsigned_challenge_of_a_creator_makes_way(studio: Studio) -> None:
-    other = await issue_challenge(studio.services, a_wish("other"))
+async def issued(studio: Studio, *names: str) -> list[Challenge]:
     challenges = []
-    for _ in range(UNSIGNED_PER_CREATOR_MAX + 2):
+    for name in names:
         studio.clock.now_ms += 1
-        challenges.append(await issue_challenge(studio.services, a_wish()))
+        challenges.append(await issue_challenge(studio.services, a_wish(name)))
+    return challenges
 
-    assert await kept(studio, challenges) == [False] * 2 + [True] * UNSIGNED_PER_CREATOR_MAX
-    assert await kept(studio, [other]) == [True]
+
+async def test_whoever_asks_in_a_creator_s_name_takes_no_challenge_from_it(
+    creator: CreatorClient,
+) -> None:
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    answers = [await creator.ask(b"{}") for _ in range(UNSIGNED_PER_CREATOR_MAX)]
+
+    sent = await creator.send(raw, creator.sign(challenge))
+
+    assert {answer.status_code for answer in answers[:-1]} == {200}
+    assert error_of(answers[-1]) == (503, "too_many_challenges")
+    assert sent.status_code == 200
+
+
+async def test_a_creator_with_too_many_challenges_is_refused_and_others_are_not(
+    studio: Studio,
+) -> None:
+    challenges = await issued(studio, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
+
+    with pytest.raises(TooManyChallenges, match="50 challenges of 0x"):
+        await issue_challenge(studio.services, a_wish())
+
+    challenges += await issued(studio, "other")
+    assert all(await kept(studio, challenges))
+
+
+async def test_a_creator_has_few_expired_challenges_and_they_make_way(studio: Studio) -> None:
+    expired = await issued(studio, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
+    others = await issued(studio, "other")
+    studio.clock.now_ms += CHALLENGE_LIFETIME_MS
+
+    fresh = await issued(studio, "creator", "creator")
+
+    assert await kept(studio, expired) == [False] * 2 + [True] * (UNSIGNED_PER_CREATOR_MAX - 2)
+    assert await kept(studio, fresh + others) == [True] * 3
 
 
 async def test_signed_requests_are_never_swept(creator: CreatorClient) -> None:
     studio = creator.studio
     request_id = await creator.prepare()
     studio.clock.now_ms += 10 * EXPIRED_KEPT_MS
-    for _ in range(UNSIGNED_PER_CREATOR_MAX + 1):
+    for _ in range(UNSIGNED_PER_CREATOR_MAX):
         await creator.ask(b"{}")
 
     await sweep_challenges(studio.services)
@@ -105,13 +140,28 @@ async def test_an_expired_challenge_is_kept_for_a_day_to_be_told_of(
     assert error_of(too_late) == (404, "request_not_found")
 
 
-async def test_unsigned_challenges_of_all_creators_are_bounded(studio: Studio) -> None:
+async def test_unsigned_challenges_of_all_creators_are_bounded_and_none_makes_way(
+    studio: Studio,
+) -> None:
     studio.change(options=CreationOptions(unsigned_max=4))
-    challenges = []
-    for number in range(7):
-        studio.clock.now_ms += 1
-        challenges.append(await issue_challenge(studio.services, a_wish(f"creator {number}")))
+    challenges = await issued(studio, "a", "b", "c", "d")
+
+    with pytest.raises(TooManyChallenges, match="4 challenges of all creators"):
+        await issue_challenge(studio.services, a_wish("e"))
+    await sweep_challenges(studio.services)
+
+    assert await kept(studio, challenges) == [True] * 4
+
+
+async def test_the_oldest_expired_challenges_of_all_creators_are_swept_beyond_the_bound(
+    studio: Studio,
+) -> None:
+    studio.change(options=CreationOptions(unsigned_max=4))
+    expired = await issued(studio, "a", "b", "c", "d")
+    studio.clock.now_ms += CHALLENGE_LIFETIME_MS
+    fresh = await issued(studio, "a", "e", "f")
 
     await sweep_challenges(studio.services)
 
-    assert await kept(studio, challenges) == [False] * 3 + [True] * 4
+    assert await kept(studio, expired) == [False] * 3 + [True]
+    assert await kept(studio, fresh) == [True] * 3

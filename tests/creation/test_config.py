@@ -90,7 +90,6 @@ async def test_older_clients_find_the_default_chain_at_the_top(studio: Studio) -
     assert {name: body[name] for name in mirrored} == {name: chain[name] for name in mirrored}
 
 
-@pytest.mark.spec(36)
 async def test_the_fee_is_the_one_that_the_plan_approves_also_after_a_change(
     creator: CreatorClient,
 ) -> None:
@@ -108,7 +107,7 @@ async def test_the_fee_is_the_one_that_the_plan_approves_also_after_a_change(
     assert approved == Decimal(body["requiredCreatorFundingUsdc"]) * UNITS_PER_TOKEN
 
 
-@pytest.mark.spec(36, 75)
+@pytest.mark.spec(75)
 async def test_a_wallet_with_exactly_the_hinted_funding_succeeds(studio: Studio) -> None:
     hint = Decimal((await config(studio))["requiredCreatorFundingUsdc"])
     account = await studio.newcomer("funded exactly", int(hint * UNITS_PER_TOKEN))

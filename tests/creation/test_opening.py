@@ -17,7 +17,7 @@ async def markets_of(studio: Studio) -> list[MarketRow]:
         return await load_markets(tx)
 
 
-@pytest.mark.spec(3, 4, 48, 49, 50)
+@pytest.mark.spec(3, 4, 49, 50)
 async def test_results_and_updates_are_what_the_chain_has(creator: CreatorClient) -> None:
     sandbox = creator.studio.sandbox
     record = await creator.record(await creator.finalized())

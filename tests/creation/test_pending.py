@@ -47,6 +47,10 @@ async def test_an_id_or_a_creator_is_needed(studio: Studio) -> None:
         ({"creator": "0x" + "12" * 20, "chainId": "x"}, "chainId"),
         ({"creator": "0x" + "12" * 20, "chainId": "0"}, "chainId"),
         ({"creator": "0x" + "12" * 20, "chainId": "-1"}, "chainId"),
+        ({"requestId": "x" * 65}, "requestId"),
+        ({"creator": "0x" + "12" * 20, "chain": "80002", "strict": "true"}, "chain"),
+        ({"requestId": "x", "request_id": "x", "strict": "1"}, "request_id"),
+        ({"creator": "0x" + "12" * 20, "strict": "maybe"}, "strict"),
     ],
 )
 async def test_a_malformed_query_is_told(studio: Studio, query: dict[str, str], field: str) -> None:
@@ -54,6 +58,17 @@ async def test_a_malformed_query_is_told(studio: Studio, query: dict[str, str], 
 
     assert error_of(answer) == (400, "validation_error")
     assert details_of(answer)[0][0] == field
+
+
+async def test_an_unknown_parameter_is_ignored_unless_the_client_wants_strictness(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    request_id = await creator.prepare()
+    known = {"requestId": request_id, "creator": creator.address, "chainId": 80002}
+
+    assert await found(studio, requestId=request_id, page="2") == request_id
+    assert await found(studio, **known, strict="true") == request_id
 
 
 @pytest.mark.spec(73)
@@ -69,7 +84,7 @@ async def test_id_creator_and_chain_must_agree(creator: CreatorClient) -> None:
         await pending(studio, requestId=request_id, creator="0x" + "12" * 20),
         await pending(studio, requestId=request_id, chainId=1),
         await pending(studio, requestId="00000000-0000-4000-8000-000000000000"),
-        await pending(studio, requestId="x" * 10_000),
+        await pending(studio, requestId="x" * 64),
     ]
     assert {error_of(refused) for refused in refusals} == {(404, "request_not_found")}
 

@@ -133,7 +133,7 @@ async def test_a_challenge_that_somebody_else_signed_is_refused(creator: Creator
     assert error_of(refused) == (401, "auth_invalid")
 
 
-@pytest.mark.spec(57, 69, 147)
+@pytest.mark.spec(57, 69)
 async def test_a_challenge_expires_by_a_millisecond_and_binds_the_first_use_only(
     creator: CreatorClient,
 ) -> None:
@@ -171,7 +171,6 @@ async def test_every_broken_rule_of_the_payload_is_told_and_the_challenge_stays(
     assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
 
 
-@pytest.mark.spec(9, 14, 20)
 @pytest.mark.parametrize(
     ("fields", "field"),
     [

@@ -1,11 +1,12 @@
-import json
 from typing import Any
 
 import httpx
 import pytest
 from tests.creation.studio import PICTURE, CreatorClient, Studio, error_of
 
+from foretell.creation import records
 from foretell.domain.data_items import parse_item
+from foretell.edge.codec import decode
 
 pytestmark = pytest.mark.anyio
 
@@ -220,11 +221,10 @@ async def test_the_event_s_image_is_served_within_the_policy(creator: CreatorCli
 
 
 async def test_the_interface_is_described(studio: Studio) -> None:
-    answer = await studio.http.get("/schema/openapi.json")
+    described = (await studio.http.get("/schema/openapi.json")).json()
 
-    described = json.loads(answer.content)
     assert described["info"]["title"] == "Foretell market creation"
-    assert set(described["paths"]) >= {
+    assert set(described["paths"]) == {
         "/",
         "/market-config",
         "/prepare-auth",
@@ -232,4 +232,81 @@ async def test_the_interface_is_described(studio: Studio) -> None:
         "/pending",
         "/tx-confirm",
         "/finalize",
+        "/blobs/{blob_id}",
+        "/blobs/{blob_id}/item",
     }
+    names = [each["name"] for each in described["paths"]["/pending"]["get"]["parameters"]]
+    assert names == ["requestId", "creator", "chainId", "strict"]
+
+
+async def test_no_page_fetches_scripts_from_elsewhere(studio: Studio) -> None:
+    page = await studio.http.get("/schema")
+
+    assert "<script" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "record"),
+    [
+        ("get", "/market-config", "Config"),
+        ("post", "/prepare-auth", "Challenge"),
+        ("post", "/prepare", "Begun"),
+        ("get", "/pending", "Pending"),
+        ("post", "/tx-confirm", "Confirmed"),
+        ("post", "/finalize", "Finalized"),
+    ],
+)
+async def test_an_answer_s_type_is_described(
+    studio: Studio, method: str, path: str, record: str
+) -> None:
+    described = (await studio.http.get("/schema/openapi.json")).json()
+
+    answer = described["paths"][path][method]["responses"]["200"]
+    schema = answer["content"]["application/json"]["schema"]
+    name = schema["$ref"].removeprefix("#/components/schemas/")
+    assert name.endswith(record)
+    assert described["components"]["schemas"][name]["properties"]
+
+
+@pytest.mark.parametrize(
+    ("path", "media_type"),
+    [("/blobs/{blob_id}", "*/*"), ("/blobs/{blob_id}/item", "application/octet-stream")],
+)
+async def test_a_stored_item_is_described_as_no_json(
+    studio: Studio, path: str, media_type: str
+) -> None:
+    described = (await studio.http.get("/schema/openapi.json")).json()
+
+    assert list(described["paths"][path]["get"]["responses"]["200"]["content"]) == [media_type]
+
+
+async def test_every_answer_is_of_the_type_that_is_described(creator: CreatorClient) -> None:
+    http, raw = creator.studio.http, creator.payload()
+
+    decode((await http.get("/market-config")).content, records.Config)
+    challenge = await creator.ask(raw)
+    decode(challenge.content, records.Challenge)
+    begun = await creator.send(raw, creator.sign(challenge.json()))
+    request_id = decode(begun.content, records.Begun).request_id
+    query = {"requestId": request_id}
+    decode((await http.get("/pending", params=query)).content, records.Pending)
+    await creator.studio.settle()
+    sent = await creator.paid(request_id)
+    decode((await creator.confirm(request_id, sent)).content, records.Confirmed)
+    decode((await creator.finalize(request_id)).content, records.Finalized)
+    await creator.studio.settle()
+    updates = await creator.execute((await creator.record(request_id))["metadataUpdateTxPlan"])
+    decode((await creator.finalize(request_id)).content, records.Finalized)
+    finalized = await creator.finalize(request_id, updates)
+    shown = await http.get("/pending", params=query)
+
+    assert decode(finalized.content, records.Finalized).status == "finalized"
+    record = decode(shown.content, records.Pending).request
+    assert record is not None
+    assert isinstance(record.prepared, records.Prepared)
+
+
+async def test_the_answer_of_an_unknown_creator_is_of_its_type_too(studio: Studio) -> None:
+    answer = await studio.http.get("/pending", params={"creator": "0x" + "12" * 20})
+
+    assert decode(answer.content, records.Pending).request is None

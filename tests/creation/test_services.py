@@ -9,7 +9,6 @@ from foretell.domain.chain_errors import SandboxOnly
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.spec(71)
 async def test_local_storage_is_the_sandbox_s_alone_unless_the_operator_says_so(
     studio: Studio,
 ) -> None:

@@ -235,7 +235,7 @@ def test_a_payload_of_other_bytes_is_refused() -> None:
         check_envelope(challenge, an_envelope(challenge), a_word("other"), NOW_MS)
 
 
-@pytest.mark.spec(69, 147)
+@pytest.mark.spec(69)
 def test_the_challenge_expires_by_one_millisecond() -> None:
     challenge = a_challenge()
     envelope = an_envelope(challenge)
@@ -246,7 +246,6 @@ def test_the_challenge_expires_by_one_millisecond() -> None:
         check_envelope(challenge, envelope, challenge.payload_hash, last_ms + 1)
 
 
-@pytest.mark.spec(147)
 def test_the_challenge_lives_thirty_minutes() -> None:
     assert CHALLENGE_LIFETIME_MS == 1_800_000
 

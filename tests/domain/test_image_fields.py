@@ -31,7 +31,6 @@ def test_the_event_s_image_is_all_that_a_binary_market_takes() -> None:
     assert assign_images(["eventImage"], []) == {"eventImage": 0}
 
 
-@pytest.mark.spec(32)
 def test_images_stand_in_the_order_of_their_options_under_both_names() -> None:
     names = ["optionImages", "eventImage", "optionImages[]"]
 
@@ -42,7 +41,6 @@ def test_images_stand_in_the_order_of_their_options_under_both_names() -> None:
     }
 
 
-@pytest.mark.spec(31, 32)
 def test_an_image_by_id_beats_one_by_order() -> None:
     names = ["eventImage", "optionImages", "optionImages", "optionImage:a"]
 
@@ -58,7 +56,6 @@ def test_the_event_s_image_is_required() -> None:
     assert problems([], []) == [("eventImage", "is required")]
 
 
-@pytest.mark.spec(31)
 @pytest.mark.parametrize(
     ("names", "option_ids", "told"),
     [

@@ -2,12 +2,12 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.build import CHAIN_ID, a_word, an_address
 from tests.payloads import RULES_TEXT, a_payload
 
-from foretell.domain.fields import parse_instant_ms
+from foretell.domain.fields import INSTANT_MS_MAX, INSTANT_MS_MIN, parse_instant_ms
 from foretell.domain.hexadecimal import checksum_address
 from foretell.domain.metadata import (
     Icons,
@@ -113,6 +113,8 @@ def test_the_same_market_gives_the_same_bytes() -> None:
     )
 
 
-@given(st.integers(0, 253_402_300_799_999))
-def test_a_moment_is_written_so_that_it_can_be_read(moment_ms: int) -> None:
+@given(st.integers(INSTANT_MS_MIN, INSTANT_MS_MAX))
+@example(INSTANT_MS_MIN)
+@example(INSTANT_MS_MAX)
+def test_every_moment_that_is_read_can_be_written_and_read_again(moment_ms: int) -> None:
     assert parse_instant_ms(instant_text(moment_ms)) == moment_ms

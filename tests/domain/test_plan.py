@@ -76,7 +76,7 @@ def test_the_ids_are_those_that_the_contracts_derive() -> None:
     assert ids.tokens.yes != ids.tokens.no
 
 
-@pytest.mark.spec(46, 47, 48)
+@pytest.mark.spec(46, 47)
 def test_a_plan_approves_the_fee_and_asks_the_question() -> None:
     payload = a_payload()
     (market,) = payload.markets
@@ -100,7 +100,6 @@ def test_a_plan_approves_the_fee_and_asks_the_question() -> None:
     )
 
 
-@pytest.mark.spec(36)
 @given(st.integers(1, 5), st.sets(st.integers(1, 5)), st.integers(0, 30_000_000))
 def test_the_approval_is_the_fee_of_what_is_left_to_ask(
     count: int, asked: set[int], allowance_units: int
@@ -134,7 +133,7 @@ def a_name(number: int, on_chain: str = "") -> MetadataName:
     return MetadataName(market, a_word(f"condition {number}"), f"id-{number}", on_chain)
 
 
-@pytest.mark.spec(46, 48)
+@pytest.mark.spec(46)
 def test_each_market_s_metadata_is_named_in_the_registry() -> None:
     (item,) = build_metadata_plan([a_name(1)], CONTRACTS)
 

@@ -8,7 +8,6 @@ from tests.build import a_word, an_address
 from foretell.domain.request_errors import MalformedQuery
 from foretell.edge.paging import (
     IDS_MAX,
-    first_values,
     parse_boolean,
     parse_choice,
     parse_conditions,
@@ -177,8 +176,3 @@ def test_a_wallet_is_read_in_any_case() -> None:
 def test_a_wallet_is_required_and_well_formed(text: str | None) -> None:
     with pytest.raises(MalformedQuery, match="user must be an address"):
         parse_wallet(text)
-
-
-def test_the_first_value_of_every_parameter_counts() -> None:
-    assert first_values([("a", "1"), ("b", "2"), ("a", "3")]) == {"a": "1", "b": "2"}
-    assert first_values([]) == {}

@@ -31,7 +31,7 @@ def a_jpeg_header(width_px: int, height_px: int, before: bytes = b"") -> bytes:
     return b"\xff\xd8\xff\xe0\x00\x04ab" + before + frame
 
 
-@pytest.mark.spec(30, 147)
+@pytest.mark.spec(30)
 @pytest.mark.parametrize(
     ("kind", "mode", "options"),
     [

@@ -15,6 +15,7 @@ from foretell.domain.plan import PlanItem, PlanTx
 from foretell.store.database import Database
 from foretell.store.requests import (
     CreationRequest,
+    count_unexpired,
     drop_expired,
     drop_images,
     drop_surplus,
@@ -284,7 +285,7 @@ async def test_only_unsigned_requests_are_forgotten_and_only_after_a_time(
     assert (await loaded(database, "signed")).status is RequestStatus.PREPARE_RUNNING
 
 
-async def test_the_oldest_unsigned_requests_beyond_a_number_are_forgotten(
+async def test_the_oldest_expired_requests_beyond_a_number_are_forgotten(
     database: Database,
 ) -> None:
     for index in range(5):
@@ -297,9 +298,10 @@ async def test_the_oldest_unsigned_requests_beyond_a_number_are_forgotten(
     await move(database, "prepare", "own-0")
 
     async with database.writing() as tx:
-        assert await drop_surplus(tx, 2, an_address("creator")) == 2
+        assert await drop_surplus(tx, 2, EXPIRES_AT_MS, an_address("creator")) == 0
+        assert await drop_surplus(tx, 2, EXPIRES_AT_MS + 1, an_address("creator")) == 2
     async with database.writing() as tx:
-        assert await drop_surplus(tx, 3) == 4
+        assert await drop_surplus(tx, 3, EXPIRES_AT_MS + 1) == 4
 
     async with database.reading() as tx:
         kept = [
@@ -308,3 +310,16 @@ async def test_the_oldest_unsigned_requests_beyond_a_number_are_forgotten(
             if await load_request(tx, name) is not None
         ]
     assert kept == ["own-0", "own-3", "own-4", "other-4"]
+
+
+async def test_unsigned_requests_are_counted_until_they_expire_of_one_creator_or_of_all(
+    database: Database,
+) -> None:
+    await given(database, a_challenge("own"), a_challenge("signed"))
+    await given(database, a_challenge("other", creator=an_address("other")))
+    await move(database, "prepare", "signed")
+
+    async with database.reading() as tx:
+        assert await count_unexpired(tx, EXPIRES_AT_MS) == 2
+        assert await count_unexpired(tx, EXPIRES_AT_MS, an_address("creator")) == 1
+        assert await count_unexpired(tx, EXPIRES_AT_MS + 1) == 0

@@ -5,8 +5,16 @@ from typing import Final
 from foretell.creation.messages import AuthWish
 from foretell.creation.services import CreationServices
 from foretell.domain.creation import CHALLENGE_LIFETIME_MS, Challenge
+from foretell.domain.creation_errors import TooManyChallenges
 from foretell.domain.errors import FieldProblem, InvalidFields
-from foretell.store.requests import drop_expired, drop_surplus, record_challenge
+from foretell.domain.hexadecimal import Address, checksum_address
+from foretell.store.database import Transaction
+from foretell.store.requests import (
+    count_unexpired,
+    drop_expired,
+    drop_surplus,
+    record_challenge,
+)
 
 UNSIGNED_PER_CREATOR_MAX: Final = 50
 EXPIRED_KEPT_MS: Final = 24 * 60 * 60 * 1000
@@ -16,8 +24,9 @@ EXPIRED_KEPT_MS: Final = 24 * 60 * 60 * 1000
 async def issue_challenge(services: CreationServices, wish: AuthWish) -> Challenge:
     """Return a new challenge, stored so that it can be resumed.
 
-    A creator has a bounded number of unsigned ones; the oldest makes way, so that whoever asks for
-    many in its name keeps it from nothing.
+    A bounded number of them waits for signatures, of one creator and of all. One too many is
+    refused, and none that can still be signed makes way: whoever asks for many in a creator's name
+    takes nothing from it that it has.
     """
     chain_id = services.deployment.chain_id
     if wish.chain_id != chain_id:
@@ -32,13 +41,25 @@ async def issue_challenge(services: CreationServices, wish: AuthWish) -> Challen
         chain_id=chain_id,
     )
     async with services.database.writing() as tx:
+        await _check_room(tx, services, challenge.creator, now_ms)
         await record_challenge(tx, challenge, now_ms)
-        await drop_surplus(tx, UNSIGNED_PER_CREATOR_MAX, wish.creator)
+        await drop_surplus(tx, UNSIGNED_PER_CREATOR_MAX, now_ms, wish.creator)
     return challenge
 
 
+async def _check_room(
+    tx: Transaction, services: CreationServices, creator: Address, now_ms: int
+) -> None:
+    if await count_unexpired(tx, now_ms, creator) >= UNSIGNED_PER_CREATOR_MAX:
+        raise TooManyChallenges(checksum_address(creator), UNSIGNED_PER_CREATOR_MAX)
+    unsigned_max = services.options.unsigned_max
+    if await count_unexpired(tx, now_ms) >= unsigned_max:
+        raise TooManyChallenges("all creators", unsigned_max)
+
+
 async def sweep_challenges(services: CreationServices) -> None:
-    """Forget challenges that expired long ago, and the oldest where there are too many."""
+    """Forget challenges that expired long ago, and the oldest expired where there are too many."""
+    now_ms = services.now_ms()
     async with services.database.writing() as tx:
-        await drop_expired(tx, services.now_ms() - EXPIRED_KEPT_MS)
-        await drop_surplus(tx, services.options.unsigned_max)
+        await drop_expired(tx, now_ms - EXPIRED_KEPT_MS)
+        await drop_surplus(tx, services.options.unsigned_max, now_ms)

@@ -1,6 +1,5 @@
 """Finds the request that a client asks about. Whoever knows an id or an address may ask."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from foretell.creation.messages import REQUEST_ID_CHARS_MAX
@@ -8,23 +7,22 @@ from foretell.creation.services import CreationServices
 from foretell.domain.creation_errors import RequestNotFound
 from foretell.domain.hexadecimal import Address
 from foretell.domain.request_errors import MalformedQuery
-from foretell.edge.paging import parse_integer, parse_wallet
+from foretell.edge.query import Query
 from foretell.store.requests import CreationRequest, load_latest, load_request
 
 CHAIN_ID_MAX: Final = 2**53
 
 
-async def find_request(
-    services: CreationServices, query: Mapping[str, str]
-) -> CreationRequest | None:
+async def find_request(services: CreationServices, query: Query) -> CreationRequest | None:
     """Return the request of an id, or the latest of a creator that can go on, or nothing.
 
     An id that is not there, or that belongs to another creator or chain, is refused.
     """
-    request_id = query.get("requestId", "")
-    creator = parse_wallet(query["creator"], "creator") if query.get("creator") else None
-    chain_id = parse_integer(query.get("chainId"), "chainId", 0, 1, CHAIN_ID_MAX) or None
-    if request_id:
+    request_id = query.text("requestId", chars_max=REQUEST_ID_CHARS_MAX)
+    creator = query.optional_wallet("creator")
+    chain_id = query.optional_integer("chainId", 1, CHAIN_ID_MAX)
+    query.check_known()
+    if request_id is not None:
         return await _by_id(services, request_id, creator, chain_id)
     if creator is None:
         raise MalformedQuery("creator", "an address where requestId is not given")
@@ -36,9 +34,9 @@ async def _by_id(
     services: CreationServices, request_id: str, creator: Address | None, chain_id: int | None
 ) -> CreationRequest:
     async with services.database.reading() as tx:
-        request = await load_request(tx, request_id[:REQUEST_ID_CHARS_MAX])
+        request = await load_request(tx, request_id)
     if request is None or creator not in {None, request.creator}:
-        raise RequestNotFound(request_id[:REQUEST_ID_CHARS_MAX])
+        raise RequestNotFound(request_id)
     if chain_id not in {None, request.challenge.chain_id}:
-        raise RequestNotFound(request_id[:REQUEST_ID_CHARS_MAX])
+        raise RequestNotFound(request_id)
     return request

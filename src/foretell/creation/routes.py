@@ -4,14 +4,13 @@
 the status and the error are no secrets.
 """
 
-from typing import Any, Final
+from typing import Final
 
-from litestar import Litestar, Request, Response, get, post
-from litestar.datastructures import State
+from litestar import Litestar, Response, get, post
 from litestar.di import NamedDependency
-from litestar.openapi import OpenAPIConfig
 from litestar.params import FromPath
 
+from foretell.creation import records
 from foretell.creation.challenge import issue_challenge
 from foretell.creation.config import market_config
 from foretell.creation.finalize import confirm_txs, finalize
@@ -23,20 +22,29 @@ from foretell.creation.messages import (
     prepare_answer,
     request_document,
 )
-from foretell.creation.pending import find_request
+from foretell.creation.pending import CHAIN_ID_MAX, find_request
 from foretell.creation.prepare import accept
 from foretell.creation.services import CreationServices
 from foretell.creation.uploads import read_upload
-from foretell.edge.codec import json_response, read_body
+from foretell.edge.codec import AnyRequest, json_response, read_body
 from foretell.edge.errors import handlers, worker_body
-from foretell.edge.paging import first_values
+from foretell.edge.openapi import answering, documented, holding, integers, taking, texts
+from foretell.edge.query import Query
 from foretell.edge.services import carried, carrying
 
-VERSION: Final = "1"
+TITLE: Final = "Foretell market creation"
+ABOUT: Final = (
+    "Takes payloads that a creator signed, plans its transactions, and opens the markets that they"
+    " make. No header of authentication is read."
+)
 BODY_BYTES_MAX: Final = 256 * 1024
+RAW: Final = "application/octet-stream"
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 
-AnyRequest = Request[Any, Any, State]
+REQUEST_ID: Final = texts("requestId", "a request's id")
+CREATOR: Final = texts("creator", "an address; needed where requestId is not given")
+CHAIN_ID: Final = integers("chainId", None, 1, CHAIN_ID_MAX, "any chain if absent")
+
 Services = NamedDependency[CreationServices]
 
 
@@ -57,32 +65,36 @@ def build_app(services: CreationServices) -> Litestar:
         state=carrying(services),
         dependencies=carried(),
         exception_handlers=handlers(worker_body),
-        openapi_config=OpenAPIConfig(title="Foretell market creation", version=VERSION),
+        openapi_config=documented(TITLE, ABOUT),
         request_max_body_size=None,
         logging_config=None,
     )
 
 
-@get("/")
+@get("/", responses=answering(str, "OK"))
 async def show_root() -> Response[bytes]:
     """Answer `OK` when the worker is reachable."""
     return json_response("OK")
 
 
-@get("/market-config")
+@get("/market-config", responses=answering(records.Config, "The configuration."))
 async def show_config(services: Services) -> Response[bytes]:
     """Tell chains, contracts, fees and limits."""
     return json_response(await market_config(services))
 
 
-@post("/prepare-auth", status_code=200)
+@post(
+    "/prepare-auth",
+    status_code=200,
+    responses=answering(records.Challenge, "The challenge to sign."),
+)
 async def prepare_auth(request: AnyRequest, services: Services) -> Response[bytes]:
     """Give out a challenge for the hash of a payload."""
     wish = parse_auth_wish(await read_body(request, BODY_BYTES_MAX))
     return json_response((await issue_challenge(services, wish)).document())
 
 
-@post("/prepare", status_code=200)
+@post("/prepare", status_code=200, responses=answering(records.Begun, "How it stands."))
 async def prepare(request: AnyRequest, services: Services) -> Response[bytes]:
     """Accept a payload, its signed challenge and its images, and start preparing."""
     with services.uploads.share() as share:
@@ -91,39 +103,51 @@ async def prepare(request: AnyRequest, services: Services) -> Response[bytes]:
     return json_response(prepare_answer(accepted))
 
 
-@get("/pending")
+@get(
+    "/pending",
+    responses=answering(records.Pending, "The request, or null."),
+    operation_class=taking(REQUEST_ID, CREATOR, CHAIN_ID),
+)
 async def show_pending(request: AnyRequest, services: Services) -> Response[bytes]:
     """Show a request by its id, or the latest of a creator that can go on."""
-    found = await find_request(services, first_values(list(request.query_params.multi_items())))
+    found = await find_request(services, Query.of(request))
     return json_response({"request": None if found is None else request_document(found)})
 
 
-@post("/tx-confirm", status_code=200)
+@post(
+    "/tx-confirm",
+    status_code=200,
+    responses=answering(records.Confirmed, "All hashes that are kept."),
+)
 async def confirm(request: AnyRequest, services: Services) -> Response[bytes]:
     """Keep the hashes of transactions that the creator sent."""
     sent = parse_sent_txs(await read_body(request, BODY_BYTES_MAX), may_be_silent=False)
     return json_response(confirm_answer(await confirm_txs(services, sent)))
 
 
-@post("/finalize", status_code=200)
+@post(
+    "/finalize",
+    status_code=200,
+    responses=answering(records.Finalized, "How it stands, and what came of it."),
+)
 async def finalize_request(request: AnyRequest, services: Services) -> Response[bytes]:
     """Check what was sent against the plan, and go on from there."""
     sent = parse_sent_txs(await read_body(request, BODY_BYTES_MAX), may_be_silent=True)
     return json_response(finalize_answer(await finalize(services, sent)))
 
 
-@get("/blobs/{blob_id:str}")
+@get("/blobs/{blob_id:str}", responses=holding("*/*", "What it holds."))
 async def show_blob(blob_id: FromPath[str], services: Services) -> Response[bytes]:
     """Show what an item holds: an image, or a document."""
     item = await services.blobs.load(blob_id)
     return _unchanging(item.data, item.content_type, blob_id)
 
 
-@get("/blobs/{blob_id:str}/item")
+@get("/blobs/{blob_id:str}/item", responses=holding(RAW, "The item, as it was signed."))
 async def show_item(blob_id: FromPath[str], services: Services) -> Response[bytes]:
     """Show an item as it was signed, fit to be posted to a permanent network."""
     item = await services.blobs.load(blob_id)
-    return _unchanging(item.raw, "application/octet-stream", f"{blob_id}.item")
+    return _unchanging(item.raw, RAW, f"{blob_id}.item")
 
 
 def _unchanging(content: bytes, kind: str, tag: str) -> Response[bytes]:

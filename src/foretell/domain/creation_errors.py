@@ -20,6 +20,16 @@ class AuthExpired(Unauthenticated):
         super().__init__(f"the challenge expired at {expires_at_ms}, and it is now {now_ms}")
 
 
+class TooManyChallenges(Unavailable):
+    """So many challenges wait for a signature that there is no room for another one."""
+
+    def __init__(self, whose: str, most: int) -> None:
+        super().__init__(
+            f"{most} challenges of {whose} wait for a signature already; sign one, or wait until"
+            " one expires"
+        )
+
+
 class CreatorNotWhitelisted(Conflict):
     """The creator has no proposer whitelist on the chain."""
 

@@ -31,6 +31,12 @@ _INSTANT: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)\Z", re.ASCII
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+INSTANT_WANTED: Final = (
+    "must be an ISO 8601 timestamp with its offset from UTC, and in UTC of a year from 1 to 9999"
+)
+INSTANT_MS_MIN: Final = -62_135_596_800_000
+INSTANT_MS_MAX: Final = 253_402_300_799_999
+"""The first millisecond of year 1 and the last of 9999, in UTC: beyond them no text spells one."""
 
 
 class Fields:
@@ -120,7 +126,7 @@ class Fields:
         """Return a required moment in milliseconds since 1970, or None."""
         moment_ms = parse_instant_ms(self._values.get(name))
         if moment_ms is None:
-            self.refuse(name, "must be an ISO 8601 timestamp with its offset from UTC")
+            self.refuse(name, INSTANT_WANTED)
         return moment_ms
 
     def url(self, name: str) -> str | None:
@@ -157,7 +163,8 @@ def _has_controls(text: str, *, may_break: bool) -> bool:
 def parse_instant_ms(value: object) -> int | None:
     """Return the milliseconds since 1970 of an ISO 8601 timestamp with an offset, or None.
 
-    A part of a millisecond is cut off. There is no leap second.
+    A part of a millisecond is cut off. There is no leap second. In UTC it is in a year from 1 to
+    9999, so that it can be written again.
     """
     match = _INSTANT.match(value) if isinstance(value, str) else None
     if match is None:
@@ -168,7 +175,8 @@ def parse_instant_ms(value: object) -> int | None:
     except ValueError:
         return None
     milliseconds = int((fraction or "").ljust(3, "0")[:3])
-    return (moment - _EPOCH) // timedelta(milliseconds=1) + milliseconds
+    moment_ms = (moment - _EPOCH) // timedelta(milliseconds=1) + milliseconds
+    return moment_ms if INSTANT_MS_MIN <= moment_ms <= INSTANT_MS_MAX else None
 
 
 def is_web_url(text: str) -> bool:

@@ -82,6 +82,12 @@ def answering(kind: Any, about: str) -> dict[int, ResponseSpec]:
     return {200: ResponseSpec(data_container=kind, description=about, generate_examples=False)}
 
 
+def holding(media_type: str, about: str) -> dict[int, ResponseSpec]:
+    """Return the description of an answer that is bytes of a media type and no JSON."""
+    spec = ResponseSpec(bytes, description=about, generate_examples=False, media_type=media_type)
+    return {200: spec}
+
+
 def documented(title: str, description: str) -> OpenAPIConfig:
     """Return what the document says of an API as a whole; it is served at /schema/openapi.json.
 

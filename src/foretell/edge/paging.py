@@ -1,6 +1,6 @@
 """Query parameters that several APIs share: limit, offset, comma-separated ids, booleans."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from foretell.domain.errors import MalformedHex
@@ -65,11 +65,3 @@ def parse_wallet(text: str | None, field: str = "user") -> Address:
         return parse_address(text, field)
     except MalformedHex as error:
         raise MalformedQuery(field, "an address: 0x and 40 hex digits") from error
-
-
-def first_values(pairs: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-    """Return the first value of every query parameter."""
-    values: dict[str, str] = {}
-    for name, value in pairs:
-        values.setdefault(name, value)
-    return values

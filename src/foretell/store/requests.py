@@ -248,21 +248,41 @@ async def drop_expired(tx: Transaction, before_ms: int) -> int:
     )
 
 
-async def drop_surplus(tx: Transaction, most: int, creator: Address | None = None) -> int:
-    """Forget the oldest unsigned challenges beyond a number, of one creator or of all."""
-    conditions = [requests.c.status == RequestStatus.AUTH_PENDING]
-    conditions += [] if creator is None else [requests.c.creator == creator]
+async def count_unexpired(tx: Transaction, now_ms: int, creator: Address | None = None) -> int:
+    """Return how many challenges can still be signed, of one creator or of all."""
+    count = await tx.scalar(
+        sa.select(sa.func.count())
+        .select_from(requests)
+        .where(requests.c.expires_at_ms >= now_ms, *_unsigned(creator))
+    )
+    return int(count)
+
+
+async def drop_surplus(
+    tx: Transaction, most: int, now_ms: int, creator: Address | None = None
+) -> int:
+    """Forget expired challenges, the oldest first, while there are more than a number unsigned.
+
+    Of one creator or of all. One that can still be signed stays, however many there are.
+    """
     surplus = (
         sa.select(requests.c.request_id)
-        .where(*conditions)
+        .where(*_unsigned(creator))
         .order_by(requests.c.created_at_ms.desc(), requests.c.request_id.desc())
         .offset(most)
     )
     return await tx.execute(
         requests.delete().where(
-            requests.c.status == RequestStatus.AUTH_PENDING, requests.c.request_id.in_(surplus)
+            requests.c.status == RequestStatus.AUTH_PENDING,
+            requests.c.expires_at_ms < now_ms,
+            requests.c.request_id.in_(surplus),
         )
     )
+
+
+def _unsigned(creator: Address | None) -> list[sa.ColumnElement[bool]]:
+    is_unsigned = requests.c.status == RequestStatus.AUTH_PENDING
+    return [is_unsigned] if creator is None else [is_unsigned, requests.c.creator == creator]
 
 
 async def _load_txs(tx: Transaction, request_id: str) -> tuple[RequestTx, ...]:

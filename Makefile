@@ -7,7 +7,7 @@ CHAIN  := contracts/node_modules/.package-lock.json
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check spec faults bench mutants lock artifacts clean
+.PHONY: help up test check spec bench mutants lock artifacts clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -32,6 +32,9 @@ check: $(VENV)/.dev $(CHAIN)  ## the whole gate: format, lint, spelling, types, 
 
 spec: $(VENV)/.dev $(CHAIN)  ## which statement of the interfaces is covered by which test
 	$(BIN)/python -P tests/spec.py
+
+bench: $(VENV)/.run  ## orders over HTTP, verified, matched and durable, beside the ceiling of the same run
+	$(BIN)/foretell bench order
 
 mutants: $(VENV)/.dev  ## mutation testing of the domain
 	$(BIN)/mutmut run && $(BIN)/mutmut results

@@ -12,7 +12,7 @@ from foretell.chain.artifacts import (
     reason_of,
 )
 from foretell.domain import calldata
-from foretell.domain.abi import ContractFunction
+from foretell.domain.abi import ContractFunction, contract_function
 from foretell.domain.chain_errors import ExecutionReverted, ProgramMissing
 from foretell.domain.hexadecimal import keccak256
 
@@ -91,3 +91,9 @@ def test_every_error_of_ours_is_known_by_its_selector() -> None:
 def test_a_revert_is_told_in_the_contracts_own_word(revert: str, reason: str) -> None:
     reverted = ExecutionReverted("eth_call", 3, "execution reverted", revert)
     assert reason_of(reverted) == reason
+
+
+def test_a_reason_that_a_contract_gives_is_one_printable_line() -> None:
+    text = contract_function("Error(string)").encode("at https://node.example/key\0\nno")
+    reverted = ExecutionReverted("eth_call", 3, "execution reverted", "0x" + text.hex())
+    assert reason_of(reverted) == "at (address)  no"

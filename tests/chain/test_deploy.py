@@ -1,3 +1,4 @@
+import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.chain.fault_proxy import (
     refuse,
 )
 from tests.conftest import NPM_FOLDER
+from tests.sandbox import Sandbox
 
 from foretell.chain.blueprint import (
     CREATE2_FACTORY,
@@ -316,3 +318,19 @@ async def test_a_file_is_written_as_a_whole(bare_rpc: Rpc, plan: DeployPlan, pat
     await deploy(bare_rpc, plan, path)
     assert [each.name for each in path.parent.iterdir()] == ["deployment.json"]
     assert load_deployment(path.with_name("nothing.json")) is None
+
+
+async def test_the_name_of_the_file_is_on_the_disk_before_anything_relies_on_it(
+    sandbox: Sandbox, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[bool, list[str]]] = []
+    sync = os.fsync
+
+    def noted(handle: int) -> None:
+        is_folder = os.path.samestat(os.fstat(handle), path.parent.stat())
+        synced.append((is_folder, [each.name for each in path.parent.iterdir()]))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    store_deployment(path, sandbox.deployment)
+    assert synced == [(False, ["deployment.draft"]), (True, ["deployment.json"])]

@@ -88,6 +88,22 @@ async def test_a_refusal_says_whether_a_contract_reverted(
     assert (refusal.value.rpc_message, refusal.value.rpc_code) == (message, code)
 
 
+@pytest.mark.parametrize("code", [3, -32005])
+async def test_no_address_or_key_of_a_node_is_in_what_it_refused(
+    faulty_rpc: Rpc, proxy: FaultProxy, code: int
+) -> None:
+    key = "9aa3d95b3bc440fa88ea12eaa4456161"
+    said = f"limit of project {key} at https://node.example/v3/{key}\n\0" + "." * 1_000
+    proxy.fail("eth_call", refuse(said, code))
+    with pytest.raises(RpcRefused, match=r"limit of project \(token\) at \(address\)") as refusal:
+        await faulty_rpc.call("eth_call", {}, "latest")
+    for words in (refusal.value.message, refusal.value.rpc_message, str(refusal.value)):
+        assert key not in words
+        assert "node.example" not in words
+        assert words.isprintable()
+        assert len(words) < 600
+
+
 @pytest.mark.parametrize(
     ("answer", "status"),
     [

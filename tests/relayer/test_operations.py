@@ -158,6 +158,18 @@ async def test_the_call_of_an_operation_fits_its_route(
         assert (status, words.partition(":")[0]) == (400, "invalid_field data")
 
 
+@pytest.mark.parametrize(
+    ("route", "wanted"),
+    [("redeem-position", "redeemPositions"), ("merge-position", "mergePositions")],
+)
+async def test_a_call_that_does_not_fit_is_told_by_the_name_of_the_one_that_does(
+    station: Station, holder: OwnerClient, market: SandboxMarket, route: str, wanted: str
+) -> None:
+    split = SplitPosition(station.sandbox.deployment.collateral, market.condition_id, UNIT)
+    answer = await holder.post(f"/operations/{route}", await holder.tokens_body(split))
+    assert error_of(answer) == (400, f"invalid_field data: data must be a call of {wanted}")
+
+
 @pytest.mark.parametrize("route", ROUTES)
 async def test_an_operation_is_never_delegated(
     station: Station, holder: OwnerClient, market: SandboxMarket, route: str

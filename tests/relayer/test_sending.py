@@ -1,5 +1,6 @@
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
@@ -13,10 +14,14 @@ from foretell.domain.hexadecimal import Address
 from foretell.domain.relay import RelayState
 from foretell.domain.relayer_errors import NonceMismatch
 from foretell.domain.safe import InnerCall
+from foretell.domain.storage_errors import StoreUnavailable
+from foretell.relayer import moving, sending
 from foretell.relayer.bodies import parse_wish
 from foretell.relayer.judging import JudgedWish, judge
 from foretell.relayer.sending import accept
 from foretell.relayer.services import RelayerServices
+from foretell.store.relays import record_relay_move
+from foretell.store.transactions import load_tx
 
 pytestmark = pytest.mark.anyio
 
@@ -302,6 +307,52 @@ async def test_a_fault_after_the_row_is_stored_does_not_undo_it(
     assert answer.json()["state"] == "STATE_NEW"
     await shaky_station.settle()
     assert await owner.safe_nonce() == 1
+
+
+def failing_once(work: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the work with a store that is gone when it is done first, and back ever after."""
+    faults = [StoreUnavailable("the connection was lost")]
+
+    async def done(*arguments: object) -> object:
+        if faults:
+            raise faults.pop()
+        return await work(*arguments)
+
+    return done
+
+
+async def test_a_store_that_fails_after_the_broadcast_undoes_nothing(
+    station: Station, owner: OwnerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await station.sent_count()
+    body = await approval_body(owner)
+    monkeypatch.setattr(moving, "record_relay_move", failing_once(record_relay_move))
+    answer = await owner.submit(body)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["state"] == "STATE_NEW"
+    assert answer.json()["transactionHash"] is not None
+    transaction_id = answer.json()["transactionID"]
+    assert await owner.submitted(body) == transaction_id
+    await station.settle()
+    assert (await station.transaction(transaction_id))["state"] == "STATE_CONFIRMED"
+    assert await owner.submitted(body) == transaction_id
+    assert (await allowance(owner), await station.sent_count()) == (7, before + 1)
+
+
+async def test_what_may_have_been_sent_is_not_refused_while_the_store_is_gone(
+    station: Station, owner: OwnerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await station.sent_count()
+    body = await approval_body(owner)
+    monkeypatch.setattr(moving, "record_relay_move", failing_once(record_relay_move))
+    monkeypatch.setattr(sending, "load_tx", failing_once(load_tx))
+    assert error_of(await owner.submit(body))[0] == 503
+    (record,) = (await owner.get("/transactions")).json()[:1]
+    assert record["state"] == "STATE_NEW"
+    assert await owner.submitted(body) == record["transactionID"]
+    await station.settle()
+    assert (await station.transaction(record["transactionID"]))["state"] == "STATE_CONFIRMED"
+    assert (await allowance(owner), await station.sent_count()) == (7, before + 1)
 
 
 HOSTILE_TARGETS: Final = ["the wallet itself", "a stranger", "the factory", "the relayer"]

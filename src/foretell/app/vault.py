@@ -16,6 +16,7 @@ from foretell.app.chance import new_key
 from foretell.domain.command_errors import MissingKey
 from foretell.domain.credentials import MASTER_KEY_BYTES
 from foretell.domain.sandbox import SANDBOX_ACCOUNTS, Role, sandbox_account
+from foretell.journal.segments import sync_folder
 from foretell.settings import Settings
 
 MASTER_KEY_FILE: Final = "master.key"
@@ -114,6 +115,7 @@ def _kept_master_key(folder: Path) -> bytes:
             file.flush()
             os.fsync(file.fileno())
         draft.rename(path)
+        sync_folder(folder)
     key = path.read_bytes()
     if len(key) != MASTER_KEY_BYTES:
         raise MissingKey(

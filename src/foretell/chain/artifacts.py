@@ -13,6 +13,7 @@ from eth_abi.abi import encode
 from foretell.domain.abi import revert_reason
 from foretell.domain.chain_errors import ExecutionReverted, ProgramMissing
 from foretell.domain.hexadecimal import keccak256
+from foretell.domain.node_words import told
 
 _CONDITIONAL_TOKENS: Final = "@gnosis.pm/conditional-tokens-contracts/build/contracts"
 _SAFE: Final = "@gnosis.pm/safe-contracts/build/artifacts/contracts"
@@ -82,9 +83,9 @@ def error_names() -> Mapping[bytes, str]:
 
 
 def reason_of(reverted: ExecutionReverted) -> str:
-    """Return why a call reverted, in the contract's own word where it gave one."""
+    """Return why a call reverted, in the contract's own word where it gave one, fit to be told."""
     try:
         revert = bytes.fromhex(reverted.data.removeprefix("0x"))
     except ValueError:
         revert = b""
-    return revert_reason(revert, error_names()) or reverted.rpc_message
+    return told(revert_reason(revert, error_names()) or reverted.rpc_message)

@@ -99,7 +99,7 @@ def load_deployment(path: Path) -> Deployment | None:
 
 
 def store_deployment(path: Path, deployment: Deployment) -> None:
-    """Write the file, the whole of it or nothing."""
+    """Write the file, the whole of it or nothing, and return when it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".draft")
     with draft.open("wb") as file:
@@ -107,6 +107,16 @@ def store_deployment(path: Path, deployment: Deployment) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 class _Grant(NamedTuple):

@@ -4,6 +4,7 @@ They belong to the tree at the top of `errors.py`.
 """
 
 from foretell.domain.errors import Conflict, InvalidInput, Unavailable, Upstream
+from foretell.domain.node_words import told
 
 
 class ChainUnavailable(Upstream):
@@ -16,12 +17,13 @@ class ChainUnavailable(Upstream):
 
 
 class RpcRefused(Upstream):
-    """The node answered with an error."""
+    """The node answered with an error; of its words only what may be told is kept."""
 
     def __init__(self, method: str, rpc_code: int, rpc_message: str, data: str = "") -> None:
-        super().__init__(f"{method} was refused: {rpc_message}", method=method, rpc_code=rpc_code)
+        words = told(rpc_message)
+        super().__init__(f"{method} was refused: {words}", method=method, rpc_code=rpc_code)
         self.rpc_code = rpc_code
-        self.rpc_message = rpc_message
+        self.rpc_message = words
         self.data = data
 
 

@@ -56,7 +56,8 @@ def parse_wish(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)) -> W
 def _safe_wish(fields: "_Fields") -> Wish:
     params = fields.part("signatureParams")
     operation = params.choice("operation", str(OPERATION_CALL), str(OPERATION_DELEGATECALL))
-    params.choice("safeTxnGas" if params.has("safeTxnGas") else "safeTxGas", "0")
+    is_spelt_out = params.has("safeTxGas") and not params.has("safeTxnGas")
+    params.choice("safeTxGas" if is_spelt_out else "safeTxnGas", "0")
     params.choice("baseGas", "0")
     params.choice("gasPrice", "0")
     params.zero_address("gasToken")

@@ -1,11 +1,8 @@
 """Why a wallet's transaction would revert, in words that a client may be told.
 
 A Safe says only that its call failed. So the call is tried once more by itself, for its own reason;
-the node's words stand at the end, without any address of the node.
+the node's words stand at the end.
 """
-
-import re
-from typing import Final
 
 from foretell.chain.artifacts import reason_of
 from foretell.domain.chain_errors import ExecutionReverted, RpcRefused
@@ -13,10 +10,6 @@ from foretell.domain.errors import Upstream
 from foretell.domain.relay import RelayKind, RelayRequest
 from foretell.domain.safe import OPERATION_CALL
 from foretell.relayer.services import RelayerServices
-
-WORDS_CHARS_MAX: Final = 500
-
-_URL: Final = re.compile(r"\S*://\S*")
 
 
 async def reverted_cause(
@@ -26,20 +19,15 @@ async def reverted_cause(
     inner = await _inner_revert(services, request)
     if inner is None:
         return f"the transaction would revert, and was not sent: {words_of(reverted)}"
-    outer = told(reason_of(reverted))
+    outer = reason_of(reverted)
     return f"the wallet's call would revert ({outer}), and was not sent: {words_of(inner)}"
 
 
 def words_of(refusal: RpcRefused) -> str:
     """Return why a call was refused, the node's own words at the end."""
-    said = told(refusal.rpc_message)
-    reason = told(reason_of(refusal)) if isinstance(refusal, ExecutionReverted) else said
+    said = refusal.rpc_message
+    reason = reason_of(refusal) if isinstance(refusal, ExecutionReverted) else said
     return said if reason in said else f"{reason}: {said}"
-
-
-def told(text: str) -> str:
-    """Return what a node said, shortened, and with nothing that could be a node's address."""
-    return _URL.sub("(address)", text)[:WORDS_CHARS_MAX]
 
 
 async def _inner_revert(

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from foretell.domain.calldata import ClientCall, MergePositions, RedeemPositions
+from foretell.domain.abi import ContractFunction
+from foretell.domain.calldata import (
+    MERGE_POSITIONS,
+    REDEEM_POSITIONS,
+    ClientCall,
+    MergePositions,
+    RedeemPositions,
+)
 from foretell.domain.chain_errors import MalformedCalldata
 from foretell.domain.errors import Upstream
 from foretell.domain.hexadecimal import Bytes32
@@ -42,8 +49,11 @@ class Operation(enum.Enum):
     MERGE = "merge-position"
 
 
-_CALLS: Final[Mapping[Operation, type[ClientCall]]] = MappingProxyType(
-    {Operation.REDEEM: RedeemPositions, Operation.MERGE: MergePositions}
+_CALLS: Final[Mapping[Operation, tuple[type[ClientCall], ContractFunction]]] = MappingProxyType(
+    {
+        Operation.REDEEM: (RedeemPositions, REDEEM_POSITIONS),
+        Operation.MERGE: (MergePositions, MERGE_POSITIONS),
+    }
 )
 
 _DONE: Final = frozenset({RelayState.MINED, RelayState.CONFIRMED})
@@ -72,8 +82,9 @@ async def operate(
     _check_owner(wish, caller)
     _check_operation(services, wish)
     judged = judge(services, wish)
-    if not isinstance(judged.calls[0], _CALLS[operation]):
-        raise MalformedCalldata(f"a call of {_CALLS[operation].__name__}")
+    kind, function = _CALLS[operation]
+    if not isinstance(judged.calls[0], kind):
+        raise MalformedCalldata(f"a call of {function.name}")
     try:
         request = await accept(services, judged, caller.address, check_holdings)
     except CallReverts as refusal:

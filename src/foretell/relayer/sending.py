@@ -7,6 +7,9 @@ chain has the one before it.
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
 
 from foretell.domain.chain_errors import ExecutionReverted, RpcRefused
 from foretell.domain.errors import ForetellError
@@ -30,6 +33,8 @@ from foretell.store.relays import load_same_relay, record_relay
 from foretell.store.transactions import RELAYED, load_tx
 
 Check = Callable[[RelayerServices, JudgedWish], Awaitable[None]]
+
+_log: Final = structlog.get_logger(__name__)
 
 
 async def check_nothing(services: RelayerServices, judged: JudgedWish) -> None:
@@ -103,20 +108,31 @@ async def _send_or_refuse(services: RelayerServices, request: RelayRequest) -> R
         return await send(services, request)
     except CallReverts:
         raise
-    except RpcRefused as refusal:
-        failure = ExecutionFailed(words_of(refusal))
-        await move(services, request, RelayTrigger.REFUSE, failure.message)
-        raise failure from refusal
     except ForetellError as error:
-        await move(services, request, RelayTrigger.REFUSE, error.message)
-        raise
+        return await _refuse_unsent(services, request, error)
+
+
+async def _refuse_unsent(
+    services: RelayerServices, request: RelayRequest, error: ForetellError
+) -> RelayRequest:
+    """End a request that could not be sent, and raise why; return one that may have been sent.
+
+    What has a carrier may be with a node: it is accepted, whatever failed after, and the worker
+    follows it. While the store cannot tell whether there is one, the row is left to the worker too.
+    """
+    if await load_carrier(services, request) is not None:
+        _log.warning("relay waits", transaction_id=request.transaction_id, cause=error.message)
+        return request
+    failure = ExecutionFailed(words_of(error)) if isinstance(error, RpcRefused) else error
+    await move(services, request, RelayTrigger.REFUSE, failure.message)
+    raise failure
 
 
 async def send(services: RelayerServices, request: RelayRequest) -> RelayRequest:
     """Return the request once it is sent; hold the wallet's lock.
 
-    One that reverts in the node's trial run is over; of any other failure that is raised nothing
-    was stored or sent.
+    One that reverts in the node's trial run is over. Of any other failure that is raised only
+    `load_carrier` can tell whether it came before anything was stored or sent, or after.
     """
     try:
         sent = await services.sender.send(request.outgoing())

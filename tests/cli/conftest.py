@@ -1,11 +1,12 @@
 """Commands called in this process, with nothing set but what a test sets."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import structlog
 from tests.app.running import forget_environment, sandbox_settings
 
 from foretell.cli.main import run
@@ -21,6 +22,13 @@ class Called(NamedTuple):
 
 
 Call = Callable[..., Called]
+
+
+@pytest.fixture(autouse=True)
+def defaults_of_the_logs() -> Iterator[None]:
+    """Take back how a command set up the logs: its standard error is gone when its test is over."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(autouse=True)

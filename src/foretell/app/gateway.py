@@ -121,7 +121,9 @@ def bind(host: str, port: int, setting: str) -> socket.socket:
     with contextlib.ExitStack() as undo:
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            listener = undo.enter_context(socket.socket(family))
+            # Only of a socket that says it is TCP does asyncio send small writes at once.
+            kind = socket.SOCK_STREAM, socket.IPPROTO_TCP
+            listener = undo.enter_context(socket.socket(family, *kind))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((host, port))
         except OSError as error:

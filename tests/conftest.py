@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.databases import SharedDatabase
 from tests.sandbox import Sandbox, furnish
+from tests.snapshots import take_back
 
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil, free_port
 from foretell.chain.rpc import Rpc
@@ -42,6 +44,22 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("database") / "foretell.db"
     asyncio.run(_migrate(path))
     return path
+
+
+@pytest.fixture(scope="session")
+async def shared_database(
+    empty_database: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[SharedDatabase]:
+    """One database for the whole test process; tests ask for `fresh_database`."""
+    shared = SharedDatabase(empty_database, tmp_path_factory.mktemp("shared"))
+    async with shared.database:
+        yield shared
+
+
+@pytest.fixture
+def fresh_database(shared_database: SharedDatabase) -> Database:
+    """An open SQLite database with today's schema and nothing in it."""
+    return shared_database.emptied()
 
 
 async def _migrate(path: Path) -> None:
@@ -91,4 +109,4 @@ async def fresh_sandbox(sandbox: Sandbox) -> AsyncIterator[Sandbox]:
     """The sandbox, taken back to where it was when the test ends."""
     snapshot = await sandbox.rpc.send("evm_snapshot")
     yield sandbox
-    assert await sandbox.rpc.send("evm_revert", snapshot)
+    await take_back(sandbox.rpc, snapshot)

@@ -1,28 +1,12 @@
-"""What tests of the read-only APIs share: an empty database, and clients of their applications."""
+"""What tests of the read-only APIs share: clients of their applications."""
 
-import shutil
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 from litestar import Litestar
 from litestar.types import ASGIApp
 
-from foretell.store.database import Database
-
 BLOBS = "https://blobs.example/worker"
-
-
-def url_of(path: Path) -> str:
-    return f"sqlite+aiosqlite:///{path}"
-
-
-async def open_copy(template: Path, folder: Path) -> AsyncIterator[Database]:
-    path = folder / "foretell.db"
-    shutil.copy(template, path)
-    async with Database(url_of(path)) as database:
-        yield database
 
 
 class Reader:

@@ -17,6 +17,7 @@ from tests.chain.fault_proxy import (
 )
 from tests.conftest import NPM_FOLDER
 from tests.sandbox import Sandbox
+from tests.snapshots import take_back
 
 from foretell.chain.blueprint import (
     CREATE2_FACTORY,
@@ -65,7 +66,7 @@ async def bare_chain(
 async def bare_rpc(bare_chain: Rpc) -> AsyncIterator[Rpc]:
     snapshot = await bare_chain.send("evm_snapshot")
     yield bare_chain
-    assert await bare_chain.send("evm_revert", snapshot)
+    await take_back(bare_chain, snapshot)
 
 
 @pytest.fixture

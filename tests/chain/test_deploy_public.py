@@ -10,6 +10,7 @@ from tests.chain.fault_proxy import (
     proxying,
 )
 from tests.conftest import NPM_FOLDER
+from tests.snapshots import take_back
 
 from foretell.chain.artifacts import own_artifact
 from foretell.chain.blueprint import (
@@ -53,7 +54,7 @@ async def public_chain(
 async def public_rpc(public_chain: Rpc) -> AsyncIterator[Rpc]:
     snapshot = await public_chain.send("evm_snapshot")
     yield public_chain
-    assert await public_chain.send("evm_revert", snapshot)
+    await take_back(public_chain, snapshot)
 
 
 @pytest.fixture

@@ -11,13 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from coincurve import PrivateKey
 from eth_abi.abi import decode, encode
+from tests.snapshots import EMPTY_POOL, POOL_LOOK_S
 
 from foretell.domain.hexadecimal import keccak256
 
@@ -32,7 +34,10 @@ SAFE_ARTIFACTS: Final = NPM / "safe-contracts" / "build" / "artifacts" / "contra
 ANY_SENDER: Final = True
 WHOLE_TRANSACTIONS: Final = False
 RECEIPT_POLL_S: Final = 0.001
+ANSWER_WITHIN_S: Final = 30
+IDLE_S_MAX: Final = 3
 RECEIPT_POLLS_MAX: Final = 5_000
+POOL_LOOKS_MAX: Final = 1_000
 TX_GAS_MAX: Final = 30_000_000
 ERROR_STRING_SELECTOR: Final = keccak256(b"Error(string)")[:4]
 
@@ -86,12 +91,12 @@ class Artifact:
 
 
 class Evm:
-    """One node."""
+    """One node, asked a hundred thousand times: by the plainest client that there is."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self._connection = HTTPConnection(urlsplit(url).netloc, timeout=ANSWER_WITHIN_S)
+        self._asked_at_s = 0.0
         self._ids = itertools.count(1)
-        self._client = httpx.Client(timeout=30, trust_env=False)
         self._funded: set[str] = set()
         self.error_names: dict[bytes, str] = {}
 
@@ -100,16 +105,25 @@ class Evm:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close()
+        self._connection.close()
 
     def rpc(self, method: str, *params: object) -> Any:
         body = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
-        answer = self._client.post(self._url, json=body).json()
+        answer = self._ask(body)
         if (error := answer.get("error")) is None:
             return answer["result"]
         if "revert" in error["message"].lower():
             raise self._reverted(bytes.fromhex((error.get("data") or "0x")[2:]))
         raise AssertionError((method, error))
+
+    def _ask(self, body: dict[str, object]) -> Any:
+        if time.monotonic() - self._asked_at_s > IDLE_S_MAX:
+            self._connection.close()  # the next request opens it again
+        head = {"content-type": "application/json"}
+        self._connection.request("POST", "/", json.dumps(body), head)
+        answer = json.loads(self._connection.getresponse().read())
+        self._asked_at_s = time.monotonic()
+        return answer
 
     def _reverted(self, data: bytes) -> Reverted:
         if data[:4] == ERROR_STRING_SELECTOR:
@@ -202,8 +216,17 @@ class Evm:
         try:
             yield
         finally:
+            self._empty_pool()
             assert self.rpc("evm_revert", snapshot)
             self._funded = funded
+
+    def _empty_pool(self) -> None:
+        """Wait until the node no longer holds what it has mined; see `tests/snapshots.py`."""
+        for _ in range(POOL_LOOKS_MAX):
+            if self.rpc("txpool_status") == EMPTY_POOL:
+                return
+            time.sleep(POOL_LOOK_S)
+        raise AssertionError("transactions wait in the pool")
 
 
 class Contract:

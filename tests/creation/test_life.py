@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.build import a_word
 from tests.creation.studio import DATABASE_FILE, CreatorClient, Studio
 from tests.sandbox import Sandbox
+from tests.snapshots import take_back
 
 from foretell.domain.creation import REQUEST_TRANSITIONS, RequestStatus
 from foretell.domain.payload import payload_hash
@@ -232,7 +233,7 @@ async def a_studio(sandbox: Sandbox, empty_database: Path) -> AsyncIterator[Stud
             yield studio
         finally:
             await studio.stop()
-            assert await sandbox.rpc.send("evm_revert", snapshot)
+            await take_back(sandbox.rpc, snapshot)
 
 
 def woven(detours: list[tuple[int, str]]) -> list[str]:

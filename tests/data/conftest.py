@@ -1,11 +1,8 @@
 """An empty database, and the data API over it; the clock stands still."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 from tests.build import NOW_MS
-from tests.reading import BLOBS, Reader, open_copy
+from tests.reading import BLOBS, Reader
 from tests.routing import an_app
 
 from foretell.data.routes import build_app
@@ -14,9 +11,8 @@ from foretell.store.database import Database
 
 
 @pytest.fixture
-async def database(empty_database: Path, tmp_path: Path) -> AsyncIterator[Database]:
-    async for database in open_copy(empty_database, tmp_path):
-        yield database
+def database(fresh_database: Database) -> Database:
+    return fresh_database
 
 
 @pytest.fixture

@@ -37,9 +37,27 @@ async def seeded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def running(seeded_folder: Path, tmp_path: Path) -> AsyncIterator[Running]:
+def stopped(seeded_folder: Path, tmp_path: Path) -> Iterator[Running]:
+    """An installation that ran, its first market open, and was stopped."""
+    with an_installation(tmp_path) as stopped:
+        shutil.copytree(seeded_folder, stopped.data)
+        yield stopped
+
+
+@pytest.fixture
+async def running(stopped: Running) -> Running:
     """An installation that runs, its first market open."""
-    with an_installation(tmp_path) as running:
-        shutil.copytree(seeded_folder, running.data)
-        await running.start()
-        yield running
+    await stopped.start()
+    return stopped
+
+
+@pytest.fixture(scope="session")
+async def shared(
+    seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Running]:
+    """One that runs for all tests that neither stop it nor trade on its first market."""
+    with an_installation(tmp_path_factory.mktemp("shared")) as shared:
+        shutil.copytree(seeded_folder, shared.data)
+        await shared.start()
+        yield shared
+        assert shared.stop() == 0, shared.output

@@ -1,7 +1,8 @@
-"""Unmodified clients, each in a process and with packages of its own."""
+"""Unmodified clients: each family in a process and with packages of its own."""
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import sys
@@ -28,27 +29,71 @@ class Refused(Exception):
         self.error = error
 
 
-class Client:
-    """One client in its process."""
+class Family:
+    """The process in which all clients of a family live; to start one takes a second."""
 
-    def __init__(self, process: asyncio.subprocess.Process, address: Address) -> None:
-        self._process = process
+    def __init__(self, name: str) -> None:
+        self._folder = FOLDER / name
+        assert self._folder.is_dir(), f"{self._folder} is missing: make .venv/.dev installs it"
+        self._process: asyncio.subprocess.Process | None = None
+        self.numbers = itertools.count(1)
+
+    async def start(self) -> None:
+        """Start the process, unless it runs."""
+        if self._process is None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                str(DRIVER),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                env=os.environ | {"PYTHONPATH": str(self._folder), "NO_PROXY": "*"},
+            )
+
+    async def stop(self) -> None:
+        """End the process, if it runs."""
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.communicate()
+
+    async def ask(self, **told: Any) -> Any:
+        """Return what comes of a line; a process that does not answer it is not asked again."""
+        try:
+            line = await self._line(json.dumps(told).encode() + b"\n")
+        except BaseException:
+            await self.stop()
+            raise
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Refused(answer["status"], answer["error"])
+        return answer["result"]
+
+    async def _line(self, told: bytes) -> bytes:
+        assert self._process is not None, "the process has ended"
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(told)
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            line = await self._process.stdout.readline()
+        assert line, f"the process ended in {told!r}"
+        return line
+
+
+class Client:
+    """One client of a family."""
+
+    def __init__(self, family: Family, number: int, address: Address) -> None:
+        self._family = family
+        self._number = number
         self.address = address
         self.credentials: Mapping[str, str] = {}
 
     async def call(self, name: str, *args: Any, keep: str = "", **kwargs: Any) -> Any:
         """Return what a method of the client returns, or raise what it was refused with."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        told = {"call": name, "args": args, "kwargs": kwargs, "keep": keep}
-        self._process.stdin.write(json.dumps(told).encode() + b"\n")
-        async with asyncio.timeout(ANSWER_WITHIN_S):
-            line = await self._process.stdout.readline()
-        assert line, f"the client ended in {name}"
-        answer = json.loads(line)
-        if "error" in answer:
-            raise Refused(answer["status"], answer["error"])
-        return answer["result"]
+        return await self._family.ask(
+            client=self._number, call=name, args=args, kwargs=kwargs, keep=keep
+        )
 
     async def log_in(self) -> None:
         """Create the credentials, as every program of the client begins."""
@@ -58,25 +103,17 @@ class Client:
 
 @contextlib.asynccontextmanager
 async def a_client(
-    name: str, host: str, person: str, signature_type: int = 0, funder: Address | None = None
+    family: Family, host: str, person: str, signature_type: int = 0, funder: Address | None = None
 ) -> AsyncIterator[Client]:
-    """Start a client with a person's key, and end it."""
-    folder = FOLDER / name
-    assert folder.is_dir(), f"{folder} is missing: make .venv/.dev installs it"
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(DRIVER),
-        f"http://{host}",
-        "0x" + a_key(person).hex(),
-        str(signature_type),
-        "-" if funder is None else checksum_address(funder),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": str(folder), "NO_PROXY": "*"},
+    """Make a client with a person's key, and forget it in the end."""
+    await family.start()
+    number = next(family.numbers)
+    await family.ask(
+        make=number,
+        host=f"http://{host}",
+        key="0x" + a_key(person).hex(),
+        signature_type=signature_type,
+        funder=None if funder is None else checksum_address(funder),
     )
-    try:
-        yield Client(process, an_address(person))
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
+    yield Client(family, number, an_address(person))
+    await family.ask(end=number)

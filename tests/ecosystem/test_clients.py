@@ -14,7 +14,7 @@ from tests.build import (
     an_asset,
     an_observation,
 )
-from tests.ecosystem.clients import NAMES, Client, Refused, a_client
+from tests.ecosystem.clients import Client, Family, Refused, a_client
 from tests.trading.venue import Venue
 
 from foretell.domain.amounts import AMOUNT_UNITS_MAX
@@ -42,8 +42,8 @@ def tokens(*token_ids: str) -> list[dict[str, Any]]:
     return [{"__type": "BookParams", "token_id": token_id} for token_id in token_ids]
 
 
-async def test_keys_are_created_derived_listed_and_deleted(host: str, name: str) -> None:
-    async with a_client(name, host, "alice") as alice:
+async def test_keys_are_created_derived_listed_and_deleted(host: str, family: Family) -> None:
+    async with a_client(family, host, "alice") as alice:
         created = await alice.call("create_api_key", keep="one")
         assert await alice.call("create_api_key") == created
         assert await alice.call("derive_api_key") == created
@@ -61,8 +61,8 @@ async def test_keys_are_created_derived_listed_and_deleted(host: str, name: str)
         assert fresh["api_key"] not in {created["api_key"], other["api_key"]}
 
 
-async def test_what_was_never_created_cannot_be_derived(host: str, name: str) -> None:
-    async with a_client(name, host, "bob") as bob:
+async def test_what_was_never_created_cannot_be_derived(host: str, family: Family) -> None:
+    async with a_client(family, host, "bob") as bob:
         with pytest.raises(Refused) as refused:
             await bob.call("derive_api_key")
     assert refused.value.status in {400, 404}
@@ -132,9 +132,9 @@ async def test_a_limit_order_is_placed_read_and_canceled(venue: Venue, alice: Cl
 )
 @pytest.mark.parametrize("side", ["BUY", "SELL"])
 async def test_orders_of_every_size_are_rounded_so_that_they_are_taken(
-    host: str, price: float, size: float, side: str
+    host: str, families: list[Family], price: float, size: float, side: str
 ) -> None:
-    async with a_client(NAMES[0], host, "alice") as alice:
+    async with a_client(families[0], host, "alice") as alice:
         await alice.log_in()
         placed = await alice.call("create_and_post_order", order_args(price, size, side))
     assert placed["status"] == "live"
@@ -265,7 +265,7 @@ async def test_a_refusal_says_in_the_words_that_clients_know(alice: Client) -> N
     assert refused.value.status == 404
 
 
-async def test_a_safe_trades_through_its_owner(venue: Venue, host: str, name: str) -> None:
+async def test_a_safe_trades_through_its_owner(venue: Venue, host: str, family: Family) -> None:
     safe = venue.services.wallets.safe_of(an_address("alice"))
     await venue.tell(
         an_observation(
@@ -273,7 +273,7 @@ async def test_a_safe_trades_through_its_owner(venue: Venue, host: str, name: st
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
         )
     )
-    async with a_client(name, host, "alice", signature_type=2, funder=safe) as alice:
+    async with a_client(family, host, "alice", signature_type=2, funder=safe) as alice:
         await alice.log_in()
         placed = await alice.call("create_and_post_order", order_args(0.4, 10))
         params = {"__type": "BalanceAllowanceParams", "asset_type": "COLLATERAL"}
@@ -283,8 +283,11 @@ async def test_a_safe_trades_through_its_owner(venue: Venue, host: str, name: st
     assert (balance["balance"], balance["reserved"]) == (str(100 * TOKEN), str(4 * TOKEN))
 
 
-async def test_clients_of_different_families_trade_with_each_other(host: str) -> None:
-    async with a_client(NAMES[0], host, "alice") as alice, a_client(NAMES[1], host, "bob") as bob:
+async def test_clients_of_different_families_trade_with_each_other(
+    host: str, families: list[Family]
+) -> None:
+    one, other = families
+    async with a_client(one, host, "alice") as alice, a_client(other, host, "bob") as bob:
         await alice.log_in()
         await bob.log_in()
         resting = await alice.call("create_and_post_order", order_args(0.4, 10))

@@ -1,22 +1,25 @@
-"""The trading product, fresh for each test; its empty database is made once and copied."""
+"""The trading product, fresh for each test, its database empty."""
 
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.trading.venue import Trader, Venue, a_venue
+from tests.trading.venue import Trader, Venue, a_venue_on
+
+from foretell.store.database import Database
 
 
 @pytest.fixture
 def database_file(empty_database: Path, tmp_path: Path) -> Path:
+    """A database for a test that opens one itself."""
     return Path(shutil.copy(empty_database, tmp_path / "foretell.db"))
 
 
 @pytest.fixture
-async def venue(database_file: Path, tmp_path: Path) -> AsyncIterator[Venue]:
+async def venue(fresh_database: Database, tmp_path: Path) -> AsyncIterator[Venue]:
     """The product with one open market, and funds for alice, bob and carol."""
-    async with a_venue(tmp_path / "journal", database_file) as venue:
+    async with a_venue_on(tmp_path / "journal", fresh_database) as venue:
         await venue.open("market", "alice", "bob", "carol")
         yield venue
 

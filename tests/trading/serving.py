@@ -18,7 +18,9 @@ ANSWER_WITHIN_S: Final = 10.0
 @contextlib.asynccontextmanager
 async def serving(app: Any) -> AsyncIterator[str]:
     """Serve an application on a free port of this machine, and return its host and port."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    # Only of a socket that says it is TCP does asyncio send small writes at once.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(app, lifespan="off", log_level="error", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listener]))

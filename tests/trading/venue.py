@@ -280,40 +280,51 @@ def numbered_uuids() -> Any:
 
 @contextlib.asynccontextmanager
 async def a_venue(
+    folder: Path, database_file: Path, clock: Clock | None = None, **fields: Any
+) -> AsyncIterator[Venue]:
+    """Start the product on a journal's folder and a database's file, and stop it in the end."""
+    async with (
+        Database(f"sqlite+aiosqlite:///{database_file}") as database,
+        a_venue_on(folder, database, clock, **fields) as venue,
+    ):
+        yield venue
+
+
+@contextlib.asynccontextmanager
+async def a_venue_on(
     folder: Path,
-    database_file: Path,
+    database: Database,
     clock: Clock | None = None,
     *,
     writes: bool = True,
     **fields: Any,
 ) -> AsyncIterator[Venue]:
-    """Start the product on a journal's folder and a database, and stop it in the end."""
+    """Start the product on a journal's folder and an open database, and stop it in the end."""
     clock = clock or Clock()
     chain = KnownChain()
-    async with Database(f"sqlite+aiosqlite:///{database_file}") as database:
-        engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), clock.now_ms)
-        key_ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], clock.now_ms)
-        services = build_services(
-            deployment=a_deployment(),
-            database=database,
-            engine=engine,
-            projection=Projection(database),
-            key_ring=key_ring,
-            chain=ChainView(chain.fetch_nonce, chain.fetch_has_code),
-            blob_base_url=BLOBS,
-            now_ms=clock.now_ms,
-            new_uuid=numbered_uuids(),
-            **fields,
-        )
-        await start(services)
-        loops = [asyncio.create_task(services.projection.run())] if writes else []
-        venue = Venue(services, clock, chain)
-        try:
-            yield venue
-        finally:
-            for loop in loops:
-                loop.cancel()
-            await asyncio.gather(*loops, return_exceptions=True)
-            await venue.client.aclose()
-            services.signers.close()
-            await engine.close()
+    engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), clock.now_ms)
+    key_ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], clock.now_ms)
+    services = build_services(
+        deployment=a_deployment(),
+        database=database,
+        engine=engine,
+        projection=Projection(database),
+        key_ring=key_ring,
+        chain=ChainView(chain.fetch_nonce, chain.fetch_has_code),
+        blob_base_url=BLOBS,
+        now_ms=clock.now_ms,
+        new_uuid=numbered_uuids(),
+        **fields,
+    )
+    await start(services)
+    loops = [asyncio.create_task(services.projection.run())] if writes else []
+    venue = Venue(services, clock, chain)
+    try:
+        yield venue
+    finally:
+        for loop in loops:
+            loop.cancel()
+        await asyncio.gather(*loops, return_exceptions=True)
+        await venue.client.aclose()
+        services.signers.close()
+        await engine.close()

@@ -43,11 +43,16 @@ def by_asset(holdings: Holdings) -> Counter[int]:
     return total
 
 
+def match(world: World, account: Account) -> None:
+    """Match on the chain."""
+    world.exchange.send("setMaxFeeRateBps", V2_FEE_RATE_BPS, sender=world.admin)
+    world.match(account.taker, account.makers, account.fill)
+
+
 def matched(world: World, account: Account) -> tuple[Holdings, Holdings]:
     """Match on the chain; return what everybody held before and holds after."""
-    world.exchange.send("setMaxFeeRateBps", V2_FEE_RATE_BPS, sender=world.admin)
     before = held(world)
-    world.match(account.taker, account.makers, account.fill)
+    match(world, account)
     return before, held(world)
 
 
@@ -89,7 +94,7 @@ def test_a_match_takes_off_each_order_exactly_what_was_filled(
     account = Account(world, data.draw(scenes(side)))
     assume(account.refusal is None)
     with world.evm.rolled_back():
-        matched(world, account)
+        match(world, account)
         left = [world.exchange.call("remaining", order.fields) for order in account.makers]
         taker_left = world.exchange.call("remaining", account.taker.fields)
     pairs = zip(account.makers, account.scene.makers, strict=True)
@@ -109,7 +114,7 @@ def test_a_match_is_refused_exactly_when_rounding_breaks_the_takers_limit(
 
 def refusal_of(world: World, account: Account) -> str | None:
     try:
-        matched(world, account)
+        match(world, account)
     except Reverted as refused:
         return refused.name
     return None

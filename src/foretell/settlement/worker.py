@@ -26,27 +26,22 @@ async def run(services: SettlementServices) -> None:
 
 
 async def _work(services: SettlementServices) -> None:
+    """Look again and again; while the exchange is not open to the operator, say loudly why not."""
     watch = await services.database.watch(TRADES_TOPIC, SETTLEMENT.topic)
+    is_closed = False
     while True:
         is_unsettled = True
         try:
-            is_unsettled = await _look(services)
-        except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
-            _log.exception("a look at the settlements failed, and the next one follows")
-        await watch.wait(POLL_S if is_unsettled else IDLE_POLL_S)
-
-
-async def _look(services: SettlementServices) -> bool:
-    """Look once while the exchange is open to the operator; say loudly why not before it is."""
-    was_closed = False
-    while True:
-        try:
             is_unsettled = await look(services)
         except ExchangeClosed as closed:
-            was_closed = True
+            is_closed = True
             _log.error("settlement waits for the exchange", cause=closed.message)
             await asyncio.sleep(CLOSED_POLL_S)
+            continue
+        except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
+            _log.exception("a look at the settlements failed, and the next one follows")
         else:
-            if was_closed:
+            if is_closed:
                 _log.warning("settlement goes on")
-            return is_unsettled
+            is_closed = False
+        await watch.wait(POLL_S if is_unsettled else IDLE_POLL_S)

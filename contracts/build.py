@@ -54,9 +54,7 @@ def main() -> int:
     folder: Path = arguments.artifacts
     text_by_name = {name: encoded(artifact) for name, artifact in compiled().items()}
     if arguments.check:
-        stale = sorted(differences(folder, text_by_name))
-        sys.stdout.writelines(f"{name}: not what the sources give\n" for name in stale)
-        return 1 if stale else 0
+        return report(folder, text_by_name)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in text_by_name.items():
         (folder / f"{name}.json").write_text(text)
@@ -72,6 +70,13 @@ def compiled() -> dict[str, dict[str, Any]]:
 def encoded(artifact: Mapping[str, Any]) -> str:
     """Return the artifact as the text of its file."""
     return json.dumps(artifact, indent=1) + "\n"
+
+
+def report(folder: Path, text_by_name: Mapping[str, str]) -> int:
+    """Name every artifact that is not what it should be; return the exit code."""
+    stale = sorted(differences(folder, text_by_name))
+    sys.stdout.writelines(f"{name}: not what the sources give\n" for name in stale)
+    return 1 if stale else 0
 
 
 def differences(folder: Path, text_by_name: Mapping[str, str]) -> Iterator[str]:

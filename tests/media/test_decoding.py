@@ -149,9 +149,8 @@ def test_what_is_refused_is_said_and_nothing_written() -> None:
 
 def run_child(raw: bytes, *arguments: str, setup: str = "") -> subprocess.CompletedProcess[bytes]:
     program = f"{setup}\nfrom foretell.media.decoding import main\nmain()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments], input=raw, capture_output=True, check=False
-    )
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, input=raw, capture_output=True, check=False, env={})
 
 
 def test_the_child_reads_a_picture_and_writes_a_picture() -> None:

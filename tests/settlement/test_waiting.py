@@ -158,6 +158,9 @@ async def test_the_loop_says_why_it_waits_and_goes_on_when_the_exchange_opens(
         await until(lambda: len(logs) > 1)
         await tell(floor, UNPAUSE, PAUSING)
         await until(lambda: "settlement goes on" in [each["event"] for each in logs])
+        async with asyncio.timeout(10):
+            while not await floor.sent():
+                await asyncio.sleep(0.01)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
     waits = [each for each in logs if each["event"] == "settlement waits for the exchange"]

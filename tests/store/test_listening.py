@@ -53,6 +53,20 @@ async def notify(postgres: PostgresServer, topic: str) -> None:
     await connection.close()
 
 
+@contextlib.asynccontextmanager
+async def closed_to_everybody(
+    admin: asyncpg.Connection, postgres: PostgresServer
+) -> AsyncIterator[None]:
+    """Cut everybody off the database, and let nobody in until the block ends."""
+    change = f"ALTER DATABASE {database_name(postgres)} ALLOW_CONNECTIONS"
+    await admin.execute(f"{change} false")
+    try:
+        await cut_everybody_off(admin, postgres)
+        yield
+    finally:
+        await admin.execute(f"{change} true")
+
+
 async def cut_everybody_off(admin: asyncpg.Connection, postgres: PostgresServer) -> None:
     ended = await admin.fetch(
         "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1",
@@ -109,10 +123,8 @@ async def test_a_server_that_stays_away_is_tried_again_and_no_topic_is_forgotten
 ) -> None:
     watch = topics.watch(["fills"])
     await listener.listen(["fills"])
-    await admin.execute(f"ALTER DATABASE {database_name(postgres)} ALLOW_CONNECTIONS false")
-    await cut_everybody_off(admin, postgres)
-    assert not await watch.wait(RECONNECT_DELAY_S / 2)
-    await admin.execute(f"ALTER DATABASE {database_name(postgres)} ALLOW_CONNECTIONS true")
+    async with closed_to_everybody(admin, postgres):
+        assert not await watch.wait(RECONNECT_DELAY_S / 2)
     assert await watch.wait(SOON_S)
     await notify(postgres, "fills")
     assert await watch.wait(SOON_S)
@@ -123,11 +135,9 @@ async def test_a_topic_listened_to_while_the_server_was_away_is_heard_after_it_c
 ) -> None:
     fills, keys = topics.watch(["fills"]), topics.watch(["keys"])
     await listener.listen(["fills"])
-    await admin.execute(f"ALTER DATABASE {database_name(postgres)} ALLOW_CONNECTIONS false")
-    await cut_everybody_off(admin, postgres)
-    with pytest.raises(StoreUnavailable):
-        await listener.listen(["keys"])
-    await admin.execute(f"ALTER DATABASE {database_name(postgres)} ALLOW_CONNECTIONS true")
+    async with closed_to_everybody(admin, postgres):
+        with pytest.raises(StoreUnavailable):
+            await listener.listen(["keys"])
     await listener.listen(["keys"])
     assert await fills.wait(SOON_S)
     await notify(postgres, "keys")
@@ -242,11 +252,9 @@ async def test_a_listener_that_is_closed_while_it_tries_again_stops_trying(
 ) -> None:
     watch = topics.watch(["fills"])
     await listener.listen(["fills"])
-    await admin.execute(f"ALTER DATABASE {database_name(postgres)} ALLOW_CONNECTIONS false")
-    await cut_everybody_off(admin, postgres)
-    assert not await watch.wait(0.1)
-    await listener.close()
-    await admin.execute(f"ALTER DATABASE {database_name(postgres)} ALLOW_CONNECTIONS true")
+    async with closed_to_everybody(admin, postgres):
+        assert not await watch.wait(0.1)
+        await listener.close()
     assert not await watch.wait(2 * RECONNECT_DELAY_S)
 
 

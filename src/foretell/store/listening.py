@@ -18,7 +18,14 @@ from foretell.store.topics import Topics
 RECONNECT_DELAY_S: Final = 1.0
 CONNECT_DEADLINE_S: Final = 10.0
 
-_LOST: Final = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+_LOST: Final = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    # What the driver trips over when the line is cut while it speaks.
+    asyncpg.InternalClientError,
+)
 
 
 class Listener:

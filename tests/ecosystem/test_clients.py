@@ -124,7 +124,7 @@ async def test_a_limit_order_is_placed_read_and_canceled(venue: Venue, alice: Cl
         "canceled": [placed["orderID"]],
         "not_canceled": {},
     }
-    assert not venue.services.engine.state.live_orders
+    assert not venue.host.engine.state.live_orders
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ async def test_an_order_till_a_date_is_placed(venue: Venue, alice: Client) -> No
     expiration = int(time.time()) + 600
     await alice.call("create_order", order_args(0.4, 10, expiration=expiration), keep="order")
     placed = await alice.call("post_order", {"__kept": "order"}, "GTD")
-    live = venue.services.engine.state.live_orders[placed["orderID"]]
+    live = venue.host.engine.state.live_orders[placed["orderID"]]
     assert live.leaves_at_s == expiration - 60
 
 
@@ -216,7 +216,7 @@ async def test_orders_are_placed_and_canceled_together(venue: Venue, alice: Clie
     assert set((await alice.call("cancel_market_orders", MARKET))["canceled"]) == set(ids[1:])
     await alice.call("create_and_post_order", order_args(0.3, 10))
     assert len((await alice.call("cancel_all"))["canceled"]) == 1
-    assert not venue.services.engine.state.live_orders
+    assert not venue.host.engine.state.live_orders
 
 
 async def test_trades_are_filtered(venue: Venue, alice: Client) -> None:
@@ -279,7 +279,7 @@ async def test_a_safe_trades_through_its_owner(venue: Venue, host: str, family: 
         params = {"__type": "BalanceAllowanceParams", "asset_type": "COLLATERAL"}
         balance = await alice.call("get_balance_allowance", params)
     assert placed["status"] == "live"
-    assert venue.services.engine.state.live_orders[placed["orderID"]].maker == safe
+    assert venue.host.engine.state.live_orders[placed["orderID"]].maker == safe
     assert (balance["balance"], balance["reserved"]) == (str(100 * TOKEN), str(4 * TOKEN))
 
 

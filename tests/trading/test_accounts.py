@@ -25,7 +25,8 @@ from foretell.domain.hexadecimal import checksum_address
 from foretell.domain.ledger import COLLATERAL
 from foretell.domain.trade import TradeStatus, trade_id_of
 from foretell.domain.trading_errors import InvalidOrderNonce
-from foretell.trading.accounts import OrderNonces, Wallets, live_orders_of
+from foretell.trading.accounts import OrderNonces, Wallets
+from foretell.trading.questions import live_orders_of
 
 pytestmark = pytest.mark.anyio
 
@@ -262,7 +263,7 @@ async def test_live_orders_are_found_in_every_wallets_accounts(venue: Venue) -> 
         await venue.rest(a_buy("alice", market="other"), market=an_open_market("other")),
     ]
     await venue.rest(a_buy("bob"))
-    state, wallets = venue.services.engine.state, venue.services.wallets.of(ALICE)
+    state, wallets = venue.host.engine.state, venue.services.wallets.of(ALICE)
     found = live_orders_of(state.ledger, ALICE, wallets)
     assert {order.order_id for order in found} == set(own)
     assert live_orders_of(state.ledger, an_address("dora"), wallets) == []

@@ -73,7 +73,7 @@ async def index(venue: Venue, number: int, units: int) -> None:
 def a_feed(venue: Venue) -> Feed:
     services = venue.services
     return Feed(
-        engine=services.engine,
+        engine=venue.host.engine,
         database=services.database,
         exchanges=services.exchanges,
         confirmations=1,
@@ -83,7 +83,7 @@ def a_feed(venue: Venue) -> Feed:
 
 async def look_until(venue: Venue, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a look stop when the engine has taken so many parts of it."""
-    engine, taken = venue.services.engine, 0
+    engine, taken = venue.host.engine, 0
 
     async def submit(command: Command) -> Result:
         nonlocal taken
@@ -100,7 +100,7 @@ async def look_until(venue: Venue, parts: int, monkeypatch: pytest.MonkeyPatch) 
 
 def known(venue: Venue) -> tuple[set[int], set[int], int, Bytes32]:
     """Return what the engine knows of all traders and the block that it knows it of."""
-    state = venue.services.engine.state
+    state = venue.host.engine.state
     traders = [an_address(name) for name in NAMES]
     return (
         {state.ledger.look_up(trader, COLLATERAL).confirmed_units for trader in traders},
@@ -133,9 +133,9 @@ async def test_a_look_is_told_in_parts_that_are_no_larger_than_they_may(
 async def test_a_look_at_what_is_known_tells_nothing(venue: Venue) -> None:
     feed = a_feed(venue)
     await feed.look()
-    sequence = venue.services.engine.sequence
+    sequence = venue.host.engine.sequence
     await feed.look()
-    assert venue.services.engine.sequence == sequence
+    assert venue.host.engine.sequence == sequence
 
 
 async def test_a_look_after_a_block_in_which_little_happened_is_one_command(
@@ -148,7 +148,7 @@ async def test_a_look_after_a_block_in_which_little_happened_is_one_command(
     await a_feed(venue).look()
     last = observations(tmp_path / "journal")[-1]
     assert (last.part, last.parts, len(last.balances)) == (1, 1, 1)
-    assert venue.services.engine.state.observed_block == 2
+    assert venue.host.engine.state.observed_block == 2
 
 
 @pytest.mark.parametrize("parts", range(PARTS))
@@ -160,7 +160,7 @@ async def test_a_look_that_stopped_between_two_parts_is_begun_anew_by_the_next(
     assert known(venue) == before
     await a_feed(venue).look()
     assert known(venue) == at_block(1, 100 * TOKEN)
-    assert venue.services.engine.state.observed_parts == []
+    assert venue.host.engine.state.observed_parts == []
 
 
 @pytest.mark.parametrize("parts", range(PARTS))
@@ -173,14 +173,14 @@ async def test_a_restart_between_two_parts_tells_everything_again(
         before = known(venue)
         await look_until(venue, parts, monkeypatch)
     async with a_venue(tmp_path / "journal", database_file) as venue:
-        assert len(venue.services.engine.state.observed_parts) == parts
+        assert len(venue.host.engine.state.observed_parts) == parts
         assert known(venue) == before
         await index(venue, 2, 70 * TOKEN)
         await a_feed(venue).look()
         assert known(venue) == at_block(2, 70 * TOKEN)
     async with a_venue(tmp_path / "journal", database_file) as venue:
         assert known(venue) == at_block(2, 70 * TOKEN)
-        assert venue.services.engine.state.observed_parts == []
+        assert venue.host.engine.state.observed_parts == []
 
 
 async def test_nobody_trades_on_what_is_known_by_halves(
@@ -192,7 +192,7 @@ async def test_nobody_trades_on_what_is_known_by_halves(
         await venue.tell(buying)
     await a_feed(venue).look()
     await venue.tell(buying)
-    assert list(venue.services.engine.state.live_orders) == [buying.order_id]
+    assert list(venue.host.engine.state.live_orders) == [buying.order_id]
 
 
 WIDEST_WALLET = an_address("anybody")

@@ -62,9 +62,9 @@ async def test_orders_stay_while_the_key_beats(venue: Venue, alice: Trader) -> N
     last = await beaten(alice, None)
     for _ in range(5):
         venue.clock.move(10_000)
-        await venue.services.heartbeats.look()
+        await venue.host.heartbeats.look()
         last = await beaten(alice, last)
-    assert venue.services.engine.state.live_orders
+    assert venue.host.engine.state.live_orders
 
 
 async def test_orders_of_a_key_are_canceled_when_its_beats_stop(
@@ -79,12 +79,12 @@ async def test_orders_of_a_key_are_canceled_when_its_beats_stop(
     await beaten(alice, None)
     await beaten(bob, None)
     venue.clock.move(10_000)
-    await venue.services.heartbeats.look()
-    assert len(venue.services.engine.state.live_orders) == 4
+    await venue.host.heartbeats.look()
+    assert len(venue.host.engine.state.live_orders) == 4
     await beaten(bob, (await beat(bob, None)).json()["heartbeat_id"])
     venue.clock.move(1)
-    await venue.services.heartbeats.look()
-    live = set(venue.services.engine.state.live_orders)
+    await venue.host.heartbeats.look()
+    live = set(venue.host.engine.state.live_orders)
     assert live == {answer["orderID"] for answer in kept}
     assert not live & {answer["orderID"] for answer in mine}
     assert await beating_keys(venue) == [bob.key_id]
@@ -93,8 +93,8 @@ async def test_orders_of_a_key_are_canceled_when_its_beats_stop(
 async def test_a_key_that_never_beat_keeps_its_orders(venue: Venue, alice: Trader) -> None:
     await alice.placed(a_buy("alice"))
     venue.clock.move(100_000)
-    await venue.services.heartbeats.look()
-    assert venue.services.engine.state.live_orders
+    await venue.host.heartbeats.look()
+    assert venue.host.engine.state.live_orders
 
 
 async def test_after_a_restart_every_key_that_beat_has_the_whole_time_again(
@@ -109,11 +109,11 @@ async def test_after_a_restart_every_key_that_beat_has_the_whole_time_again(
     clock.move(60_000)
     async with a_venue(tmp_path / "journal", database_file, clock) as venue:
         clock.move(10_000)
-        await venue.services.heartbeats.look()
-        assert venue.services.engine.state.live_orders
+        await venue.host.heartbeats.look()
+        assert venue.host.engine.state.live_orders
         clock.move(1)
-        await venue.services.heartbeats.look()
-        assert not venue.services.engine.state.live_orders
+        await venue.host.heartbeats.look()
+        assert not venue.host.engine.state.live_orders
         assert await beating_keys(venue) == []
 
 
@@ -121,12 +121,12 @@ async def test_what_cannot_be_canceled_yet_is_tried_again(venue: Venue, alice: T
     await alice.placed(a_buy("alice"))
     await beaten(alice, None)
     venue.clock.move(10_001)
-    engine = venue.services.engine
+    engine = venue.host.engine
     engine._failure = EngineStopped("for a while")
-    await venue.services.heartbeats.look()
+    await venue.host.heartbeats.look()
     assert await beating_keys(venue) == [alice.key_id]
     engine._failure = None
-    await venue.services.heartbeats.look()
+    await venue.host.heartbeats.look()
     assert not engine.state.live_orders
     assert await beating_keys(venue) == []
 
@@ -137,12 +137,12 @@ async def test_a_beat_while_the_orders_are_being_canceled_begins_anew(
     await alice.placed(a_buy("alice"))
     last = await beaten(alice, None)
     venue.clock.move(10_001)
-    looking = asyncio.create_task(venue.services.heartbeats.look())
+    looking = asyncio.create_task(venue.host.heartbeats.look())
     await asyncio.sleep(0)
     response = await beat(alice, last)
     await looking
     assert response.status_code == 400
-    assert not venue.services.engine.state.live_orders
+    assert not venue.host.engine.state.live_orders
     assert await beating_keys(venue) == [alice.key_id]
     assert await beaten(alice, response.json()["heartbeat_id"])
 
@@ -150,7 +150,7 @@ async def test_a_beat_while_the_orders_are_being_canceled_begins_anew(
 async def test_a_beat_that_comes_while_anothers_orders_are_being_canceled_saves_its_own(
     venue: Venue, alice: Trader, bob: Trader
 ) -> None:
-    heartbeats = venue.services.heartbeats
+    heartbeats = venue.host.heartbeats
     await alice.placed(a_buy("alice"))
     kept = (await bob.placed(a_buy("bob")))["orderID"]
     await beaten(alice, None)
@@ -160,7 +160,7 @@ async def test_a_beat_that_comes_while_anothers_orders_are_being_canceled_saves_
     await asyncio.sleep(0)
     renewed = await heartbeats.beat(bob.key_id, bob.address, last)
     await looking
-    assert list(venue.services.engine.state.live_orders) == [kept]
+    assert list(venue.host.engine.state.live_orders) == [kept]
     assert await beating_keys(venue) == [bob.key_id]
     assert await beaten(bob, renewed)
 
@@ -168,15 +168,15 @@ async def test_a_beat_that_comes_while_anothers_orders_are_being_canceled_saves_
 async def test_more_orders_than_one_command_may_cancel_are_canceled_by_several(
     venue: Venue, alice: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foretell.trading.canceling.CANCELS_PER_COMMAND_MAX", 2)
+    monkeypatch.setattr("foretell.trading.questions.CANCELS_PER_COMMAND_MAX", 2)
     for salt in range(5):
         await alice.placed(a_buy("alice", salt=str(salt)))
     await beaten(alice, None)
     venue.clock.move(10_001)
-    before = venue.services.engine.sequence
-    await venue.services.heartbeats.look()
-    assert not venue.services.engine.state.live_orders
-    assert venue.services.engine.sequence == before + 3
+    before = venue.host.engine.sequence
+    await venue.host.heartbeats.look()
+    assert not venue.host.engine.state.live_orders
+    assert venue.host.engine.sequence == before + 3
 
 
 async def test_two_first_beats_at_once_begin_once(venue: Venue, alice: Trader) -> None:
@@ -191,13 +191,13 @@ async def test_the_loop_looks_by_itself(venue: Venue, alice: Trader) -> None:
     await beaten(alice, None)
     venue.clock.move(10_001)
     canceled = asyncio.Event()
-    venue.services.engine.hear(lambda _: canceled.set())
-    loop = asyncio.create_task(venue.services.heartbeats.run())
+    venue.host.engine.hear(lambda _: canceled.set())
+    loop = asyncio.create_task(venue.host.heartbeats.run())
     async with asyncio.timeout(10):
         await canceled.wait()
     loop.cancel()
     await asyncio.gather(loop, return_exceptions=True)
-    assert not venue.services.engine.state.live_orders
+    assert not venue.host.engine.state.live_orders
 
 
 @pytest.mark.parametrize("body", [[], {"heartbeat_id": 5}, "x"])

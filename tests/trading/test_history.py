@@ -27,7 +27,7 @@ from foretell.domain.ledger import COLLATERAL
 from foretell.domain.order import SignatureType
 from foretell.domain.storage_errors import StoreUnavailable
 from foretell.domain.trade import TradeStatus
-from foretell.trading.history import ENTRIES_PER_PAGE, wait_for_tables
+from foretell.trading.history import ENTRIES_PER_PAGE
 from foretell.trading.records import ZERO_UUID
 
 pytestmark = pytest.mark.anyio
@@ -349,19 +349,19 @@ async def test_a_trade_is_found_as_soon_as_its_order_was_answered(
         answer = await alice.placed(a_buy("alice", price_ticks=40, salt=str(number)))
         (trade,) = (await alice.get("/data/trades", id=answer["tradeIDs"][0]))["data"]
         assert trade["taker_order_id"] == answer["orderID"]
-    assert venue.services.projection.sequence == venue.services.board.sequence
+    assert venue.host.projection.sequence == venue.services.board.sequence
 
 
 async def test_tables_that_stay_behind_are_not_read(venue: Venue) -> None:
     await venue.settle_tables()
-    venue.services.board.sequence += 1
+    venue.host.engine.told_sequence += 1
     with pytest.raises(StoreUnavailable, match="too far behind"):
-        await wait_for_tables(venue.services, within_s=0.01)
-    waiting = asyncio.create_task(wait_for_tables(venue.services))
+        await venue.host.wait_for_tables(within_s=0.01)
+    waiting = asyncio.create_task(venue.host.wait_for_tables())
     await asyncio.sleep(0.01)
     assert not waiting.done()
-    venue.services.board.sequence -= 1
-    venue.services.projection.sequence += 1
+    venue.host.engine.told_sequence -= 1
+    venue.host.projection.sequence += 1
     await waiting
 
 

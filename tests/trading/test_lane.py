@@ -97,9 +97,9 @@ async def test_a_body_that_is_too_large_is_refused_the_same(venue: Venue) -> Non
 async def test_what_says_to_come_back_is_the_same(venue: Venue, alice: Trader) -> None:
     body = json.dumps(alice.body(a_buy("alice"))).encode()
     headers = alice.l2_headers("POST", "/order", body)
-    venue.services.engine._is_ready = False
+    venue.host.engine._is_ready = False
     response = await both(venue, "POST", "/order", content=body, headers=headers)
-    venue.services.engine._is_ready = True
+    venue.host.engine._is_ready = True
     assert (response.status_code, response.headers["retry-after"]) == (425, "1")
     assert response.json()["retry_after_seconds"] == 1
 

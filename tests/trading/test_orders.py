@@ -98,7 +98,7 @@ async def test_an_order_sent_again_is_not_placed_again(venue: Venue, alice: Trad
     first = await alice.placed(order)
     again = await alice.placed(order)
     assert again == first | {"replayed": True}
-    assert len(venue.services.engine.state.live_orders) == 1
+    assert len(venue.host.engine.state.live_orders) == 1
 
 
 async def test_a_matched_order_sent_again_tells_the_same_trades(
@@ -108,7 +108,7 @@ async def test_a_matched_order_sent_again_tells_the_same_trades(
     order = a_buy("bob")
     first = await bob.placed(order)
     assert await bob.placed(order) == first | {"replayed": True}
-    assert len(venue.services.engine.state.unsettled_trades) == 1
+    assert len(venue.host.engine.state.unsettled_trades) == 1
 
 
 async def test_an_order_sent_again_after_it_expired_is_still_known(
@@ -316,7 +316,7 @@ async def test_an_order_of_a_safe_is_paid_by_the_safe(venue: Venue, alice: Trade
     )
     order = a_signed_order("alice", maker=safe, signature_type=SignatureType.SAFE)
     assert (await alice.placed(order))["status"] == "live"
-    account = venue.services.engine.state.ledger.look_up(safe, COLLATERAL)
+    account = venue.host.engine.state.ledger.look_up(safe, COLLATERAL)
     assert account.reserved_units == 5 * TOKEN
 
 
@@ -327,7 +327,7 @@ async def test_an_order_may_be_signed_for_every_domain_that_is_served(
     order = a_buy("alice", profile=profile)
     answer = await alice.placed(order)
     assert answer["orderID"] == an_order_id(order)
-    kept = venue.services.engine.state.live_orders[answer["orderID"]]
+    kept = venue.host.engine.state.live_orders[answer["orderID"]]
     assert kept.signer == alice.address
 
 
@@ -356,7 +356,7 @@ async def test_without_a_chain_no_new_maker_can_be_judged(venue: Venue, alice: T
 async def test_no_order_is_taken_while_the_tables_are_too_far_behind(
     venue: Venue, alice: Trader
 ) -> None:
-    projection = venue.services.projection
+    projection = venue.host.projection
     for _ in range(COMMANDS_BEHIND_MAX + 1):
         projection._heard.append(None)  # type: ignore[arg-type]  # only counted
     response = await alice.place(a_buy("alice"))
@@ -392,7 +392,7 @@ async def test_the_same_order_twice_in_a_batch_is_placed_once(alice: Trader, ven
     body = alice.body(a_buy("alice"))
     first, second = (await alice.send("POST", "/orders", [body, body])).json()
     assert second == first | {"replayed": True}
-    assert len(venue.services.engine.state.live_orders) == 1
+    assert len(venue.host.engine.state.live_orders) == 1
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ async def test_an_order_is_canceled_by_its_id(venue: Venue, alice: Trader, name:
     response = await alice.send("DELETE", "/order", {name: order_id})
     assert response.status_code == 200
     assert response.json() == {"canceled": [order_id], "not_canceled": {}}
-    assert not venue.services.engine.state.live_orders
+    assert not venue.host.engine.state.live_orders
 
 
 async def test_an_order_that_is_not_in_the_book_is_not_canceled(alice: Trader) -> None:
@@ -432,7 +432,7 @@ async def test_nobody_cancels_an_order_of_somebody_else(
     market = await bob.send("DELETE", "/cancel-market-orders", {"market": a_word("market")})
     assert one.json() == many.json() == {"canceled": [], "not_canceled": {order_id: DEAD}}
     assert everything.json() == market.json() == {"canceled": [], "not_canceled": {}}
-    assert list(venue.services.engine.state.live_orders) == [order_id]
+    assert list(venue.host.engine.state.live_orders) == [order_id]
 
 
 @pytest.mark.parametrize("body", [{}, {"orderID": ""}, {"orderID": "0x12"}, {"orderID": "x" * 66}])
@@ -482,7 +482,7 @@ async def test_all_orders_of_an_address_are_canceled_whichever_key_and_wallet_th
     other_key = await venue.trader("alice", nonce=1)
     canceled = (await other_key.send("DELETE", "/cancel-all")).json()["canceled"]
     assert set(canceled) == ids
-    assert not venue.services.engine.state.live_orders
+    assert not venue.host.engine.state.live_orders
 
 
 @pytest.mark.parametrize(
@@ -558,7 +558,7 @@ async def test_parallel_orders_never_spend_more_than_there_is(
     for order, answer in zip(orders, answers, strict=True):
         units_by_status[answer.status_code].append(order.size_units)
     token = an_asset(is_yes=True, market=market)
-    reserved = venue.services.engine.state.ledger.look_up(alice.address, token).reserved_units
+    reserved = venue.host.engine.state.ledger.look_up(alice.address, token).reserved_units
     assert sum(units_by_status[200]) == reserved <= 100 * TOKEN
     assert reserved + min(units_by_status[400], default=100 * TOKEN) > 100 * TOKEN - 1
 

@@ -111,7 +111,7 @@ async def test_an_order_that_a_crash_could_undo_is_not_shown(venue: Venue) -> No
     before = await get(venue, "/book", token_id=YES)
     placing = venue.rest(a_buy("carol", price_ticks=44))
     placing.send(None)
-    assert len(venue.services.engine.state.live_orders) == 6
+    assert len(venue.host.engine.state.live_orders) == 6
     assert await get(venue, "/book", token_id=YES) == before
     placing.close()
 

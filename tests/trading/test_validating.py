@@ -64,7 +64,7 @@ async def test_an_order_that_would_be_taken_passes_every_rule(venue: Venue, alic
     assert answer["structHash"] == word_of(order_struct_hash(order))
     assert answer["expected"] == checksum_address(alice.address)
     assert answer["funds"]["balance"] == str(10**6 * TOKEN)
-    assert not venue.services.engine.state.live_orders
+    assert not venue.host.engine.state.live_orders
     assert (await alice.placed(order))["orderID"] == answer["orderHash"]
 
 

@@ -43,14 +43,11 @@ from foretell.domain.typed_data import sign_digest
 from foretell.edge.auth import KeyRing, L1Caller
 from foretell.journal.file import FileJournal
 from foretell.store.database import Database
-from foretell.trading.engine import Engine
-from foretell.trading.history import wait_for_tables
+from foretell.trading.embedded import Embedded, build_embedded
 from foretell.trading.keys import create_key
 from foretell.trading.lane import FastLane
-from foretell.trading.projection import Projection
 from foretell.trading.routes import build_app
-from foretell.trading.services import ChainView, TradingServices, build_services
-from foretell.trading.worker import start
+from foretell.trading.services import ChainView
 
 MASTER_KEY: Final = bytes(range(32))
 SEGMENT_BYTES: Final = 256 * 1024
@@ -117,8 +114,10 @@ class KnownChain:
 class Venue:
     """The product, built as the composition root builds it."""
 
-    def __init__(self, services: TradingServices, clock: Clock, chain: KnownChain) -> None:
-        self.services = services
+    def __init__(self, trading: Embedded, clock: Clock, chain: KnownChain) -> None:
+        self.trading = trading
+        self.host = trading.host
+        self.services = services = trading.services
         self.clock = clock
         self.chain = chain
         self.litestar: Litestar = an_app(build_app, services)
@@ -129,7 +128,7 @@ class Venue:
     async def tell(self, *commands: Command) -> None:
         """Have the engine do what commands say."""
         for command in commands:
-            await self.services.engine.submit(command)
+            await self.host.engine.submit(command)
 
     async def open(self, name: str = "market", *traders: str, **fields: Any) -> None:
         """Register a market and open it, with funds for those who trade."""
@@ -164,7 +163,7 @@ class Venue:
 
     async def settle_tables(self) -> None:
         """Wait until the tables hold what the engine told."""
-        await wait_for_tables(self.services)
+        await self.host.wait_for_tables()
 
 
 class Trader:
@@ -302,13 +301,11 @@ async def a_venue_on(
     """Start the product on a journal's folder and an open database, and stop it in the end."""
     clock = clock or Clock()
     chain = KnownChain()
-    engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), clock.now_ms)
     key_ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], clock.now_ms)
-    services = build_services(
+    trading = build_embedded(
         deployment=a_deployment(),
         database=database,
-        engine=engine,
-        projection=Projection(database),
+        journal=FileJournal(folder, segment_bytes=SEGMENT_BYTES),
         key_ring=key_ring,
         chain=ChainView(chain.fetch_nonce, chain.fetch_has_code),
         blob_base_url=BLOBS,
@@ -316,9 +313,9 @@ async def a_venue_on(
         new_uuid=numbered_uuids(),
         **fields,
     )
-    await start(services)
-    loops = [asyncio.create_task(services.projection.run())] if writes else []
-    venue = Venue(services, clock, chain)
+    await trading.start()
+    loops = [asyncio.create_task(trading.host.projection.run())] if writes else []
+    venue = Venue(trading, clock, chain)
     try:
         yield venue
     finally:
@@ -326,5 +323,5 @@ async def a_venue_on(
             loop.cancel()
         await asyncio.gather(*loops, return_exceptions=True)
         await venue.client.aclose()
-        services.signers.close()
-        await engine.close()
+        trading.services.signers.close()
+        await trading.host.engine.close()

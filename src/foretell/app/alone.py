@@ -17,10 +17,10 @@ from foretell.edge.telemetry import Telemetry
 from foretell.journal.file import FileJournal
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
+from foretell.trading.embedded import build_embedded
 from foretell.trading.engine import Engine
-from foretell.trading.projection import Projection
-from foretell.trading.services import ChainView, build_services
-from foretell.trading.worker import run, start
+from foretell.trading.loops import run_together
+from foretell.trading.services import ChainView
 
 
 class Alone(NamedTuple):
@@ -38,33 +38,31 @@ async def trading_alone(
     """Give a trading API on a free port; it ends with the block."""
     async with Database(f"sqlite+aiosqlite:///{folder / 'foretell.db'}") as database:
         await upgrade(database)
-        engine = Engine(FileJournal(folder / "journal"), now_ms)
-        services = build_services(
+        trading = build_embedded(
             deployment=deployment,
             database=database,
-            engine=engine,
-            projection=Projection(database),
+            journal=FileJournal(folder / "journal"),
             key_ring=KeyRing(database, master_key, [deployment.chain_id], now_ms),
             chain=ChainView(_first_nonce, _no_code),
             blob_base_url="",
             now_ms=now_ms,
             new_uuid=new_uuid,
         )
-        await start(services)
-        app = Telemetry(trading_app(services), Role.TRADING, new_uuid)
+        await trading.start()
+        app = Telemetry(trading_app(trading.services), Role.TRADING, new_uuid)
         listener = bind("127.0.0.1", 0, "--port")
         server = build_server(Gateway({PREFIX_BY_ROLE[Role.TRADING]: app}, ""), "127.0.0.1", 0)
-        loops = asyncio.create_task(run(services))
+        loops = asyncio.create_task(run_together(trading.loops().values()))
         serving = asyncio.create_task(server.serve([listener]))
         try:
             while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
                 await asyncio.sleep(START_LOOK_S)
-            yield Alone(database, engine, listener.getsockname()[1])
+            yield Alone(database, trading.host.engine, listener.getsockname()[1])
         finally:
             server.should_exit = True
             await serving
             loops.cancel()
-            await engine.close()
+            await trading.host.engine.close()
 
 
 async def _first_nonce(exchange: Address, maker: Address) -> int:

@@ -39,7 +39,6 @@ from foretell.discovery import routes as discovery_routes
 from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, WrongChain
 from foretell.domain.command_errors import PartEnded
 from foretell.domain.deployment import Deployment, check_usable
-from foretell.domain.matching_errors import EngineStopped
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.indexer import worker as indexer_worker
 from foretell.journal.locking import lock_folder, unlock_folder
@@ -49,8 +48,6 @@ from foretell.settings import Settings
 from foretell.settlement import worker as settlement_worker
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
-from foretell.trading import worker as trading_worker
-from foretell.trading.services import TradingServices
 
 CHAIN_RESTART_S: Final = 1.0
 START_LOOK_S: Final = 0.01
@@ -205,12 +202,11 @@ class Installation:
 
     async def _build_trading(self, ground: Ground) -> None:
         trading, feed = build_trading(ground)
-        self._closing.push_async_callback(trading.engine.close)
-        await trading_worker.start(trading)
-        self._app_by_role[Role.TRADING] = trading_app(trading)
-        self._loop_by_name["trading"] = lambda: trading_worker.run(trading)
+        self._closing.push_async_callback(trading.host.engine.close)
+        await trading.start()
+        self._app_by_role[Role.TRADING] = trading_app(trading.services)
+        self._loop_by_name |= trading.loops()
         self._loop_by_name["feed"] = feed.run
-        self._loop_by_name["engine"] = lambda: _watch_engine(trading)
 
     async def _serve(self) -> None:
         settings = self._settings
@@ -275,11 +271,6 @@ async def _check_node(rpc: Rpc, chain_id: int) -> None:
         seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")
         if seen != chain_id:
             raise WrongChain(seen, chain_id)
-
-
-async def _watch_engine(trading: TradingServices) -> None:
-    await trading.engine.failed.wait()
-    raise EngineStopped("its journal failed; start again to go on from what is durable")
 
 
 async def _keep(chain: DevChain) -> None:

@@ -31,10 +31,9 @@ from foretell.store.transactions import (
     TxOutbox,
     TxTables,
 )
-from foretell.trading.engine import Engine
+from foretell.trading.embedded import Embedded, build_embedded
 from foretell.trading.feed import Feed
-from foretell.trading.projection import Projection
-from foretell.trading.services import ChainView, TradingServices, build_services
+from foretell.trading.services import ChainView
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ class Ground:
         return Sender(self.rpc, private_key, TxOutbox(self.database, tables), options, now_ms)
 
 
-def build_trading(ground: Ground) -> tuple[TradingServices, Feed]:
-    """Return the engine's product and its eyes on the tables; neither is started."""
+def build_trading(ground: Ground) -> tuple[Embedded, Feed]:
+    """Return the product with its engine, and the engine's eyes on the tables; neither is started."""
     reader = ground.reader
 
     async def fetch_nonce(exchange: Address, maker: Address) -> int:
@@ -74,20 +73,23 @@ def build_trading(ground: Ground) -> tuple[TradingServices, Feed]:
     async def fetch_has_code(address: Address) -> bool:
         return bool(await reader.code(address))
 
-    engine = Engine(FileJournal(ground.settings.data / "journal"), now_ms)
-    services = build_services(
+    trading = build_embedded(
         deployment=ground.deployment,
         database=ground.database,
-        engine=engine,
-        projection=Projection(ground.database),
+        journal=FileJournal(ground.settings.data / "journal"),
         key_ring=ground.key_ring,
         chain=ChainView(fetch_nonce, fetch_has_code),
         blob_base_url=ground.settings.blob_base_url,
         now_ms=now_ms,
         new_uuid=new_uuid,
     )
-    feed = Feed(engine, ground.database, services.exchanges, ground.settings.confirmations)
-    return services, feed
+    feed = Feed(
+        trading.host.engine,
+        ground.database,
+        trading.services.exchanges,
+        ground.settings.confirmations,
+    )
+    return trading, feed
 
 
 def build_creation(ground: Ground) -> CreationServices:

@@ -11,14 +11,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from foretell.domain.amounts import AMOUNT_UNITS_MAX
-from foretell.domain.book import LiveOrder
 from foretell.domain.deployment import Deployment
 from foretell.domain.errors import Upstream
 from foretell.domain.hexadecimal import Address, checksum_address
-from foretell.domain.ledger import COLLATERAL, AssetId, Ledger
 from foretell.domain.order import SignatureType, SignedOrder
-from foretell.domain.state import State
 from foretell.domain.trading_errors import InvalidOrderNonce, WrongWallet
+from foretell.trading.questions import AccountView
 
 WALLETS_KEPT_MAX: Final = 20_000
 NONCES_KEPT_MAX: Final = 20_000
@@ -129,45 +127,28 @@ class BalanceRecord(msgspec.Struct, frozen=True):
 
 
 def balance_record(
-    state: State, wallet: Address, asset: AssetId, exchanges: Sequence[Address]
+    wallet: Address, view: AccountView, exchanges: Sequence[Address]
 ) -> BalanceRecord:
-    """Return what the ledger knows of a wallet's asset."""
-    account = state.ledger.look_up(wallet, asset)
-    pending = account.credit_units - account.debit_units
-    allowed = [
-        state.ledger.allowed_units(wallet, exchange, of_collateral=asset == COLLATERAL)
-        for exchange in exchanges
-    ]
-    texts = [_allowance_text(units) for units in allowed]
+    """Return what the ledger knows of a wallet's asset; the view is of these exchanges."""
+    texts = [_allowance_text(units) for units in view.allowed_units]
     return BalanceRecord(
-        balance=str(max(account.confirmed_units + pending, 0)),
+        balance=str(max(view.confirmed_units + view.pending_units, 0)),
         allowances={
             checksum_address(exchange): text
             for exchange, text in zip(exchanges, texts, strict=True)
         },
-        allowance=_allowance_text(min(allowed)),
+        allowance=_allowance_text(min(view.allowed_units)),
         wallet=checksum_address(wallet),
-        confirmed=str(account.confirmed_units),
-        pending=str(pending),
-        reserved=str(account.reserved_units),
-        as_of_block=state.observed_block,
+        confirmed=str(view.confirmed_units),
+        pending=str(view.pending_units),
+        reserved=str(view.reserved_units),
+        as_of_block=view.observed_block,
     )
 
 
 def _allowance_text(units: int) -> str:
     """Return an allowance; one that the ledger cannot count is what unlimited ones look like."""
     return UNLIMITED if units >= AMOUNT_UNITS_MAX else str(units)
-
-
-def live_orders_of(ledger: Ledger, address: Address, wallets: Sequence[Address]) -> list[LiveOrder]:
-    """Return the live orders that an address signed, found in its wallets' accounts."""
-    return [
-        order
-        for wallet in wallets
-        for asset in ledger.assets(wallet)
-        for order in ledger.look_up(wallet, asset).orders.values()
-        if order.signer == address
-    ]
 
 
 class WalletRecord(msgspec.Struct, frozen=True, rename="camel"):

@@ -66,6 +66,7 @@ class Engine:
         self.failed = asyncio.Event()
         self.state = State()
         self.sequence = 0
+        self.told_sequence = 0
 
     @property
     def is_ready(self) -> bool:
@@ -193,6 +194,7 @@ class Engine:
         self.failed.set()
 
     def _tell(self, durable: Durable) -> None:
+        self.told_sequence = durable.sequence
         for hearer in self._hearers:
             hearer(durable)
 

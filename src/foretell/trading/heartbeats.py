@@ -6,7 +6,7 @@ what is found overdue is stopped only if it was not renewed since.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,12 +17,14 @@ from foretell.domain.hexadecimal import Address
 from foretell.domain.trading_errors import HeartbeatMismatch
 from foretell.store.database import Database
 from foretell.store.heartbeats import Beating, load_beatings, record_beating, record_stopped
-from foretell.trading.accounts import Wallets, live_orders_of
-from foretell.trading.canceling import cancel
-from foretell.trading.engine import Engine
+from foretell.trading.accounts import Wallets
+from foretell.trading.questions import Canceled, CancelMatching
 
 BEAT_WITHIN_MS: Final = 10_000
 LOOK_S: Final = 0.5
+
+Cancel = Callable[[CancelMatching], Awaitable[Canceled]]
+"""Takes orders out of whichever book they are in."""
 
 log = structlog.get_logger(__name__)
 
@@ -40,14 +42,14 @@ class Heartbeats:
     def __init__(
         self,
         database: Database,
-        engine: Engine,
+        cancel: Cancel,
         wallets: Wallets,
         *,
         now_ms: Callable[[], int],
         new_uuid: Callable[[], str],
     ) -> None:
         self._database = database
-        self._engine = engine
+        self._cancel = cancel
         self._wallets = wallets
         self._now_ms = now_ms
         self._new_uuid = new_uuid
@@ -108,19 +110,15 @@ class Heartbeats:
                 return
             del self._pulse_by_key[key_id]
             try:
-                count = await self._cancel(key_id, pulse.address)
+                wallets = self._wallets.of(pulse.address)
+                wanted = CancelMatching(pulse.address, wallets, owner=key_id)
+                count = len((await self._cancel(wanted)).canceled)
                 async with self._database.writing() as tx:
                     await record_stopped(tx, key_id)
             except ForetellError:
                 self._pulse_by_key[key_id] = pulse
                 raise
         log.info("heartbeat stopped", key_id=key_id, orders=count)
-
-    async def _cancel(self, key_id: str, address: Address) -> int:
-        wallets = self._wallets.of(address)
-        live = live_orders_of(self._engine.state.ledger, address, wallets)
-        ids = [order.order_id for order in live if order.owner == key_id]
-        return len((await cancel(self._engine, address, ids)).canceled)
 
     def _pulse(self, address: Address) -> _Pulse:
         return _Pulse(address, self._new_uuid(), self._now_ms() + BEAT_WITHIN_MS)

@@ -4,8 +4,6 @@ The tables are some milliseconds behind the engine. Who reads here waits until t
 durable when the request came, so that a trade is found as soon as its order was answered.
 """
 
-import asyncio
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -13,7 +11,6 @@ from foretell.domain.errors import InvalidInput, MalformedHex
 from foretell.domain.hexadecimal import Address, Bytes32, parse_address, parse_bytes32
 from foretell.domain.price_history import SECONDS_MAX
 from foretell.domain.request_errors import MalformedQuery
-from foretell.domain.storage_errors import StoreUnavailable
 from foretell.domain.trading_errors import InvalidOrderFilter, InvalidTradeFilter, OrderNotFound
 from foretell.edge.query import Query
 from foretell.store.orders import OrderFilter, OrderRow, load_live_orders, load_order
@@ -29,8 +26,6 @@ from foretell.trading.records import (
 from foretell.trading.services import TradingServices
 
 ENTRIES_PER_PAGE: Final = 100
-TABLES_WAIT_S: Final = 5.0
-TABLES_LOOK_S: Final = 0.002
 
 
 async def live_orders(
@@ -43,7 +38,7 @@ async def live_orders(
         condition_id=_word(query, "market", InvalidOrderFilter),
         token_id=_token(query, InvalidOrderFilter),
     )
-    await wait_for_tables(services)
+    await services.shards.wait_for_tables()
     async with services.database.reading() as tx:
         rows = await load_live_orders(tx, address, wanted, offset, ENTRIES_PER_PAGE + 1)
         trade_ids = await load_trade_ids(tx, [row.order_id for row in rows])
@@ -53,7 +48,7 @@ async def live_orders(
 
 async def order(services: TradingServices, address: Address, order_id: str) -> OrderRecord:
     """Return any order that an address ever placed, or refuse."""
-    await wait_for_tables(services)
+    await services.shards.wait_for_tables()
     async with services.database.reading() as tx:
         row = await load_order(tx, order_id.lower())
         if row is None or row.signed.signer != address:
@@ -68,7 +63,7 @@ async def trades(services: TradingServices, address: Address, query: Query) -> P
     offset = parse_cursor(query.text("next_cursor"))
     wanted = _trade_filter(query)
     wallets = _wallets(services, address, query)
-    await wait_for_tables(services)
+    await services.shards.wait_for_tables()
     async with services.database.reading() as tx:
         rows = await load_wallet_trades(tx, wallets, (), wanted, offset, ENTRIES_PER_PAGE + 1)
     await services.catalogue.load(row.trade.condition_id for row in rows)
@@ -79,16 +74,6 @@ async def trades(services: TradingServices, address: Address, query: Query) -> P
         for row in rows
     ]
     return page(records, offset, ENTRIES_PER_PAGE)
-
-
-async def wait_for_tables(services: TradingServices, within_s: float = TABLES_WAIT_S) -> None:
-    """Wait until the tables hold everything that is durable now."""
-    wanted = services.board.sequence
-    deadline = time.monotonic() + within_s
-    while services.projection.sequence < wanted:
-        if time.monotonic() > deadline:
-            raise StoreUnavailable("the tables are too far behind the journal")
-        await asyncio.sleep(TABLES_LOOK_S)
 
 
 def _order(

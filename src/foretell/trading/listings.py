@@ -11,7 +11,6 @@ from foretell.edge.rendering import blob_url
 from foretell.store.listings import Listing, load_listings, load_listings_of
 from foretell.store.trades import load_market_trades
 from foretell.trading.cursors import Page, page, parse_cursor
-from foretell.trading.history import wait_for_tables
 from foretell.trading.market_records import (
     CompactMarketRecord,
     MarketRecord,
@@ -66,7 +65,7 @@ async def compact_market(services: TradingServices, condition_id: str) -> Compac
 async def market_tape(services: TradingServices, condition_id: str) -> list[TapeRecord]:
     """Return the last trades of one market, the newest first, or refuse."""
     listing = await _listing(services, condition_id)
-    await wait_for_tables(services)
+    await services.shards.wait_for_tables()
     async with services.database.reading() as tx:
         rows = await load_market_trades(tx, listing.condition_id, TAPE_TRADES)
     return [tape_record(row, listing) for row in rows]

@@ -6,7 +6,7 @@ hash: sent again, it is not placed again, and the first answer is repeated.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -15,9 +15,8 @@ from foretell.domain.amounts import decimal_text
 from foretell.domain.commands import PlaceOrder
 from foretell.domain.errors import ForetellError, MalformedHex
 from foretell.domain.hexadecimal import Bytes32, parse_bytes32
-from foretell.domain.matching_errors import EngineBusy, MalformedOrder
+from foretell.domain.matching_errors import MalformedOrder
 from foretell.domain.order import SignedOrder, check_expiration, check_order
-from foretell.domain.state import Placement
 from foretell.domain.trading_errors import (
     InvalidMarketId,
     InvalidOrderId,
@@ -30,11 +29,17 @@ from foretell.domain.trading_errors import (
 from foretell.edge.auth import L2Caller
 from foretell.edge.codec import decode
 from foretell.edge.errors import trading_body
-from foretell.trading.accounts import live_orders_of
-from foretell.trading.canceling import CancelReply, cancel
-from foretell.trading.engine import Engine
 from foretell.trading.order_body import PlacingBody, parse_batch, parse_placing, signed_order
+from foretell.trading.questions import (
+    CancelMatching,
+    CancelNamed,
+    FindPlacement,
+    FoundPlacement,
+    Place,
+    Placed,
+)
 from foretell.trading.services import TradingServices
+from foretell.trading.shards import Shards
 
 ORDERS_PER_BATCH_MAX: Final = 15
 CANCELS_PER_REQUEST_MAX: Final = 3_000
@@ -56,6 +61,13 @@ class PlacementReply(msgspec.Struct, frozen=True, omit_defaults=True):
     code: str = ""
 
 
+class CancelReply(msgspec.Struct, frozen=True):
+    """Which orders are out of the book by this request, and why the others are not."""
+
+    canceled: Sequence[Bytes32]
+    not_canceled: Mapping[Bytes32, str]
+
+
 class _CancelBody(msgspec.Struct):
     order_id: str | None = msgspec.field(name="orderID", default=None)
     order_id_camel: str | None = msgspec.field(name="orderId", default=None)
@@ -70,7 +82,7 @@ class _CancelMarketBody(msgspec.Struct):
 async def place_order(services: TradingServices, caller: L2Caller, raw: bytes) -> PlacementReply:
     """Return what became of the order in the body, once that is durable."""
     command = await prepare_order(services, caller, parse_placing(raw))
-    return await _submit(services.engine, command)
+    return await _place(services.shards, command)
 
 
 async def place_orders(
@@ -84,7 +96,7 @@ async def place_orders(
         raise TooManyOrders(len(entries), ORDERS_PER_BATCH_MAX)
     commands = await asyncio.gather(*(_try_prepare(services, caller, raw) for raw in entries))
     return list(
-        await asyncio.gather(*(_try_submit(services.engine, command) for command in commands))
+        await asyncio.gather(*(_try_place(services.shards, command) for command in commands))
     )
 
 
@@ -92,8 +104,6 @@ async def prepare_order(
     services: TradingServices, caller: L2Caller, body: PlacingBody
 ) -> PlaceOrder:
     """Return the command that places the order, or refuse it for what needs no book."""
-    if services.projection.is_behind:
-        raise EngineBusy
     order = check_sender(caller, body)
     services.wallets.check_maker(order)
     market, is_yes = services.board.find(order.token_id)
@@ -101,11 +111,14 @@ async def prepare_order(
     profile, order_id = await services.signers.identify(order, exchange)
     order = msgspec.structs.replace(order, profile=profile)
     terms = check_order(order, body.order_type, rules, order_id)
-    if order_id not in services.engine.state.placement_by_order:
-        check_expiration(order, services.engine.clock_ms() // 1000)
+    try:
+        check_expiration(order, services.now_ms() // 1000)
         await services.nonces.check(exchange, order)
+    except ForetellError:
+        if not await _is_known(services.shards, market.condition_id, order_id):
+            raise
     return PlaceOrder(
-        at_ms=services.engine.clock_ms(),
+        at_ms=services.now_ms(),
         order_id=order_id,
         order=order,
         order_type=body.order_type,
@@ -131,7 +144,7 @@ async def cancel_order(services: TradingServices, caller: L2Caller, raw: bytes) 
     """Take the order that the body names out of the book."""
     body = decode(raw, _CancelBody, MalformedOrder)
     order_id = _order_id(body.order_id or body.order_id_camel)
-    return await cancel(services.engine, caller.address, [order_id])
+    return await _cancel(services, CancelNamed(caller.address, [order_id]))
 
 
 async def cancel_orders(services: TradingServices, caller: L2Caller, raw: bytes) -> CancelReply:
@@ -139,14 +152,14 @@ async def cancel_orders(services: TradingServices, caller: L2Caller, raw: bytes)
     ids = decode(raw, list[str], MalformedOrder)
     if len(ids) > CANCELS_PER_REQUEST_MAX:
         raise TooManyCancels(CANCELS_PER_REQUEST_MAX)
-    return await cancel(services.engine, caller.address, [_order_id(one) for one in ids])
+    named = CancelNamed(caller.address, [_order_id(one) for one in ids])
+    return await _cancel(services, named)
 
 
 async def cancel_all(services: TradingServices, caller: L2Caller) -> CancelReply:
     """Take every order of the caller's address out of the book."""
-    address = caller.address
-    live = live_orders_of(services.engine.state.ledger, address, services.wallets.of(address))
-    return await cancel(services.engine, address, [order.order_id for order in live])
+    wallets = services.wallets.of(caller.address)
+    return await _cancel(services, CancelMatching(caller.address, wallets))
 
 
 async def cancel_market_orders(
@@ -157,25 +170,28 @@ async def cancel_market_orders(
     token_id = body.asset_id or body.asset_id_camel
     if not (body.market or token_id):
         raise NothingNamed
-    condition_id = _condition_id(body.market) if body.market else None
-    address = caller.address
-    state = services.engine.state
-    live = live_orders_of(state.ledger, address, services.wallets.of(address))
-    meant = [
-        order.order_id
-        for order in live
-        if condition_id in {None, order.condition_id}
-        and token_id
-        in {None, "", state.market_by_id[order.condition_id].token(is_yes=order.is_yes)}
-    ]
-    return await cancel(services.engine, address, meant)
+    meant = CancelMatching(
+        caller.address,
+        services.wallets.of(caller.address),
+        condition_id=_condition_id(body.market) if body.market else None,
+        token_id=token_id or None,
+    )
+    return await _cancel(services, meant)
 
 
-async def _submit(engine: Engine, command: PlaceOrder) -> PlacementReply:
-    is_known = command.order_id in engine.state.placement_by_order
-    placement = await engine.submit(command)
-    assert isinstance(placement, Placement)
-    return _reply(placement, is_known=is_known)
+async def _cancel(services: TradingServices, question: CancelNamed | CancelMatching) -> CancelReply:
+    answer = await services.shards.cancel(question)
+    return CancelReply(answer.canceled, answer.not_canceled)
+
+
+async def _place(shards: Shards, command: PlaceOrder) -> PlacementReply:
+    return _reply(await shards.ask(command.condition_id, Place(command), Placed))
+
+
+async def _is_known(shards: Shards, condition_id: Bytes32, order_id: Bytes32) -> bool:
+    """Return whether the order was placed before: it is judged once, when it first comes."""
+    found = await shards.ask(condition_id, FindPlacement(order_id), FoundPlacement)
+    return found.placement is not None
 
 
 async def _try_prepare(
@@ -187,16 +203,17 @@ async def _try_prepare(
         return refusal
 
 
-async def _try_submit(engine: Engine, command: PlaceOrder | ForetellError) -> PlacementReply:
+async def _try_place(shards: Shards, command: PlaceOrder | ForetellError) -> PlacementReply:
     if isinstance(command, ForetellError):
         return _refused(command)
     try:
-        return await _submit(engine, command)
+        return await _place(shards, command)
     except ForetellError as refusal:
         return _refused(refusal)
 
 
-def _reply(placement: Placement, *, is_known: bool) -> PlacementReply:
+def _reply(placed: Placed) -> PlacementReply:
+    placement = placed.placement
     is_matched = placement.taking_units > 0
     return PlacementReply(
         success=True,
@@ -208,7 +225,7 @@ def _reply(placement: Placement, *, is_known: bool) -> PlacementReply:
         taking_amount=decimal_text(placement.taking_units) if is_matched else "",
         transactions_hashes=(),
         trade_ids=placement.trade_ids,
-        replayed=is_known,
+        replayed=placed.is_known,
     )
 
 

@@ -8,7 +8,6 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from foretell.domain.hexadecimal import Address
-from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.price_history import SECONDS_MAX
 from foretell.domain.request_errors import MalformedQuery
 from foretell.domain.trading_errors import InvalidAssetType, InvalidSignatureType
@@ -16,10 +15,12 @@ from foretell.edge.codec import AnyRequest, decode, json_response
 from foretell.edge.openapi import answering, choices, integers, taking, texts
 from foretell.edge.query import Query
 from foretell.trading import history, orders
-from foretell.trading.accounts import BalanceRecord, balance_record
+from foretell.trading.accounts import BalanceRecord
+from foretell.trading.balances import balance
+from foretell.trading.board import TokenPlace
 from foretell.trading.callers import caller_of
-from foretell.trading.canceling import CancelReply
 from foretell.trading.cursors import Page
+from foretell.trading.questions import Beat
 from foretell.trading.quotes import TOKEN_DIGITS_MAX
 from foretell.trading.records import OrderRecord, TradeRecord
 from foretell.trading.services import TradingServices
@@ -33,7 +34,7 @@ SIGNATURE_TYPES: Final = ("0", "2")
 CURSOR: Final = texts("next_cursor", "where to go on; LTE= is the end")
 MARKET: Final = texts("market", "condition id")
 TOKEN: Final = texts("asset_id", "token id")
-CANCELED: Final = answering(CancelReply, "What is out of the book, and what is not.")
+CANCELED: Final = answering(orders.CancelReply, "What is out of the book, and what is not.")
 
 
 class HeartbeatBody(msgspec.Struct):
@@ -159,10 +160,10 @@ async def get_balance_allowance(request: AnyRequest, services: Services) -> Answ
     """Return what a wallet has and allows; it follows the chain, so there is nothing to update."""
     caller, _ = await caller_of(request, services)
     query = Query.of(request)
-    asset = _asset(services, query)
+    place = _place(services, query)
     wallet = _wallet(services, caller.address, query)
     query.check_known()
-    return json_response(balance_record(services.engine.state, wallet, asset, services.exchanges))
+    return json_response(await balance(services, wallet, place))
 
 
 @post(
@@ -174,22 +175,24 @@ async def beat(request: AnyRequest, services: Services) -> Answer:
     """Take a beat; once they began, orders of the key are canceled 10 s after the last one."""
     caller, raw = await caller_of(request, services)
     body = decode(raw, HeartbeatBody)
-    heartbeat_id = await services.heartbeats.beat(caller.key_id, caller.address, body.heartbeat_id)
+    heartbeat_id = await services.shards.beat(
+        Beat(caller.key_id, caller.address, body.heartbeat_id)
+    )
     return json_response(HeartbeatRecord(heartbeat_id))
 
 
-def _asset(services: TradingServices, query: Query) -> AssetId:
+def _place(services: TradingServices, query: Query) -> TokenPlace | None:
+    """Return which token is meant, or None for collateral."""
     try:
         kind = query.choice("asset_type", "", ASSET_TYPES)
     except MalformedQuery as error:
         raise InvalidAssetType from error
     token_id = query.text("token_id") or ""
     if kind == "COLLATERAL":
-        return COLLATERAL
+        return None
     if kind != "CONDITIONAL":
         raise InvalidAssetType
-    place = services.board.find(token_id[:TOKEN_DIGITS_MAX])
-    return place.market.token(is_yes=place.is_yes)
+    return services.board.find(token_id[:TOKEN_DIGITS_MAX])
 
 
 def _wallet(services: TradingServices, address: Address, query: Query) -> Address:

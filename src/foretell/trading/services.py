@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from foretell.domain.deployment import Deployment
@@ -11,9 +12,9 @@ from foretell.store.database import Database
 from foretell.trading.accounts import FetchHasCode, FetchNonce, OrderNonces, Wallets
 from foretell.trading.board import Board
 from foretell.trading.catalogue import Catalogue
-from foretell.trading.engine import Engine
-from foretell.trading.heartbeats import Heartbeats
-from foretell.trading.projection import Projection
+from foretell.trading.engine import Durable
+from foretell.trading.loops import Loop, forever
+from foretell.trading.shards import Shards
 from foretell.trading.signers import Signers
 from foretell.trading.streams import Streams
 
@@ -23,12 +24,11 @@ PriceSide = Literal["taker", "book"]
 
 @dataclass(frozen=True, slots=True)
 class TradingServices:
-    """One shard's engine, what is durable of it, and who may call."""
+    """What is durable of the markets, who may call, and the engines that are asked."""
 
     deployment: Deployment
     database: Database
-    engine: Engine
-    projection: Projection
+    shards: Shards
     key_ring: KeyRing
     board: Board
     catalogue: Catalogue
@@ -36,11 +36,23 @@ class TradingServices:
     signers: Signers
     wallets: Wallets
     nonces: OrderNonces
-    heartbeats: Heartbeats
     fetch_has_code: FetchHasCode
     price_side: PriceSide
     blob_base_url: str
     now_ms: Callable[[], int]
+
+    def hear(self, durable: Durable) -> None:
+        """Take what a command did."""
+        self.board.hear(durable)
+        self.streams.hear(durable)
+
+    def loops(self) -> dict[str, Loop]:
+        """Return what is to run, by name, while clients are served."""
+        follow = partial(self.streams.follow_revocations, self.database)
+        return {
+            "announcements": partial(forever, "announcements", self.streams.announce),
+            "revocations": partial(forever, "revocations", follow),
+        }
 
     @property
     def exchanges(self) -> tuple[Address, ...]:
@@ -60,8 +72,7 @@ def build_services(  # noqa: PLR0913 - the composition root calls it, once, by k
     *,
     deployment: Deployment,
     database: Database,
-    engine: Engine,
-    projection: Projection,
+    shards: Shards,
     key_ring: KeyRing,
     chain: ChainView,
     blob_base_url: str,
@@ -69,7 +80,7 @@ def build_services(  # noqa: PLR0913 - the composition root calls it, once, by k
     new_uuid: Callable[[], str],
     price_side: PriceSide = "taker",
 ) -> TradingServices:
-    """Return the services, listening to the engine; start the engine after this, not before."""
+    """Return the services; what the engines do is told to them by `hear`."""
     board = Board(deployment.exchange)
     catalogue = Catalogue(database)
     wallets = Wallets(deployment)
@@ -81,13 +92,10 @@ def build_services(  # noqa: PLR0913 - the composition root calls it, once, by k
         now_ms=now_ms,
         new_uuid=new_uuid,
     )
-    for hearer in (projection.hear, board.hear, streams.hear):
-        engine.hear(hearer)
     return TradingServices(
         deployment=deployment,
         database=database,
-        engine=engine,
-        projection=projection,
+        shards=shards,
         key_ring=key_ring,
         board=board,
         catalogue=catalogue,
@@ -95,7 +103,6 @@ def build_services(  # noqa: PLR0913 - the composition root calls it, once, by k
         signers=Signers(deployment.profiles, deployment.chain_id),
         wallets=wallets,
         nonces=OrderNonces(chain.fetch_nonce, now_ms),
-        heartbeats=Heartbeats(database, engine, wallets, now_ms=now_ms, new_uuid=new_uuid),
         fetch_has_code=chain.fetch_has_code,
         price_side=price_side,
         blob_base_url=blob_base_url,

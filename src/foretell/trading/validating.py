@@ -15,7 +15,6 @@ from foretell.domain import errors, matching_errors, trading_errors
 from foretell.domain.commands import PlaceOrder
 from foretell.domain.errors import ForetellError, MalformedSignature
 from foretell.domain.hexadecimal import Bytes32, checksum_address, word_of
-from foretell.domain.ledger import COLLATERAL
 from foretell.domain.order import (
     OrderTerms,
     Side,
@@ -24,13 +23,14 @@ from foretell.domain.order import (
     check_order,
     order_struct_hash,
 )
-from foretell.domain.placing import judge_order
 from foretell.domain.typed_data import recover_signer, typed_digest
 from foretell.edge.auth import L2Caller
 from foretell.edge.errors import trading_body
-from foretell.trading.accounts import BalanceRecord, balance_record
+from foretell.trading.accounts import BalanceRecord
+from foretell.trading.balances import balance
 from foretell.trading.board import TokenPlace
 from foretell.trading.order_body import PlacingBody, parse_placing, signed_order
+from foretell.trading.questions import Judged, JudgeOrder
 from foretell.trading.services import TradingServices
 
 CURES: Final[Mapping[type[ForetellError], str]] = MappingProxyType(
@@ -181,39 +181,30 @@ class _Trial:
 
     def check_expiration(self) -> None:
         assert self.order is not None
-        check_expiration(self.order, self.services.engine.clock_ms() // 1000)
+        check_expiration(self.order, self.services.now_ms() // 1000)
 
     async def check_nonce(self) -> None:
         assert self.order is not None
         assert self.place is not None
         await self.services.nonces.check(self.place.market.opened.exchange, self.order)
 
-    def check_engine(self) -> None:
+    async def check_engine(self) -> None:
         assert self.order is not None
         assert self.place is not None
         assert self.body is not None
         assert self.terms is not None
-        state = self.services.engine.state
-        order_id = self.order_id or word_of(order_struct_hash(self.order))
-        known = state.placement_by_order.get(order_id)
-        if known is not None:
-            if (known.owner, known.order_type) != (self.caller.key_id, self.body.order_type):
-                raise matching_errors.OrderDuplicated(order_id)
-            return
-        judge_order(
-            state,
-            PlaceOrder(
-                at_ms=self.services.engine.clock_ms(),
-                order_id=order_id,
-                order=self.order,
-                order_type=self.body.order_type,
-                is_post_only=self.body.post_only,
-                owner=self.caller.key_id,
-                condition_id=self.place.market.condition_id,
-                is_yes=self.place.is_yes,
-                terms=self.terms,
-            ),
+        command = PlaceOrder(
+            at_ms=self.services.now_ms(),
+            order_id=self.order_id or word_of(order_struct_hash(self.order)),
+            order=self.order,
+            order_type=self.body.order_type,
+            is_post_only=self.body.post_only,
+            owner=self.caller.key_id,
+            condition_id=self.place.market.condition_id,
+            is_yes=self.place.is_yes,
+            terms=self.terms,
         )
+        await self.services.shards.ask(command.condition_id, JudgeOrder(command), Judged)
 
 
 async def validate_order(services: TradingServices, caller: L2Caller, raw: bytes) -> Validation:
@@ -233,10 +224,10 @@ async def validate_order(services: TradingServices, caller: L2Caller, raw: bytes
     await trial.judge("nonce", trial.check_nonce, when=has_market)
     may_judge = trial.terms is not None and trial.is_own
     await trial.judge("funds and book", trial.check_engine, when=may_judge)
-    return _validation(trial)
+    return _validation(trial, await _funds(trial))
 
 
-def _validation(trial: _Trial) -> Validation:
+def _validation(trial: _Trial, funds: BalanceRecord | None) -> Validation:
     failed = [verdict for verdict in trial.verdicts if verdict.passed is False]
     order = trial.order
     return Validation(
@@ -247,7 +238,7 @@ def _validation(trial: _Trial) -> Validation:
         struct_hash=word_of(order_struct_hash(order)) if order and trial.place else None,
         expected=checksum_address(order.signer) if order else None,
         signed_as=_signed_as(trial),
-        funds=_funds(trial),
+        funds=funds,
     )
 
 
@@ -279,13 +270,12 @@ def _signed_as(trial: _Trial) -> list[SignedAs]:
     return answers
 
 
-def _funds(trial: _Trial) -> BalanceRecord | None:
+async def _funds(trial: _Trial) -> BalanceRecord | None:
     """Return what the maker has of what it would give; told to the maker's own signer alone."""
     order, place, services = trial.order, trial.place, trial.services
     if order is None or place is None or not trial.is_own:
         return None
-    asset = COLLATERAL if order.side is Side.BUY else place.market.token(is_yes=place.is_yes)
-    return balance_record(services.engine.state, order.maker, asset, services.exchanges)
+    return await balance(services, order.maker, None if order.side is Side.BUY else place)
 
 
 def _failed(rule: str, refusal: ForetellError) -> Verdict:

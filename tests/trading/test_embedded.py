@@ -2,7 +2,6 @@ import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ from foretell.domain.storage_errors import JournalBehindTables
 from foretell.journal.file import FileJournal
 from foretell.store.orders import load_order
 from foretell.trading.engine import Engine
+from foretell.trading.host import Host
+from foretell.trading.loops import run_together
 from foretell.trading.projection import Projection
-from foretell.trading.services import TradingServices
-from foretell.trading.worker import run, start
 
 pytestmark = pytest.mark.anyio
 
@@ -29,7 +28,7 @@ async def stop(running: "asyncio.Task[None]") -> None:
 
 async def test_all_loops_run_until_they_are_stopped(database_file: Path, tmp_path: Path) -> None:
     async with a_venue(tmp_path / "journal", database_file, writes=False) as venue:
-        running = asyncio.create_task(run(venue.services))
+        running = asyncio.create_task(run_together(venue.trading.loops().values()))
         await venue.open("market", "alice")
         await check_every_loop(venue, await venue.trader("alice"))
         await stop(running)
@@ -38,7 +37,7 @@ async def test_all_loops_run_until_they_are_stopped(database_file: Path, tmp_pat
 async def check_every_loop(venue: Venue, alice: Trader) -> None:
     expired = asyncio.Event()
     await alice.placed(a_buy("alice", expiration_s=NOW_S + 100), "GTD")
-    venue.services.engine.hear(lambda _: expired.set())
+    venue.host.engine.hear(lambda _: expired.set())
     venue.clock.move(60_000)
     async with asyncio.timeout(10):
         await expired.wait()
@@ -47,21 +46,21 @@ async def check_every_loop(venue: Venue, alice: Trader) -> None:
         while venue.services.streams._market.announcements:  # noqa: ASYNC110 - in its own time
             await asyncio.sleep(0.01)
     await venue.settle_tables()
-    assert not venue.services.engine.state.live_orders
+    assert not venue.host.engine.state.live_orders
 
 
 async def test_a_loop_that_breaks_off_begins_again(database_file: Path, tmp_path: Path) -> None:
     async with a_venue(tmp_path / "journal", database_file, Clock(), writes=False) as venue:
-        running = asyncio.create_task(run(venue.services))
+        running = asyncio.create_task(run_together(venue.trading.loops().values()))
         await rename(venue, "quotes", "hidden")
         await venue.open_in_memory("market", "alice")
         await asyncio.sleep(0.1)
-        assert venue.services.projection.sequence == 0
+        assert venue.host.projection.sequence == 0
         await rename(venue, "hidden", "quotes")
         async with asyncio.timeout(10):
             await venue.settle_tables()
         await stop(running)
-        assert venue.services.projection.sequence == venue.services.board.sequence
+        assert venue.host.projection.sequence == venue.services.board.sequence
 
 
 async def test_a_start_knows_the_names_of_every_market(database_file: Path, tmp_path: Path) -> None:
@@ -72,12 +71,10 @@ async def test_a_start_knows_the_names_of_every_market(database_file: Path, tmp_
 
 
 @contextlib.asynccontextmanager
-async def restarted(venue: Venue, folder: Path) -> AsyncIterator[TradingServices]:
-    """Give services over the tables of a venue and another journal, before they are started."""
+async def restarted(venue: Venue, folder: Path) -> AsyncIterator[Host]:
+    """Give a host over the tables of a venue and another journal, before they are started."""
     engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), venue.clock.now_ms)
-    projection = Projection(venue.services.database)
-    engine.hear(projection.hear)
-    yield replace(venue.services, engine=engine, projection=projection)
+    yield Host(engine, Projection(venue.services.database), venue.host.heartbeats)
     await engine.close()
 
 
@@ -97,13 +94,13 @@ async def begun(database_file: Path, tmp_path: Path) -> AsyncIterator[Venue]:
 async def test_a_start_refuses_a_journal_that_is_behind_the_tables(
     begun: Venue, tmp_path: Path, folder: str, end: int
 ) -> None:
-    async with restarted(begun, tmp_path / folder) as services:
+    async with restarted(begun, tmp_path / folder) as host:
         with pytest.raises(JournalBehindTables) as refusal:
-            await start(services)
+            await host.start()
         assert refusal.value.details == {"tables_sequence": 3, "journal_sequence": end}
         assert f"at sequence 3, and the journal ends at {end}" in refusal.value.message
         with pytest.raises(EngineRestarting):
-            await services.engine.submit(an_open_market("rain"))
+            await host.engine.submit(an_open_market("rain"))
 
 
 async def test_a_start_takes_tables_that_are_behind_the_journal(
@@ -113,11 +110,11 @@ async def test_a_start_takes_tables_that_are_behind_the_journal(
     async with begun.services.database.writing() as tx:
         await tx.execute(sa.text("UPDATE projections SET sequence = 2"))
         await tx.execute(sa.text("DELETE FROM orders"))
-    async with restarted(begun, tmp_path / "same") as services:
-        await start(services)
-        await services.projection.catch_up()
-        assert services.projection.sequence == 3
-        async with services.database.reading() as tx:
+    async with restarted(begun, tmp_path / "same") as host:
+        await host.start()
+        await host.projection.catch_up()
+        assert host.projection.sequence == 3
+        async with begun.services.database.reading() as tx:
             assert await load_order(tx, an_order_id(a_buy("alice"))) is not None
 
 

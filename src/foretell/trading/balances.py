@@ -1,0 +1,19 @@
+"""What a wallet has, asked of the engines that know it."""
+
+from foretell.domain.hexadecimal import Address
+from foretell.domain.ledger import COLLATERAL
+from foretell.trading.accounts import BalanceRecord, balance_record
+from foretell.trading.board import TokenPlace
+from foretell.trading.questions import LookUpAccount
+from foretell.trading.services import TradingServices
+
+
+async def balance(
+    services: TradingServices, wallet: Address, place: TokenPlace | None
+) -> BalanceRecord:
+    """Return what a wallet has of a token, or of collateral when none is named."""
+    asset = COLLATERAL if place is None else place.market.token(is_yes=place.is_yes)
+    wanted = LookUpAccount(wallet, asset, services.exchanges)
+    condition_id = None if place is None else place.market.condition_id
+    view = await services.shards.account(wanted, condition_id)
+    return balance_record(wallet, view, services.exchanges)

@@ -1,0 +1,66 @@
+"""One engine, and what is made of it where it runs: the tables, and the answers to what it is asked."""
+
+import asyncio
+import time
+from functools import partial
+from typing import Final
+
+from foretell.domain.matching_errors import EngineBusy, EngineStopped
+from foretell.domain.storage_errors import StoreUnavailable
+from foretell.trading.engine import Engine
+from foretell.trading.heartbeats import Heartbeats
+from foretell.trading.loops import Loop, forever
+from foretell.trading.projection import Projection
+from foretell.trading.questions import Answer, Beat, Beaten, Place, Question, answer
+
+TABLES_WAIT_S: Final = 5.0
+TABLES_LOOK_S: Final = 0.002
+
+
+class Host:
+    """An engine with its projection; see `shards.Shard`."""
+
+    def __init__(self, engine: Engine, projection: Projection, heartbeats: Heartbeats) -> None:
+        self.engine = engine
+        self.projection = projection
+        self.heartbeats = heartbeats
+        engine.hear(projection.hear)
+
+    async def start(self) -> None:
+        """Replay the journal, after which questions are answered; refuse one that the tables outran."""
+        await self.projection.start()
+        self.projection.check_journal(self.engine.journal_sequence)
+        await self.engine.start()
+        await self.heartbeats.start()
+
+    def loops(self) -> dict[str, Loop]:
+        """Return what is to run, by name, while questions are answered; a journal's failure ends it."""
+        return {
+            "projection": partial(forever, "projection", self.projection.run),
+            "expiry": partial(forever, "expiry", self.engine.expire),
+            "heartbeats": partial(forever, "heartbeats", self.heartbeats.run),
+            "engine": self._watch,
+        }
+
+    async def _watch(self) -> None:
+        await self.engine.failed.wait()
+        raise EngineStopped("its journal failed; start again to go on from what is durable")
+
+    async def ask(self, question: Question) -> Answer:
+        """Return the answer, durable if anything changed; or raise the refusal."""
+        if isinstance(question, Beat):
+            return Beaten(
+                await self.heartbeats.beat(question.key_id, question.address, question.heartbeat_id)
+            )
+        if isinstance(question, Place) and self.projection.is_behind:
+            raise EngineBusy
+        return await answer(self.engine, question)
+
+    async def wait_for_tables(self, within_s: float = TABLES_WAIT_S) -> None:
+        """Return when the tables hold everything that is durable now, or refuse."""
+        wanted = self.engine.told_sequence
+        deadline = time.monotonic() + within_s
+        while self.projection.sequence < wanted:
+            if time.monotonic() > deadline:
+                raise StoreUnavailable("the tables are too far behind the journal")
+            await asyncio.sleep(TABLES_LOOK_S)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.contracts.evm import Evm
 from tests.contracts.market import World, deploy_world
+from tests.contracts.neg_risk import NegRisk, deploy_neg_risk
 from tests.contracts.resolution import Resolution, deploy_resolution
 
 from foretell.chain.devchain import DevChain
@@ -28,6 +29,11 @@ def _undone(world: World) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def resolution(world: World) -> Resolution:
     return deploy_resolution(world)
+
+
+@pytest.fixture(scope="session")
+def neg_risk(resolution: Resolution) -> NegRisk:
+    return deploy_neg_risk(resolution)

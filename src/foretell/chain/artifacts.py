@@ -31,9 +31,12 @@ OWN_CONTRACTS: Final = (
     "DirectResolutionOracle",
     "Exchange",
     "MarketRegistry",
+    "NegRiskAdapter",
+    "NegRiskOperator",
     "ProposerWhitelist",
     "ProposerWhitelistRegistry",
     "SafeFactory",
+    "WrappedCollateral",
 )
 
 

@@ -71,7 +71,10 @@ DELAY_PERIOD: public(constant(uint256)) = 3_600
 HOLD_PERIOD: public(constant(uint256)) = 604_800
 OUTCOMES: constant(uint256) = 2
 INDEX_MASK: constant(uint256) = 255
+STACK_BYTES_MAX: constant(uint256) = 16
 
+# Which resolution stack answers here; two operators of one deployment differ in this.
+resolutionStack: public(immutable(String[STACK_BYTES_MAX]))
 nrAdapter: public(immutable(address))
 marketRegistry: public(immutable(address))
 
@@ -87,12 +90,19 @@ flaggedAt: public(HashMap[bytes32, uint256])
 
 
 @deploy
-def __init__(negRiskAdapter: address, marketRegistry_: address, admin: address):
+def __init__(
+    stack: String[STACK_BYTES_MAX],
+    negRiskAdapter: address,
+    marketRegistry_: address,
+    admin: address,
+):
     """
+    @param stack The name of the resolution stack that answers here
     @param negRiskAdapter Where markets are prepared and outcomes reported
     @param marketRegistry_ Where creators are written down
     @param admin Who names the oracle, once, and flags questions
     """
+    resolutionStack = stack
     nrAdapter = negRiskAdapter
     marketRegistry = marketRegistry_
     ownership.__init__(admin)

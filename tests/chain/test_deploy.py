@@ -144,6 +144,69 @@ async def test_everybody_has_the_part_that_the_plan_gives(
     assert await reader.collateral_units(account(Role.TRADER)) == TRADER_UNITS
 
 
+async def test_the_contracts_of_events_and_of_the_optimistic_stack_know_each_other(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    at = deployment.address
+    known: list[tuple[Address, str, tuple[object, ...], object]] = [
+        (at(ContractName.NEG_RISK_ADAPTER), "wcol()", (), at(ContractName.WRAPPED_COLLATERAL)),
+        (at(ContractName.NEG_RISK_ADAPTER), "vault()", (), account(Role.TREASURY)),
+        (at(ContractName.WRAPPED_COLLATERAL), "owner()", (), at(ContractName.NEG_RISK_ADAPTER)),
+        (deployment.neg_risk_exchange, "getSplitter()", (), at(ContractName.NEG_RISK_ADAPTER)),
+        (at(ContractName.OPTIMISTIC_ORACLE), "arbiter()", (), account(Role.ADMIN)),
+        (
+            at(ContractName.NEG_RISK_OPERATOR),
+            "oracle()",
+            (),
+            at(ContractName.NEG_RISK_DIRECT_ADAPTER),
+        ),
+        (
+            at(ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
+            "oracle()",
+            (),
+            at(ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
+        ),
+    ]
+    listening = (
+        (ContractName.DIRECT_RESOLUTION_ORACLE, ContractName.NEG_RISK_DIRECT_ADAPTER),
+        (ContractName.OPTIMISTIC_ORACLE, ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
+        (ContractName.OPTIMISTIC_ORACLE, ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
+        (ContractName.MARKET_REGISTRY, ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
+        (ContractName.MARKET_REGISTRY, ContractName.NEG_RISK_OPERATOR),
+        (ContractName.MARKET_REGISTRY, ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
+    )
+    answers = await ask_all(
+        bare_rpc,
+        [
+            *(
+                ViewCall(target, contract_function(view, "(address)"), asked)
+                for target, view, asked, _ in known
+            ),
+            *(
+                ViewCall(at(who), contract_function("isAdapter(address)", "(bool)"), (at(whom),))
+                for who, whom in listening
+            ),
+        ],
+    )
+    assert answers == [*(wanted for *_, wanted in known), *(True for _ in listening)]
+
+
+async def test_the_neg_risk_exchanges_domains_are_those_that_we_verify_orders_under(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    separator = contract_function("domainSeparator(uint256)", "(bytes32)")
+    on_chain = await ask_all(
+        bare_rpc,
+        [
+            ViewCall(deployment.neg_risk_exchange, separator, (profile,))
+            for profile in range(len(deployment.neg_risk_profiles))
+        ],
+    )
+    assert tuple(on_chain) == deployment.neg_risk_separators().by_profile
+
+
 async def test_the_exchanges_domains_are_those_that_we_verify_orders_under(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import pytest
 from tests.contracts.evm import Evm
 from tests.contracts.market import World, deploy_world
 from tests.contracts.neg_risk import NegRisk, deploy_neg_risk
+from tests.contracts.optimistic import Optimistic, deploy_optimistic
 from tests.contracts.resolution import Resolution, deploy_resolution
 
 from foretell.chain.devchain import DevChain
@@ -37,3 +38,8 @@ def resolution(world: World) -> Resolution:
 @pytest.fixture(scope="session")
 def neg_risk(resolution: Resolution) -> NegRisk:
     return deploy_neg_risk(resolution)
+
+
+@pytest.fixture(scope="session")
+def optimistic(resolution: Resolution) -> Optimistic:
+    return deploy_optimistic(resolution)

@@ -147,7 +147,11 @@ def deploy_neg_risk(resolution: Resolution) -> NegRisk:
     )
     wrapped = evm.at(adapter.call("wcol"), own_artifact("WrappedCollateral").abi)
     operator = evm.deploy(
-        own_artifact("NegRiskOperator"), adapter.address, resolution.markets.address, admin
+        own_artifact("NegRiskOperator"),
+        "dro_moov2",
+        adapter.address,
+        resolution.markets.address,
+        admin,
     )
     requests = evm.deploy(
         own_artifact("DirectResolutionAdapter"),

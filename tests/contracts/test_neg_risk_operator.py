@@ -289,7 +289,7 @@ def test_set_oracle_names_it_once_for_the_admin(
     neg_risk: NegRisk, admin: str, stranger: str
 ) -> None:
     operator = neg_risk.world.evm.deploy(
-        own_artifact("NegRiskOperator"), neg_risk.adapter.address, ZERO, admin
+        own_artifact("NegRiskOperator"), "dro_moov2", neg_risk.adapter.address, ZERO, admin
     )
     with reverts("NotAdmin"):
         operator.send("setOracle", stranger, sender=stranger)

@@ -33,6 +33,8 @@ OWN_CONTRACTS: Final = (
     "MarketRegistry",
     "NegRiskAdapter",
     "NegRiskOperator",
+    "OptimisticOracle",
+    "OptimisticResolutionAdapter",
     "ProposerWhitelist",
     "ProposerWhitelistRegistry",
     "SafeFactory",

@@ -4,9 +4,11 @@ Every step looks whether it is done before it is done, so a deployment that brok
 again. A chain that is furnished already is only looked over.
 """
 
+import itertools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from foretell.chain.answers import bytes_of, quantity_of
@@ -41,6 +43,7 @@ from foretell.domain.deployment import (
     parse_deployment,
 )
 from foretell.domain.hexadecimal import Address, keccak256, word_of
+from foretell.domain.neg_risk import SET_ORACLE
 from foretell.domain.sandbox import check_sandbox
 from foretell.domain.typed_data import address_of_key
 
@@ -49,6 +52,33 @@ _IS_REGISTRAR: Final = contract_function("isRegistrar(address)", "(bool)")
 _IS_ADAPTER: Final = contract_function("isAdapter(address)", "(bool)")
 _BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
 _WHITELIST_OF: Final = contract_function("whitelistOf(address)", "(address)")
+_ORACLE: Final = contract_function("oracle()", "(address)")
+
+# Which adapters the oracles and the registry listen to, and whom each operator listens to.
+_ADAPTERS: Final[Mapping[ContractName, Sequence[ContractName]]] = MappingProxyType(
+    {
+        ContractName.DIRECT_RESOLUTION_ORACLE: (
+            ContractName.DIRECT_RESOLUTION_ADAPTER,
+            ContractName.NEG_RISK_DIRECT_ADAPTER,
+        ),
+        ContractName.OPTIMISTIC_ORACLE: (
+            ContractName.OPTIMISTIC_RESOLUTION_ADAPTER,
+            ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
+        ),
+        ContractName.MARKET_REGISTRY: (
+            ContractName.DIRECT_RESOLUTION_ADAPTER,
+            ContractName.OPTIMISTIC_RESOLUTION_ADAPTER,
+            ContractName.NEG_RISK_OPERATOR,
+            ContractName.NEG_RISK_OPTIMISTIC_OPERATOR,
+        ),
+    }
+)
+_ORACLES: Final[Mapping[ContractName, ContractName]] = MappingProxyType(
+    {
+        ContractName.NEG_RISK_OPERATOR: ContractName.NEG_RISK_DIRECT_ADAPTER,
+        ContractName.NEG_RISK_OPTIMISTIC_OPERATOR: ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
+    }
+)
 
 
 async def deploy(rpc: Rpc, plan: DeployPlan, path: Path) -> Deployment:
@@ -125,7 +155,7 @@ class _Grant(NamedTuple):
     caller: Caller
     target: Address
     check: ContractFunction
-    subject: Address
+    asked: tuple[object, ...]
     wanted: object
     call: bytes
 
@@ -220,19 +250,21 @@ class _Deployer:
 
     def _grants(self) -> Iterable[_Grant]:
         plan, address = self._plan, {name: each.address for name, each in self._done.items()}
-        exchange = address[ContractName.EXCHANGE]
-        adapter = address[ContractName.DIRECT_RESOLUTION_ADAPTER]
-        oracle = address[ContractName.DIRECT_RESOLUTION_ORACLE]
-        markets = address[ContractName.MARKET_REGISTRY]
-        for function, check, target, subjects in (
-            (ADD_OPERATOR, _IS_OPERATOR, exchange, plan.operators),
-            (ADD_REGISTRAR, _IS_REGISTRAR, exchange, plan.registrars),
-            (ADD_ADAPTER, _IS_ADAPTER, oracle, (adapter,)),
-            (ADD_ADAPTER, _IS_ADAPTER, markets, (adapter,)),
+        exchanges = (address[ContractName.EXCHANGE], address[ContractName.NEG_RISK_EXCHANGE])
+        for function, check, targets, subjects in (
+            (ADD_OPERATOR, _IS_OPERATOR, exchanges, plan.operators),
+            (ADD_REGISTRAR, _IS_REGISTRAR, exchanges, plan.registrars),
+            *(
+                (ADD_ADAPTER, _IS_ADAPTER, (address[target],), [address[name] for name in names])
+                for target, names in _ADAPTERS.items()
+            ),
         ):
-            for subject in subjects:
+            for target, subject in itertools.product(targets, subjects):
                 call = function.encode(subject)
-                yield _Grant(self._admin, target, check, subject, wanted=True, call=call)
+                yield _Grant(self._admin, target, check, (subject,), wanted=True, call=call)
+        for operator, oracle in _ORACLES.items():
+            call = SET_ORACLE.encode(address[oracle])
+            yield _Grant(self._admin, address[operator], _ORACLE, (), address[oracle], call)
         registry = address[ContractName.PROPOSER_WHITELIST_REGISTRY]
         for whitelist in plan.whitelists:
             creator = address_of_key(whitelist.creator_key)
@@ -241,7 +273,7 @@ class _Deployer:
                 self._caller(whitelist.creator_key),
                 registry,
                 _WHITELIST_OF,
-                creator,
+                (creator,),
                 wanted=chosen,
                 call=REGISTER_WHITELIST.encode(chosen),
             )
@@ -249,7 +281,7 @@ class _Deployer:
     async def _grant_all(self, grants: Iterable[_Grant]) -> None:
         wanted = list(grants)
         answers = await ask_all(
-            self._rpc, [ViewCall(grant.target, grant.check, (grant.subject,)) for grant in wanted]
+            self._rpc, [ViewCall(grant.target, grant.check, grant.asked) for grant in wanted]
         )
         missing = [
             grant for grant, answer in zip(wanted, answers, strict=True) if answer != grant.wanted
@@ -295,6 +327,7 @@ class _Deployer:
             safe_factory_name=self._plan.safe_factory_name,
             safe_init_code_hash=self._blueprint.safe_init_code_hash,
             creation=self._plan.creation,
+            neg_risk_profiles=self._plan.neg_risk_profiles,
         )
 
 

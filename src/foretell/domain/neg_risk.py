@@ -22,6 +22,7 @@ QUESTIONS_MAX: Final = 255
 
 PREPARE_MARKET: Final = contract_function("prepareMarket(uint256,bytes)", "(bytes32)")
 PREPARE_QUESTION: Final = contract_function("prepareQuestion(bytes32,bytes,bytes32)", "(bytes32)")
+SET_ORACLE: Final = contract_function("setOracle(address)")
 RESOLVE_QUESTION: Final = contract_function("resolveQuestion(bytes32)")
 PROPOSE_AND_RESOLVE_NEG_RISK: Final = contract_function(
     "proposeAndResolveNegRisk(address,address,bytes32,bytes32,bytes32,uint256,bytes,int256)",

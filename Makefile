@@ -46,7 +46,7 @@ gas: $(VENV)/.dev $(CHAIN)  ## measure what the contracts cost, and keep the tab
 	$(BIN)/python tests/run.py contracts.gas --write
 
 invariants: $(VENV)/.dev $(CHAIN)  ## the contracts' invariants for as long as STEPS, from a SEED that it prints
-	$(BIN)/python tests/run.py contracts.invariants $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python tests/run.py contracts.lives.invariants $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
 
 lock: $(VENV)/.dev  ## resolve the dependencies anew and write the lock files
 	$(BIN)/python requirements/lock.py

@@ -24,7 +24,14 @@ from foretell.chain.blueprint import (
     DeployPlan,
     sandbox_plan,
 )
-from foretell.chain.deploy import deploy, is_intact, load_deployment, store_deployment
+from foretell.chain.deploy import (
+    Found,
+    compare,
+    deploy,
+    is_intact,
+    load_deployment,
+    store_deployment,
+)
 from foretell.chain.devchain import DevChainOptions, free_port
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
@@ -376,6 +383,25 @@ async def test_code_that_changed_since_an_earlier_run_is_refused(
     await bare_rpc.send("anvil_setCode", deployment.exchange, "0x00")
     with pytest.raises(DeploymentUnfit, match=r"exchange .* has changed"):
         await deploy(bare_rpc, plan, path)
+
+
+async def test_compare_says_of_every_contract_what_the_chain_holds(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    assert set((await compare(bare_rpc, deployment)).values()) == {Found.AS_WRITTEN}
+    await bare_rpc.send("anvil_setCode", deployment.exchange, "0x")
+    await bare_rpc.send("anvil_setCode", deployment.neg_risk_exchange, "0x00")
+    found = await compare(bare_rpc, deployment)
+    assert found[ContractName.EXCHANGE] is Found.NOTHING
+    assert found[ContractName.NEG_RISK_EXCHANGE] is Found.OTHER_CODE
+    assert list(found.values()).count(Found.AS_WRITTEN) == len(ContractName) - 2
+
+
+async def test_compare_refuses_another_chain(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    with pytest.raises(WrongChain):
+        await compare(bare_rpc, replace(deployment, chain_id=137))
 
 
 async def test_a_file_is_written_as_a_whole(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:

@@ -4,6 +4,7 @@ Every step looks whether it is done before it is done, so a deployment that brok
 again. A chain that is furnished already is only looked over.
 """
 
+import enum
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -113,11 +114,35 @@ async def check_chain(rpc: Rpc, plan: DeployPlan) -> None:
 
 async def is_intact(rpc: Rpc, deployment: Deployment) -> bool:
     """Return whether the chain holds exactly the code that the deployment names."""
-    contracts = list(deployment.contracts.values())
-    codes = await _codes(rpc, [contract.address for contract in contracts])
-    return [word_of(keccak256(code)) for code in codes] == [
-        contract.code_hash for contract in contracts
-    ]
+    return all(found == Found.AS_WRITTEN for found in (await compare(rpc, deployment)).values())
+
+
+class Found(enum.StrEnum):
+    """What a chain holds where the file names a contract."""
+
+    AS_WRITTEN = "as written"
+    OTHER_CODE = "other code"
+    NOTHING = "nothing"
+
+
+async def compare(rpc: Rpc, deployment: Deployment) -> Mapping[ContractName, Found]:
+    """Return what the chain holds where the deployment names contracts; refuse another chain."""
+    seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")
+    if seen != deployment.chain_id:
+        raise WrongChain(seen, deployment.chain_id)
+    named = deployment.contracts
+    codes = await _codes(rpc, [contract.address for contract in named.values()])
+    return {
+        name: _found(code, contract)
+        for (name, contract), code in zip(named.items(), codes, strict=True)
+    }
+
+
+def _found(code: bytes, contract: DeployedContract) -> Found:
+    if not code:
+        return Found.NOTHING
+    is_same = word_of(keccak256(code)) == contract.code_hash
+    return Found.AS_WRITTEN if is_same else Found.OTHER_CODE
 
 
 def load_deployment(path: Path) -> Deployment | None:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.contracts.evm import ROOT
 from tests.contracts.gas import SNAPSHOT, match_gas, measured
 from tests.contracts.market import World
 from tests.contracts.neg_risk import NegRisk
@@ -35,3 +36,12 @@ def test_makers_who_raised_their_nonces_cost_no_more_than_its_reading(world: Wor
 def test_the_table_says_what_everything_costs(neg_risk: NegRisk) -> None:
     kept = json.loads(SNAPSHOT.read_text())
     assert measured(neg_risk) == pytest.approx(kept, rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("profile", ["v1", "v2"])
+@pytest.mark.parametrize("kind", list(GAS_PER_MAKER_MAX))
+def test_the_reference_shows_the_table(kind: str, profile: str) -> None:
+    kept = json.loads(SNAPSHOT.read_text())
+    one, five, twenty = (kept[f"match, {kind}, {profile}, makers: {n}"] for n in (1, 5, 20))
+    row = f"| {kind}, {profile} | {one:,} | {five:,} | {twenty:,} | {round(twenty / 20):,} |"
+    assert row in (ROOT / "docs" / "reference" / "contracts.md").read_text().splitlines()

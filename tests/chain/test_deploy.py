@@ -4,8 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.chain.chains import head, started
+from tests.chain.chains import LATER, head, started
 from tests.chain.fault_proxy import (
+    BROADCAST,
     Fault,
     FaultProxy,
     change,
@@ -55,8 +56,6 @@ from foretell.domain.sandbox import (
 )
 
 pytestmark = pytest.mark.anyio
-
-SEND = "eth_sendRawTransaction"
 
 
 @pytest.fixture(scope="module")
@@ -276,7 +275,7 @@ async def test_without_its_file_everything_is_found_again_and_nothing_made_twice
 async def test_a_deployment_that_broke_off_goes_on_where_it_stopped(
     bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, sent: int, fault: Fault
 ) -> None:
-    bare_proxy.fail(SEND, *[honest] * sent, fault)
+    bare_proxy.fail(BROADCAST, *[honest] * sent, fault)
     async with Rpc(bare_proxy.url) as faulty:
         with pytest.raises(ChainUnavailable):
             await deploy(faulty, plan, path)
@@ -383,6 +382,16 @@ async def test_code_that_changed_since_an_earlier_run_is_refused(
     await bare_rpc.send("anvil_setCode", deployment.exchange, "0x00")
     with pytest.raises(DeploymentUnfit, match=r"exchange .* has changed"):
         await deploy(bare_rpc, plan, path)
+
+
+async def test_a_sandboxs_file_of_an_earlier_version_is_completed(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    named = {name: made for name, made in deployment.contracts.items() if name not in LATER}
+    store_deployment(path, replace(deployment, contracts=named, neg_risk_profiles=()))
+    assert await deploy(bare_rpc, plan, path) == deployment
+    assert load_deployment(path) == deployment
 
 
 async def test_compare_says_of_every_contract_what_the_chain_holds(

@@ -107,6 +107,14 @@ def test_contracts_are_found_by_their_names() -> None:
         _ = a_deployment(contracts={}).exchange
 
 
+def test_what_a_deployment_lacks_is_named() -> None:
+    deployment = a_deployment()
+    assert deployment.missing == ()
+    contracts = dict(deployment.contracts)
+    del contracts[ContractName.MULTI_SEND]
+    assert replace(deployment, contracts=contracts).missing == (ContractName.MULTI_SEND,)
+
+
 def test_an_owners_safe_follows_from_the_factory() -> None:
     assert a_deployment().safe_of(OWNER) == "0xd93b25cb943d14d0d34fbaf01fc93a0f8b5f6e47"
 

@@ -8,6 +8,7 @@ import enum
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -24,7 +25,7 @@ from foretell.chain.blueprint import (
     whitelist_code,
 )
 from foretell.chain.caller import Caller, ContractCall
-from foretell.chain.in_place import check_sandbox_node, place_contracts
+from foretell.chain.in_place import check_sandbox_node, place_planned
 from foretell.chain.rpc import Rpc
 from foretell.chain.views import ViewCall, ask_all
 from foretell.domain.abi import ContractFunction, contract_function
@@ -85,8 +86,9 @@ _ORACLES: Final[Mapping[ContractName, ContractName]] = MappingProxyType(
 async def deploy(rpc: Rpc, plan: DeployPlan, path: Path) -> Deployment:
     """Return the deployment that the file describes, made or completed if need be.
 
-    Refuses a node of another chain, a plan that is unsafe there, and a chain that no longer is what
-    the file says; only a sandbox that lost its chain is furnished anew.
+    A file of an earlier version keeps what it names, and gets what it lacks. Refuses a node of
+    another chain, a plan that is unsafe there, and a chain that no longer is what the file says; only
+    a sandbox that lost its chain is furnished anew.
     """
     await check_chain(rpc, plan)
     blueprint = draw(plan)
@@ -95,11 +97,31 @@ async def deploy(rpc: Rpc, plan: DeployPlan, path: Path) -> Deployment:
         raise DeploymentUnfit(f"{path} is of chain {journal.chain_id}, not {plan.chain_id}")
     if journal is not None and journal.is_complete:
         if await is_intact(rpc, journal):
-            return journal
+            return journal if not journal.missing else await _complete(rpc, plan, path, journal)
         if not plan.is_sandbox:
             raise DeploymentUnfit(f"the chain does not hold what {path} says")
         journal = None
     return await _Deployer(rpc, plan, blueprint, path, journal).run()
+
+
+async def _complete(rpc: Rpc, plan: DeployPlan, path: Path, journal: Deployment) -> Deployment:
+    """Add what an earlier version did not know to what it made.
+
+    Wallets have allowed the contracts that are there, and signed for them: they stay, with their
+    terms, although this version would make other ones.
+    """
+    made = {name: contract.address for name, contract in journal.contracts.items()}
+    for name, address in plan.taken.items():
+        if made.get(name, address) != address:
+            raise DeploymentUnfit(f"{path} has {name} at {made[name]}, and {address} is wanted")
+    plan = replace(
+        plan,
+        taken={**plan.taken, **made},
+        profiles=journal.profiles,
+        safe_factory_name=journal.safe_factory_name,
+        creation=journal.creation,
+    )
+    return await _Deployer(rpc, plan, draw(plan), path, journal).run()
 
 
 async def check_chain(rpc: Rpc, plan: DeployPlan) -> None:
@@ -209,16 +231,29 @@ class _Deployer:
 
     async def run(self) -> Deployment:
         await self._check_factory()
+        await self._wait_for_earlier()
         start_block = await self._start_block()
-        store_deployment(self._path, self._deployment(start_block, is_complete=False))
+        self._note(start_block)
         for stage in self._stages():
             await self._make(stage)
-            store_deployment(self._path, self._deployment(start_block, is_complete=False))
+            self._note(start_block)
         await self._create([created(whitelist_code(each)) for each in self._plan.whitelists])
         await self._grant_all(self._grants())
         deployment = self._deployment(start_block, is_complete=True)
         store_deployment(self._path, deployment)
         return deployment
+
+    async def _wait_for_earlier(self) -> None:
+        """Wait for what an earlier run sent, or what is still to be mined would be made twice."""
+        plan = self._plan
+        keys = [plan.admin_key, *(whitelist.creator_key for whitelist in plan.whitelists)]
+        for key in dict.fromkeys([*keys, plan.faucet_key or plan.admin_key]):
+            await self._caller(key).wait_for_earlier()
+
+    def _note(self, start_block: int) -> None:
+        """Write down how far it is; a file that can be used stays so until there is a better one."""
+        if self._journal is None or not self._journal.is_complete:
+            store_deployment(self._path, self._deployment(start_block, is_complete=False))
 
     async def _start_block(self) -> int:
         """Return the block from which on logs must be read; a sandbox is young, so all of it."""
@@ -245,7 +280,7 @@ class _Deployer:
 
     async def _make(self, names: Sequence[ContractName]) -> None:
         planned = [self._blueprint.contracts[name] for name in names]
-        await place_contracts_if_any(self._rpc, self._admin, planned)
+        await place_planned(self._rpc, self._admin, planned)
         await self._create(
             [contract for contract in planned if contract.init_code and not contract.is_placed]
         )
@@ -354,19 +389,6 @@ class _Deployer:
             creation=self._plan.creation,
             neg_risk_profiles=self._plan.neg_risk_profiles,
         )
-
-
-async def place_contracts_if_any(
-    rpc: Rpc, caller: Caller, planned: Sequence[PlannedContract]
-) -> None:
-    """Put those contracts that must have a chosen address there."""
-    init_code_by_address = {
-        contract.address: contract.init_code
-        for contract in planned
-        if contract.is_placed and contract.init_code
-    }
-    if init_code_by_address:
-        await place_contracts(rpc, caller, init_code_by_address)
 
 
 async def _codes(rpc: Rpc, addresses: Sequence[Address]) -> list[bytes]:

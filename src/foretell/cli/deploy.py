@@ -26,7 +26,8 @@ def run_deploy(
 ) -> None:
     """Deploy what is not there yet, check what is, and print where everything stands.
 
-    A check sends nothing: it compares the chain with the file, and fails where they differ.
+    A check sends nothing: it compares the chain with the file, and fails where they differ and when
+    the file is of an earlier version, which knew fewer contracts.
     """
     if network is not None:
         settings = settings.model_copy(update={"chain_id": NETWORKS[network].chain_id})
@@ -55,6 +56,8 @@ async def _check(settings: Settings, rpc_url: str, console: Console) -> None:
     different = [name for name, found in found_by_name.items() if found != Found.AS_WRITTEN]
     if different:
         raise DeploymentUnfit(f"the chain differs from the file in {', '.join(different)}")
+    if deployment.missing:
+        raise DeploymentUnfit(f"it lacks {', '.join(deployment.missing)}; deploy again")
 
 
 async def _deploy(

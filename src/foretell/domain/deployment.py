@@ -106,6 +106,11 @@ class Deployment:
             raise DeploymentUnfit(f"it has no {name}") from None
 
     @property
+    def missing(self) -> tuple[ContractName, ...]:
+        """The contracts that it lacks: it broke off, or an earlier version made it."""
+        return tuple(name for name in ContractName if name not in self.contracts)
+
+    @property
     def collateral(self) -> Address:
         """The collateral token."""
         return self.address(ContractName.COLLATERAL)

@@ -159,7 +159,7 @@ async def test_the_loop_says_why_it_waits_and_goes_on_when_the_exchange_opens(
         await tell(floor, UNPAUSE, PAUSING)
         await until(lambda: "settlement goes on" in [each["event"] for each in logs])
         async with asyncio.timeout(10):
-            while not await floor.sent():
+            while not await floor.sent():  # noqa: ASYNC110 - nobody tells of a row
                 await asyncio.sleep(0.01)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)

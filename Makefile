@@ -7,7 +7,7 @@ CHAIN  := contracts/node_modules/.package-lock.json
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check spec bench mutants lock artifacts clean
+.PHONY: help up test check spec bench mutants lock artifacts gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -31,7 +31,7 @@ check: $(VENV)/.dev $(CHAIN)  ## the whole gate: format, lint, spelling, types, 
 	$(BIN)/coverage report --include='*/foretell/domain/*' --fail-under=100
 
 spec: $(VENV)/.dev $(CHAIN)  ## which statement of the interfaces is covered by which test
-	$(BIN)/python -P tests/spec.py
+	$(BIN)/python tests/run.py spec
 
 bench: $(VENV)/.run  ## orders over HTTP, verified, matched and durable, beside the ceiling of the same run
 	$(BIN)/foretell bench order
@@ -41,6 +41,12 @@ mutants: $(VENV)/.dev  ## mutation testing of the domain
 
 artifacts: $(VENV)/.dev $(CHAIN)  ## compile the contracts again
 	$(BIN)/python contracts/build.py
+
+gas: $(VENV)/.dev $(CHAIN)  ## measure what the contracts cost, and keep the table
+	$(BIN)/python tests/run.py contracts.gas --write
+
+invariants: $(VENV)/.dev $(CHAIN)  ## the contracts' invariants for as long as STEPS, from a SEED that it prints
+	$(BIN)/python tests/run.py contracts.lives.invariants $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
 
 lock: $(VENV)/.dev  ## resolve the dependencies anew and write the lock files
 	$(BIN)/python requirements/lock.py

@@ -38,6 +38,7 @@ SAFE_INIT_CODE_HASH: Final = "0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9
 _IMPORT: Final = re.compile(r"^from (\w+) import (\w+)$", re.MULTILINE)
 _ERROR: Final = re.compile(r'raw_revert\(method_id\("(\w+)\(\)"\)\)')
 _EVENT: Final = re.compile(r"^# abi: event (\w+)\((.*)\)$", re.MULTILINE)
+_FUNCTION: Final = re.compile(r"^# abi: function (\w+)\((.*)\)$", re.MULTILINE)
 _COMPILE_SOLIDITY: Final = """
 const solc = require("solc");
 const input = require("fs").readFileSync(0, "utf8");
@@ -110,6 +111,7 @@ def compiled_vyper(paths: list[Path]) -> dict[str, dict[str, Any]]:
             "sourceHash": f"0x{integrity}",
             "abi": [
                 *json.loads(abi),
+                *_raw_functions(sources),
                 *_raw_events(sources),
                 *_errors(sources, creation + deployed),
             ],
@@ -142,6 +144,26 @@ def _errors(sources: list[str], code: str) -> list[dict[str, Any]]:
         for name in sorted(named)
         if sha3.keccak_256(f"{name}()".encode()).digest()[:4].hex().strip("0") in code
     ]
+
+
+def _raw_functions(sources: list[str]) -> list[dict[str, Any]]:
+    """Return the ABI of the calls that a source takes apart by hand; they answer nothing."""
+    return [
+        {
+            "stateMutability": "nonpayable",
+            "type": "function",
+            "name": name,
+            "inputs": [_parameter(declared) for declared in inputs.split(", ")],
+            "outputs": [],
+        }
+        for source in sources
+        for name, inputs in _FUNCTION.findall(source)
+    ]
+
+
+def _parameter(declared: str) -> dict[str, Any]:
+    kind, name = declared.split(" ")
+    return {"name": name, "type": kind}
 
 
 def _raw_events(sources: list[str]) -> list[dict[str, Any]]:

@@ -87,9 +87,10 @@ def __init__(
     operator: address,
 ):
     """
-    @param conditionalTokens Where conditions are prepared and payouts reported
+    @param conditionalTokens Where conditions are prepared and payouts reported: Conditional Tokens,
+           or a neg-risk operator
     @param oracle_ The direct resolution oracle, which alone may resolve
-    @param marketRegistry_ Where creators are written down
+    @param marketRegistry_ Where creators are written down; zero for a neg-risk operator's requests
     @param collateral What the creation fee is paid in
     @param admin Who sets the fee and its receivers
     @param creationFee What a question costs
@@ -141,7 +142,9 @@ def initialize(
     condition_id: bytes32 = self._condition_id(question_id)
     if staticcall IConditionalTokens(ctf).getOutcomeSlotCount(condition_id) == 0:
         extcall IConditionalTokens(ctf).prepareCondition(self, question_id, OUTCOMES)
-    extcall IMarketRegistry(marketRegistry).recordCreator(condition_id, msg.sender)
+    # Questions of a neg-risk event have their conditions elsewhere, and are written down there.
+    if marketRegistry != empty(address):
+        extcall IMarketRegistry(marketRegistry).recordCreator(condition_id, msg.sender)
     creation_fee._collect(msg.sender)
     log QuestionInitialized(
         questionID=question_id,

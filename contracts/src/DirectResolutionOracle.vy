@@ -6,6 +6,7 @@
 """
 
 from access import ownership
+from interfaces import INegRiskOperator
 from interfaces import IProposerWhitelist
 from interfaces import IProposerWhitelistRegistry
 from interfaces import IResolvable
@@ -86,14 +87,43 @@ def proposeAndResolve(
     @return The bond that was taken: none.
     """
     self._check_question(adapter, questionId, identifier, timestamp, ancillaryData)
-    extcall IResolvable(adapter).resolve(questionId, proposedPrice)
-    log DirectResolution(
-        adapter=adapter,
-        questionId=questionId,
-        proposer=msg.sender,
-        proposedPrice=proposedPrice,
-    )
+    self._resolve(adapter, questionId, proposedPrice)
     return 0
+
+
+@external
+@nonreentrant
+def proposeAndResolveNegRisk(
+    adapter: address,
+    negRiskOperator: address,
+    adapterQuestionId: bytes32,
+    operatorQuestionId: bytes32,
+    identifier: bytes32,
+    timestamp: uint256,
+    ancillaryData: Bytes[ancillary.ANCILLARY_BYTES_MAX],
+    proposedPrice: int256,
+) -> uint256:
+    """
+    @notice Answer a question of a neg-risk event: Yes, which one question of an event can be, or No.
+    @return The bond that was taken: none.
+    """
+    self._check_question(adapter, adapterQuestionId, identifier, timestamp, ancillaryData)
+    if negRiskOperator != staticcall IResolvable(adapter).ctf():
+        raw_revert(method_id("InvalidOperator()"))
+    operator: INegRiskOperator = INegRiskOperator(negRiskOperator)
+    if operatorQuestionId != staticcall operator.questionIds(adapterQuestionId):
+        raw_revert(method_id("InvalidQuestion()"))
+    self._resolve(adapter, adapterQuestionId, proposedPrice)
+    extcall operator.resolveQuestion(operatorQuestionId)
+    return 0
+
+
+@internal
+def _resolve(adapter: address, question_id: bytes32, price: int256):
+    extcall IResolvable(adapter).resolve(question_id, price)
+    log DirectResolution(
+        adapter=adapter, questionId=question_id, proposer=msg.sender, proposedPrice=price
+    )
 
 
 @internal

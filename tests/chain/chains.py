@@ -2,9 +2,26 @@
 
 import contextlib
 from collections.abc import AsyncIterator
+from typing import Final
 
 from foretell.chain.devchain import DevChain, DevChainOptions
 from foretell.chain.rpc import Rpc
+from foretell.domain.deployment import ContractName
+
+LATER: Final = frozenset(
+    {
+        ContractName.OPTIMISTIC_ORACLE,
+        ContractName.OPTIMISTIC_RESOLUTION_ADAPTER,
+        ContractName.NEG_RISK_ADAPTER,
+        ContractName.WRAPPED_COLLATERAL,
+        ContractName.NEG_RISK_EXCHANGE,
+        ContractName.NEG_RISK_OPERATOR,
+        ContractName.NEG_RISK_DIRECT_ADAPTER,
+        ContractName.NEG_RISK_OPTIMISTIC_OPERATOR,
+        ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
+    }
+)
+"""What the first version's deployments have not."""
 
 
 @contextlib.asynccontextmanager

@@ -1,7 +1,8 @@
 """A node that lies, stalls or loses answers: a proxy before the real one.
 
 A fault is asked for by method and used up in order; what has no fault passes untouched. A batch is
-taken apart, so that a fault hits the call that it is meant for.
+taken apart, so that a fault hits the call that it is meant for. A node that mines at once is slow
+to do so when the machine is busy: the proxy answers a broadcast when it is mined.
 """
 
 import asyncio
@@ -12,6 +13,9 @@ from typing import Any, Final
 
 import httpx
 import msgspec
+from tests.snapshots import wait_until_mined
+
+from foretell.chain.rpc import Rpc
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -19,6 +23,7 @@ Forward = Callable[[], Awaitable[Answer]]
 Fault = Callable[[Request, Forward], Awaitable[Answer | None]]
 
 HEAD_BYTES_MAX: Final = 64 * 1024
+BROADCAST: Final = "eth_sendRawTransaction"
 
 
 async def lose_request(_request: Request, _forward: Forward) -> Answer | None:
@@ -73,7 +78,8 @@ def _refusal(request: Request, message: str, code: int) -> Answer:
 class FaultProxy:
     """One proxy before one node."""
 
-    def __init__(self, node_url: str, client: httpx.AsyncClient) -> None:
+    def __init__(self, node: Rpc, node_url: str, client: httpx.AsyncClient) -> None:
+        self._node = node
         self._node_url = node_url
         self._client = client
         self._faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
@@ -117,6 +123,8 @@ class FaultProxy:
         async def forward() -> Answer:
             response = await self._client.post(self._node_url, json=request)
             answer: Answer = response.json()
+            if method == BROADCAST:
+                await wait_until_mined(self._node)
             return answer
 
         queue = self._faults[method]
@@ -127,8 +135,11 @@ class FaultProxy:
 @contextlib.asynccontextmanager
 async def proxying(node_url: str) -> AsyncIterator[FaultProxy]:
     """Give a proxy before this node."""
-    async with httpx.AsyncClient(trust_env=False, verify=False, timeout=10) as client:
-        proxy = FaultProxy(node_url, client)
+    async with (
+        httpx.AsyncClient(trust_env=False, verify=False, timeout=10) as client,
+        Rpc(node_url) as node,
+    ):
+        proxy = FaultProxy(node, node_url, client)
         server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0, limit=HEAD_BYTES_MAX)
         async with server:
             port = server.sockets[0].getsockname()[1]

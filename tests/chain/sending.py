@@ -11,7 +11,6 @@ from foretell.domain.transactions import OutgoingTx, SentTx
 from foretell.store.transactions import TxOutbox
 
 SPENDER: Final = Address("0x" + "5e" * 20)
-BROADCAST: Final = "eth_sendRawTransaction"
 OPTIONS: Final = SenderOptions(chain_id=80002, confirmations=1)
 
 MakeSender = Callable[..., Sender]

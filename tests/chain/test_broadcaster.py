@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.chain.conftest import Clock
 from tests.chain.fault_proxy import (
+    BROADCAST,
     FaultProxy,
     change,
     lose_request,
@@ -10,7 +11,6 @@ from tests.chain.fault_proxy import (
     refuse_after,
 )
 from tests.chain.sending import (
-    BROADCAST,
     OPTIONS,
     Approving,
     MakeSender,

@@ -1,5 +1,6 @@
 import pytest
-from tests.chain.fault_proxy import FaultProxy, lose_request
+from tests.chain.chains import head
+from tests.chain.fault_proxy import BROADCAST, FaultProxy, lose_answer, lose_request
 from tests.sandbox import Sandbox
 
 from foretell.chain.caller import Caller, ContractCall, wait_for_receipts
@@ -69,8 +70,40 @@ async def test_a_transaction_in_no_block_is_not_waited_for_for_ever(sandbox: San
 async def test_an_answer_that_is_lost_is_not_asked_for_again(
     fresh_sandbox: Sandbox, faulty_rpc: Rpc, proxy: FaultProxy
 ) -> None:
-    proxy.fail("eth_sendRawTransaction", lose_request)
+    proxy.fail(BROADCAST, lose_request)
     caller = Caller(faulty_rpc, fresh_sandbox.trader().private_key, 80002)
     with pytest.raises(ChainUnavailable):
         await caller.call_all([paying(fresh_sandbox, 1)])
-    assert proxy.asked["eth_sendRawTransaction"] == 1
+    assert proxy.asked[BROADCAST] == 1
+
+
+@pytest.fixture
+async def sent_earlier(still_sandbox: Sandbox, faulty_rpc: Rpc, proxy: FaultProxy) -> bytes:
+    """The key of an account whose transfer waits, sent by a run that heard nothing of it."""
+    key = still_sandbox.trader().private_key
+    proxy.fail(BROADCAST, lose_answer)
+    with pytest.raises(ChainUnavailable):
+        await Caller(faulty_rpc, key, 80002).call_all([paying(still_sandbox, 1)])
+    return key
+
+
+async def test_what_an_earlier_run_sent_is_sealed_on_demand(
+    still_sandbox: Sandbox, sent_earlier: bytes
+) -> None:
+    await Caller(still_sandbox.rpc, sent_earlier, 80002, mines=True).wait_for_earlier()
+    assert await still_sandbox.reader.collateral_units(RECEIVER) == 1
+
+
+async def test_what_an_earlier_run_sent_is_not_waited_for_for_ever(
+    still_sandbox: Sandbox, sent_earlier: bytes
+) -> None:
+    caller = Caller(still_sandbox.rpc, sent_earlier, 80002)
+    with pytest.raises(ChainUnavailable, match=f"1 transactions of {caller.address} wait"):
+        await caller.wait_for_earlier(deadline_s=0.05)
+
+
+async def test_a_key_of_which_nothing_waits_seals_nothing(still_sandbox: Sandbox) -> None:
+    before = await head(still_sandbox.rpc)
+    key = still_sandbox.trader().private_key
+    await Caller(still_sandbox.rpc, key, 80002, mines=True).wait_for_earlier()
+    assert await head(still_sandbox.rpc) == before

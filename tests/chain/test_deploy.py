@@ -4,8 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.chain.chains import head, started
+from tests.chain.chains import LATER, head, started
 from tests.chain.fault_proxy import (
+    BROADCAST,
     Fault,
     FaultProxy,
     change,
@@ -24,7 +25,14 @@ from foretell.chain.blueprint import (
     DeployPlan,
     sandbox_plan,
 )
-from foretell.chain.deploy import deploy, is_intact, load_deployment, store_deployment
+from foretell.chain.deploy import (
+    Found,
+    compare,
+    deploy,
+    is_intact,
+    load_deployment,
+    store_deployment,
+)
 from foretell.chain.devchain import DevChainOptions, free_port
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
@@ -48,8 +56,6 @@ from foretell.domain.sandbox import (
 )
 
 pytestmark = pytest.mark.anyio
-
-SEND = "eth_sendRawTransaction"
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +150,69 @@ async def test_everybody_has_the_part_that_the_plan_gives(
     assert await reader.collateral_units(account(Role.TRADER)) == TRADER_UNITS
 
 
+async def test_the_contracts_of_events_and_of_the_optimistic_stack_know_each_other(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    at = deployment.address
+    known: list[tuple[Address, str, tuple[object, ...], object]] = [
+        (at(ContractName.NEG_RISK_ADAPTER), "wcol()", (), at(ContractName.WRAPPED_COLLATERAL)),
+        (at(ContractName.NEG_RISK_ADAPTER), "vault()", (), account(Role.TREASURY)),
+        (at(ContractName.WRAPPED_COLLATERAL), "owner()", (), at(ContractName.NEG_RISK_ADAPTER)),
+        (deployment.neg_risk_exchange, "getSplitter()", (), at(ContractName.NEG_RISK_ADAPTER)),
+        (at(ContractName.OPTIMISTIC_ORACLE), "arbiter()", (), account(Role.ADMIN)),
+        (
+            at(ContractName.NEG_RISK_OPERATOR),
+            "oracle()",
+            (),
+            at(ContractName.NEG_RISK_DIRECT_ADAPTER),
+        ),
+        (
+            at(ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
+            "oracle()",
+            (),
+            at(ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
+        ),
+    ]
+    listening = (
+        (ContractName.DIRECT_RESOLUTION_ORACLE, ContractName.NEG_RISK_DIRECT_ADAPTER),
+        (ContractName.OPTIMISTIC_ORACLE, ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
+        (ContractName.OPTIMISTIC_ORACLE, ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
+        (ContractName.MARKET_REGISTRY, ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
+        (ContractName.MARKET_REGISTRY, ContractName.NEG_RISK_OPERATOR),
+        (ContractName.MARKET_REGISTRY, ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
+    )
+    answers = await ask_all(
+        bare_rpc,
+        [
+            *(
+                ViewCall(target, contract_function(view, "(address)"), asked)
+                for target, view, asked, _ in known
+            ),
+            *(
+                ViewCall(at(who), contract_function("isAdapter(address)", "(bool)"), (at(whom),))
+                for who, whom in listening
+            ),
+        ],
+    )
+    assert answers == [*(wanted for *_, wanted in known), *(True for _ in listening)]
+
+
+async def test_the_neg_risk_exchanges_domains_are_those_that_we_verify_orders_under(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    separator = contract_function("domainSeparator(uint256)", "(bytes32)")
+    on_chain = await ask_all(
+        bare_rpc,
+        [
+            ViewCall(deployment.neg_risk_exchange, separator, (profile,))
+            for profile in range(len(deployment.neg_risk_profiles))
+        ],
+    )
+    assert tuple(on_chain) == deployment.neg_risk_separators().by_profile
+
+
 async def test_the_exchanges_domains_are_those_that_we_verify_orders_under(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
@@ -206,7 +275,7 @@ async def test_without_its_file_everything_is_found_again_and_nothing_made_twice
 async def test_a_deployment_that_broke_off_goes_on_where_it_stopped(
     bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, sent: int, fault: Fault
 ) -> None:
-    bare_proxy.fail(SEND, *[honest] * sent, fault)
+    bare_proxy.fail(BROADCAST, *[honest] * sent, fault)
     async with Rpc(bare_proxy.url) as faulty:
         with pytest.raises(ChainUnavailable):
             await deploy(faulty, plan, path)
@@ -313,6 +382,35 @@ async def test_code_that_changed_since_an_earlier_run_is_refused(
     await bare_rpc.send("anvil_setCode", deployment.exchange, "0x00")
     with pytest.raises(DeploymentUnfit, match=r"exchange .* has changed"):
         await deploy(bare_rpc, plan, path)
+
+
+async def test_a_sandboxs_file_of_an_earlier_version_is_completed(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    named = {name: made for name, made in deployment.contracts.items() if name not in LATER}
+    store_deployment(path, replace(deployment, contracts=named, neg_risk_profiles=()))
+    assert await deploy(bare_rpc, plan, path) == deployment
+    assert load_deployment(path) == deployment
+
+
+async def test_compare_says_of_every_contract_what_the_chain_holds(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    assert set((await compare(bare_rpc, deployment)).values()) == {Found.AS_WRITTEN}
+    await bare_rpc.send("anvil_setCode", deployment.exchange, "0x")
+    await bare_rpc.send("anvil_setCode", deployment.neg_risk_exchange, "0x00")
+    found = await compare(bare_rpc, deployment)
+    assert found[ContractName.EXCHANGE] is Found.NOTHING
+    assert found[ContractName.NEG_RISK_EXCHANGE] is Found.OTHER_CODE
+    assert list(found.values()).count(Found.AS_WRITTEN) == len(ContractName) - 2
+
+
+async def test_compare_refuses_another_chain(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:
+    deployment = await deploy(bare_rpc, plan, path)
+    with pytest.raises(WrongChain):
+        await compare(bare_rpc, replace(deployment, chain_id=137))
 
 
 async def test_a_file_is_written_as_a_whole(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:

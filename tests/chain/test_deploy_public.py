@@ -3,10 +3,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.chain.chains import head, started
+from tests.chain.chains import LATER, head, started
 from tests.chain.fault_proxy import (
+    BROADCAST,
+    Answer,
+    Forward,
+    Request,
     honest,
     lose_answer,
+    lose_request,
     proxying,
 )
 from tests.conftest import NPM_FOLDER
@@ -19,6 +24,7 @@ from foretell.chain.blueprint import (
     CreatorWhitelist,
     DeployPlan,
     created,
+    draw,
     sandbox_plan,
 )
 from foretell.chain.caller import Caller
@@ -26,8 +32,10 @@ from foretell.chain.deploy import deploy, is_intact, load_deployment, store_depl
 from foretell.chain.devchain import DevChainOptions, free_port
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
+from foretell.chain.views import ViewCall, ask_all
+from foretell.domain.abi import contract_function
 from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, SandboxOnly
-from foretell.domain.deployment import ContractName
+from foretell.domain.deployment import ContractName, Deployment
 from foretell.domain.hexadecimal import Address
 from foretell.domain.sandbox import (
     SANDBOX_ACCOUNTS,
@@ -36,7 +44,6 @@ from foretell.domain.sandbox import (
 pytestmark = pytest.mark.anyio
 
 PUBLIC_CHAIN_ID = 31337
-SEND = "eth_sendRawTransaction"
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +84,18 @@ async def public_plan(public_rpc: Rpc) -> DeployPlan:
         taken={ContractName.COLLATERAL: dollar.address},
         whitelists=(CreatorWhitelist(SANDBOX_ACCOUNTS[5].private_key, (admin,)),),
     )
+
+
+async def an_earlier_version(rpc: Rpc, plan: DeployPlan, path: Path) -> Deployment:
+    """Deploy as a version did that knew neither events nor the optimistic stack.
+
+    Its contracts are other ones than the plan's now: other arguments stand for other sources.
+    """
+    newest = await deploy(rpc, replace(plan, fee_receiver=SANDBOX_ACCOUNTS[6].address), path)
+    named = {name: made for name, made in newest.contracts.items() if name not in LATER}
+    earlier = replace(newest, contracts=named, neg_risk_profiles=())
+    store_deployment(path, earlier)
+    return earlier
 
 
 async def test_the_sandboxs_keys_are_refused_on_another_chain(public_rpc: Rpc, path: Path) -> None:
@@ -129,7 +148,7 @@ async def test_a_chain_of_value_goes_on_from_the_block_where_it_broke_off(
 ) -> None:
     start = await head(public_rpc)
     async with proxying(public_rpc._url) as proxy, Rpc(proxy.url) as faulty:
-        proxy.fail(SEND, honest, honest, lose_answer)
+        proxy.fail(BROADCAST, honest, honest, lose_answer)
         with pytest.raises(ChainUnavailable):
             await deploy(faulty, public_plan, path)
     assert (await deploy(public_rpc, public_plan, path)).start_block == start
@@ -152,3 +171,65 @@ async def test_a_file_of_another_chain_is_left_alone(
     with pytest.raises(DeploymentUnfit, match="chain 1"):
         await deploy(public_rpc, public_plan, path)
     assert load_deployment(path) == other
+
+
+async def test_a_deployment_that_broke_off_waits_for_what_it_has_sent_already(
+    public_rpc: Rpc, public_plan: DeployPlan, path: Path
+) -> None:
+    async def then_seal(_request: Request, forward: Forward) -> Answer | None:
+        answer = await forward()
+        await public_rpc.send("evm_mine")
+        await public_rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
+        return answer
+
+    await public_rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the protocol's own
+    async with proxying(public_rpc._url) as proxy, Rpc(proxy.url) as faulty:
+        proxy.fail(BROADCAST, honest, honest, lose_answer)
+        with pytest.raises(ChainUnavailable):
+            await deploy(faulty, public_plan, path)
+        proxy.fail("eth_getTransactionCount", honest, then_seal)
+        deployment = await deploy(faulty, public_plan, path)
+    assert await is_intact(public_rpc, deployment)
+
+
+async def test_a_file_of_an_earlier_version_keeps_what_it_names_and_gets_the_rest(
+    public_rpc: Rpc, public_plan: DeployPlan, path: Path
+) -> None:
+    earlier = await an_earlier_version(public_rpc, public_plan, path)
+    assert set(earlier.missing) == LATER
+    assert earlier.exchange != draw(public_plan).contracts[ContractName.EXCHANGE].address
+    completed = await deploy(public_rpc, public_plan, path)
+    assert completed.missing == ()
+    assert load_deployment(path) == completed
+    assert {name: completed.contracts[name] for name in earlier.contracts} == earlier.contracts
+    assert (completed.start_block, completed.profiles) == (earlier.start_block, earlier.profiles)
+    assert await is_intact(public_rpc, completed)
+    splitter = contract_function("getSplitter()", "(address)")
+    assert await ask_all(public_rpc, [ViewCall(completed.neg_risk_exchange, splitter)]) == [
+        completed.address(ContractName.NEG_RISK_ADAPTER)
+    ]
+    head_before = await head(public_rpc)
+    assert await deploy(public_rpc, public_plan, path) == completed
+    assert await head(public_rpc) == head_before
+
+
+async def test_a_file_of_an_earlier_version_can_be_used_while_it_is_completed(
+    public_rpc: Rpc, public_plan: DeployPlan, path: Path
+) -> None:
+    earlier = await an_earlier_version(public_rpc, public_plan, path)
+    async with proxying(public_rpc._url) as proxy, Rpc(proxy.url) as faulty:
+        proxy.fail(BROADCAST, lose_request)
+        with pytest.raises(ChainUnavailable):
+            await deploy(faulty, public_plan, path)
+    assert load_deployment(path) == earlier
+    assert (await deploy(public_rpc, public_plan, path)).missing == ()
+
+
+async def test_a_file_of_an_earlier_version_is_not_completed_for_another_collateral(
+    public_rpc: Rpc, public_plan: DeployPlan, path: Path
+) -> None:
+    earlier = await an_earlier_version(public_rpc, public_plan, path)
+    other = replace(public_plan, taken={ContractName.COLLATERAL: earlier.conditional_tokens})
+    with pytest.raises(DeploymentUnfit, match=r"has collateral at .* is wanted"):
+        await deploy(public_rpc, other, path)
+    assert load_deployment(path) == earlier

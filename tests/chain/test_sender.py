@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import pytest
 from tests.chain.fault_proxy import (
+    BROADCAST,
     FaultProxy,
     lose_request,
     refuse,
 )
 from tests.chain.sending import (
-    BROADCAST,
     OPTIONS,
     SPENDER,
     Approving,

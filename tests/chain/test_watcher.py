@@ -1,6 +1,7 @@
 import pytest
 from tests.chain.conftest import Clock
 from tests.chain.fault_proxy import (
+    BROADCAST,
     FaultProxy,
     change,
     lose_answer,
@@ -8,7 +9,6 @@ from tests.chain.fault_proxy import (
     refuse,
 )
 from tests.chain.sending import (
-    BROADCAST,
     SPENDER,
     Approving,
     MakeSender,

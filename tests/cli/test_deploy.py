@@ -1,6 +1,7 @@
 import asyncio
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,15 @@ from tests.app.running import sandbox_settings
 from tests.build import a_key, an_address
 from tests.sandbox import Sandbox
 
-from foretell.chain.deploy import load_deployment
+from foretell.chain.deploy import load_deployment, store_deployment
 from foretell.cli.deploy import run_deploy
 from foretell.domain.abi import ContractFunction, contract_function
-from foretell.domain.chain_errors import WrongChain
+from foretell.domain.chain_errors import DeploymentUnfit, WrongChain
 from foretell.domain.command_errors import MissingKey, MissingSetting
 from foretell.domain.deployment import ContractName
 from foretell.domain.errors import MalformedHex
 from foretell.domain.hexadecimal import Address, checksum_address
+from foretell.domain.networks import NetworkName
 from foretell.domain.typed_data import address_of_key
 from foretell.settings import Settings
 
@@ -46,10 +48,10 @@ def operators(sandbox: Sandbox, tmp_path: Path) -> MakeSettings:
     return lambda **given: sandbox_settings(tmp_path, **chosen | given)
 
 
-async def deployed(settings: Settings) -> str:
-    """Deploy, and return what was printed."""
+async def deployed(settings: Settings, *, is_check: bool = False) -> str:
+    """Deploy, or only compare, and return what was printed."""
     console = Console(file=io.StringIO(), width=200)
-    await asyncio.to_thread(run_deploy, settings, console)
+    await asyncio.to_thread(run_deploy, settings, console, is_check=is_check)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -117,3 +119,75 @@ async def test_a_node_of_another_chain_gets_nothing(operators: MakeSettings) -> 
     with pytest.raises(WrongChain, match="serves chain 80002, and 137 is wanted"):
         await deployed(settings)
     assert not settings.deployment_file.exists()
+
+
+@pytest.fixture
+def written(sandbox: Sandbox, tmp_path: Path) -> Settings:
+    """Settings of somebody who has the file of what is on the node."""
+    settings = sandbox_settings(tmp_path, rpc_url=SecretStr(sandbox.rpc_url))
+    store_deployment(settings.deployment_file, sandbox.deployment)
+    return settings
+
+
+async def test_a_check_finds_everything_as_it_is_written_and_sends_nothing(
+    sandbox: Sandbox, written: Settings
+) -> None:
+    before = await sandbox.rpc.call("eth_blockNumber")
+    printed = await deployed(written, is_check=True)
+    assert printed.count("as written") == len(ContractName)
+    assert checksum_address(sandbox.deployment.neg_risk_exchange) in printed
+    assert await sandbox.rpc.call("eth_blockNumber") == before
+
+
+@pytest.mark.parametrize(("code", "found"), [("0x", "nothing"), ("0x00", "other code")])
+async def test_a_check_fails_where_the_chain_holds_something_else(
+    fresh_sandbox: Sandbox, written: Settings, code: str, found: str
+) -> None:
+    await fresh_sandbox.rpc.send("anvil_setCode", fresh_sandbox.deployment.exchange, code)
+    console = Console(file=io.StringIO(), width=200)
+    with pytest.raises(DeploymentUnfit, match=r"the chain differs from the file in exchange$"):
+        await asyncio.to_thread(run_deploy, written, console, is_check=True)
+    assert isinstance(console.file, io.StringIO)
+    (row,) = [line for line in console.file.getvalue().splitlines() if " exchange " in line]
+    assert found in row
+
+
+async def test_a_check_fails_for_a_file_of_an_earlier_version(
+    sandbox: Sandbox, written: Settings
+) -> None:
+    contracts = dict(sandbox.deployment.contracts)
+    del contracts[ContractName.OPTIMISTIC_ORACLE]
+    store_deployment(written.deployment_file, replace(sandbox.deployment, contracts=contracts))
+    with pytest.raises(DeploymentUnfit, match="it lacks optimisticOracle; deploy again"):
+        await deployed(written, is_check=True)
+
+
+async def test_a_check_fails_without_a_file(sandbox: Sandbox, tmp_path: Path) -> None:
+    settings = sandbox_settings(tmp_path, rpc_url=SecretStr(sandbox.rpc_url))
+    with pytest.raises(DeploymentUnfit, match=r"there is no .*deployment\.json"):
+        await deployed(settings, is_check=True)
+
+
+async def test_a_check_fails_for_a_deployment_that_broke_off(
+    sandbox: Sandbox, written: Settings
+) -> None:
+    store_deployment(written.deployment_file, replace(sandbox.deployment, is_complete=False))
+    with pytest.raises(DeploymentUnfit, match="it broke off"):
+        await deployed(written, is_check=True)
+
+
+async def test_a_check_of_another_network_is_refused(written: Settings) -> None:
+    with pytest.raises(DeploymentUnfit, match="it is of chain 80002, and this is 137"):
+        await asyncio.to_thread(
+            run_deploy, written, Console(quiet=True), NetworkName.POLYGON, is_check=True
+        )
+
+
+async def test_the_next_deploy_completes_a_file_of_an_earlier_version(
+    sandbox: Sandbox, written: Settings
+) -> None:
+    contracts = dict(sandbox.deployment.contracts)
+    del contracts[ContractName.NEG_RISK_OPERATOR]
+    store_deployment(written.deployment_file, replace(sandbox.deployment, contracts=contracts))
+    await deployed(written)
+    assert load_deployment(written.deployment_file) == sandbox.deployment

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 from tests.contracts.evm import Evm
 from tests.contracts.market import World, deploy_world
+from tests.contracts.neg_risk import NegRisk, deploy_neg_risk
+from tests.contracts.optimistic import Optimistic, deploy_optimistic
 from tests.contracts.resolution import Resolution, deploy_resolution
 
 from foretell.chain.devchain import DevChain
@@ -28,6 +30,16 @@ def _undone(world: World) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def resolution(world: World) -> Resolution:
     return deploy_resolution(world)
+
+
+@pytest.fixture(scope="session")
+def neg_risk(resolution: Resolution) -> NegRisk:
+    return deploy_neg_risk(resolution)
+
+
+@pytest.fixture(scope="session")
+def optimistic(resolution: Resolution) -> Optimistic:
+    return deploy_optimistic(resolution)

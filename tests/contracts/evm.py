@@ -230,15 +230,20 @@ class Evm:
 
 
 class Contract:
-    """A contract at an address, spoken to by ABI."""
+    """A contract at an address, spoken to by ABI.
+
+    A function goes by its name, or by its whole signature where the contract has two of that name.
+    """
 
     def __init__(self, evm: Evm, address: str, abi: Abi) -> None:
         self.evm = evm
         self.address = address
         self.abi = abi
-        self._function_by_name = {
-            entry["name"]: entry for entry in abi if entry["type"] == "function"
-        }
+        self._function_by_name: dict[str, Mapping[str, Any]] = {}
+        for entry in abi:
+            if entry["type"] == "function":
+                self._function_by_name.setdefault(entry["name"], entry)
+                self._function_by_name[_signature(entry)] = entry
 
     def calldata(self, name: str, *args: object) -> bytes:
         entry = self._function_by_name[name]

@@ -16,7 +16,7 @@ from foretell.domain.deployment import (
     parse_deployment,
 )
 from foretell.domain.hexadecimal import Address, Bytes32
-from foretell.domain.profiles import SANDBOX_PROFILES
+from foretell.domain.profiles import SANDBOX_NEG_RISK_PROFILES, SANDBOX_PROFILES
 
 INIT_CODE_HASH = Bytes32("0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9e6ef715ddb6fcecf")
 FACTORY = Address("0xaacfeea03eb1561c4e67d661e40682bd20e3541b")
@@ -40,7 +40,7 @@ def a_deployment(**changed: Any) -> Deployment:
         safe_init_code_hash=INIT_CODE_HASH,
         creation=CreationTerms(5_000_000, 2_000_000, 8_000),
     )
-    return replace(deployment, **changed)
+    return replace(deployment, neg_risk_profiles=SANDBOX_NEG_RISK_PROFILES, **changed)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,18 @@ def a_deployment(**changed: Any) -> Deployment:
 )
 def test_a_deployment_reads_back_from_its_file(deployment: Deployment) -> None:
     assert parse_deployment(encode_deployment(deployment)) == deployment
+
+
+def test_orders_for_the_two_exchanges_are_signed_for_different_domains() -> None:
+    deployment = a_deployment()
+    plain = set(deployment.separators().by_profile)
+    assert len(plain | set(deployment.neg_risk_separators().by_profile)) == 6
+
+
+def test_a_file_from_before_there_were_two_exchanges_is_read() -> None:
+    document = json.loads(encode_deployment(a_deployment()))
+    del document["negRiskProfiles"]
+    assert parse_deployment(json.dumps(document).encode()).neg_risk_profiles == ()
 
 
 def test_the_file_names_things_as_the_interfaces_do() -> None:
@@ -93,6 +105,14 @@ def test_contracts_are_found_by_their_names() -> None:
     assert deployment.safe_factory == FACTORY
     with pytest.raises(DeploymentUnfit, match="no exchange"):
         _ = a_deployment(contracts={}).exchange
+
+
+def test_what_a_deployment_lacks_is_named() -> None:
+    deployment = a_deployment()
+    assert deployment.missing == ()
+    contracts = dict(deployment.contracts)
+    del contracts[ContractName.MULTI_SEND]
+    assert replace(deployment, contracts=contracts).missing == (ContractName.MULTI_SEND,)
 
 
 def test_an_owners_safe_follows_from_the_factory() -> None:

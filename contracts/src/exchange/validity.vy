@@ -43,7 +43,7 @@ def remaining(order: orders.Order) -> uint256:
     order_hash: bytes32 = profiles._order_hash(order)
     if profiles._is_v1(order.profile):
         is_expired: bool = order.expiration != 0 and order.expiration < block.timestamp
-        if is_expired or order.nonce != maker_nonces.nonces[order.maker]:
+        if is_expired or order.nonce != maker_nonces._nonce(order.maker):
             return 0
     return status._remaining(order_hash, order.makerAmount)
 
@@ -63,7 +63,7 @@ def _checked(order: orders.Order) -> orders.Terms:
             raw_revert(method_id("NotTaker()"))
         if order.expiration != 0 and order.expiration < block.timestamp:
             raw_revert(method_id("OrderExpired()"))
-        if order.nonce != maker_nonces.nonces[order.maker]:
+        if order.nonce != maker_nonces._nonce(order.maker):
             raw_revert(method_id("InvalidNonce()"))
         if order.feeRateBps > fees.FEE_RATE_BPS_MAX:
             raw_revert(method_id("FeeTooHigh()"))

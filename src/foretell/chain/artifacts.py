@@ -31,9 +31,14 @@ OWN_CONTRACTS: Final = (
     "DirectResolutionOracle",
     "Exchange",
     "MarketRegistry",
+    "NegRiskAdapter",
+    "NegRiskOperator",
+    "OptimisticOracle",
+    "OptimisticResolutionAdapter",
     "ProposerWhitelist",
     "ProposerWhitelistRegistry",
     "SafeFactory",
+    "WrappedCollateral",
 )
 
 

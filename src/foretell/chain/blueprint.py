@@ -15,8 +15,10 @@ from foretell.chain.artifacts import npm_artifact, own_artifact
 from foretell.domain.chain_errors import DeploymentUnfit
 from foretell.domain.deployment import ContractName, CreationTerms
 from foretell.domain.hexadecimal import ZERO_ADDRESS, Address, Bytes32, keccak256, word_of
+from foretell.domain.payload import ResolutionType
 from foretell.domain.profiles import (
     OWN_PROFILE,
+    SANDBOX_NEG_RISK_PROFILES,
     SANDBOX_PROFILES,
     SigningProfile,
     check_profiles,
@@ -37,6 +39,10 @@ SALT: Final = bytes(32)
 CREATION_TERMS: Final = CreationTerms(
     fee_units=5_000_000, neg_risk_fee_units=2_000_000, community_share_bps=8_000
 )
+
+# What a proposal of the optimistic stack puts at stake, and how long it can be disputed.
+PROPOSAL_BOND_UNITS: Final = 500_000_000
+LIVENESS_S: Final = 7_200
 
 # What the ecosystem's clients carry with them, and derive their users' Safes from. The MultiSend and
 # the fallback handler that they name are where the CREATE2 factory puts them anyway.
@@ -64,8 +70,9 @@ class DeployPlan:
 
     `taken` are contracts that are there already: on a chain of value, the collateral at least.
     `placed` are addresses that a contract must have; only a sandbox can give them. The faucet is
-    the sandbox's too: it makes the collateral that `grants_units` gives out. `start_block` is for a
-    chain that was furnished before and whose file is lost.
+    the sandbox's too: it makes the collateral that `grants_units` gives out. The `arbiter` decides
+    what was disputed twice; it is the admin unless it is named. `start_block` is for a chain that was
+    furnished before and whose file is lost.
     """
 
     chain_id: int
@@ -77,6 +84,8 @@ class DeployPlan:
     community_pool: Address
     creation: CreationTerms = CREATION_TERMS
     profiles: tuple[SigningProfile, ...] = (OWN_PROFILE,)
+    neg_risk_profiles: tuple[SigningProfile, ...] = (OWN_PROFILE,)
+    arbiter: Address | None = None
     safe_factory_name: str = OWN_SAFE_FACTORY_NAME
     taken: Mapping[ContractName, Address] = field(default_factory=dict)
     placed: Mapping[ContractName, Address] = field(default_factory=dict)
@@ -110,6 +119,7 @@ def sandbox_plan(npm_folder: Path) -> DeployPlan:
         fee_receiver=sandbox_account(Role.TREASURY, chain_id).address,
         community_pool=sandbox_account(Role.COMMUNITY, chain_id).address,
         profiles=SANDBOX_PROFILES,
+        neg_risk_profiles=SANDBOX_NEG_RISK_PROFILES,
         safe_factory_name=ECOSYSTEM_SAFE_FACTORY_NAME,
         placed={
             ContractName.SAFE_SINGLETON: ECOSYSTEM_SAFE_SINGLETON,
@@ -142,7 +152,8 @@ class Blueprint(NamedTuple):
 
 def draw(plan: DeployPlan) -> Blueprint:
     """Return what a plan comes to, or refuse one that would be unsafe on its chain."""
-    check_profiles(plan.profiles, is_sandbox=plan.is_sandbox)
+    for profiles in (plan.profiles, plan.neg_risk_profiles):
+        check_profiles(profiles, is_sandbox=plan.is_sandbox)
     if not plan.is_sandbox and ContractName.COLLATERAL not in plan.taken:
         raise DeploymentUnfit("a chain of value has its collateral; name it")
     if not plan.is_sandbox and plan.placed:
@@ -162,7 +173,9 @@ def draw(plan: DeployPlan) -> Blueprint:
         ),
     )
     _draw_resolution(drawing, plan)
-    _draw_exchange(drawing, plan, safe_init_code_hash)
+    _draw_neg_risk(drawing, plan)
+    _draw_optimistic(drawing, plan)
+    _draw_exchanges(drawing, plan, safe_init_code_hash)
     return Blueprint(drawing.contracts, safe_init_code_hash)
 
 
@@ -193,6 +206,10 @@ class _Drawing:
             self.contracts[name] = PlannedContract(address, init_code, is_placed=True)
         else:
             self.contracts[name] = created(init_code)
+
+    def add_made(self, name: ContractName, address: Address) -> None:
+        """Add a contract that another one makes when it is made itself."""
+        self.contracts[name] = PlannedContract(self._plan.taken.get(name, address), None)
 
     def address(self, name: ContractName) -> Address:
         return self.contracts[name].address
@@ -228,15 +245,34 @@ def _draw_resolution(drawing: _Drawing, plan: DeployPlan) -> None:
             drawing.address(ContractName.PROPOSER_WHITELIST_REGISTRY), plan.admin
         ),
     )
-    drawing.add(
+    _draw_direct_adapter(
+        drawing,
+        plan,
         ContractName.DIRECT_RESOLUTION_ADAPTER,
+        ctf=drawing.address(ContractName.CONDITIONAL_TOKENS),
+        markets=drawing.address(ContractName.MARKET_REGISTRY),
+        fee_units=plan.creation.fee_units,
+    )
+
+
+def _draw_direct_adapter(
+    drawing: _Drawing,
+    plan: DeployPlan,
+    name: ContractName,
+    *,
+    ctf: Address,
+    markets: Address,
+    fee_units: int,
+) -> None:
+    drawing.add(
+        name,
         own_artifact("DirectResolutionAdapter").init_code(
-            drawing.address(ContractName.CONDITIONAL_TOKENS),
+            ctf,
             drawing.address(ContractName.DIRECT_RESOLUTION_ORACLE),
-            drawing.address(ContractName.MARKET_REGISTRY),
+            markets,
             drawing.address(ContractName.COLLATERAL),
             plan.admin,
-            plan.creation.fee_units,
+            fee_units,
             plan.creation.community_share_bps,
             plan.community_pool,
             plan.fee_receiver,
@@ -244,23 +280,118 @@ def _draw_resolution(drawing: _Drawing, plan: DeployPlan) -> None:
     )
 
 
-def _draw_exchange(drawing: _Drawing, plan: DeployPlan, safe_init_code_hash: Bytes32) -> None:
-    conditional_tokens = drawing.address(ContractName.CONDITIONAL_TOKENS)
+def _draw_neg_risk(drawing: _Drawing, plan: DeployPlan) -> None:
+    """Draw what events of one true outcome need, and their direct resolution."""
     collateral = drawing.address(ContractName.COLLATERAL)
+    wrapped = own_artifact("WrappedCollateral")
     drawing.add(
-        ContractName.EXCHANGE,
-        own_artifact("Exchange").init_code(
+        ContractName.NEG_RISK_ADAPTER,
+        own_artifact("NegRiskAdapter").init_code(
             collateral,
-            conditional_tokens,
-            conditional_tokens,
-            collateral,
-            drawing.address(ContractName.SAFE_FACTORY),
-            bytes.fromhex(safe_init_code_hash[2:]),
-            plan.admin,
+            drawing.address(ContractName.CONDITIONAL_TOKENS),
             plan.fee_receiver,
-            [profile.name for profile in plan.profiles],
-            [profile.version for profile in plan.profiles],
-            [profile.verifying_contract or ZERO_ADDRESS for profile in plan.profiles],
-            [profile.struct_version for profile in plan.profiles],
+            wrapped.bytecode,
         ),
     )
+    adapter = drawing.address(ContractName.NEG_RISK_ADAPTER)
+    drawing.add_made(
+        ContractName.WRAPPED_COLLATERAL,
+        create2_address(adapter, SALT, keccak256(wrapped.init_code(collateral))),
+    )
+    _draw_operator(drawing, plan, ContractName.NEG_RISK_OPERATOR, ResolutionType.DIRECT)
+    _draw_direct_adapter(
+        drawing,
+        plan,
+        ContractName.NEG_RISK_DIRECT_ADAPTER,
+        ctf=drawing.address(ContractName.NEG_RISK_OPERATOR),
+        markets=ZERO_ADDRESS,
+        fee_units=plan.creation.neg_risk_fee_units,
+    )
+
+
+def _draw_operator(
+    drawing: _Drawing, plan: DeployPlan, name: ContractName, stack: ResolutionType
+) -> None:
+    drawing.add(
+        name,
+        own_artifact("NegRiskOperator").init_code(
+            stack.value,
+            drawing.address(ContractName.NEG_RISK_ADAPTER),
+            drawing.address(ContractName.MARKET_REGISTRY),
+            plan.admin,
+        ),
+    )
+
+
+def _draw_optimistic(drawing: _Drawing, plan: DeployPlan) -> None:
+    drawing.add(
+        ContractName.OPTIMISTIC_ORACLE,
+        own_artifact("OptimisticOracle").init_code(
+            drawing.address(ContractName.COLLATERAL),
+            plan.admin,
+            plan.arbiter or plan.admin,
+            plan.fee_receiver,
+        ),
+    )
+    _draw_operator(
+        drawing, plan, ContractName.NEG_RISK_OPTIMISTIC_OPERATOR, ResolutionType.OPTIMISTIC
+    )
+    for name, ctf, markets in (
+        (
+            ContractName.OPTIMISTIC_RESOLUTION_ADAPTER,
+            drawing.address(ContractName.CONDITIONAL_TOKENS),
+            drawing.address(ContractName.MARKET_REGISTRY),
+        ),
+        (
+            ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
+            drawing.address(ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
+            ZERO_ADDRESS,
+        ),
+    ):
+        drawing.add(
+            name,
+            own_artifact("OptimisticResolutionAdapter").init_code(
+                ctf,
+                drawing.address(ContractName.OPTIMISTIC_ORACLE),
+                markets,
+                drawing.address(ContractName.COLLATERAL),
+                plan.admin,
+                PROPOSAL_BOND_UNITS,
+                LIVENESS_S,
+                markets != ZERO_ADDRESS,
+            ),
+        )
+
+
+def _draw_exchanges(drawing: _Drawing, plan: DeployPlan, safe_init_code_hash: Bytes32) -> None:
+    for name, splitter, token_collateral, profiles in (
+        (
+            ContractName.EXCHANGE,
+            ContractName.CONDITIONAL_TOKENS,
+            ContractName.COLLATERAL,
+            plan.profiles,
+        ),
+        (
+            ContractName.NEG_RISK_EXCHANGE,
+            ContractName.NEG_RISK_ADAPTER,
+            ContractName.WRAPPED_COLLATERAL,
+            plan.neg_risk_profiles,
+        ),
+    ):
+        drawing.add(
+            name,
+            own_artifact("Exchange").init_code(
+                drawing.address(ContractName.COLLATERAL),
+                drawing.address(ContractName.CONDITIONAL_TOKENS),
+                drawing.address(splitter),
+                drawing.address(token_collateral),
+                drawing.address(ContractName.SAFE_FACTORY),
+                bytes.fromhex(safe_init_code_hash[2:]),
+                plan.admin,
+                plan.fee_receiver,
+                [profile.name for profile in profiles],
+                [profile.version for profile in profiles],
+                [profile.verifying_contract or ZERO_ADDRESS for profile in profiles],
+                [profile.struct_version for profile in profiles],
+            ),
+        )

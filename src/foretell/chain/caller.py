@@ -50,8 +50,7 @@ class Caller:
         if not calls:
             return []
         fees = await fetch_fees(self._rpc, FEE_CAP_WEI)
-        answer = await self._rpc.call("eth_getTransactionCount", self.address, "pending")
-        nonce = quantity_of(answer, "eth_getTransactionCount")
+        nonce = await self._nonce("pending")
         hashes = []
         for offset, call in enumerate(calls):
             gas = call.gas or await self._estimated(call)
@@ -74,6 +73,27 @@ class Caller:
             if not receipt.is_success:
                 raise CallFailed(receipt.tx_hash)
         return receipts
+
+    async def wait_for_earlier(self, deadline_s: float = RECEIPT_DEADLINE_S) -> None:
+        """Return when nothing of the key waits: what a run that broke off sent may do so still."""
+        waiting = await self._waiting()
+        if waiting and self._mines:
+            await self._rpc.send("evm_mine")
+        for _ in range(int(deadline_s / RECEIPT_POLL_S)):
+            if not waiting:
+                return
+            await asyncio.sleep(RECEIPT_POLL_S)
+            waiting = await self._waiting()
+        cause = f"{waiting} transactions of {self.address} wait after {deadline_s:g} s"
+        raise ChainUnavailable("eth_getTransactionCount", cause)
+
+    async def _waiting(self) -> int:
+        """Return how many transactions of the key are in no block yet."""
+        return await self._nonce("pending") - await self._nonce("latest")
+
+    async def _nonce(self, at: str) -> int:
+        answer = await self._rpc.call("eth_getTransactionCount", self.address, at)
+        return quantity_of(answer, "eth_getTransactionCount")
 
     async def _estimated(self, call: ContractCall) -> int:
         request = {

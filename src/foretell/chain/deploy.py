@@ -4,9 +4,13 @@ Every step looks whether it is done before it is done, so a deployment that brok
 again. A chain that is furnished already is only looked over.
 """
 
+import enum
+import itertools
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from foretell.chain.answers import bytes_of, quantity_of
@@ -21,7 +25,7 @@ from foretell.chain.blueprint import (
     whitelist_code,
 )
 from foretell.chain.caller import Caller, ContractCall
-from foretell.chain.in_place import check_sandbox_node, place_contracts
+from foretell.chain.in_place import check_sandbox_node, place_planned
 from foretell.chain.rpc import Rpc
 from foretell.chain.views import ViewCall, ask_all
 from foretell.domain.abi import ContractFunction, contract_function
@@ -41,6 +45,7 @@ from foretell.domain.deployment import (
     parse_deployment,
 )
 from foretell.domain.hexadecimal import Address, keccak256, word_of
+from foretell.domain.neg_risk import SET_ORACLE
 from foretell.domain.sandbox import check_sandbox
 from foretell.domain.typed_data import address_of_key
 
@@ -49,13 +54,41 @@ _IS_REGISTRAR: Final = contract_function("isRegistrar(address)", "(bool)")
 _IS_ADAPTER: Final = contract_function("isAdapter(address)", "(bool)")
 _BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
 _WHITELIST_OF: Final = contract_function("whitelistOf(address)", "(address)")
+_ORACLE: Final = contract_function("oracle()", "(address)")
+
+# Which adapters the oracles and the registry listen to, and whom each operator listens to.
+_ADAPTERS: Final[Mapping[ContractName, Sequence[ContractName]]] = MappingProxyType(
+    {
+        ContractName.DIRECT_RESOLUTION_ORACLE: (
+            ContractName.DIRECT_RESOLUTION_ADAPTER,
+            ContractName.NEG_RISK_DIRECT_ADAPTER,
+        ),
+        ContractName.OPTIMISTIC_ORACLE: (
+            ContractName.OPTIMISTIC_RESOLUTION_ADAPTER,
+            ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
+        ),
+        ContractName.MARKET_REGISTRY: (
+            ContractName.DIRECT_RESOLUTION_ADAPTER,
+            ContractName.OPTIMISTIC_RESOLUTION_ADAPTER,
+            ContractName.NEG_RISK_OPERATOR,
+            ContractName.NEG_RISK_OPTIMISTIC_OPERATOR,
+        ),
+    }
+)
+_ORACLES: Final[Mapping[ContractName, ContractName]] = MappingProxyType(
+    {
+        ContractName.NEG_RISK_OPERATOR: ContractName.NEG_RISK_DIRECT_ADAPTER,
+        ContractName.NEG_RISK_OPTIMISTIC_OPERATOR: ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
+    }
+)
 
 
 async def deploy(rpc: Rpc, plan: DeployPlan, path: Path) -> Deployment:
     """Return the deployment that the file describes, made or completed if need be.
 
-    Refuses a node of another chain, a plan that is unsafe there, and a chain that no longer is what
-    the file says; only a sandbox that lost its chain is furnished anew.
+    A file of an earlier version keeps what it names, and gets what it lacks. Refuses a node of
+    another chain, a plan that is unsafe there, and a chain that no longer is what the file says; only
+    a sandbox that lost its chain is furnished anew.
     """
     await check_chain(rpc, plan)
     blueprint = draw(plan)
@@ -64,11 +97,31 @@ async def deploy(rpc: Rpc, plan: DeployPlan, path: Path) -> Deployment:
         raise DeploymentUnfit(f"{path} is of chain {journal.chain_id}, not {plan.chain_id}")
     if journal is not None and journal.is_complete:
         if await is_intact(rpc, journal):
-            return journal
+            return journal if not journal.missing else await _complete(rpc, plan, path, journal)
         if not plan.is_sandbox:
             raise DeploymentUnfit(f"the chain does not hold what {path} says")
         journal = None
     return await _Deployer(rpc, plan, blueprint, path, journal).run()
+
+
+async def _complete(rpc: Rpc, plan: DeployPlan, path: Path, journal: Deployment) -> Deployment:
+    """Add what an earlier version did not know to what it made.
+
+    Wallets have allowed the contracts that are there, and signed for them: they stay, with their
+    terms, although this version would make other ones.
+    """
+    made = {name: contract.address for name, contract in journal.contracts.items()}
+    for name, address in plan.taken.items():
+        if made.get(name, address) != address:
+            raise DeploymentUnfit(f"{path} has {name} at {made[name]}, and {address} is wanted")
+    plan = replace(
+        plan,
+        taken={**plan.taken, **made},
+        profiles=journal.profiles,
+        safe_factory_name=journal.safe_factory_name,
+        creation=journal.creation,
+    )
+    return await _Deployer(rpc, plan, draw(plan), path, journal).run()
 
 
 async def check_chain(rpc: Rpc, plan: DeployPlan) -> None:
@@ -83,11 +136,35 @@ async def check_chain(rpc: Rpc, plan: DeployPlan) -> None:
 
 async def is_intact(rpc: Rpc, deployment: Deployment) -> bool:
     """Return whether the chain holds exactly the code that the deployment names."""
-    contracts = list(deployment.contracts.values())
-    codes = await _codes(rpc, [contract.address for contract in contracts])
-    return [word_of(keccak256(code)) for code in codes] == [
-        contract.code_hash for contract in contracts
-    ]
+    return all(found == Found.AS_WRITTEN for found in (await compare(rpc, deployment)).values())
+
+
+class Found(enum.StrEnum):
+    """What a chain holds where the file names a contract."""
+
+    AS_WRITTEN = "as written"
+    OTHER_CODE = "other code"
+    NOTHING = "nothing"
+
+
+async def compare(rpc: Rpc, deployment: Deployment) -> Mapping[ContractName, Found]:
+    """Return what the chain holds where the deployment names contracts; refuse another chain."""
+    seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")
+    if seen != deployment.chain_id:
+        raise WrongChain(seen, deployment.chain_id)
+    named = deployment.contracts
+    codes = await _codes(rpc, [contract.address for contract in named.values()])
+    return {
+        name: _found(code, contract)
+        for (name, contract), code in zip(named.items(), codes, strict=True)
+    }
+
+
+def _found(code: bytes, contract: DeployedContract) -> Found:
+    if not code:
+        return Found.NOTHING
+    is_same = word_of(keccak256(code)) == contract.code_hash
+    return Found.AS_WRITTEN if is_same else Found.OTHER_CODE
 
 
 def load_deployment(path: Path) -> Deployment | None:
@@ -125,7 +202,7 @@ class _Grant(NamedTuple):
     caller: Caller
     target: Address
     check: ContractFunction
-    subject: Address
+    asked: tuple[object, ...]
     wanted: object
     call: bytes
 
@@ -154,16 +231,29 @@ class _Deployer:
 
     async def run(self) -> Deployment:
         await self._check_factory()
+        await self._wait_for_earlier()
         start_block = await self._start_block()
-        store_deployment(self._path, self._deployment(start_block, is_complete=False))
+        self._note(start_block)
         for stage in self._stages():
             await self._make(stage)
-            store_deployment(self._path, self._deployment(start_block, is_complete=False))
+            self._note(start_block)
         await self._create([created(whitelist_code(each)) for each in self._plan.whitelists])
         await self._grant_all(self._grants())
         deployment = self._deployment(start_block, is_complete=True)
         store_deployment(self._path, deployment)
         return deployment
+
+    async def _wait_for_earlier(self) -> None:
+        """Wait for what an earlier run sent, or what is still to be mined would be made twice."""
+        plan = self._plan
+        keys = [plan.admin_key, *(whitelist.creator_key for whitelist in plan.whitelists)]
+        for key in dict.fromkeys([*keys, plan.faucet_key or plan.admin_key]):
+            await self._caller(key).wait_for_earlier()
+
+    def _note(self, start_block: int) -> None:
+        """Write down how far it is; a file that can be used stays so until there is a better one."""
+        if self._journal is None or not self._journal.is_complete:
+            store_deployment(self._path, self._deployment(start_block, is_complete=False))
 
     async def _start_block(self) -> int:
         """Return the block from which on logs must be read; a sandbox is young, so all of it."""
@@ -190,7 +280,7 @@ class _Deployer:
 
     async def _make(self, names: Sequence[ContractName]) -> None:
         planned = [self._blueprint.contracts[name] for name in names]
-        await place_contracts_if_any(self._rpc, self._admin, planned)
+        await place_planned(self._rpc, self._admin, planned)
         await self._create(
             [contract for contract in planned if contract.init_code and not contract.is_placed]
         )
@@ -220,19 +310,21 @@ class _Deployer:
 
     def _grants(self) -> Iterable[_Grant]:
         plan, address = self._plan, {name: each.address for name, each in self._done.items()}
-        exchange = address[ContractName.EXCHANGE]
-        adapter = address[ContractName.DIRECT_RESOLUTION_ADAPTER]
-        oracle = address[ContractName.DIRECT_RESOLUTION_ORACLE]
-        markets = address[ContractName.MARKET_REGISTRY]
-        for function, check, target, subjects in (
-            (ADD_OPERATOR, _IS_OPERATOR, exchange, plan.operators),
-            (ADD_REGISTRAR, _IS_REGISTRAR, exchange, plan.registrars),
-            (ADD_ADAPTER, _IS_ADAPTER, oracle, (adapter,)),
-            (ADD_ADAPTER, _IS_ADAPTER, markets, (adapter,)),
+        exchanges = (address[ContractName.EXCHANGE], address[ContractName.NEG_RISK_EXCHANGE])
+        for function, check, targets, subjects in (
+            (ADD_OPERATOR, _IS_OPERATOR, exchanges, plan.operators),
+            (ADD_REGISTRAR, _IS_REGISTRAR, exchanges, plan.registrars),
+            *(
+                (ADD_ADAPTER, _IS_ADAPTER, (address[target],), [address[name] for name in names])
+                for target, names in _ADAPTERS.items()
+            ),
         ):
-            for subject in subjects:
+            for target, subject in itertools.product(targets, subjects):
                 call = function.encode(subject)
-                yield _Grant(self._admin, target, check, subject, wanted=True, call=call)
+                yield _Grant(self._admin, target, check, (subject,), wanted=True, call=call)
+        for operator, oracle in _ORACLES.items():
+            call = SET_ORACLE.encode(address[oracle])
+            yield _Grant(self._admin, address[operator], _ORACLE, (), address[oracle], call)
         registry = address[ContractName.PROPOSER_WHITELIST_REGISTRY]
         for whitelist in plan.whitelists:
             creator = address_of_key(whitelist.creator_key)
@@ -241,7 +333,7 @@ class _Deployer:
                 self._caller(whitelist.creator_key),
                 registry,
                 _WHITELIST_OF,
-                creator,
+                (creator,),
                 wanted=chosen,
                 call=REGISTER_WHITELIST.encode(chosen),
             )
@@ -249,7 +341,7 @@ class _Deployer:
     async def _grant_all(self, grants: Iterable[_Grant]) -> None:
         wanted = list(grants)
         answers = await ask_all(
-            self._rpc, [ViewCall(grant.target, grant.check, (grant.subject,)) for grant in wanted]
+            self._rpc, [ViewCall(grant.target, grant.check, grant.asked) for grant in wanted]
         )
         missing = [
             grant for grant, answer in zip(wanted, answers, strict=True) if answer != grant.wanted
@@ -295,20 +387,8 @@ class _Deployer:
             safe_factory_name=self._plan.safe_factory_name,
             safe_init_code_hash=self._blueprint.safe_init_code_hash,
             creation=self._plan.creation,
+            neg_risk_profiles=self._plan.neg_risk_profiles,
         )
-
-
-async def place_contracts_if_any(
-    rpc: Rpc, caller: Caller, planned: Sequence[PlannedContract]
-) -> None:
-    """Put those contracts that must have a chosen address there."""
-    init_code_by_address = {
-        contract.address: contract.init_code
-        for contract in planned
-        if contract.is_placed and contract.init_code
-    }
-    if init_code_by_address:
-        await place_contracts(rpc, caller, init_code_by_address)
 
 
 async def _codes(rpc: Rpc, addresses: Sequence[Address]) -> list[bytes]:

@@ -6,10 +6,11 @@ that storage and everything that it computes from its own address are right, and
 takes its place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from foretell.chain.answers import bytes_of
+from foretell.chain.blueprint import PlannedContract
 from foretell.chain.caller import Caller, ContractCall
 from foretell.chain.rpc import Rpc
 from foretell.domain.chain_errors import RpcRefused, SandboxOnly
@@ -26,6 +27,17 @@ async def check_sandbox_node(rpc: Rpc) -> None:
         version = "a node that does not say what it is"
     if not version.startswith("anvil/"):
         raise SandboxOnly("code at a chosen address", version)
+
+
+async def place_planned(rpc: Rpc, caller: Caller, planned: Iterable[PlannedContract]) -> None:
+    """Put those contracts that must have a chosen address there; any node will do if none must."""
+    init_code_by_address = {
+        contract.address: contract.init_code
+        for contract in planned
+        if contract.is_placed and contract.init_code
+    }
+    if init_code_by_address:
+        await place_contracts(rpc, caller, init_code_by_address)
 
 
 async def place_contracts(

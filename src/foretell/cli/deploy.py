@@ -6,35 +6,77 @@ from rich.table import Table
 
 from foretell.app.vault import open_vault, required_key
 from foretell.chain.blueprint import DeployPlan, sandbox_plan
-from foretell.chain.deploy import deploy
+from foretell.chain.deploy import Found, compare, deploy, load_deployment
 from foretell.chain.rpc import Rpc
+from foretell.domain.chain_errors import DeploymentUnfit
 from foretell.domain.command_errors import MissingSetting
-from foretell.domain.deployment import ContractName, Deployment
+from foretell.domain.deployment import ContractName, Deployment, check_usable
 from foretell.domain.hexadecimal import Address, checksum_address, parse_address
+from foretell.domain.networks import NETWORKS, NetworkName
 from foretell.domain.typed_data import address_of_key
 from foretell.settings import Settings
 
 
-def run_deploy(settings: Settings, console: Console) -> None:
-    """Deploy what is not there yet, check what is, and print where everything stands."""
+def run_deploy(
+    settings: Settings,
+    console: Console,
+    network: NetworkName | None = None,
+    *,
+    is_check: bool = False,
+) -> None:
+    """Deploy what is not there yet, check what is, and print where everything stands.
+
+    A check sends nothing: it compares the chain with the file, and fails where they differ and when
+    the file is of an earlier version, which knew fewer contracts.
+    """
+    if network is not None:
+        settings = settings.model_copy(update={"chain_id": NETWORKS[network].chain_id})
     if settings.rpc_url is None:
         raise MissingSetting(
             "rpc_url", "name the node; foretell up deploys to its own chain itself"
         )
-    uvloop.run(_deploy(settings, settings.rpc_url.get_secret_value(), console))
+    rpc_url = settings.rpc_url.get_secret_value()
+    if is_check:
+        uvloop.run(_check(settings, rpc_url, console))
+    else:
+        uvloop.run(_deploy(settings, rpc_url, console, network))
 
 
-async def _deploy(settings: Settings, rpc_url: str, console: Console) -> None:
+async def _check(settings: Settings, rpc_url: str, console: Console) -> None:
+    deployment = load_deployment(settings.deployment_file)
+    if deployment is None:
+        raise DeploymentUnfit(f"there is no {settings.deployment_file}")
+    check_usable(deployment, settings.chain_id)
+    async with Rpc(rpc_url) as rpc:
+        found_by_name = await compare(rpc, deployment)
+    table = Table("contract", "address", "found", title=f"chain {deployment.chain_id}")
+    for name, found in found_by_name.items():
+        table.add_row(name.value, checksum_address(deployment.address(name)), found.value)
+    console.print(table)
+    different = [name for name, found in found_by_name.items() if found != Found.AS_WRITTEN]
+    if different:
+        raise DeploymentUnfit(f"the chain differs from the file in {', '.join(different)}")
+    if deployment.missing:
+        raise DeploymentUnfit(f"it lacks {', '.join(deployment.missing)}; deploy again")
+
+
+async def _deploy(
+    settings: Settings, rpc_url: str, console: Console, network: NetworkName | None
+) -> None:
     async with Rpc(rpc_url) as rpc:
         client = await rpc.call("web3_clientVersion")
-        is_sandbox = str(client).startswith("anvil") and settings.admin_key is None
-        plan = sandbox_plan(settings.npm_folder) if is_sandbox else _plan(settings)
+        is_bare = settings.admin_key is None and network is None
+        is_sandbox = is_bare and str(client).startswith("anvil")
+        plan = sandbox_plan(settings.npm_folder) if is_sandbox else _plan(settings, network)
         deployment = await deploy(rpc, plan, settings.deployment_file)
     _print(console, deployment, settings)
 
 
-def _plan(settings: Settings) -> DeployPlan:
+def _plan(settings: Settings, network: NetworkName | None) -> DeployPlan:
     vault = open_vault(settings, ("operator", "registrar"))
+    taken = {} if network is None else dict(NETWORKS[network].taken)
+    if settings.collateral is not None or network is None:
+        taken[ContractName.COLLATERAL] = _address("collateral", settings.collateral)
     return DeployPlan(
         chain_id=settings.chain_id,
         npm_folder=settings.npm_folder,
@@ -43,7 +85,7 @@ def _plan(settings: Settings) -> DeployPlan:
         registrars=(address_of_key(vault.registrar),),
         fee_receiver=_address("fee_receiver", settings.fee_receiver),
         community_pool=_address("community_pool", settings.community_pool),
-        taken={ContractName.COLLATERAL: _address("collateral", settings.collateral)},
+        taken=taken,
     )
 
 

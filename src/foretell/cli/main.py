@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from foretell.domain.command_errors import UnknownSetting
 from foretell.domain.errors import ForetellError
+from foretell.domain.networks import NetworkName
 from foretell.settings import Settings, unknown_variables
 
 app = typer.Typer(
@@ -58,11 +59,18 @@ def serve(
 
 
 @app.command()
-def deploy(data: Data = None) -> None:
+def deploy(
+    data: Data = None,
+    network: Annotated[
+        NetworkName | None, typer.Option(help="a chain that is known by name")
+    ] = None,
+    *,
+    check: Annotated[bool, typer.Option("--check", help="only compare chain and file")] = False,
+) -> None:
     """Put the contracts on the chain, or complete what was begun, and write deployment.json."""
     from foretell.cli.deploy import run_deploy
 
-    run_deploy(_settings(data=data), Console())
+    run_deploy(_settings(data=data), Console(), network, is_check=check)
 
 
 @app.command()

@@ -5,7 +5,7 @@ off goes on where it stopped. Only a complete one can be used.
 """
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -42,6 +42,15 @@ class ContractName(enum.StrEnum):
     MARKET_REGISTRY = "marketRegistry"
     DIRECT_RESOLUTION_ORACLE = "directResolutionOracle"
     DIRECT_RESOLUTION_ADAPTER = "directResolutionAdapter"
+    OPTIMISTIC_ORACLE = "optimisticOracle"
+    OPTIMISTIC_RESOLUTION_ADAPTER = "optimisticResolutionAdapter"
+    NEG_RISK_ADAPTER = "negRiskAdapter"
+    WRAPPED_COLLATERAL = "wrappedCollateral"
+    NEG_RISK_EXCHANGE = "negRiskExchange"
+    NEG_RISK_OPERATOR = "negRiskOperator"
+    NEG_RISK_DIRECT_ADAPTER = "negRiskDirectResolutionAdapter"
+    NEG_RISK_OPTIMISTIC_OPERATOR = "negRiskOptimisticOperator"
+    NEG_RISK_OPTIMISTIC_ADAPTER = "negRiskOptimisticResolutionAdapter"
 
 
 INDEXED: Final[Mapping[ContractName, ContractKind]] = MappingProxyType(
@@ -87,6 +96,7 @@ class Deployment:
     safe_factory_name: str
     safe_init_code_hash: Bytes32
     creation: CreationTerms
+    neg_risk_profiles: tuple[SigningProfile, ...] = ()
 
     def address(self, name: ContractName) -> Address:
         """Return where a contract is."""
@@ -94,6 +104,11 @@ class Deployment:
             return self.contracts[name].address
         except KeyError:
             raise DeploymentUnfit(f"it has no {name}") from None
+
+    @property
+    def missing(self) -> tuple[ContractName, ...]:
+        """The contracts that it lacks: it broke off, or an earlier version made it."""
+        return tuple(name for name in ContractName if name not in self.contracts)
 
     @property
     def collateral(self) -> Address:
@@ -109,6 +124,11 @@ class Deployment:
     def exchange(self) -> Address:
         """The exchange that trades the tokens of plain conditions."""
         return self.address(ContractName.EXCHANGE)
+
+    @property
+    def neg_risk_exchange(self) -> Address:
+        """The exchange that trades the tokens of events with one true outcome."""
+        return self.address(ContractName.NEG_RISK_EXCHANGE)
 
     @property
     def safe_factory(self) -> Address:
@@ -127,6 +147,10 @@ class Deployment:
     def separators(self) -> Separators:
         """Return the domains that orders may be signed for."""
         return separators(self.profiles, self.chain_id, self.exchange)
+
+    def neg_risk_separators(self) -> Separators:
+        """Return the domains that orders for the neg-risk exchange may be signed for."""
+        return separators(self.neg_risk_profiles, self.chain_id, self.neg_risk_exchange)
 
     def kind_by_contract(self) -> Mapping[Address, ContractKind]:
         """Return the contracts whose logs are read, with what their logs may be."""
@@ -170,6 +194,7 @@ class _File(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     profiles: list[_Profile]
     safe: _Safe
     creation: _Creation
+    neg_risk_profiles: list[_Profile] = []
 
 
 def encode_deployment(deployment: Deployment) -> bytes:
@@ -184,23 +209,28 @@ def encode_deployment(deployment: Deployment) -> bytes:
             name: _Contract(checksum_address(contract.address), contract.code_hash)
             for name, contract in deployment.contracts.items()
         },
-        [
-            _Profile(
-                profile.struct_version,
-                profile.name,
-                profile.version,
-                profile.verifying_contract and checksum_address(profile.verifying_contract),
-            )
-            for profile in deployment.profiles
-        ],
+        _encoded_profiles(deployment.profiles),
         _Safe(deployment.safe_factory_name, deployment.safe_init_code_hash),
         _Creation(
             deployment.creation.fee_units,
             deployment.creation.neg_risk_fee_units,
             deployment.creation.community_share_bps,
         ),
+        _encoded_profiles(deployment.neg_risk_profiles),
     )
     return msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n"
+
+
+def _encoded_profiles(profiles: Sequence[SigningProfile]) -> list[_Profile]:
+    return [
+        _Profile(
+            profile.struct_version,
+            profile.name,
+            profile.version,
+            profile.verifying_contract and checksum_address(profile.verifying_contract),
+        )
+        for profile in profiles
+    ]
 
 
 def parse_deployment(raw: bytes) -> Deployment:
@@ -229,17 +259,7 @@ def _deployment_of(file: _File) -> Deployment:
                 for name, contract in file.contracts.items()
             }
         ),
-        tuple(
-            SigningProfile(
-                profile.struct_version,
-                profile.name,
-                profile.version,
-                None
-                if profile.verifying_contract is None
-                else parse_address(profile.verifying_contract, profile.name),
-            )
-            for profile in file.profiles
-        ),
+        _parsed_profiles(file.profiles),
         file.safe.factory_name,
         parse_bytes32(file.safe.init_code_hash, "initCodeHash"),
         CreationTerms(
@@ -247,6 +267,21 @@ def _deployment_of(file: _File) -> Deployment:
             file.creation.neg_risk_fee_units,
             file.creation.community_share_bps,
         ),
+        _parsed_profiles(file.neg_risk_profiles),
+    )
+
+
+def _parsed_profiles(profiles: Sequence[_Profile]) -> tuple[SigningProfile, ...]:
+    return tuple(
+        SigningProfile(
+            profile.struct_version,
+            profile.name,
+            profile.version,
+            None
+            if profile.verifying_contract is None
+            else parse_address(profile.verifying_contract, profile.name),
+        )
+        for profile in profiles
     )
 
 

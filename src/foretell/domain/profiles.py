@@ -47,6 +47,17 @@ SANDBOX_PROFILES: Final = (
     SigningProfile(1, "CTF Exchange", "1", Address("0xb5592f7ccca122558d2201e190826276f3a661cb")),
 )
 
+SANDBOX_NEG_RISK_PROFILES: Final = (
+    OWN_PROFILE,
+    SigningProfile(
+        1,
+        "Polymarket CTF Exchange",
+        "1",
+        Address("0xd91e80cf2e7be2e162c6513ced06f1dd0da35296"),
+    ),
+    SigningProfile(1, "CTF Exchange", "1", Address("0xef02d1ea5b42432c4e99c2785d1a4020d2fb24f5")),
+)
+
 
 class Separators(NamedTuple):
     """The domain separators of one exchange, each at the index of its profile."""

@@ -1,0 +1,127 @@
+# pragma version 0.4.3
+"""
+@title Holding
+@license Apache-2.0
+@notice The admin may pause a question, or flag it: announce that it will answer it itself after the
+        safety period. Both hold up its resolution and nothing else, and no longer than a week after
+        its answer was there.
+"""
+
+from access import ownership
+from optimistic import questions
+
+uses: ownership
+uses: questions
+
+event QuestionFlagged:
+    questionID: indexed(bytes32)
+
+
+event QuestionUnflagged:
+    questionID: indexed(bytes32)
+
+
+event QuestionPaused:
+    questionID: indexed(bytes32)
+
+
+event QuestionUnpaused:
+    questionID: indexed(bytes32)
+
+
+SAFETY_S: constant(uint256) = 3_600
+HOLD_S: constant(uint256) = 7 * 24 * 3600
+
+
+@external
+@pure
+def safetyPeriod() -> uint256:
+    """
+    @notice How many seconds lie between a flag and the admin's answer.
+    """
+    return SAFETY_S
+
+
+@external
+@pure
+def holdPeriod() -> uint256:
+    """
+    @notice How many seconds after its answer was there a question can still be held up.
+    """
+    return HOLD_S
+
+
+@external
+def flag(questionID: bytes32):
+    """
+    @notice Announce to answer a question, and hold it up until then.
+    """
+    ownership._check_admin()
+    questions._check_open(questionID)
+    if questions.questions[questionID].manualResolutionTimestamp != 0:
+        raw_revert(method_id("Flagged()"))
+    questions.questions[questionID].manualResolutionTimestamp = block.timestamp + SAFETY_S
+    questions.questions[questionID].paused = True
+    log QuestionFlagged(questionID=questionID)
+
+
+@external
+def unflag(questionID: bytes32):
+    """
+    @notice Take the announcement back, before its time has come.
+    """
+    ownership._check_admin()
+    questions._check_open(questionID)
+    answers_at: uint256 = questions.questions[questionID].manualResolutionTimestamp
+    if answers_at == 0:
+        raw_revert(method_id("NotFlagged()"))
+    if block.timestamp > answers_at:
+        raw_revert(method_id("SafetyPeriodPassed()"))
+    questions.questions[questionID].manualResolutionTimestamp = 0
+    questions.questions[questionID].paused = False
+    log QuestionUnflagged(questionID=questionID)
+
+
+@external
+def pause(questionID: bytes32):
+    """
+    @notice Hold a question up.
+    """
+    ownership._check_admin()
+    questions._check_open(questionID)
+    questions.questions[questionID].paused = True
+    log QuestionPaused(questionID=questionID)
+
+
+@external
+def unpause(questionID: bytes32):
+    """
+    @notice Let a question go on.
+    """
+    ownership._check_admin()
+    questions._check_open(questionID)
+    questions.questions[questionID].paused = False
+    log QuestionUnpaused(questionID=questionID)
+
+
+@internal
+@view
+def _is_held(question_id: bytes32, available_at: uint256) -> bool:
+    return questions.questions[question_id].paused and block.timestamp < available_at + HOLD_S
+
+
+@internal
+@view
+def _check_not_held(question_id: bytes32, available_at: uint256):
+    if self._is_held(question_id, available_at):
+        raw_revert(method_id("Paused()"))
+
+
+@internal
+@view
+def _check_announced(question_id: bytes32):
+    answers_at: uint256 = questions.questions[question_id].manualResolutionTimestamp
+    if answers_at == 0:
+        raw_revert(method_id("NotFlagged()"))
+    if block.timestamp < answers_at:
+        raw_revert(method_id("SafetyPeriodNotPassed()"))

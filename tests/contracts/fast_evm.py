@@ -1,0 +1,117 @@
+"""A chain within this process, for long sequences: no node, no blocks, no receipts with logs.
+
+It is a real EVM, and some hundred times as fast as a node. What it says of gas is not what a
+transaction costs, so nothing here reports it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Self
+
+import pyrevm
+from tests.contracts.evm import Actor, Evm, Receipt, Reverted, an_actor
+from typing_extensions import override
+
+CHAIN_ID: Final = 80002
+START_S: Final = 1_800_000_000
+CALL_GAS_MAX: Final = 100_000_000
+NO_GAS: Final = 0
+NOBODY: Final = "0x" + "00" * 20
+
+
+class FastEvm(Evm):
+    """An EVM that speaks to the tests as a node does."""
+
+    def __init__(self) -> None:
+        self.error_names = {}
+        self.master_by_wallet: dict[str, str] = {}
+        self._now_s = START_S
+        self._evm = pyrevm.EVM(
+            env=pyrevm.Env(
+                cfg=pyrevm.CfgEnv(chain_id=CHAIN_ID),
+                block=pyrevm.BlockEnv(number=1, timestamp=START_S, gas_limit=2**60),
+                tx=pyrevm.TxEnv(chain_id=CHAIN_ID),
+            ),
+            spec_id="CANCUN",
+        )
+
+    @override
+    def __enter__(self) -> Self:
+        return self
+
+    @override
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    @override
+    def actor(self, name: str) -> Actor:
+        return an_actor(name)
+
+    @override
+    def fund(self, address: str) -> None:
+        """Do nothing: gas is free here."""
+
+    @override
+    def now(self) -> int:
+        return self._now_s
+
+    def view(self, target: str, calldata: bytes) -> bytes:
+        """Return what a call answers."""
+        return self.act(NOBODY, target, calldata)
+
+    def act(self, sender: str, target: str, calldata: bytes) -> bytes:
+        """Return what a transaction's call answers; a wallet's is sent through it by its master."""
+        if (master := self.master_by_wallet.get(sender)) is not None:
+            sender, target, calldata = master, sender, bytes.fromhex(target[2:]) + calldata
+        try:
+            return bytes(
+                self._evm.message_call(sender, target, calldata=calldata, gas=CALL_GAS_MAX)
+            )
+        except RuntimeError as error:
+            raise self._reverted(_revert_data(str(error))) from None
+        finally:
+            self._evm.reset_transient_storage()
+
+    @override
+    def attempt(self, sender: str, to: str | None, data: bytes) -> Receipt:
+        if to is None:
+            return Receipt(True, NO_GAS, self._evm.deploy(sender, data), ())  # noqa: FBT003
+        try:
+            self.act(sender, to, data)
+        except Reverted:
+            return Receipt(False, NO_GAS, "", ())  # noqa: FBT003
+        return Receipt(True, NO_GAS, "", ())  # noqa: FBT003
+
+    @override
+    def transact(self, sender: str, to: str | None, data: bytes) -> Receipt:
+        if to is not None:
+            self.act(sender, to, data)
+            return Receipt(True, NO_GAS, "", ())  # noqa: FBT003
+        return self.attempt(sender, to, data)
+
+    @override
+    def rpc(self, method: str, *params: Any) -> Any:
+        """Answer the few methods of a node that the tests use."""
+        if method == "eth_call":
+            call = params[0]
+            answer = self.act(call.get("from", NOBODY), call["to"], bytes.fromhex(call["data"][2:]))
+            return "0x" + answer.hex()
+        assert method == "anvil_setCode", method
+        address, code = params
+        info = pyrevm.AccountInfo(code=bytes.fromhex(code[2:]))
+        return self._evm.insert_account_info(address, info)
+
+    @override
+    @contextmanager
+    def rolled_back(self) -> Iterator[None]:
+        checkpoint = self._evm.snapshot()
+        try:
+            yield
+        finally:
+            self._evm.revert(checkpoint)
+
+
+def _revert_data(message: str) -> bytes:
+    """Return what a revert gave back, which only the message of the failure has."""
+    _, _, digits = message.partition("output: 0x")
+    return bytes.fromhex(digits.split(" ")[0].rstrip(",})")) if digits else b""

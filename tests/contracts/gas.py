@@ -1,0 +1,143 @@
+"""What the contracts cost, from receipts of the development chain.
+
+    python tests/run.py contracts.gas           print the table
+    python tests/run.py contracts.gas --write   keep it in contracts/gas.json
+
+Fees are off, signatures are those of externally owned accounts, and wallets hold already what they
+receive: that is what the settlement of a market that is being traded costs.
+"""
+
+import argparse
+import itertools
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import anyio
+from tests.contracts.evm import ROOT, Evm
+from tests.contracts.market import Fill, World, deploy_world
+from tests.contracts.neg_risk import NegRisk, deploy_neg_risk
+from tests.contracts.resolution import PRICE_YES, deploy_resolution
+from tests.contracts.signing import OWN_V1, OWN_V2, UNIT, Order
+
+from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil, free_port
+
+SNAPSHOT: Final = ROOT / "contracts" / "gas.json"
+CHAIN_ID: Final = 80002
+KINDS: Final = ("transfer", "mint", "merge")
+PROFILES: Final = {"v1": OWN_V1, "v2": OWN_V2}
+MAKERS: Final = (1, 5, 20)
+SIZE: Final = 100 * UNIT
+SALT: Final = 1_730_000_000_000
+
+
+def measured(neg_risk: NegRisk) -> dict[str, int]:
+    """Return what each act costs."""
+    matches = enumerate(itertools.product(KINDS, PROFILES.items(), MAKERS))
+    return {
+        **{
+            f"match, {kind}, {name}, makers: {makers}": match_gas(
+                neg_risk.world, kind, profile, makers, SALT + number
+            )
+            for number, (kind, (name, profile), makers) in matches
+        },
+        **dict(others(neg_risk.world)),
+        **dict(of_events(neg_risk)),
+    }
+
+
+def scene(
+    world: World, kind: str, profile: int, makers: int, salt: int
+) -> tuple[Order, list[Order]]:
+    """Return a taker order and maker orders that it takes whole."""
+    fields = {"profile": profile, "salt": salt}
+    fields |= {"timestamp": SALT} if profile == OWN_V2 else {}
+    taker = world.sell if kind == "merge" else world.buy
+    maker = world.buy if kind == "mint" else world.sell
+    token = world.yes if kind == "transfer" else world.no
+    return (
+        taker(world.taker, world.yes, makers * SIZE, 50, **fields),
+        [maker(who, token, SIZE, 50, **fields) for who in world.makers[:makers]],
+    )
+
+
+def match_gas(world: World, kind: str, profile: int, makers: int, salt: int = SALT) -> int:
+    """Return what such a match costs."""
+    taker, resting = scene(world, kind, profile, makers, salt)
+    fill = Fill(taker.maker_amount, tuple(maker.maker_amount for maker in resting))
+    return world.match(taker, resting, fill).gas_used
+
+
+def others(world: World) -> Iterator[tuple[str, int]]:
+    """Yield what a maker's own acts at the exchange cost."""
+    maker, exchange = world.makers[0], world.exchange
+    orders = [world.sell(maker, world.yes, SIZE, 50, salt=salt) for salt in range(20)]
+    receipt = exchange.send("cancelOrder", orders[0].fields, sender=maker.address)
+    yield "cancelOrder", receipt.gas_used
+    fields = [order.fields for order in orders]
+    receipt = exchange.send("cancelOrders", fields, sender=maker.address)
+    yield "cancelOrders, orders: 20", receipt.gas_used
+    receipt = exchange.send("incrementNonce", sender=maker.address)
+    yield "incrementNonce", receipt.gas_used
+
+
+def of_events(neg_risk: NegRisk) -> Iterator[tuple[str, int]]:
+    """Yield what a life of an event of four questions costs."""
+    adapter, market = neg_risk.adapter, neg_risk.market()
+    yield "event, prepareMarket", neg_risk.open_market().gas_used
+    yield "event, prepareQuestion", neg_risk.add_question(0).gas_used
+    for index in (1, 2, 3):
+        neg_risk.add_question(index)
+    holder = neg_risk.holder("holder", 100 * SIZE)
+    neg_risk.split(holder, 0, SIZE)
+    yield "event, splitPosition", neg_risk.split(holder, 1, SIZE).gas_used
+    receipt = adapter.send("convertPositions", market, 0b0011, SIZE // 2, sender=holder)
+    yield "event, convertPositions, 2 of 4", receipt.gas_used
+    short = "mergePositions(bytes32,uint256)"
+    receipt = adapter.send(short, neg_risk.condition(0), SIZE // 4, sender=holder)
+    yield "event, mergePositions", receipt.gas_used
+    yield "event, proposeAndResolveNegRisk", neg_risk.answer(0, PRICE_YES).gas_used
+    amounts = list(neg_risk.held(holder, 0))
+    receipt = adapter.send("redeemPositions", neg_risk.condition(0), amounts, sender=holder)
+    yield "event, redeemPositions", receipt.gas_used
+
+
+async def measure() -> dict[str, int]:
+    """Return the table, measured on a chain of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        options = DevChainOptions(
+            anvil=find_anvil(None, ROOT / "contracts" / "node_modules"),
+            folder=Path(folder),
+            chain_id=CHAIN_ID,
+            port=free_port(),
+            is_instant=True,
+            is_kept=False,
+        )
+        chain = DevChain(options)
+        await chain.start()
+        try:
+            return await anyio.to_thread.run_sync(measured_at, chain.rpc_url)
+        finally:
+            await chain.stop()
+
+
+def measured_at(rpc_url: str) -> dict[str, int]:
+    with Evm(rpc_url) as evm:
+        return measured(deploy_neg_risk(deploy_resolution(deploy_world(evm))))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure what the contracts cost.")
+    parser.add_argument("--write", action="store_true", help=f"keep the table in {SNAPSHOT}")
+    is_kept = parser.parse_args().write
+    text = json.dumps(anyio.run(measure), indent=1) + "\n"
+    sys.stdout.write(text)
+    if is_kept:
+        SNAPSHOT.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""The optimistic stack on the test chain: oracle, adapter, those who propose, dispute and decide."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from tests.contracts.evm import Contract, Receipt, own_artifact
+from tests.contracts.market import ALLOWANCE_MAX, World
+from tests.contracts.neg_risk import NegRisk
+from tests.contracts.resolution import TEXT, YES_OR_NO_QUERY, Resolution, with_initializer
+from tests.contracts.signing import UNIT, ZERO
+
+from foretell.domain.hexadecimal import keccak256
+
+BOND: Final = 500 * UNIT
+REWARD: Final = 5 * UNIT
+LIVENESS_S: Final = 7_200
+ARBITRATION_S: Final = 7 * 24 * 3_600
+HOLD_S: Final = 7 * 24 * 3_600
+SAFETY_S: Final = 3_600
+IGNORE: Final = -(2**255)
+PURSE: Final = 10 * BOND
+
+REQUESTED: Final = 1
+PROPOSED: Final = 2
+EXPIRED: Final = 3
+DISPUTED: Final = 4
+SETTLED: Final = 6
+
+
+@dataclass(frozen=True)
+class Optimistic:
+    """A question's way through the optimistic stack."""
+
+    resolution: Resolution
+    oracle: Contract
+    adapter: Contract
+    ctf: Contract
+    arbiter: str
+    treasury: str
+    proposer: str
+    disputer: str
+    text: bytes = TEXT
+
+    @property
+    def world(self) -> World:
+        return self.resolution.world
+
+    @property
+    def creator(self) -> str:
+        return self.resolution.creator
+
+    @property
+    def admin(self) -> str:
+        return self.resolution.admin
+
+    @property
+    def signed_text(self) -> bytes:
+        return with_initializer(self.text, self.creator)
+
+    @property
+    def question(self) -> bytes:
+        return keccak256(self.signed_text)
+
+    @property
+    def condition(self) -> bytes:
+        condition: bytes = self.adapter.call("conditionIdOf", self.question)
+        return condition
+
+    @property
+    def asked_at(self) -> int:
+        """When the question was asked last."""
+        when: int = self.adapter.call("questionState", self.question)[0]
+        return when
+
+    def request(self, asked_at: int | None = None) -> tuple[Any, ...]:
+        """Return by what the oracle knows the question's request, the last one or another."""
+        when = self.asked_at if asked_at is None else asked_at
+        return (self.adapter.address, YES_OR_NO_QUERY, when, self.signed_text)
+
+    def state(self, asked_at: int | None = None) -> int:
+        state: int = self.oracle.call("getState", *self.request(asked_at))
+        return state
+
+    def ask(self, reward: int = REWARD, bond: int = 0, liveness: int = 0) -> Receipt:
+        collateral = self.world.collateral.address
+        return self.adapter.send(
+            "initialize", self.text, collateral, reward, bond, liveness, sender=self.creator
+        )
+
+    def propose(self, price: int) -> Receipt:
+        return self.oracle.send("proposePrice", *self.request(), price, sender=self.proposer)
+
+    def dispute(self) -> Receipt:
+        return self.oracle.send("disputePrice", *self.request(), sender=self.disputer)
+
+    def decide(self, price: int) -> Receipt:
+        return self.oracle.send("arbitrate", *self.request(), price, sender=self.arbiter)
+
+    def settle(self, asked_at: int | None = None) -> Receipt:
+        return self.oracle.send("settle", *self.request(asked_at), sender=self.creator)
+
+    def resolve(self) -> Receipt:
+        return self.adapter.send("resolve", self.question, sender=self.disputer)
+
+    def escalate(self, first: int, second: int) -> int:
+        """Ask, and dispute two proposals; return when the first request was made."""
+        self.ask()
+        asked_at = self.asked_at
+        self.propose(first)
+        self.dispute()
+        self.propose(second)
+        self.dispute()
+        return asked_at
+
+    def owed(self, *accounts: str) -> tuple[int, ...]:
+        return tuple(self.oracle.call("owed", account) for account in accounts)
+
+    @property
+    def held(self) -> int:
+        """The collateral that the oracle holds."""
+        units: int = self.world.collateral.call("balanceOf", self.oracle.address)
+        return units
+
+    def wait(self, seconds: int) -> None:
+        self.world.evm.rpc("evm_increaseTime", seconds)
+
+    @property
+    def payouts(self) -> tuple[int, int, int]:
+        ctf, condition = self.world.ctf, self.condition
+        return (
+            ctf.call("payoutNumerators", condition, 0),
+            ctf.call("payoutNumerators", condition, 1),
+            ctf.call("payoutDenominator", condition),
+        )
+
+
+def deploy_optimistic(resolution: Resolution) -> Optimistic:
+    """Put up the optimistic stack, and give everybody what they need to take part."""
+    world, evm, admin = resolution.world, resolution.world.evm, resolution.admin
+    roles = ("arbiter", "treasury", "optimist", "disputer")
+    arbiter, treasury, proposer, disputer = (evm.actor(role).address for role in roles)
+    oracle = evm.deploy(
+        own_artifact("OptimisticOracle"), world.collateral.address, admin, arbiter, treasury
+    )
+    adapter = deploy_adapter(
+        resolution, oracle, world.ctf, resolution.markets.address, allows_unknown=True
+    )
+    for account in (proposer, disputer):
+        world.collateral.send("mint", account, PURSE, sender=world.minter)
+        world.collateral.send("approve", oracle.address, ALLOWANCE_MAX, sender=account)
+    return Optimistic(resolution, oracle, adapter, world.ctf, arbiter, treasury, proposer, disputer)
+
+
+def deploy_adapter(
+    resolution: Resolution, oracle: Contract, ctf: Contract, markets: str, *, allows_unknown: bool
+) -> Contract:
+    """Put up an adapter, and let the creator pay its rewards."""
+    world, admin = resolution.world, resolution.admin
+    adapter = world.evm.deploy(
+        own_artifact("OptimisticResolutionAdapter"),
+        *(ctf.address, oracle.address, markets, world.collateral.address, admin),
+        *(BOND, LIVENESS_S, allows_unknown),
+    )
+    oracle.send("addAdapter", adapter.address, sender=admin)
+    resolution.markets.send("addAdapter", adapter.address, sender=admin)
+    world.collateral.send("mint", resolution.creator, 10 * REWARD, sender=world.minter)
+    world.collateral.send("approve", adapter.address, ALLOWANCE_MAX, sender=resolution.creator)
+    return adapter
+
+
+def deploy_optimistic_event(
+    neg_risk: NegRisk, optimistic: Optimistic
+) -> tuple[Optimistic, Contract]:
+    """Put up an operator whose requests the optimistic oracle answers; return both."""
+    world, resolution = neg_risk.world, neg_risk.resolution
+    markets = resolution.markets
+    operator = world.evm.deploy(
+        own_artifact("NegRiskOperator"),
+        *("alt_moov2", neg_risk.adapter.address, markets.address, resolution.admin),
+    )
+    markets.send("addAdapter", operator.address, sender=resolution.admin)
+    adapter = deploy_adapter(resolution, optimistic.oracle, operator, ZERO, allows_unknown=False)
+    operator.send("setOracle", adapter.address, sender=resolution.admin)
+    return replace(optimistic, adapter=adapter, ctf=operator), operator

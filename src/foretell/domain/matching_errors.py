@@ -158,6 +158,15 @@ class EngineBusy(Unavailable):
         super().__init__("too many commands wait for the disk", retry_after_s=1)
 
 
+class AnswerLost(Unavailable):
+    """The engine was lost before it answered; whether it did what it was asked is not known."""
+
+    definite = False
+
+    def __init__(self) -> None:
+        super().__init__("the matching engine was lost before it answered", retry_after_s=1)
+
+
 class EngineStopped(Unavailable):
     """The engine cannot make commands durable; whether this one is, only a restart will tell."""
 

@@ -113,6 +113,11 @@ class Engine:
             return _result(outcome)
         return await self._enqueue(outcome, is_change=is_change)
 
+    async def settle(self) -> None:
+        """Return when everything that was applied until now is durable."""
+        if self._waiting:
+            await self._enqueue(Outcome(None, [], is_change=False), is_change=False)
+
     async def expire(self) -> None:
         """Take out, for ever, the orders whose time has come."""
         while True:

@@ -11,7 +11,16 @@ from foretell.trading.engine import Engine
 from foretell.trading.heartbeats import Heartbeats
 from foretell.trading.loops import Loop, forever
 from foretell.trading.projection import Projection
-from foretell.trading.questions import Answer, Beat, Beaten, Place, Question, answer
+from foretell.trading.questions import (
+    Answer,
+    AwaitTables,
+    Beat,
+    Beaten,
+    Place,
+    Question,
+    TablesReady,
+    answer,
+)
 
 TABLES_WAIT_S: Final = 5.0
 TABLES_LOOK_S: Final = 0.002
@@ -52,6 +61,9 @@ class Host:
             return Beaten(
                 await self.heartbeats.beat(question.key_id, question.address, question.heartbeat_id)
             )
+        if isinstance(question, AwaitTables):
+            await self.wait_for_tables()
+            return TablesReady()
         if isinstance(question, Place) and self.projection.is_behind:
             raise EngineBusy
         return await answer(self.engine, question)

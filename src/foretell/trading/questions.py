@@ -107,6 +107,14 @@ class Beat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
     heartbeat_id: str | None
 
 
+class AwaitTables(msgspec.Struct, frozen=True, array_like=True, tag="await_tables"):
+    """Say when the tables hold everything that is durable now."""
+
+
+class TablesReady(msgspec.Struct, frozen=True, array_like=True, tag="tables_ready"):
+    """The tables hold it."""
+
+
 class Beaten(msgspec.Struct, frozen=True, array_like=True, tag="beaten"):
     """What the next beat must name."""
 
@@ -114,8 +122,8 @@ class Beaten(msgspec.Struct, frozen=True, array_like=True, tag="beaten"):
 
 
 BookQuestion = Place | FindPlacement | JudgeOrder | CancelNamed | CancelMatching | LookUpAccount
-Question = BookQuestion | Beat
-Answer = Placed | FoundPlacement | Judged | Canceled | AccountView | Beaten
+Question = BookQuestion | Beat | AwaitTables
+Answer = Placed | FoundPlacement | Judged | Canceled | AccountView | Beaten | TablesReady
 
 
 async def answer(engine: Engine, question: BookQuestion) -> Answer:

@@ -1,12 +1,8 @@
-"""What goes between an engine and those who ask it from other processes, and how it is framed.
-
-    bytes   field
-    4       length of the message
-    ...     message: MessagePack, an array that begins with its kind
+"""What goes between an engine and those who ask it from other processes.
 
 Who asks says first who it is, and whether it wants to hear what the engine does. Answers come in any
 order, each with the number of its question. What the engine does comes in its order, after the state
-that it begins with. Both ends are of one installation: what greets wrongly is hung up on.
+that it begins with. Both ends are of one installation: who greets wrongly is hung up on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +13,9 @@ import msgspec
 from foretell.domain import errors, matching_errors, storage_errors, trading_errors
 from foretell.domain.effects import Effect
 from foretell.domain.errors import ForetellError
+from foretell.trading.framed import framed
 from foretell.trading.questions import Answer, Question
 
-LENGTH_BYTES: Final = 4
-MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
 VERSION: Final = 1
 
 
@@ -56,9 +51,13 @@ class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
 
 
 class Begin(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
-    """Forget what was heard of this engine: the state at a sequence follows, then what comes after."""
+    """Forget what was heard of this engine: the state at a sequence follows, and `Begun` ends it."""
 
     sequence: int
+
+
+class Begun(msgspec.Struct, frozen=True, array_like=True, tag="begun"):
+    """The state is whole; what is told from now on came after it."""
 
 
 class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
@@ -69,7 +68,7 @@ class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
 
 
 FromAsker = Hello | Ask
-FromEngine = Answered | Refused | Begin | Told
+FromEngine = Answered | Refused | Begin | Begun | Told
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _FROM_ASKER: Final[msgspec.msgpack.Decoder[FromAsker]] = msgspec.msgpack.Decoder(FromAsker)
@@ -77,41 +76,18 @@ _FROM_ENGINE: Final[msgspec.msgpack.Decoder[FromEngine]] = msgspec.msgpack.Decod
 
 
 def frame(message: FromAsker | FromEngine) -> bytes:
-    """Return the bytes of a message."""
-    raw = _ENCODER.encode(message)
-    return len(raw).to_bytes(LENGTH_BYTES, "little") + raw
+    """Return the bytes of a message, its length before it."""
+    return framed(_ENCODER.encode(message))
 
 
-def decode_asker(raw: bytes | memoryview) -> FromAsker:
+def decode_asker(raw: bytes) -> FromAsker:
     """Return a message of one who asks; raises msgspec.MsgspecError."""
     return _FROM_ASKER.decode(raw)
 
 
-def decode_engine(raw: bytes | memoryview) -> FromEngine:
+def decode_engine(raw: bytes) -> FromEngine:
     """Return a message of an engine; raises msgspec.MsgspecError."""
     return _FROM_ENGINE.decode(raw)
-
-
-class FrameReader:
-    """Cuts what arrives into messages."""
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the messages that are whole now; raises ValueError on one that is too large."""
-        self._buffer += data
-        start = 0
-        while len(self._buffer) - start >= LENGTH_BYTES:
-            length = int.from_bytes(self._buffer[start : start + LENGTH_BYTES], "little")
-            if length > MESSAGE_BYTES_MAX:
-                raise ValueError(f"a message of {length} bytes")
-            end = start + LENGTH_BYTES + length
-            if len(self._buffer) < end:
-                break
-            yield bytes(self._buffer[start + LENGTH_BYTES : end])
-            start = end
-        del self._buffer[:start]
 
 
 def refused(number: int, refusal: ForetellError) -> Refused:
@@ -133,9 +109,9 @@ def _kinds(kind: type[ForetellError]) -> Iterator[type[ForetellError]]:
         yield from _kinds(child)
 
 
+_ROOMS: Final = (errors, matching_errors, storage_errors, trading_errors)
 _KIND_BY_NAME: Final = {
     kind.__name__: kind
     for kind in _kinds(ForetellError)
-    if kind.__module__
-    in {module.__name__ for module in (errors, matching_errors, storage_errors, trading_errors)}
+    if kind.__module__ in {room.__name__ for room in _ROOMS}
 }

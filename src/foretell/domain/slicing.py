@@ -74,10 +74,9 @@ def _take(state: State, command: TakeSlices) -> list[Effect]:
     assert state.slices.shard == command.shard, "a slice goes to the shard that it was given to"
     effects: list[Effect] = []
     for given in command.given:
-        taken = state.slices.slice_of(given.wallet)
-        units = int(given.total) - taken.given_units
+        units = int(given.total) - state.slices.look_up(given.wallet).given_units
         if units > 0:
-            taken.given_units += units
+            state.slices.slice_of(given.wallet).given_units += units
             state.ledger.account(given.wallet, COLLATERAL).confirmed_units += units
             effects.append(_moved(state, given.wallet, command.at_ms))
     return effects

@@ -1,5 +1,6 @@
 """A slice's totals, on both sides of it."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,15 @@ def test_a_slice_is_what_was_given_and_settled_less_what_was_returned(
 ) -> None:
     held = Slice(given_units, returned_units, settled_units)
     assert held.units == given_units + settled_units - returned_units
+
+
+@given(given_units=TOTALS, returned_units=TOTALS, settled_units=st.integers(-(2**80), 2**80))
+def test_a_slice_comes_back_from_a_snapshot_whatever_its_width(
+    given_units: int, returned_units: int, settled_units: int
+) -> None:
+    held = Slice(given_units, returned_units, settled_units)
+    kept = msgspec.msgpack.decode(msgspec.msgpack.encode(held.totals()))
+    assert Slice.of_totals(*kept) == held
 
 
 @given(st.integers(-(2**80), 2**80))

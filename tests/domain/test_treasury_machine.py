@@ -1,6 +1,5 @@
 """Shards and their treasury under a carrier that does its worst, and what must hold all the time."""
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.build import an_address
@@ -229,6 +228,4 @@ class BadNewsMachine(TreasuryMachine):
 
 
 TestGoodNews = GoodNewsMachine.TestCase
-TestGoodNews.settings = settings(max_examples=2 * settings().max_examples)
 TestBadNews = BadNewsMachine.TestCase
-TestBadNews.settings = settings(max_examples=2 * settings().max_examples)

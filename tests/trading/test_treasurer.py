@@ -26,11 +26,11 @@ from tests.build import (
 from foretell.domain import matching_errors
 from foretell.domain.commands import AllowanceSeen, BalanceSeen, PlaceOrder, ReturnSlice
 from foretell.domain.ledger import COLLATERAL
-from foretell.domain.slices import total_of
+from foretell.domain.slices import SliceTotal, total_of
 from foretell.domain.state import Placement
 from foretell.domain.trade import TradeStatus
 from foretell.domain.treasury import free_units, look_up_slice
-from foretell.domain.treasury_commands import AdmitShard, GrantSlice
+from foretell.domain.treasury_commands import AdmitShard, GrantSlice, TakeBack
 from foretell.journal.file import FileJournal
 from foretell.trading import treasurer as carrier
 from foretell.trading.engine import Engine
@@ -351,6 +351,18 @@ async def test_a_treasury_whose_journal_fails_stops_for_good(tmp_path: Path) -> 
     assert [type(answer) for answer in answers] == [matching_errors.EngineStopped] * 3
     with pytest.raises(matching_errors.EngineStopped, match="the disk is gone"):
         await treasury.submit(admit)
+    await treasury.close()
+
+
+async def test_a_fault_while_a_command_is_taken_stops_the_treasury(tmp_path: Path) -> None:
+    treasury = TreasuryEngine(a_journal(tmp_path), lambda: NOW_MS)
+    await treasury.start()
+    stranger = GrantSlice(NOW_MS, NORTH, ALICE, total_of(0))
+    await treasury.submit(stranger)
+    with pytest.raises(AssertionError):
+        await treasury.submit(TakeBack(NOW_MS, NORTH, (SliceTotal(ALICE, total_of(1)),)))
+    with pytest.raises(matching_errors.EngineStopped, match="AssertionError"):
+        await treasury.submit(stranger)
     await treasury.close()
 
 

@@ -7,7 +7,7 @@ and be written anew from either journal: whoever reads it takes the larger total
 else. What the totals of both sides differ by is what is on its way.
 """
 
-from typing import NewType
+from typing import NewType, Self
 
 import msgspec
 
@@ -35,6 +35,19 @@ class Slice(msgspec.Struct):
     def units(self) -> int:
         """What the slice holds; below zero when a reorg took what was returned already."""
         return self.given_units - self.returned_units + self.settled_units
+
+    def totals(self) -> tuple[Total, Total, Total]:
+        """Return the totals as a snapshot keeps them, whatever their width."""
+        return (
+            total_of(self.given_units),
+            total_of(self.returned_units),
+            total_of(self.settled_units),
+        )
+
+    @classmethod
+    def of_totals(cls, given: Total, returned: Total, settled: Total) -> Self:
+        """Return the slice that a snapshot kept."""
+        return cls(int(given), int(returned), int(settled))
 
 
 class Slices(msgspec.Struct):

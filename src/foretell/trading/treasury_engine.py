@@ -12,7 +12,7 @@ from typing import NamedTuple
 import structlog
 
 from foretell.domain import matching_errors
-from foretell.domain.treasury import Granting, Treasury, apply_to_treasury
+from foretell.domain.treasury import Granting, Treasury, TreasuryOutcome, apply_to_treasury
 from foretell.domain.treasury_commands import (
     TreasuryCommand,
     decode_treasury_command,
@@ -52,10 +52,8 @@ class TreasuryEngine:
     async def submit(self, command: TreasuryCommand) -> Granting | None:
         """Return what the command did, once that and all before it is durable."""
         self._check_open()
-        outcome = apply_to_treasury(self.state, command)
-        if outcome.is_change:
-            self._sequence = self._journal.append(encode_treasury_command(command))
-        elif not self._waiting:
+        outcome = self._apply(command)
+        if not (outcome.is_change or self._waiting):
             return outcome.result
         return await self._enqueue(outcome.result)
 
@@ -76,6 +74,19 @@ class TreasuryEngine:
             raise matching_errors.EngineStopped(str(self._failure))
         if not self._is_ready:
             raise matching_errors.EngineRestarting
+
+    def _apply(self, command: TreasuryCommand) -> TreasuryOutcome:
+        """Return the outcome, given to the journal; a fault of ours in between is the end."""
+        try:
+            outcome = apply_to_treasury(self.state, command)
+            if outcome.is_change:
+                self._sequence = self._journal.append(encode_treasury_command(command))
+        except BaseException as fault:
+            self._fail(
+                matching_errors.EngineStopped(f"{type(fault).__name__} while taking a command")
+            )
+            raise
+        return outcome
 
     def _enqueue(self, result: Granting | None) -> asyncio.Future[Granting | None]:
         answer: asyncio.Future[Granting | None] = asyncio.get_running_loop().create_future()

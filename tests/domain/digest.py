@@ -34,6 +34,7 @@ def picture(state: State) -> dict[str, Any]:
         "observed": (state.observed_block, state.observed_hash),
         "observed_parts": state.observed_parts,
         "touched": list(state._touched),
+        "slices": state.slices,
         "ledger": _ledger(state.ledger),
     }
 

@@ -27,7 +27,10 @@ from foretell.domain.commands import (
     CancelOrders,
     Command,
     ExpireOrders,
+    JoinTreasury,
     ResolveMarket,
+    ReturnSlice,
+    TakeSlices,
     TradeSeen,
     decode_command,
     encode_command,
@@ -35,6 +38,7 @@ from foretell.domain.commands import (
 from foretell.domain.hexadecimal import address_of, word_of
 from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.order import OrderType
+from foretell.domain.slices import SliceTotal, total_of
 from foretell.domain.trade import TradeStatus
 
 COMMANDS: dict[str, Command] = {
@@ -52,6 +56,9 @@ COMMANDS: dict[str, Command] = {
         [AllowanceSeen(an_address("alice"), EXCHANGE, is_collateral=False, units=0)],
         [TradeSeen("id", TradeStatus.RETRYING, "0x")],
     ),
+    "join": JoinTreasury(NOW_MS, "shard 1"),
+    "take": TakeSlices(NOW_MS, "shard 1", (SliceTotal(an_address("alice"), total_of(2**70)),)),
+    "return": ReturnSlice(NOW_MS, "shard 1", an_address("alice"), total_of(2**70), is_forced=True),
     "observe a part": an_observation(
         [BalanceSeen(an_address("alice"), COLLATERAL, 5)], part=2, parts=3
     ),
@@ -80,7 +87,17 @@ def test_a_command_cannot_be_changed_after_it_was_told(kind: type[msgspec.Struct
 def test_every_kind_of_command_has_a_tag_of_its_own() -> None:
     kinds = get_args(Command)
     tags = {kind.__struct_config__.tag for kind in kinds}
-    assert tags == {"open", "resolve", "place", "cancel", "expire", "observe"}
+    assert tags == {
+        "open",
+        "resolve",
+        "place",
+        "cancel",
+        "expire",
+        "observe",
+        "join",
+        "take",
+        "return",
+    }
     assert {type(command) for command in COMMANDS.values()} == set(kinds)
 
 

@@ -167,3 +167,21 @@ def test_only_what_is_held_or_allowed_is_listed() -> None:
     assert ledger.accounts_held() == [(ALICE, COLLATERAL), (BOB, NO)]
     assert ledger.allowances_held() == [(ALICE, EXCHANGE, True), (BOB, EXCHANGE, False)]
     assert ledger.allowed_units(BOB, EXCHANGE, of_collateral=False) == 5
+
+
+@pytest.mark.parametrize(
+    ("need", "missing"), [(60, 0), (90, 0), (91, 1), (150, 60), (190, 100), (191, 0)]
+)
+def test_more_is_missing_only_where_more_would_help(need: int, missing: int) -> None:
+    ledger = a_ledger(confirmed=100, allowance=200, reserved=10)
+    assert ledger.missing_units(ALICE, EXCHANGE, COLLATERAL, need) == missing
+
+
+def test_what_is_missing_beside_unsettled_trades_makes_the_order_possible() -> None:
+    ledger = a_ledger(confirmed=100, allowance=200, reserved=10)
+    ledger.pend(ALICE, COLLATERAL, -50)
+    ledger.pend(ALICE, COLLATERAL, 20)
+    missing = ledger.missing_units(ALICE, EXCHANGE, COLLATERAL, 90)
+    assert missing == 30
+    ledger.account(ALICE, COLLATERAL).confirmed_units += missing
+    ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 90)

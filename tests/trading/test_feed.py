@@ -23,6 +23,7 @@ from foretell.domain.commands import (
     decode_command,
     encode_command,
 )
+from foretell.domain.fold import Result
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.matching_errors import EngineBusy, InsufficientBalance
@@ -32,7 +33,6 @@ from foretell.journal.file import read_entries
 from foretell.journal.records import PAYLOAD_BYTES_MAX
 from foretell.store.balances import Allowance, Balance, record_allowances, record_balances
 from foretell.store.blocks import Block, record_blocks
-from foretell.trading.engine import Result
 from foretell.trading.feed import Feed
 
 pytestmark = pytest.mark.anyio

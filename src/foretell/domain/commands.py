@@ -13,6 +13,7 @@ import msgspec
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.ledger import AssetId
 from foretell.domain.order import MarketRules, OrderTerms, OrderType, SignedOrder
+from foretell.domain.slices import SliceTotal, Total
 from foretell.domain.trade import TradeStatus
 
 
@@ -108,7 +109,45 @@ class ObserveChain(msgspec.Struct, frozen=True, array_like=True, tag="observe"):
     parts: int = 1
 
 
-Command = OpenMarket | ResolveMarket | PlaceOrder | CancelOrders | ExpireOrders | ObserveChain
+class JoinTreasury(msgspec.Struct, frozen=True, array_like=True, tag="join"):
+    """Collateral comes in slices from a treasury from now on, which knows us by this name."""
+
+    at_ms: int
+    shard: str
+
+
+class TakeSlices(msgspec.Struct, frozen=True, array_like=True, tag="take"):
+    """What the treasury gave the shard in all, of some wallets; told again, it happens once."""
+
+    at_ms: int
+    shard: str
+    given: tuple[SliceTotal, ...]
+
+
+class ReturnSlice(msgspec.Struct, frozen=True, array_like=True, tag="return"):
+    """The treasury wants collateral back, until so much was returned in all.
+
+    Only a forced return closes orders: the wallet took on the chain what they would spend.
+    """
+
+    at_ms: int
+    shard: str
+    wallet: Address
+    returned: Total
+    is_forced: bool = False
+
+
+Command = (
+    OpenMarket
+    | ResolveMarket
+    | PlaceOrder
+    | CancelOrders
+    | ExpireOrders
+    | ObserveChain
+    | JoinTreasury
+    | TakeSlices
+    | ReturnSlice
+)
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final[msgspec.msgpack.Decoder[Command]] = msgspec.msgpack.Decoder(Command)

@@ -113,6 +113,23 @@ class BookChanged(msgspec.Struct, frozen=True):
     at_ms: int
 
 
+class TreasuryJoined(msgspec.Struct, frozen=True):
+    """Collateral comes in slices from now on."""
+
+    shard: str
+    at_ms: int
+
+
+class SliceMoved(msgspec.Struct, frozen=True):
+    """A wallet's slice changed; these are its totals here after the change."""
+
+    wallet: Address
+    given_units: int
+    returned_units: int
+    settled_units: int
+    at_ms: int
+
+
 Effect = (
     MarketOpened
     | MarketResolved
@@ -122,4 +139,6 @@ Effect = (
     | TradeMatched
     | TradeAdvanced
     | BookChanged
+    | TreasuryJoined
+    | SliceMoved
 )

@@ -12,15 +12,20 @@ from foretell.domain.commands import (
     CancelOrders,
     Command,
     ExpireOrders,
+    JoinTreasury,
     ObserveChain,
     OpenMarket,
     PlaceOrder,
     ResolveMarket,
+    ReturnSlice,
+    TakeSlices,
 )
 from foretell.domain.effects import CloseReason, Effect, MarketOpened, MarketResolved
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.observing import observe_chain
 from foretell.domain.placing import place_order
+from foretell.domain.slices import SliceTotal
+from foretell.domain.slicing import change_slices
 from foretell.domain.state import Market, Placement, State
 
 NOT_CANCELED = "order can't be found - already canceled or matched"
@@ -34,17 +39,21 @@ class Cancellation(msgspec.Struct, frozen=True):
     not_canceled: dict[Bytes32, str]
 
 
+Result = Placement | Cancellation | SliceTotal | None
+"""What the one who told a command is answered."""
+
+
 class Outcome(NamedTuple):
     """What a command did; only one that changed something need be kept."""
 
-    result: Placement | Cancellation | None
+    result: Result
     effects: list[Effect]
     is_change: bool
 
 
 def apply(state: State, command: Command) -> Outcome:
     """Change the state as the command says and return what happened, or refuse."""
-    result: Placement | Cancellation | None = None
+    result: Result = None
     match command:
         case PlaceOrder():
             result, effects = place_order(state, command)
@@ -58,6 +67,8 @@ def apply(state: State, command: Command) -> Outcome:
             effects = _open(state, command)
         case ResolveMarket():
             effects = _resolve(state, command)
+        case JoinTreasury() | TakeSlices() | ReturnSlice():
+            result, effects = change_slices(state, command)
         case _:
             assert_never(command)
     return Outcome(result, effects, is_change=bool(effects))

@@ -97,6 +97,16 @@ class Ledger:
             allowance=allowance,
         )
 
+    def missing_units(
+        self, wallet: Address, exchange: Address, asset: AssetId, need_units: int
+    ) -> int:
+        """Return how much more the wallet would have to hold; 0 when that would not help."""
+        account = self.look_up(wallet, asset)
+        allowed = self.allowance_units(wallet, exchange, asset) - account.debit_units
+        if allowed - account.reserved_units < need_units:
+            return 0
+        return max(need_units - self.spendable_units(wallet, exchange, asset), 0)
+
     def reserve(self, order: LiveOrder, asset: AssetId, units: int) -> None:
         """Set aside what an order that now rests may cost."""
         account = self.account(order.maker, asset)

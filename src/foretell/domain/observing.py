@@ -13,11 +13,13 @@ import msgspec
 from foretell.domain.commands import ObserveChain, TradeSeen
 from foretell.domain.effects import CloseReason, Effect, TradeAdvanced
 from foretell.domain.hexadecimal import Address
-from foretell.domain.ledger import AssetId
+from foretell.domain.ledger import COLLATERAL, AssetId
+from foretell.domain.slicing import settle_slices
 from foretell.domain.state import State, UnsettledTrade
 from foretell.domain.trade import TradeStatus, advance_trade, trade_path
 
 _PENDING: Final = frozenset({TradeStatus.MATCHED, TradeStatus.RETRYING})
+_SETTLED: Final = frozenset({TradeStatus.MINED, TradeStatus.CONFIRMED})
 _FINAL: Final = frozenset({TradeStatus.CONFIRMED, TradeStatus.FAILED})
 
 
@@ -79,6 +81,8 @@ def _joined(parts: list[ObserveChain]) -> ObserveChain:
 def _take_in(state: State, command: ObserveChain) -> list[Effect]:
     touched: dict[tuple[Address, AssetId], None] = {}
     for balance in command.balances:
+        if balance.asset == COLLATERAL and state.slices.is_joined:
+            continue
         state.ledger.account(balance.wallet, balance.asset).confirmed_units = balance.units
         touched[balance.wallet, balance.asset] = None
     for allowance in command.allowances:
@@ -103,16 +107,17 @@ def _take_in(state: State, command: ObserveChain) -> list[Effect]:
     return [*effects, *state.book_changes(command.at_ms)]
 
 
-def _advance(
-    state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int
-) -> list[TradeAdvanced]:
+def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -> list[Effect]:
     """Move a trade along its table; only what is neither on the chain nor given up still pends."""
-    effects = []
+    effects: list[Effect] = []
     for trigger in trade_path(trade.status, seen.status):
-        pended = trade.status in _PENDING
+        pended, settled = trade.status in _PENDING, trade.status in _SETTLED
         trade.status = advance_trade(trade.status, trigger)
         trade.tx_hash = seen.tx_hash
         _pend(state, trade, before=pended, after=trade.status in _PENDING)
+        if state.slices.is_joined:
+            sign = (trade.status in _SETTLED) - settled
+            effects += settle_slices(state, trade, sign, at_ms) if sign else []
         effects.append(
             TradeAdvanced(seen.trade_id, trade.condition_id, trade.status, seen.tx_hash, at_ms)
         )

@@ -15,6 +15,7 @@ from foretell.domain.effects import BookChanged, CloseReason, LevelChange, Order
 from foretell.domain.hexadecimal import ZERO_BYTES32, Address, Bytes32
 from foretell.domain.ledger import COLLATERAL, AssetId, Ledger
 from foretell.domain.order import OrderStatus, OrderTrigger, OrderType, Side, advance_order
+from foretell.domain.slices import Slices
 from foretell.domain.trade import TradeStatus
 
 
@@ -80,6 +81,7 @@ class State:
         "observed_hash",
         "observed_parts",
         "placement_by_order",
+        "slices",
         "unsettled_trades",
     )
 
@@ -92,6 +94,7 @@ class State:
         self.observed_block = 0
         self.observed_hash = ZERO_BYTES32
         self.observed_parts: list[ObserveChain] = []
+        self.slices = Slices()
         self._expiries: list[tuple[int, Bytes32]] = []
         self._touched: dict[Bytes32, None] = {}
 

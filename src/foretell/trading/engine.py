@@ -22,8 +22,8 @@ from foretell.domain.commands import (
     encode_command,
 )
 from foretell.domain.effects import Effect
-from foretell.domain.fold import Cancellation, Outcome, apply
-from foretell.domain.state import Placement, State
+from foretell.domain.fold import Outcome, Result, apply
+from foretell.domain.state import State
 from foretell.journal.port import Journal
 
 WAITING_MAX: Final = 50_000
@@ -31,8 +31,6 @@ REPLAY_SLICE: Final = 2_000
 EXPIRY_LOOK_S: Final = 1.0
 
 log = structlog.get_logger(__name__)
-
-Result = Placement | Cancellation | None
 
 
 class Durable(NamedTuple):

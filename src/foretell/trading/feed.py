@@ -23,7 +23,7 @@ from foretell.domain.commands import (
     TradeSeen,
 )
 from foretell.domain.hexadecimal import Address
-from foretell.domain.ledger import AssetId
+from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.observing import OBSERVED_PER_COMMAND_MAX, split_observation
 from foretell.domain.order import MarketRules
 from foretell.domain.state import State
@@ -168,7 +168,8 @@ def _balances_seen(
     return [
         BalanceSeen(wallet, asset, units)
         for (wallet, asset), units in units_by_account.items()
-        if state.ledger.look_up(wallet, asset).confirmed_units != units
+        if not (asset == COLLATERAL and state.slices.is_joined)
+        and state.ledger.look_up(wallet, asset).confirmed_units != units
     ]
 
 

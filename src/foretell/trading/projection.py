@@ -19,8 +19,10 @@ from foretell.domain.effects import (
     OrderClosed,
     OrderFilled,
     OrderPlaced,
+    SliceMoved,
     TradeAdvanced,
     TradeMatched,
+    TreasuryJoined,
 )
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.ledger import AssetId
@@ -153,6 +155,8 @@ class _Batch:
                 self._advance(effect)
             case MarketOpened() | MarketResolved() | BookChanged():
                 self._quote(effect)
+            case TreasuryJoined() | SliceMoved():
+                pass
 
     def _place(self, sequence: int, placed: OrderPlaced) -> None:
         command = placed.command

@@ -25,9 +25,12 @@ from foretell.domain.commands import (
     AllowanceSeen,
     BalanceSeen,
     CancelOrders,
+    CancelSeen,
     Command,
     ExpireOrders,
+    NonceSeen,
     ResolveMarket,
+    SplitTrade,
     TradeSeen,
     decode_command,
     encode_command,
@@ -55,6 +58,11 @@ COMMANDS: dict[str, Command] = {
     "observe a part": an_observation(
         [BalanceSeen(an_address("alice"), COLLATERAL, 5)], part=2, parts=3
     ),
+    "observe the end of orders": an_observation(
+        cancels=(CancelSeen(EXCHANGE, a_word("a")),),
+        nonces=(NonceSeen(EXCHANGE, an_address("alice"), 7),),
+    ),
+    "split": SplitTrade(NOW_MS, "id", ((a_word("a"),), (a_word("b"), a_word("c"))), (a_word("a"),)),
 }
 
 
@@ -80,7 +88,7 @@ def test_a_command_cannot_be_changed_after_it_was_told(kind: type[msgspec.Struct
 def test_every_kind_of_command_has_a_tag_of_its_own() -> None:
     kinds = get_args(Command)
     tags = {kind.__struct_config__.tag for kind in kinds}
-    assert tags == {"open", "resolve", "place", "cancel", "expire", "observe"}
+    assert tags == {"open", "resolve", "place", "cancel", "expire", "observe", "split"}
     assert {type(command) for command in COMMANDS.values()} == set(kinds)
 
 

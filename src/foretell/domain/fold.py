@@ -16,11 +16,13 @@ from foretell.domain.commands import (
     OpenMarket,
     PlaceOrder,
     ResolveMarket,
+    SplitTrade,
 )
 from foretell.domain.effects import CloseReason, Effect, MarketOpened, MarketResolved
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.observing import observe_chain
 from foretell.domain.placing import place_order
+from foretell.domain.splitting import split_trade
 from foretell.domain.state import Market, Placement, State
 
 NOT_CANCELED = "order can't be found - already canceled or matched"
@@ -54,6 +56,8 @@ def apply(state: State, command: Command) -> Outcome:
             effects = _expire(state, command)
         case ObserveChain():
             return Outcome(None, observe_chain(state, command), is_change=True)
+        case SplitTrade():
+            effects = split_trade(state, command)
         case OpenMarket():
             effects = _open(state, command)
         case ResolveMarket():

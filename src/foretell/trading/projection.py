@@ -21,6 +21,7 @@ from foretell.domain.effects import (
     OrderPlaced,
     TradeAdvanced,
     TradeMatched,
+    TradeSplit,
 )
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.ledger import AssetId
@@ -34,12 +35,14 @@ from foretell.store.quote_points import QuoteKey, record_quote_points
 from foretell.store.trades import (
     Quote,
     TradeChange,
+    TradeParts,
     TradeRow,
     load_quotes,
     load_sequence,
     record_quotes,
     record_sequence,
     record_trade_changes,
+    record_trade_parts,
     record_trades,
 )
 from foretell.trading.engine import Durable
@@ -127,6 +130,7 @@ class _Batch:
         self._placed: dict[Bytes32, OrderRow] = {}
         self._changed: dict[Bytes32, OrderChange] = {}
         self._traded: dict[str, TradeRow] = {}
+        self._split: list[TradeParts] = []
         self._advanced: dict[str, TradeChange] = {}
         self._points: dict[QuoteKey, BookTop] = {}
         self.quote_by_id: dict[Bytes32, Quote] = {}
@@ -136,6 +140,8 @@ class _Batch:
         await record_orders(tx, list(self._placed.values()))
         await record_changes(tx, list(self._changed.values()))
         await record_trades(tx, list(self._traded.values()))
+        for split in self._split:
+            await record_trade_parts(tx, split)
         await record_trade_changes(tx, list(self._advanced.values()))
         await record_quotes(tx, list(self.quote_by_id.values()))
         await record_quote_points(tx, self._points)
@@ -151,6 +157,8 @@ class _Batch:
                 self._trade(sequence, effect.trade)
             case TradeAdvanced():
                 self._advance(effect)
+            case TradeSplit():
+                self._split.append(_parts(effect))
             case MarketOpened() | MarketResolved() | BookChanged():
                 self._quote(effect)
 
@@ -255,6 +263,10 @@ class _Batch:
 
     def _quoted(self, condition_id: Bytes32) -> Quote:
         return self.quote_by_id.get(condition_id) or self._known_quotes[condition_id]
+
+
+def _parts(split: TradeSplit) -> TradeParts:
+    return TradeParts(split.kept, split.parts, split.status, split.tx_hash, split.at_ms)
 
 
 def _word(reason: CloseReason | None) -> str | None:

@@ -18,6 +18,7 @@ from foretell.domain.effects import (
     OrderPlaced,
     TradeAdvanced,
     TradeMatched,
+    TradeSplit,
 )
 from foretell.domain.errors import ForetellError, Unauthenticated
 from foretell.domain.hexadecimal import Address, Bytes32
@@ -199,8 +200,8 @@ class UserChannel:
                     self._close(effect, durable.sequence)
                 case TradeMatched():
                     later.append((self._match(effect.trade, durable), effect.trade.matched_at_ms))
-                case TradeAdvanced():
-                    later += self._advance(effect)
+                case TradeAdvanced() | TradeSplit():
+                    later += self._move(effect)
                 case _:
                     pass
         for unsettled, at_ms in later:
@@ -273,6 +274,9 @@ class UserChannel:
         self._unsettled[trade.trade_id] = unsettled
         return unsettled
 
+    def _move(self, moved: TradeAdvanced | TradeSplit) -> list[tuple[_Unsettled, int]]:
+        return self._advance(moved) if isinstance(moved, TradeAdvanced) else self._divide(moved)
+
     def _advance(self, advanced: TradeAdvanced) -> list[tuple[_Unsettled, int]]:
         """Return how the trade stands after this step; a command may take several."""
         known = self._unsettled[advanced.trade_id]
@@ -285,6 +289,40 @@ class UserChannel:
         else:
             self._unsettled[advanced.trade_id] = known
         return [(known, advanced.at_ms)]
+
+    def _divide(self, split: TradeSplit) -> list[tuple[_Unsettled, int]]:
+        """Return how a trade stands without the fills that left it, and what those are now."""
+        known = self._unsettled[split.kept.trade_id]
+        whole = known.row
+        token_by_order = {
+            fill.maker_order_id: token
+            for fill, token in zip(whole.trade.fills, whole.fill_tokens, strict=True)
+        }
+        divided = []
+        for trade in (split.kept, *split.parts):
+            row = whole._replace(
+                trade=trade,
+                fill_tokens=tuple(token_by_order[fill.maker_order_id] for fill in trade.fills),
+                updated_at_ms=split.at_ms,
+            )
+            self._unsettled[trade.trade_id] = _Unsettled(row, known.addresses)
+            divided.append((self._unsettled[trade.trade_id], split.at_ms))
+        for part in split.parts:
+            self._move_fills(whole.trade.trade_id, part)
+        return divided
+
+    def _move_fills(self, whole_id: str, part: Trade) -> None:
+        """Have the live orders of a part name it: its makers' instead of what it left."""
+        taker = self._live.get(part.taker_order_id)
+        if taker is not None:
+            taker.trade_ids = (*taker.trade_ids, part.trade_id)
+        for fill in part.fills:
+            maker = self._live.get(fill.maker_order_id)
+            if maker is not None:
+                maker.trade_ids = tuple(
+                    part.trade_id if trade_id == whole_id else trade_id
+                    for trade_id in maker.trade_ids
+                )
 
     def _tell_order(
         self,

@@ -23,7 +23,14 @@ from tests.build import (
 from tests.trading.serving import Listener, listening, serving
 from tests.trading.venue import Trader, Venue, a_venue
 
-from foretell.domain.commands import AllowanceSeen, ExpireOrders, ResolveMarket, SplitTrade
+from foretell.domain.commands import (
+    AllowanceSeen,
+    CancelSeen,
+    ExpireOrders,
+    NonceSeen,
+    ResolveMarket,
+    SplitTrade,
+)
 from foretell.domain.hexadecimal import checksum_address
 from foretell.domain.trade import TradeStatus
 from foretell.trading.records import ZERO_UUID
@@ -168,6 +175,22 @@ async def test_an_order_that_leaves_by_itself_is_told(
     assert underfunded["close_reason"] == "underfunded"
 
 
+@pytest.mark.parametrize("reason", ["canceled_on_chain", "nonce_raised"])
+async def test_who_ends_an_order_on_the_chain_hears_that_it_left_the_book(
+    venue: Venue, alice: Trader, alices: Listener, reason: str
+) -> None:
+    order_id = (await alice.placed(a_buy("alice")))["orderID"]
+    ends = {
+        "canceled_on_chain": an_observation(cancels=(CancelSeen(EXCHANGE, order_id),)),
+        "nonce_raised": an_observation(nonces=(NonceSeen(EXCHANGE, alice.address, 1),)),
+    }
+    await venue.tell(ends[reason])
+    _, gone = await alices.messages(2)
+    assert (gone["id"], told(gone)) == (order_id, ("order", "CANCELLATION", "CANCELED"))
+    assert gone["close_reason"] == reason
+    assert (await alice.get(f"/data/order/{order_id}"))["close_reason"] == reason
+
+
 async def test_the_end_of_a_market_closes_its_orders(
     venue: Venue, alice: Trader, alices: Listener
 ) -> None:
@@ -296,6 +319,27 @@ async def test_a_trade_that_splits_is_told_part_by_part(
     assert (gone["close_reason"], gone["associate_trades"]) == ("reverts_on_chain", [part["id"]])
     told = {each["id"]: each["status"] for each in (await alice.get("/data/trades"))["data"]}
     assert told == {trade_id: "MATCHED", part["id"]: "FAILED"}
+
+
+async def test_a_maker_hears_of_the_part_that_its_fill_is_in_and_of_no_other(
+    venue: Venue, host: str, alice: Trader, bob: Trader
+) -> None:
+    carol = await venue.trader("carol")
+    await venue.tell(some_funds("alice", "bob", "carol"))
+    await bob.placed(a_sell("bob", price_ticks=40))
+    other = (await carol.placed(a_sell("carol", price_ticks=40)))["orderID"]
+    async with listening(host, "/ws/user") as bobs, listening(host, "/ws/user") as carols:
+        await bobs.log_in(bob)
+        await carols.log_in(carol)
+        buying = a_buy("alice", price_ticks=40, size_units=20 * TOKEN)
+        (trade_id,) = (await alice.placed(buying))["tradeIDs"]
+        await bobs.messages(2)
+        await carols.messages(2)
+        await venue.tell(SplitTrade(NOW_MS, trade_id, ((other,),), ()))
+        assert (await bobs.message())["id"] == trade_id
+        assert (await carols.message())["id"] != trade_id
+        await bobs.silence()
+        await carols.silence()
 
 
 async def test_orders_in_the_book_name_the_part_that_their_fill_went_to(

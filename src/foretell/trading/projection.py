@@ -224,8 +224,10 @@ class _Batch:
         )
 
     def _advance(self, effect: TradeAdvanced) -> None:
+        """Keep how far a trade has come; one that was split meanwhile is advanced after that."""
         row = self._traded.get(effect.trade_id)
-        if row is not None:
+        is_split = any(split.kept.trade_id == effect.trade_id for split in self._split)
+        if row is not None and not is_split:
             self._traded[effect.trade_id] = row._replace(
                 status=effect.status, tx_hash=effect.tx_hash, updated_at_ms=effect.at_ms
             )

@@ -121,7 +121,14 @@ class _Live(msgspec.Struct, gc=False):
 
 class _Unsettled(msgspec.Struct, gc=False):
     row: TradeRow
-    addresses: tuple[Address, ...]
+    signer_by_order: dict[Bytes32, Address]
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Who has a part in it, the taker first."""
+        trade = self.row.trade
+        ids = [trade.taker_order_id, *(fill.maker_order_id for fill in trade.fills)]
+        return tuple(dict.fromkeys(self.signer_by_order[order_id] for order_id in ids))
 
 
 class UserChannel:
@@ -268,9 +275,11 @@ class UserChannel:
             tx_hash="",
             updated_at_ms=trade.matched_at_ms,
         )
-        addresses = [_placer(durable.effects)]
-        addresses += [self._live[fill.maker_order_id].view.signer for fill in trade.fills]
-        unsettled = _Unsettled(row, tuple(dict.fromkeys(addresses)))
+        signers = {
+            fill.maker_order_id: self._live[fill.maker_order_id].view.signer for fill in trade.fills
+        }
+        signers[trade.taker_order_id] = _placer(durable.effects)
+        unsettled = _Unsettled(row, signers)
         self._unsettled[trade.trade_id] = unsettled
         return unsettled
 
@@ -283,7 +292,7 @@ class UserChannel:
         row = known.row._replace(
             status=advanced.status, tx_hash=advanced.tx_hash, updated_at_ms=advanced.at_ms
         )
-        known = _Unsettled(row, known.addresses)
+        known = _Unsettled(row, known.signer_by_order)
         if advanced.status in _FINAL:
             del self._unsettled[advanced.trade_id]
         else:
@@ -305,7 +314,7 @@ class UserChannel:
                 fill_tokens=tuple(token_by_order[fill.maker_order_id] for fill in trade.fills),
                 updated_at_ms=split.at_ms,
             )
-            self._unsettled[trade.trade_id] = _Unsettled(row, known.addresses)
+            self._unsettled[trade.trade_id] = _Unsettled(row, known.signer_by_order)
             divided.append((self._unsettled[trade.trade_id], split.at_ms))
         for part in split.parts:
             self._move_fills(whole.trade.trade_id, part)

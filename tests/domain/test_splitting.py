@@ -152,6 +152,12 @@ def test_what_is_refused_leaves_the_book() -> None:
     assert state.live_orders == {}
 
 
+def test_a_refused_order_of_which_nothing_rests_is_passed_over() -> None:
+    state, trade_id, (first, _, third) = matched(a_buy("alice", 45, 30 * TOKEN))
+    assert not apply(state, split(trade_id, refused=(first,))).is_change
+    assert list(state.live_orders) == [third]
+
+
 @pytest.mark.parametrize("status", [TradeStatus.MINED, TradeStatus.CONFIRMED, TradeStatus.FAILED])
 def test_a_trade_that_is_on_the_chain_or_over_stays_whole(status: TradeStatus) -> None:
     state, trade_id, (first, _, _) = matched(a_buy("alice", 45, 30 * TOKEN))

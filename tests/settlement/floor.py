@@ -31,7 +31,7 @@ from foretell.domain.calldata import (
     encode_cancel_orders,
 )
 from foretell.domain.commands import PlaceOrder
-from foretell.domain.hexadecimal import ZERO_ADDRESS, Address
+from foretell.domain.hexadecimal import ZERO_ADDRESS, Address, keccak256
 from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.order import (
     MarketRules,
@@ -343,3 +343,9 @@ class Trader:
         self, market: SandboxMarket, price_ticks: int, size: int, **fields: Any
     ) -> Placement:
         return await self.place(market, self.order(market, Side.SELL, price_ticks, size, **fields))
+
+
+def reverting(word: str) -> str:
+    """Return the code of a contract that reverts with an error of this name, whatever is asked."""
+    selector = keccak256(f"{word}()".encode())[:4]
+    return f"0x63{selector.hex()}60e01b5f5260045ffd"

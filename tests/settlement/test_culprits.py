@@ -4,11 +4,12 @@ from typing import Final
 
 import pytest
 from structlog.testing import capture_logs
-from tests.chain.fault_proxy import FaultProxy, refuse
+from tests.chain.fault_proxy import FaultProxy, honest, lose_request, refuse
 from tests.sandbox import SandboxMarket
-from tests.settlement.floor import UNIT, Floor, Trader
+from tests.settlement.floor import UNIT, Floor, Trader, reverting
 
 from foretell.domain.calldata import SAFE_TRANSFER_FROM, Approve
+from foretell.domain.chain_errors import ChainUnavailable
 from foretell.domain.effects import CloseReason, TradeSplit
 from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.order import OrderStatus, OrderType, Side
@@ -64,7 +65,7 @@ async def test_an_honest_maker_settles_whoever_else_is_in_the_trade(
     await floor.see()
     everyone = [alice, bob, dave, safe, taker]
     before = [await held(floor, each, market) for each in everyone]
-    honest = await alice.sell(market, 40, 10 * UNIT)
+    fair = await alice.sell(market, 40, 10 * UNIT)
     raised = await dave.sell(market, 40, 10 * UNIT)
     broken = await safe.buy(market, 60, 10 * UNIT, is_yes=False)
     ending = bob.order(market, Side.SELL, 40, 15 * UNIT)
@@ -76,7 +77,7 @@ async def test_an_honest_maker_settles_whoever_else_is_in_the_trade(
     splits = splits_of(floor)
     await floor.settle()
     assert await every_part(floor, trade_id, splits) == {
-        honest.order_id: CONFIRMED,
+        fair.order_id: CONFIRMED,
         raised.order_id: FAILED,
         broken.order_id: FAILED,
         canceled.order_id: FAILED,
@@ -244,6 +245,49 @@ async def test_a_split_survives_a_restart_between_any_two_steps(
         CONFIRMED,
         [alice.wallet],
     )
+    await floor.check_ledger()
+
+
+async def test_a_wallet_that_says_the_exchange_is_closed_holds_up_nobody(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    floor.change(attempts_max=1)
+    alice, _, taker = traders
+    safe = await floor.safe_trader(5, market)
+    await floor.see()
+    fair = await alice.sell(market, 40, 10 * UNIT)
+    liar = await safe.buy(market, 60, 10 * UNIT, is_yes=False)
+    (trade_id,) = (await taker.buy(market, 40, 20 * UNIT)).trade_ids
+    await floor.sandbox.rpc.send("anvil_setCode", safe.wallet, reverting("Paused"))
+    splits = splits_of(floor)
+    await floor.settle()
+    assert await every_part(floor, trade_id, splits) == {
+        fair.order_id: CONFIRMED,
+        liar.order_id: FAILED,
+    }
+
+
+@pytest.mark.parametrize("answered", range(2, 5))
+async def test_a_node_that_falls_silent_while_a_trade_is_examined_costs_no_try(
+    floor: Floor,
+    market: SandboxMarket,
+    traders: list[Trader],
+    proxy: FaultProxy,
+    answered: int,
+) -> None:
+    alice, bob, taker = traders
+    await alice.sell(market, 40, 10 * UNIT)
+    await bob.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await taker.buy(market, 40, 20 * UNIT)).trade_ids
+    await bob.raise_nonce()
+    proxy.fail("eth_call", *[honest] * answered, *[lose_request] * 20)
+    with pytest.raises(ChainUnavailable):
+        await floor.act()
+    named = await floor.settlement(trade_id)
+    assert (named.tx_id, named.attempts) == (f"settle:{trade_id}:1", 0)
+    proxy.heal()
+    await floor.settle()
+    assert await floor.statuses([trade_id]) == [CONFIRMED]
     await floor.check_ledger()
 
 

@@ -286,6 +286,7 @@ def a_live_order(
         "order_type": OrderType.GTC,
         "leaves_at_s": None,
         "placed_at_ms": NOW_MS,
+        "nonce": 0,
     }
     return LiveOrder(
         order_id=a_word(name),

@@ -33,6 +33,8 @@ def picture(state: State) -> dict[str, Any]:
         "expiries": sorted(entry for entry in state._expiries if entry[1] in state.live_orders),
         "observed": (state.observed_block, state.observed_hash),
         "observed_parts": state.observed_parts,
+        "canceled_orders": sorted(state.canceled_orders),
+        "maker_nonces": sorted((*key, nonce) for key, nonce in state.maker_nonces.items()),
         "touched": list(state._touched),
         "slices": state.slices,
         "ledger": _ledger(state.ledger),

@@ -28,11 +28,14 @@ from foretell.domain.commands import (
     AllowanceSeen,
     BalanceSeen,
     CancelOrders,
+    CancelSeen,
     Command,
     ExpireOrders,
+    NonceSeen,
     OpenMarket,
     PlaceOrder,
     ResolveMarket,
+    SplitTrade,
     TradeSeen,
     decode_command,
     encode_command,
@@ -73,6 +76,7 @@ class Draft(NamedTuple):
     order_type: OrderType
     seconds: int
     is_post_only: bool
+    nonce: int
 
 
 DRAFTS = st.builds(
@@ -87,6 +91,7 @@ DRAFTS = st.builds(
     order_type=st.sampled_from([*OrderType, OrderType.GTC, OrderType.GTC]),
     seconds=st.integers(61, 90),
     is_post_only=st.sampled_from([False, False, False, False, True]),
+    nonce=st.sampled_from([0, 0, 1, 2]),
 )
 
 
@@ -144,6 +149,7 @@ class EngineMachine(RuleBasedStateMachine):
             maker_amount=cost if is_buy else size,
             taker_amount=size if is_buy else cost,
             expiration_s=self.at_ms // 1000 + draft.seconds if is_dated else 0,
+            nonce=draft.nonce,
             signature=SIGNATURE,
         )
         return PlaceOrder(
@@ -205,6 +211,35 @@ class EngineMachine(RuleBasedStateMachine):
     def see_a_trade(self, number: int, status: TradeStatus, tx_hash: str) -> None:
         some = at_most_one(list(self.reference.trades)[-5:], number)
         self.tell_all([self.observed(trade_id, status, tx_hash) for trade_id in some])
+
+    @rule(number=st.integers(0), exchange=st.sampled_from(list(EXCHANGES.values())))
+    def see_a_cancel(self, number: int, exchange: Address) -> None:
+        newest = len(self.placings)
+        seen = CancelSeen(exchange, a_word(f"order {max(0, newest - number % 9)}"))
+        self.tell(msgspec.structs.replace(an_observation(at_ms=self.at_ms), cancels=(seen,)))
+
+    @rule(
+        who=names,
+        exchange=st.sampled_from(list(EXCHANGES.values())),
+        nonce=st.sampled_from(range(3)),
+    )
+    def see_a_nonce(self, who: str, exchange: Address, nonce: int) -> None:
+        seen = NonceSeen(exchange, an_address(who), nonce)
+        self.tell(msgspec.structs.replace(an_observation(at_ms=self.at_ms), nonces=(seen,)))
+
+    @rule(number=st.integers(0), marks=st.lists(st.integers(0, 2), min_size=1, max_size=6))
+    def split(self, number: int, marks: list[int]) -> None:
+        """Some fills leave a trade, those of one mark together; their orders are refused."""
+        some = at_most_one(list(self.reference.moves_by_fill.items())[-5:], number)
+        self.tell_all([self.splitting(trade_id, list(fills), marks) for trade_id, fills in some])
+
+    def splitting(self, trade_id: str, order_ids: list[Any], marks: list[int]) -> Command:
+        mark_by_id = dict(zip(order_ids, marks * len(order_ids), strict=False))
+        parts = [
+            tuple(order_id for order_id in order_ids if mark_by_id[order_id] == mark)
+            for mark in (1, 2)
+        ]
+        return SplitTrade(self.at_ms, trade_id, tuple(parts), parts[0])
 
     def observed(self, trade_id: str, status: TradeStatus, tx_hash: str) -> Command:
         """Return what an honest chain says: the balances with the trade, or without it."""

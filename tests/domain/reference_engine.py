@@ -5,6 +5,7 @@ one lot after another, each with whoever is best just then. What is reserved or 
 anew each time, from the orders that rest and the trades that are on their way.
 """
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable
@@ -20,9 +21,11 @@ from foretell.domain.commands import (
     OpenMarket,
     PlaceOrder,
     ResolveMarket,
+    SplitTrade,
 )
+from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.order import OrderType, Side
-from foretell.domain.trade import TradeStatus, trade_id_of
+from foretell.domain.trade import TradeStatus, part_id_of, trade_id_of
 
 COLLATERAL = "0"
 FILLS_PER_TRADE = 20
@@ -112,7 +115,10 @@ class ReferenceEngine:
         self.balances: Counter[tuple[str, str]] = Counter()
         self.allowances: Counter[tuple[str, str, bool]] = Counter()
         self.trades: dict[str, tuple[TradeStatus, str, list[Move]]] = {}
+        self.moves_by_fill: dict[str, dict[str, list[Move]]] = {}
         self.answers: dict[str, tuple[Any, Any]] = {}
+        self.ended: set[tuple[str, str]] = set()
+        self.nonces: Counter[tuple[str, str]] = Counter()
 
     def tell(self, command: Any) -> Report:
         tellers: dict[type[Command], Any] = {
@@ -122,6 +128,7 @@ class ReferenceEngine:
             CancelOrders: self._cancel,
             ExpireOrders: self._expire,
             ObserveChain: self._observe,
+            SplitTrade: self._split,
         }
         report = Report()
         tellers[type(command)](command, report)
@@ -178,6 +185,9 @@ class ReferenceEngine:
         refuse_if("UnknownMarket", command.condition_id not in self.markets)
         refuse_if("MarketClosed", command.condition_id in self.resolved)
         terms, market = command.terms, self.markets[command.condition_id]
+        refuse_if("OrderCanceledOnChain", (market.exchange, command.order_id) in self.ended)
+        nonce = self.nonces[market.exchange, command.order.maker]
+        refuse_if("InvalidOrderNonce", command.order.nonce < nonce)
         price = Fraction(terms.price_ticks, terms.ticks_per_one)
         taker = Offer(command, market, price, terms.size_units or 0)
         need = taker.reserved if terms.budget_units is None else terms.budget_units
@@ -259,13 +269,52 @@ class ReferenceEngine:
         self, taker: Offer, deals: list[tuple[Offer, Fraction, int]], report: Report
     ) -> None:
         trade_id = trade_id_of(taker.command.order_id, len(report.trades))
-        moves, fills = [], []
+        moves_by_fill, fills = {}, []
         for maker, price, units in deals:
             maker.left -= units
-            moves += maker.moves(units, maker.price) + taker.moves(units, price)
+            moves = maker.moves(units, maker.price) + taker.moves(units, price)
+            moves_by_fill[maker.order_id] = moves
             fills.append((maker.order_id, units))
-        self.trades[trade_id] = (TradeStatus.MATCHED, "", moves)
+        self._keep(trade_id, TradeStatus.MATCHED, "", moves_by_fill)
         report.trades.append((trade_id, fills))
+
+    def _keep(
+        self, trade_id: str, status: TradeStatus, tx_hash: str, fills: dict[str, list[Move]]
+    ) -> None:
+        self.moves_by_fill[trade_id] = fills
+        self.trades[trade_id] = (status, tx_hash, list(itertools.chain(*fills.values())))
+
+    def _split(self, command: SplitTrade, report: Report) -> None:
+        if self.trades[command.trade_id][0] not in ON_THEIR_WAY:
+            return
+        kept, status = dict(self.moves_by_fill[command.trade_id]), self.trades[command.trade_id][:2]
+        parts = [{name: kept[name] for name in kept if name in part} for part in command.parts]
+        for part in parts:
+            for name in part:
+                del kept[name]
+        if kept:
+            self._keep(command.trade_id, *status, kept)
+            for part in filter(None, parts):
+                self._keep(part_id_of(command.trade_id, Bytes32(next(iter(part)))), *status, part)
+        named = [each for each in self.resting if each.order_id in command.refused_ids]
+        self._close(named, "reverts_on_chain", report)
+
+    def _end(self, command: ObserveChain, report: Report) -> None:
+        for seen in command.cancels:
+            named = [each for each in self.resting if each.order_id == seen.order_id]
+            here = [each for each in named if each.market.exchange == seen.exchange]
+            self._close(here, "canceled_on_chain", report)
+            if seen.order_id not in self.answers:
+                self.ended.add((seen.exchange, seen.order_id))
+        for raised in command.nonces:
+            self.nonces[raised.exchange, raised.maker] = raised.nonce
+            old = [
+                each
+                for each in self.resting
+                if (each.market.exchange, each.wallet) == (raised.exchange, raised.maker)
+                and each.command.order.nonce < raised.nonce
+            ]
+            self._close(old, "nonce_raised", report)
 
     def _observe(self, command: ObserveChain, report: Report) -> None:
         looked_at: set[tuple[str, str]] = set()
@@ -277,6 +326,7 @@ class ReferenceEngine:
             looked_at |= {(seen.wallet, each.pays_with) for each in self.resting}
         for trade in command.trades:
             looked_at |= self._settle(trade.trade_id, trade.status, trade.tx_hash)
+        self._end(command, report)
         for offer in reversed(list(self.resting)):
             wallet, asset = offer.wallet, offer.pays_with
             uncovered = self.spendable(wallet, offer.market.exchange, asset) < 0

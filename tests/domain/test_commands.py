@@ -25,11 +25,14 @@ from foretell.domain.commands import (
     AllowanceSeen,
     BalanceSeen,
     CancelOrders,
+    CancelSeen,
     Command,
     ExpireOrders,
     JoinTreasury,
+    NonceSeen,
     ResolveMarket,
     ReturnSlice,
+    SplitTrade,
     TakeSlices,
     TradeSeen,
     decode_command,
@@ -62,6 +65,11 @@ COMMANDS: dict[str, Command] = {
     "observe a part": an_observation(
         [BalanceSeen(an_address("alice"), COLLATERAL, 5)], part=2, parts=3
     ),
+    "observe the end of orders": an_observation(
+        cancels=(CancelSeen(EXCHANGE, a_word("a")),),
+        nonces=(NonceSeen(EXCHANGE, an_address("alice"), 7),),
+    ),
+    "split": SplitTrade(NOW_MS, "id", ((a_word("a"),), (a_word("b"), a_word("c"))), (a_word("a"),)),
 }
 
 
@@ -97,6 +105,7 @@ def test_every_kind_of_command_has_a_tag_of_its_own() -> None:
         "join",
         "take",
         "return",
+        "split",
     }
     assert {type(command) for command in COMMANDS.values()} == set(kinds)
 

@@ -43,4 +43,7 @@ def test_no_order_leaves_the_book_without_a_reason() -> None:
         "self_trade",
         "market_resolved",
         "underfunded",
+        "canceled_on_chain",
+        "nonce_raised",
+        "reverts_on_chain",
     }

@@ -249,6 +249,7 @@ LETTER_BY_LETTER: list[tuple[type[ForetellError], int, str]] = [
         "the order signer address has to be the address of the API KEY",
     ),
     (trading_errors.InvalidOrderNonce, 400, "invalid nonce"),
+    (matching_errors.OrderCanceledOnChain, 400, "order was canceled on chain"),
     (trading_errors.InvalidTokenId, 400, "Invalid token id"),
     (trading_errors.InvalidSide, 400, "Invalid side"),
     (trading_errors.BatchTooLong, 400, "Payload exceeds the limit"),

@@ -17,6 +17,7 @@ from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.domain.calldata import (
+    INCREMENT_NONCE,
     SAFE_TRANSFER_FROM,
     Approve,
     MergePositions,
@@ -25,6 +26,7 @@ from foretell.domain.calldata import (
     SetApprovalForAll,
     SplitPosition,
     Transfer,
+    encode_cancel_orders,
     encode_match_orders,
 )
 from foretell.domain.hexadecimal import ZERO_ADDRESS, Address
@@ -107,6 +109,8 @@ class LiveMarket:
             lambda: self._approve(one, self._deployment.exchange, UNLIMITED),
             lambda: self._approve(one, self._deployment.conditional_tokens, 3_000),
             lambda: self._allow_tokens(one, is_approved=self._random.random() < 0.8),
+            lambda: self._cancel(one, units),
+            self._raise_nonce,
             *(lambda: self._trade(one, other, units) for _ in range(3)),
             *(lambda: self._mint(one, other, units) for _ in range(3)),
             *(lambda: self._unmint(one, other, units) for _ in range(3)),
@@ -159,6 +163,16 @@ class LiveMarket:
         taker = self._order(one, Side.SELL, self.tokens.yes, (units, cost))
         maker = self._order(other, Side.SELL, self.tokens.no, (units, units - cost))
         await self._match(OrderFill(taker, units), OrderFill(maker, units, fee))
+
+    async def _cancel(self, trader: SandboxAccount, units: int) -> None:
+        order = self._order(trader, Side.BUY, self._token(), (units, units))
+        calldata = encode_cancel_orders([order])
+        await self._send(trader, self._deployment.exchange, calldata)
+
+    async def _raise_nonce(self) -> None:
+        """Somebody who has no orders ends all of them."""
+        operator = self._sandbox.account(Role.OPERATOR)
+        await self._send(operator, self._deployment.exchange, INCREMENT_NONCE.encode())
 
     async def _match(self, taker: OrderFill, maker: OrderFill) -> None:
         calldata = encode_match_orders(taker, [maker])

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.build import EXCHANGE, a_word
 from tests.indexer.live import dump, wipe
 from tests.indexer.story import (
     ANN,
@@ -19,11 +20,13 @@ from tests.indexer.story import (
     Story,
 )
 
+from foretell.domain.chain_logs import NonceIncremented, OrderCancelled
 from foretell.domain.hexadecimal import ZERO_ADDRESS, Address
 from foretell.domain.holdings import NO_POSITION
 from foretell.domain.ledger import AssetId
 from foretell.domain.order import Side
 from foretell.indexer.projections import project
+from foretell.store.cancellations import CanceledOrder, RaisedNonce
 from foretell.store.database import Database
 
 WALLETS = (ANN, BOB, CAROL)
@@ -186,3 +189,18 @@ async def write(database: Database, story: Story, cuts: Sequence[int]) -> None:
         async with database.writing() as tx:
             await project(tx, CONTRACTS, blocks, logs)
         start = end
+
+
+def test_what_makers_end_at_an_exchange_is_kept_with_its_place() -> None:
+    story = Story()
+    story.log(EXCHANGE, OrderCancelled(a_word("order")))
+    story.next_block()
+    story.log(EXCHANGE, NonceIncremented(ANN, 1))
+    records = Read(story).records
+    first, second = (placed.place for placed in story.logs)
+    assert records.canceled == [
+        CanceledOrder(first.block_number, first.log_index, 0, EXCHANGE, a_word("order"))
+    ]
+    assert records.nonces == [
+        RaisedNonce(second.block_number, second.log_index, 0, EXCHANGE, ANN, 1)
+    ]

@@ -23,13 +23,15 @@ from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.domain.calldata import (
     ALLOWANCE_UNITS_MAX,
+    INCREMENT_NONCE,
     SAFE_TRANSFER_FROM,
     Approve,
     SetApprovalForAll,
     Transfer,
+    encode_cancel_orders,
 )
 from foretell.domain.commands import PlaceOrder
-from foretell.domain.hexadecimal import ZERO_ADDRESS, Address
+from foretell.domain.hexadecimal import ZERO_ADDRESS, Address, keccak256
 from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.order import (
     MarketRules,
@@ -51,6 +53,7 @@ from foretell.settlement.services import SettlementOptions, SettlementServices
 from foretell.settlement.settling import look
 from foretell.store.database import Database
 from foretell.store.markets import record_event
+from foretell.store.orders import OrderRow, load_orders
 from foretell.store.tables import exchange_fills, settled_trades, settlement_txs
 from foretell.store.trades import TradeRow, load_trades_by_id
 from foretell.store.transactions import SETTLEMENT, TxOutbox, load_txs
@@ -225,6 +228,11 @@ class Floor:
             return await reader.collateral_units(wallet)
         return (await reader.token_units([(wallet, asset)]))[0]
 
+    async def order_row(self, order_id: str) -> OrderRow:
+        """Return an order as the tables have it."""
+        async with self.database.reading() as tx:
+            return (await load_orders(tx, [order_id]))[order_id]
+
     async def automine(self, *, is_on: bool) -> None:
         """Have the node seal a block for each transaction, or none by itself."""
         await self.sandbox.rpc.send("evm_setAutomine", is_on)
@@ -250,6 +258,15 @@ class Trader:
         safe_tx = SafeTx(self.wallet, target, calldata, state.nonce)
         signature = sign_safe_tx(safe_tx.digest(SANDBOX_CHAIN_ID), self.account.private_key)
         await sandbox.call(self.account, self.wallet, safe_tx.encode(signature))
+
+    async def cancel_on_chain(self, order: SignedOrder) -> None:
+        """End an order of the trader's own account at the exchange."""
+        exchange = self.floor.sandbox.deployment.exchange
+        await self.floor.sandbox.call(self.account, exchange, encode_cancel_orders([order]))
+
+    async def raise_nonce(self) -> None:
+        """End, at the exchange, everything that the trader's wallet has signed."""
+        await self.execute(self.floor.sandbox.deployment.exchange, INCREMENT_NONCE.encode())
 
     async def overtake(self, target: Address, calldata: bytes) -> None:
         """Send a transaction that gets into the block before anybody else's."""
@@ -326,3 +343,9 @@ class Trader:
         self, market: SandboxMarket, price_ticks: int, size: int, **fields: Any
     ) -> Placement:
         return await self.place(market, self.order(market, Side.SELL, price_ticks, size, **fields))
+
+
+def reverting(word: str) -> str:
+    """Return the code of a contract that reverts with an error of this name, whatever is asked."""
+    selector = keccak256(f"{word}()".encode())[:4]
+    return f"0x63{selector.hex()}60e01b5f5260045ffd"

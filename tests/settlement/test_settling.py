@@ -319,7 +319,8 @@ async def test_a_node_that_refuses_one_trade_does_not_hold_up_the_others(
     proxy.fail("eth_call", refuse("daily quota exceeded", -32005))
     await floor.act()
     named = await floor.settlement(one)
-    assert (named.tx_id, named.attempts) == (f"settle:{one}:1", 0)
+    assert (named.tx_id, named.attempts, named.refusals) == (None, 0, 1)
+    assert named.retry_at_ms == floor.clock.now_ms + floor.options.refusal_delay_ms
     assert [carrier.tx_id for carrier in await floor.sent()] == [f"settle:{two}:1"]
     await floor.settle()
     assert await floor.statuses([one, two]) == [CONFIRMED] * 2

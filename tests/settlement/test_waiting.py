@@ -8,12 +8,12 @@ import pytest
 from structlog.testing import capture_logs
 from tests.chain.fault_proxy import FaultProxy, honest, lose_request
 from tests.sandbox import Sandbox, SandboxMarket
-from tests.settlement.floor import UNIT, Floor, Trader
+from tests.settlement.floor import UNIT, Floor, Trader, reverting
 
 from foretell.domain.abi import ContractFunction, contract_function
 from foretell.domain.calldata import ADD_OPERATOR
 from foretell.domain.chain_errors import ChainUnavailable, ExchangeClosed
-from foretell.domain.hexadecimal import Address, keccak256
+from foretell.domain.hexadecimal import Address
 from foretell.domain.sandbox import Role
 from foretell.domain.trade import TradeStatus
 from foretell.settlement import worker
@@ -124,12 +124,6 @@ async def test_a_wallet_that_speaks_as_the_exchange_would_fails_its_own_trade_on
     assert await floor.statuses([bad, good]) == [TradeStatus.FAILED, CONFIRMED]
     assert (await floor.settlement(bad)).failure == word
     await floor.check_ledger()
-
-
-def reverting(word: str) -> str:
-    """Return the code of a contract that reverts with an error of this name, whatever is asked."""
-    selector = keccak256(f"{word}()".encode())[:4]
-    return f"0x63{selector.hex()}60e01b5f5260045ffd"
 
 
 async def test_a_node_that_does_not_say_whether_the_exchange_is_closed_costs_no_try(

@@ -21,6 +21,12 @@ from foretell.store.balances import (
     record_locked,
 )
 from foretell.store.blocks import Block, record_blocks
+from foretell.store.cancellations import (
+    CanceledOrder,
+    RaisedNonce,
+    record_canceled_orders,
+    record_raised_nonces,
+)
 from foretell.store.conditions import Condition, PayoutReport, record_conditions, record_payouts
 from foretell.store.database import Database, Transaction
 from foretell.store.positions import PositionRow, record_positions
@@ -92,6 +98,8 @@ async def record_everything(tx: Transaction, number: int) -> None:
             )
         ],
     )
+    await record_canceled_orders(tx, [CanceledOrder(*place, EXCHANGE, condition)])
+    await record_raised_nonces(tx, [RaisedNonce(*place, EXCHANGE, ANN, number)])
     await record_balances(tx, [Balance(ANN, COLLATERAL, number, number)])
     await record_allowances(tx, [Allowance(ANN, EXCHANGE, number % 2 == 0, number, number)])
     await record_positions(

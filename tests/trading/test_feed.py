@@ -1,4 +1,4 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,13 +26,25 @@ from foretell.domain.commands import (
 from foretell.domain.fold import Result
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.ledger import COLLATERAL, AssetId
-from foretell.domain.matching_errors import EngineBusy, InsufficientBalance
+from foretell.domain.matching_errors import (
+    EngineBusy,
+    InsufficientBalance,
+    OrderCanceledOnChain,
+)
 from foretell.domain.observing import OBSERVED_PER_COMMAND_MAX
 from foretell.domain.trade import TradeStatus, trade_id_of
+from foretell.domain.trading_errors import InvalidOrderNonce
 from foretell.journal.file import read_entries
 from foretell.journal.records import PAYLOAD_BYTES_MAX
 from foretell.store.balances import Allowance, Balance, record_allowances, record_balances
 from foretell.store.blocks import Block, record_blocks
+from foretell.store.cancellations import (
+    CanceledOrder,
+    RaisedNonce,
+    record_canceled_orders,
+    record_raised_nonces,
+)
+from foretell.store.unwinding import unwind
 from foretell.trading.feed import Feed
 
 pytestmark = pytest.mark.anyio
@@ -215,3 +227,55 @@ WIDEST_TRADE = TradeSeen(trade_id_of(a_word("order"), 0), TradeStatus.CONFIRMED,
 )
 def test_the_largest_part_fits_the_journal(widest: ObserveChain) -> None:
     assert len(encode_command(widest)) <= PAYLOAD_BYTES_MAX
+
+
+async def store_ends(
+    venue: Venue, number: int, *, canceled: Sequence[Bytes32] = (), nonce: int = 0
+) -> None:
+    """Store a block in which orders were canceled, and the first trader raised its nonce."""
+    places = [(number, index, 0) for index in range(len(canceled))]
+    raised = [RaisedNonce(number, 99, 0, EXCHANGE, an_address(NAMES[0]), nonce)]
+    async with venue.services.database.writing() as tx:
+        await record_blocks(tx, [Block(number, block_hash(number), block_hash(number - 1), 0)])
+        await record_canceled_orders(
+            tx,
+            [
+                CanceledOrder(*place, EXCHANGE, order_id)
+                for place, order_id in zip(places, canceled, strict=True)
+            ],
+        )
+        await record_raised_nonces(tx, raised if nonce else [])
+
+
+async def test_what_was_canceled_on_chain_is_told_once(venue: Venue, tmp_path: Path) -> None:
+    feed = a_feed(venue)
+    await feed.look()
+    live, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[1]))
+    await venue.tell(live)
+    await store_ends(venue, 2, canceled=[live.order_id, later.order_id])
+    await feed.look()
+    await feed.look()
+    told = [each for each in observations(tmp_path / "journal") if each.cancels]
+    assert [[seen.order_id for seen in each.cancels] for each in told] == [
+        [live.order_id, later.order_id]
+    ]
+    assert venue.host.engine.state.live_orders == {}
+    with pytest.raises(OrderCanceledOnChain):
+        await venue.tell(later)
+
+
+async def test_a_reorg_takes_a_raised_nonce_back_but_brings_no_order_back(venue: Venue) -> None:
+    feed = a_feed(venue)
+    await feed.look()
+    closed, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[0], salt="2"))
+    await venue.tell(closed)
+    await store_ends(venue, 2, nonce=1)
+    await feed.look()
+    with pytest.raises(InvalidOrderNonce):
+        await venue.tell(later)
+    async with venue.services.database.writing() as tx:
+        await unwind(tx, 1)
+        await record_blocks(tx, [Block(2, a_word("another"), block_hash(1), 0)])
+    await feed.look()
+    await venue.tell(later)
+    assert list(venue.host.engine.state.live_orders) == [later.order_id]

@@ -30,17 +30,19 @@ from foretell.domain.commands import (
     Command,
     ExpireOrders,
     ResolveMarket,
+    SplitTrade,
+    TradeSeen,
 )
 from foretell.domain.order import OrderType
 from foretell.domain.prices import BookTop
 from foretell.domain.storage_errors import StoreUnavailable
-from foretell.domain.trade import TradeStatus, trade_id_of
+from foretell.domain.trade import TradeStatus, part_id_of, trade_id_of
 from foretell.journal.file import FileJournal
 from foretell.store.database import Database
 from foretell.store.orders import load_order
 from foretell.store.quote_points import load_first_minute
 from foretell.store.tables import fills, metadata, orders, projections, quote_points, quotes, trades
-from foretell.store.trades import load_quotes, load_trades_by_id
+from foretell.store.trades import load_market_trades, load_quotes, load_trades_by_id
 from foretell.trading.engine import Engine
 from foretell.trading.projection import Projection
 
@@ -148,6 +150,58 @@ async def test_a_restart_goes_on_where_it_stopped(
     async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
         await play(tmp_path / "another", other, story)
         assert await dump(database) == await dump(other)
+
+
+SPLITTING = a_buy("alice", price_ticks=41, size_units=20 * TOKEN)
+SPLIT_ID = trade_id_of(an_order_id(SPLITTING), 0)
+
+
+def a_split_story() -> list[Command]:
+    """Return commands by which a trade of three fills becomes three trades with ends of their own."""
+    makers = [a_placing(a_sell(name, 40, 6 * TOKEN)) for name in ("bob", "carol", "dave")]
+    _, second, third = (placing.order_id for placing in makers)
+    part_id = part_id_of(SPLIT_ID, second)
+    return [
+        an_open_market(),
+        some_funds("alice", "bob", "carol", "dave"),
+        *makers,
+        a_placing(SPLITTING),
+        a_settlement(SPLIT_ID, TradeStatus.RETRYING, ""),
+        SplitTrade(NOW_MS + 1_000, SPLIT_ID, ((second, third),), (second,)),
+        SplitTrade(NOW_MS + 2_000, part_id, ((third,),), ()),
+        an_observation(
+            trades=[
+                TradeSeen(SPLIT_ID, TradeStatus.MINED, a_word("tx")),
+                TradeSeen(part_id, TradeStatus.FAILED, ""),
+            ],
+            at_ms=NOW_MS + 3_000,
+        ),
+    ]
+
+
+@pytest.mark.parametrize("cut", range(1, 10))
+async def test_a_split_is_written_alike_wherever_the_tables_caught_up(
+    tmp_path: Path, database_file: Path, database: Database, cut: int
+) -> None:
+    fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
+    story = a_split_story()
+    await play(tmp_path / "one", database, story[:cut], story[cut:])
+    async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
+        await play(tmp_path / "another", other, story)
+        assert await dump(database) == await dump(other)
+
+
+async def test_the_tables_hold_every_part_of_a_split_trade(
+    tmp_path: Path, database: Database
+) -> None:
+    await play(tmp_path / "journal", database, a_split_story())
+    async with database.reading() as tx:
+        rows = await load_market_trades(tx, MARKET, 10)
+    assert {len(row.trade.fills) for row in rows} == {1}
+    assert {row.sequence for row in rows} == {6}
+    assert sorted(row.status.value for row in rows) == ["FAILED", "MINED", "RETRYING"]
+    assert [row.trade.size_units for row in rows] == [6 * TOKEN] * 3
+    assert [row.trade.taker_fill_units for row in rows] == [6 * TOKEN * 41 // 100] * 3
 
 
 async def test_tables_that_are_lost_are_made_again_from_the_journal(

@@ -18,11 +18,19 @@ from tests.build import (
     an_asset,
     an_observation,
     an_order_id,
+    some_funds,
 )
 from tests.trading.serving import Listener, listening, serving
 from tests.trading.venue import Trader, Venue, a_venue
 
-from foretell.domain.commands import AllowanceSeen, ExpireOrders, ResolveMarket
+from foretell.domain.commands import (
+    AllowanceSeen,
+    CancelSeen,
+    ExpireOrders,
+    NonceSeen,
+    ResolveMarket,
+    SplitTrade,
+)
 from foretell.domain.hexadecimal import checksum_address
 from foretell.domain.trade import TradeStatus
 from foretell.trading.records import ZERO_UUID
@@ -167,6 +175,22 @@ async def test_an_order_that_leaves_by_itself_is_told(
     assert underfunded["close_reason"] == "underfunded"
 
 
+@pytest.mark.parametrize("reason", ["canceled_on_chain", "nonce_raised"])
+async def test_who_ends_an_order_on_the_chain_hears_that_it_left_the_book(
+    venue: Venue, alice: Trader, alices: Listener, reason: str
+) -> None:
+    order_id = (await alice.placed(a_buy("alice")))["orderID"]
+    ends = {
+        "canceled_on_chain": an_observation(cancels=(CancelSeen(EXCHANGE, order_id),)),
+        "nonce_raised": an_observation(nonces=(NonceSeen(EXCHANGE, alice.address, 1),)),
+    }
+    await venue.tell(ends[reason])
+    _, gone = await alices.messages(2)
+    assert (gone["id"], told(gone)) == (order_id, ("order", "CANCELLATION", "CANCELED"))
+    assert gone["close_reason"] == reason
+    assert (await alice.get(f"/data/order/{order_id}"))["close_reason"] == reason
+
+
 async def test_the_end_of_a_market_closes_its_orders(
     venue: Venue, alice: Trader, alices: Listener
 ) -> None:
@@ -266,6 +290,72 @@ async def test_a_trade_is_told_at_every_step_of_its_settlement(
     assert [message["transaction_hash"] for message in messages] == ["", a_word("tx"), a_word("tx")]
     assert {message["id"] for message in messages} == {trade_id}
     assert not venue.services.streams._user._unsettled
+
+
+async def test_a_trade_that_splits_is_told_part_by_part(
+    venue: Venue, alice: Trader, bob: Trader, alices: Listener
+) -> None:
+    carol = await venue.trader("carol")
+    await venue.tell(some_funds("alice", "bob", "carol"))
+    await bob.placed(a_sell("bob", price_ticks=40))
+    refused = (await carol.placed(a_sell("carol", price_ticks=40, size_units=20 * TOKEN)))[
+        "orderID"
+    ]
+    buying = a_buy("alice", price_ticks=40, size_units=25 * TOKEN)
+    (trade_id,) = (await alice.placed(buying))["tradeIDs"]
+    await alices.messages(3)
+    await venue.tell(SplitTrade(NOW_MS, trade_id, ((refused,),), (refused,)))
+    kept, part = await alices.messages(2)
+    assert [(each["status"], each["size"]) for each in (kept, part)] == [
+        ("MATCHED", "10"),
+        ("MATCHED", "15"),
+    ]
+    assert [each["maker_orders"][0]["order_id"] for each in (kept, part)][1] == refused
+    assert (kept["id"], kept["bucket_index"], part["bucket_index"]) == (trade_id, 0, 0)
+    await venue.tell(a_settlement(part["id"], TradeStatus.FAILED, ""))
+    failed = await alices.message()
+    assert (failed["id"], failed["status"]) == (part["id"], "FAILED")
+    gone = await carol.get(f"/data/order/{refused}")
+    assert (gone["close_reason"], gone["associate_trades"]) == ("reverts_on_chain", [part["id"]])
+    told = {each["id"]: each["status"] for each in (await alice.get("/data/trades"))["data"]}
+    assert told == {trade_id: "MATCHED", part["id"]: "FAILED"}
+
+
+async def test_a_maker_hears_of_the_part_that_its_fill_is_in_and_of_no_other(
+    venue: Venue, host: str, alice: Trader, bob: Trader
+) -> None:
+    carol = await venue.trader("carol")
+    await venue.tell(some_funds("alice", "bob", "carol"))
+    await bob.placed(a_sell("bob", price_ticks=40))
+    other = (await carol.placed(a_sell("carol", price_ticks=40)))["orderID"]
+    async with listening(host, "/ws/user") as bobs, listening(host, "/ws/user") as carols:
+        await bobs.log_in(bob)
+        await carols.log_in(carol)
+        buying = a_buy("alice", price_ticks=40, size_units=20 * TOKEN)
+        (trade_id,) = (await alice.placed(buying))["tradeIDs"]
+        await bobs.messages(2)
+        await carols.messages(2)
+        await venue.tell(SplitTrade(NOW_MS, trade_id, ((other,),), ()))
+        assert (await bobs.message())["id"] == trade_id
+        assert (await carols.message())["id"] != trade_id
+        await bobs.silence()
+        await carols.silence()
+
+
+async def test_orders_in_the_book_name_the_part_that_their_fill_went_to(
+    venue: Venue, alice: Trader, bob: Trader, alices: Listener
+) -> None:
+    await bob.placed(a_sell("bob", price_ticks=40))
+    carol = await venue.trader("carol")
+    await venue.tell(some_funds("alice", "bob", "carol"))
+    other = (await carol.placed(a_sell("carol", price_ticks=40)))["orderID"]
+    placed = await alice.placed(a_buy("alice", price_ticks=40, size_units=30 * TOKEN))
+    (trade_id,) = placed["tradeIDs"]
+    await alices.messages(3)
+    await venue.tell(SplitTrade(NOW_MS, trade_id, ((other,),), ()))
+    _, part = await alices.messages(2)
+    await alice.send("DELETE", "/order", {"orderID": placed["orderID"]})
+    assert (await alices.message())["associate_trades"] == [trade_id, part["id"]]
 
 
 async def test_both_sides_of_a_trade_are_told_and_nobody_else(

@@ -22,6 +22,7 @@ from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
 from foretell.chain.views import ViewCall, ask_all
 from foretell.chain.watcher import Watcher
+from foretell.domain.chain_errors import ExecutionReverted
 from foretell.domain.transactions import OutgoingTx, SentTx
 
 GAS_MARGIN_PERCENT: Final = 20
@@ -75,6 +76,14 @@ class Sender:
         """Return what views answer in the state in which calls are simulated, in their order."""
         return await ask_all(self._rpc, calls, SIMULATED_AT)
 
+    async def revert_of(self, tx: OutgoingTx, at: str = SIMULATED_AT) -> ExecutionReverted | None:
+        """Return how a transaction would revert if it were sent, or None when it would pass."""
+        try:
+            await self._call(tx, at)
+        except ExecutionReverted as reverted:
+            return reverted
+        return None
+
     async def run(self) -> None:
         """Watch what was sent, by this process or one before it, until cancelled."""
         while True:
@@ -104,11 +113,17 @@ class Sender:
 
     async def _simulate(self, tx: OutgoingTx) -> int:
         """Return the gas to sign for; a call that would revert is refused here."""
-        call = {"from": self.address, "to": tx.target, "data": "0x" + tx.calldata.hex()}
+        call = await self._call(tx, SIMULATED_AT)
         if tx.gas is not None:
-            await self._rpc.call("eth_call", call | {"gas": hex(tx.gas)}, SIMULATED_AT)
             return tx.gas
-        await self._rpc.call("eth_call", call, SIMULATED_AT)
         answer = await self._rpc.call("eth_estimateGas", call, SIMULATED_AT)
         gas = quantity_of(answer, "eth_estimateGas")
         return gas + gas * GAS_MARGIN_PERCENT // 100
+
+    async def _call(self, tx: OutgoingTx, at: str) -> dict[str, str]:
+        """Have the node run a call, and return it as the node was asked."""
+        call = {"from": self.address, "to": tx.target, "data": "0x" + tx.calldata.hex()}
+        if tx.gas is not None:
+            call["gas"] = hex(tx.gas)
+        await self._rpc.call("eth_call", call, at)
+        return call

@@ -26,6 +26,7 @@ class LiveOrder:
         "leaves_at_s",
         "maker",
         "next",
+        "nonce",
         "order_id",
         "order_type",
         "owner",
@@ -56,6 +57,7 @@ class LiveOrder:
         order_type: OrderType,
         leaves_at_s: int | None,
         placed_at_ms: int,
+        nonce: int,
     ) -> None:
         self.order_id = order_id
         self.condition_id = condition_id
@@ -72,6 +74,7 @@ class LiveOrder:
         self.order_type = order_type
         self.leaves_at_s = leaves_at_s
         self.placed_at_ms = placed_at_ms
+        self.nonce = nonce
         self.previous: LiveOrder | None = None
         self.next: LiveOrder | None = None
 

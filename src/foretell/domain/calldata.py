@@ -316,6 +316,11 @@ def order_words(order: SignedOrder) -> tuple[object, ...]:
     )
 
 
+def encode_validate_order(order: SignedOrder) -> bytes:
+    """Return the calldata that asks the exchange whether an order can be filled at all."""
+    return VALIDATE_ORDER.encode(order_words(order))
+
+
 def encode_cancel_orders(orders: Sequence[SignedOrder]) -> bytes:
     """Return the calldata by which a maker ends orders on chain."""
     return CANCEL_ORDERS.encode([order_words(order) for order in orders])

@@ -91,6 +91,21 @@ class TradeSeen(msgspec.Struct, frozen=True, array_like=True):
     tx_hash: str
 
 
+class CancelSeen(msgspec.Struct, frozen=True, array_like=True):
+    """An order that its maker ended at an exchange."""
+
+    exchange: Address
+    order_id: Bytes32
+
+
+class NonceSeen(msgspec.Struct, frozen=True, array_like=True):
+    """A maker's nonce at an exchange, which ended every order that was signed with a lower one."""
+
+    exchange: Address
+    maker: Address
+    nonce: int
+
+
 class ObserveChain(msgspec.Struct, frozen=True, array_like=True, tag="observe"):
     """What changed on the chain up to a block, all of it as of that block.
 
@@ -107,6 +122,8 @@ class ObserveChain(msgspec.Struct, frozen=True, array_like=True, tag="observe"):
     trades: tuple[TradeSeen, ...]
     part: int = 1
     parts: int = 1
+    cancels: tuple[CancelSeen, ...] = ()
+    nonces: tuple[NonceSeen, ...] = ()
 
 
 class JoinTreasury(msgspec.Struct, frozen=True, array_like=True, tag="join"):
@@ -137,6 +154,19 @@ class ReturnSlice(msgspec.Struct, frozen=True, array_like=True, tag="return"):
     is_forced: bool = False
 
 
+class SplitTrade(msgspec.Struct, frozen=True, array_like=True, tag="split"):
+    """Some of a trade's fills cannot settle with the others: each part is a trade of its own now.
+
+    A part is the maker orders of its fills; what is in none of them stays in the trade.
+    `refused_ids` are orders that the chain refuses whatever they meet, so they leave the book.
+    """
+
+    at_ms: int
+    trade_id: str
+    parts: tuple[tuple[Bytes32, ...], ...]
+    refused_ids: tuple[Bytes32, ...]
+
+
 Command = (
     OpenMarket
     | ResolveMarket
@@ -147,6 +177,7 @@ Command = (
     | JoinTreasury
     | TakeSlices
     | ReturnSlice
+    | SplitTrade
 )
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

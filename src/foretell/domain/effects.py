@@ -22,6 +22,9 @@ class CloseReason(enum.StrEnum):
     SELF_TRADE = "self_trade"
     MARKET_RESOLVED = "market_resolved"
     UNDERFUNDED = "underfunded"
+    CANCELED_ON_CHAIN = "canceled_on_chain"
+    NONCE_RAISED = "nonce_raised"
+    REVERTS_ON_CHAIN = "reverts_on_chain"
 
 
 class MarketOpened(msgspec.Struct, frozen=True):
@@ -95,6 +98,19 @@ class TradeAdvanced(msgspec.Struct, frozen=True):
     at_ms: int
 
 
+class TradeSplit(msgspec.Struct, frozen=True):
+    """Fills left a trade that could not settle with them, and are trades of their own now.
+
+    `kept` is the trade without them. All are as far as it was.
+    """
+
+    kept: Trade
+    parts: tuple[Trade, ...]
+    status: TradeStatus
+    tx_hash: str
+    at_ms: int
+
+
 class LevelChange(msgspec.Struct, frozen=True):
     """How much waits now at a price of yes on one side of a book."""
 
@@ -138,6 +154,7 @@ Effect = (
     | OrderClosed
     | TradeMatched
     | TradeAdvanced
+    | TradeSplit
     | BookChanged
     | TreasuryJoined
     | SliceMoved

@@ -18,6 +18,7 @@ from foretell.domain.commands import (
     PlaceOrder,
     ResolveMarket,
     ReturnSlice,
+    SplitTrade,
     TakeSlices,
 )
 from foretell.domain.effects import CloseReason, Effect, MarketOpened, MarketResolved
@@ -26,6 +27,7 @@ from foretell.domain.observing import observe_chain
 from foretell.domain.placing import place_order
 from foretell.domain.slices import SliceTotal
 from foretell.domain.slicing import change_slices
+from foretell.domain.splitting import split_trade
 from foretell.domain.state import Market, Placement, State
 
 NOT_CANCELED = "order can't be found - already canceled or matched"
@@ -59,19 +61,30 @@ def apply(state: State, command: Command) -> Outcome:
             result, effects = place_order(state, command)
         case CancelOrders():
             result, effects = _cancel(state, command)
-        case ExpireOrders():
-            effects = _expire(state, command)
-        case ObserveChain():
-            return Outcome(None, observe_chain(state, command), is_change=True)
-        case OpenMarket():
-            effects = _open(state, command)
-        case ResolveMarket():
-            effects = _resolve(state, command)
         case JoinTreasury() | TakeSlices() | ReturnSlice():
             result, effects = change_slices(state, command)
+        case ObserveChain():
+            return Outcome(None, observe_chain(state, command), is_change=True)
+        case _:
+            effects = _tell(state, command)
+    return Outcome(result, effects, is_change=bool(effects))
+
+
+def _tell(
+    state: State, command: ExpireOrders | SplitTrade | OpenMarket | ResolveMarket
+) -> list[Effect]:
+    """Change the state by what nobody is answered."""
+    match command:
+        case ExpireOrders():
+            return _expire(state, command)
+        case SplitTrade():
+            return split_trade(state, command)
+        case OpenMarket():
+            return _open(state, command)
+        case ResolveMarket():
+            return _resolve(state, command)
         case _:
             assert_never(command)
-    return Outcome(result, effects, is_change=bool(effects))
 
 
 def _cancel(state: State, command: CancelOrders) -> tuple[Cancellation, list[Effect]]:

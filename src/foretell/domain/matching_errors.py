@@ -114,6 +114,15 @@ class MarketClosed(Conflict):
         super().__init__(f"market {condition_id} is {status}", condition_id=condition_id)
 
 
+class OrderCanceledOnChain(Conflict):
+    """The maker has canceled the order at the exchange, so it could never settle."""
+
+    def __init__(self, order_id: str) -> None:
+        super().__init__(
+            f"order {order_id} was canceled by its maker at the exchange", order_id=order_id
+        )
+
+
 class OrderDuplicated(Conflict):
     """The same signed order was placed before, on other terms."""
 

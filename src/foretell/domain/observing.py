@@ -5,41 +5,38 @@ which the balances that contain it arrive, so no unit is counted twice or missed
 holds for an observation of many parts too: all of them are taken in with the last one.
 """
 
-from itertools import chain
-from typing import Final, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 
-from foretell.domain.commands import ObserveChain, TradeSeen
+from foretell.domain.book import LiveOrder
+from foretell.domain.commands import CancelSeen, NonceSeen, ObserveChain, TradeSeen
 from foretell.domain.effects import CloseReason, Effect, TradeAdvanced
 from foretell.domain.hexadecimal import Address
 from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.slicing import settle_slices
 from foretell.domain.state import State, UnsettledTrade
-from foretell.domain.trade import TradeStatus, advance_trade, trade_path
+from foretell.domain.trade import PENDING, TradeStatus, advance_trade, trade_path
 
-_PENDING: Final = frozenset({TradeStatus.MATCHED, TradeStatus.RETRYING})
 _SETTLED: Final = frozenset({TradeStatus.MINED, TradeStatus.CONFIRMED})
 _FINAL: Final = frozenset({TradeStatus.CONFIRMED, TradeStatus.FAILED})
 
 
 OBSERVED_PER_COMMAND_MAX: Final = 10_000
-"""How many balances, allowances and trades one command may hold, so that any journal takes it."""
+"""How many balances, trades and so on one command may hold, so that any journal takes it."""
 
-Entry = TypeVar("Entry")
+_LISTS: Final = ("balances", "allowances", "trades", "cancels", "nonces")
 
 
 def split_observation(whole: ObserveChain, entries_max: int) -> list[ObserveChain]:
     """Return the observation in parts of so many entries, or as it is when it has no more."""
-    balances, allowances = len(whole.balances), len(whole.allowances)
-    entries = balances + allowances + len(whole.trades)
-    starts = range(0, max(entries, 1), entries_max)
+    entries = [(name, entry) for name in _LISTS for entry in getattr(whole, name)]
+    starts = range(0, max(len(entries), 1), entries_max)
     return [
         msgspec.structs.replace(
             whole,
-            balances=_cut(whole.balances, start, entries_max),
-            allowances=_cut(whole.allowances, start - balances, entries_max),
-            trades=_cut(whole.trades, start - balances - allowances, entries_max),
+            **_by_list(entries[start : start + entries_max]),
             part=part,
             parts=len(starts),
         )
@@ -47,9 +44,9 @@ def split_observation(whole: ObserveChain, entries_max: int) -> list[ObserveChai
     ]
 
 
-def _cut(entries: tuple[Entry, ...], start: int, count: int) -> tuple[Entry, ...]:
-    """Return the entries from `start` on, which may lie before the first or behind the last."""
-    return entries[max(start, 0) : max(start + count, 0)]
+def _by_list(entries: Sequence[tuple[str, object]]) -> dict[str, tuple[Any, ...]]:
+    """Return the entries by the names of their lists, those of no entry too."""
+    return {name: tuple(entry for named, entry in entries if named == name) for name in _LISTS}
 
 
 def observe_chain(state: State, command: ObserveChain) -> list[Effect]:
@@ -70,15 +67,31 @@ def observe_chain(state: State, command: ObserveChain) -> list[Effect]:
 
 def _joined(parts: list[ObserveChain]) -> ObserveChain:
     """Return the observation that these are the parts of, at the time of the last one."""
-    return msgspec.structs.replace(
-        parts[-1],
-        balances=tuple(chain.from_iterable(part.balances for part in parts)),
-        allowances=tuple(chain.from_iterable(part.allowances for part in parts)),
-        trades=tuple(chain.from_iterable(part.trades for part in parts)),
-    )
+    entries = [(name, each) for part in parts for name in _LISTS for each in getattr(part, name)]
+    return msgspec.structs.replace(parts[-1], **_by_list(entries))
 
 
 def _take_in(state: State, command: ObserveChain) -> list[Effect]:
+    touched = _count(state, command)
+    effects: list[Effect] = []
+    for seen in command.trades:
+        trade = state.unsettled_trades.get(seen.trade_id)
+        if trade is not None and (seen.status, seen.tx_hash) != (trade.status, trade.tx_hash):
+            effects += _advance(state, trade, seen, command.at_ms)
+            touched.update(dict.fromkeys((wallet, asset) for wallet, asset, _ in trade.moves))
+    for canceled in command.cancels:
+        effects += _cancel(state, canceled, command.at_ms)
+    for raised in command.nonces:
+        effects += _raise_nonce(state, raised, command.at_ms)
+    state.observed_block = command.block_number
+    state.observed_hash = command.block_hash
+    for wallet, asset in touched:
+        effects += _cancel_uncovered(state, wallet, asset, command.at_ms)
+    return [*effects, *state.book_changes(command.at_ms)]
+
+
+def _count(state: State, command: ObserveChain) -> dict[tuple[Address, AssetId], None]:
+    """Take balances and allowances into the ledger, and return the accounts that they concern."""
     touched: dict[tuple[Address, AssetId], None] = {}
     for balance in command.balances:
         if balance.asset == COLLATERAL and state.slices.is_joined:
@@ -94,32 +107,24 @@ def _take_in(state: State, command: ObserveChain) -> list[Effect]:
         )
         for asset in state.ledger.assets(allowance.wallet):
             touched[allowance.wallet, asset] = None
-    effects: list[Effect] = []
-    for seen in command.trades:
-        trade = state.unsettled_trades.get(seen.trade_id)
-        if trade is not None and (seen.status, seen.tx_hash) != (trade.status, trade.tx_hash):
-            effects += _advance(state, trade, seen, command.at_ms)
-            touched.update(dict.fromkeys((wallet, asset) for wallet, asset, _ in trade.moves))
-    state.observed_block = command.block_number
-    state.observed_hash = command.block_hash
-    for wallet, asset in touched:
-        effects += _cancel_uncovered(state, wallet, asset, command.at_ms)
-    return [*effects, *state.book_changes(command.at_ms)]
+    return touched
 
 
 def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -> list[Effect]:
     """Move a trade along its table; only what is neither on the chain nor given up still pends."""
     effects: list[Effect] = []
     for trigger in trade_path(trade.status, seen.status):
-        pended, settled = trade.status in _PENDING, trade.status in _SETTLED
+        pended, settled = trade.status in PENDING, trade.status in _SETTLED
         trade.status = advance_trade(trade.status, trigger)
         trade.tx_hash = seen.tx_hash
-        _pend(state, trade, before=pended, after=trade.status in _PENDING)
+        _pend(state, trade, before=pended, after=trade.status in PENDING)
         if state.slices.is_joined:
             sign = (trade.status in _SETTLED) - settled
             effects += settle_slices(state, trade, sign, at_ms) if sign else []
         effects.append(
-            TradeAdvanced(seen.trade_id, trade.condition_id, trade.status, seen.tx_hash, at_ms)
+            TradeAdvanced(
+                seen.trade_id, trade.trade.condition_id, trade.status, seen.tx_hash, at_ms
+            )
         )
     if trade.status in _FINAL:
         del state.unsettled_trades[seen.trade_id]
@@ -134,6 +139,36 @@ def _pend(state: State, trade: UnsettledTrade, *, before: bool, after: bool) -> 
         change(wallet, asset, units)
 
 
+def _cancel(state: State, canceled: CancelSeen, at_ms: int) -> list[Effect]:
+    """Close an order that was canceled at its exchange; one that is not here yet is remembered."""
+    order = state.live_orders.get(canceled.order_id)
+    if order is None:
+        if canceled.order_id not in state.placement_by_order:
+            state.canceled_orders.add((canceled.exchange, canceled.order_id))
+        return []
+    if _exchange_of(state, order) != canceled.exchange:
+        return []
+    return [state.close(order, CloseReason.CANCELED_ON_CHAIN, at_ms)]
+
+
+def _raise_nonce(state: State, raised: NonceSeen, at_ms: int) -> list[Effect]:
+    """Remember a maker's nonce, and close its orders at that exchange that were signed before.
+
+    After a reorg it may be lower than it was: what is signed with it is taken again.
+    """
+    state.maker_nonces[raised.exchange, raised.maker] = raised.nonce
+    return [
+        state.close(order, CloseReason.NONCE_RAISED, at_ms)
+        for asset in state.ledger.assets(raised.maker)
+        for order in list(state.ledger.look_up(raised.maker, asset).orders.values())
+        if order.nonce < raised.nonce and _exchange_of(state, order) == raised.exchange
+    ]
+
+
+def _exchange_of(state: State, order: LiveOrder) -> Address:
+    return state.market_by_id[order.condition_id].opened.exchange
+
+
 def _cancel_uncovered(state: State, wallet: Address, asset: AssetId, at_ms: int) -> list[Effect]:
     """Close the newest orders of an account until the chain covers the rest.
 
@@ -142,7 +177,7 @@ def _cancel_uncovered(state: State, wallet: Address, asset: AssetId, at_ms: int)
     account = state.ledger.look_up(wallet, asset)
     effects: list[Effect] = []
     for order in reversed(list(account.orders.values())):
-        exchange = state.market_by_id[order.condition_id].opened.exchange
+        exchange = _exchange_of(state, order)
         if state.ledger.spendable_units(wallet, exchange, asset) < 0:
             effects.append(state.close(order, CloseReason.UNDERFUNDED, at_ms))
     return effects

@@ -5,8 +5,6 @@ from foretell.domain.amounts import reserve_units
 from foretell.domain.book import LiveOrder, is_bid, yes_price
 from foretell.domain.commands import PlaceOrder
 from foretell.domain.effects import CloseReason, Effect, OrderFilled, OrderPlaced, TradeMatched
-from foretell.domain.hexadecimal import Address
-from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.matching import (
     Fill,
     MatchPlan,
@@ -17,7 +15,7 @@ from foretell.domain.matching import (
     taker_cost_units,
 )
 from foretell.domain.order import OrderStatus, OrderType, Side, leaves_book_at_s
-from foretell.domain.state import Market, Placement, State, UnsettledTrade
+from foretell.domain.state import Market, Placement, State, UnsettledTrade, trade_moves
 from foretell.domain.trade import (
     Trade,
     TradeStatus,
@@ -26,6 +24,7 @@ from foretell.domain.trade import (
     total_cost_units,
     trade_id_of,
 )
+from foretell.domain.trading_errors import InvalidOrderNonce
 
 
 def place_order(state: State, command: PlaceOrder) -> tuple[Placement, list[Effect]]:
@@ -51,6 +50,7 @@ def judge_order(state: State, command: PlaceOrder) -> MatchPlan:
 
 
 def _judge(state: State, market: Market, command: PlaceOrder, price_ticks: int) -> MatchPlan:
+    _check_standing(state, market, command)
     _check_funds(state, market, command, price_ticks)
     plan = plan_match(market.book, _taker(market, command, price_ticks))
     _check_plan(command, plan)
@@ -71,6 +71,16 @@ def _price_ticks(market: Market, command: PlaceOrder) -> int:
     factor, rest = divmod(market.book.ticks_per_one, command.terms.ticks_per_one)
     assert rest == 0, "a tick only ever becomes finer"
     return command.terms.price_ticks * factor
+
+
+def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
+    """Refuse what its maker has ended on the chain, alone or with all of an earlier nonce."""
+    exchange, order = market.opened.exchange, command.order
+    if (exchange, command.order_id) in state.canceled_orders:
+        raise matching_errors.OrderCanceledOnChain(command.order_id)
+    nonce = state.maker_nonces.get((exchange, order.maker), 0)
+    if order.nonce < nonce:
+        raise InvalidOrderNonce(order.nonce, nonce)
 
 
 def _check_funds(state: State, market: Market, command: PlaceOrder, price_ticks: int) -> None:
@@ -119,7 +129,7 @@ def _carry_out(
     trades = _trades(command, fills)
     for trade in trades:
         effects.append(TradeMatched(trade))
-        effects += _settle_later(state, market, trade)
+        effects += _settle_later(state, market, trade, command)
     effects += [state.close(dusty, CloseReason.DUST, command.at_ms) for dusty in plan.dust_orders]
     reason = _close_reason(market, command, price_ticks, plan)
     size_units = plan.size_units if command.terms.size_units is None else command.terms.size_units
@@ -150,14 +160,14 @@ def _trades(command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
                 taker_fill_units=taker_fill_units(command.order, size, cost, spends=spends),
                 matched_at_ms=command.at_ms,
                 fills=group,
+                bucket_index=index,
             )
         )
     return trades
 
 
-def _settle_later(state: State, market: Market, trade: Trade) -> list[Effect]:
+def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrder) -> list[Effect]:
     """Fill the makers, and let the ledger count what the chain will move."""
-    moves: list[tuple[Address, AssetId, int]] = []
     effects: list[Effect] = []
     for fill in trade.fills:
         order = state.live_orders[fill.maker_order_id]
@@ -174,34 +184,18 @@ def _settle_later(state: State, market: Market, trade: Trade) -> list[Effect]:
                 trade_id=trade.trade_id,
             )
         )
-        moves += _moves(fill.maker, fill.side, market.token(is_yes=fill.is_yes), fill)
         market.last_price_ticks = yes_price(
             fill.price_ticks, market.book.ticks_per_one, is_yes=fill.is_yes
         )
         market.last_side = trade.side
-    token = market.token(is_yes=trade.is_yes)
-    moves += _taker_moves(trade, token)
+    moves = trade_moves(market, trade)
     for wallet, asset, units in moves:
         state.ledger.pend(wallet, asset, units)
+    spends = command.terms.budget_units is not None
     state.unsettled_trades[trade.trade_id] = UnsettledTrade(
-        trade.condition_id, TradeStatus.MATCHED, "", tuple(moves)
+        trade, command.order, spends, TradeStatus.MATCHED, "", moves
     )
     return effects
-
-
-def _moves(
-    wallet: Address, side: Side, token: AssetId, fill: Fill
-) -> list[tuple[Address, AssetId, int]]:
-    given, taken = (COLLATERAL, token) if side is Side.BUY else (token, COLLATERAL)
-    return [(wallet, given, -fill.making_units), (wallet, taken, fill.taking_units)]
-
-
-def _taker_moves(trade: Trade, token: AssetId) -> list[tuple[Address, AssetId, int]]:
-    sign = 1 if trade.side is Side.BUY else -1
-    return [
-        (trade.taker, token, sign * trade.size_units),
-        (trade.taker, COLLATERAL, -sign * trade.cost_units),
-    ]
 
 
 def _close_reason(
@@ -239,6 +233,7 @@ def _live_order(
         order_type=command.order_type,
         leaves_at_s=leaves_book_at_s(order),
         placed_at_ms=command.at_ms,
+        nonce=order.nonce,
     )
 
 

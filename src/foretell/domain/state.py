@@ -14,9 +14,19 @@ from foretell.domain.commands import ObserveChain, OpenMarket
 from foretell.domain.effects import BookChanged, CloseReason, LevelChange, OrderClosed
 from foretell.domain.hexadecimal import ZERO_BYTES32, Address, Bytes32
 from foretell.domain.ledger import COLLATERAL, AssetId, Ledger
-from foretell.domain.order import OrderStatus, OrderTrigger, OrderType, Side, advance_order
+from foretell.domain.order import (
+    OrderStatus,
+    OrderTrigger,
+    OrderType,
+    Side,
+    SignedOrder,
+    advance_order,
+)
 from foretell.domain.slices import Slices
-from foretell.domain.trade import TradeStatus
+from foretell.domain.trade import Trade, TradeStatus
+
+Move = tuple[Address, AssetId, int]
+"""What a trade adds to an account, or takes below zero, once it is on the chain."""
 
 
 class Market:
@@ -59,13 +69,15 @@ class Placement(msgspec.Struct, frozen=True):
 class UnsettledTrade(msgspec.Struct):
     """A trade whose movements the chain does not hold for good.
 
-    `moves` are what it adds to accounts, or takes below zero, once it is on the chain.
+    `order` is its taker's, which `spends` a budget or trades a size.
     """
 
-    condition_id: Bytes32
+    trade: Trade
+    order: SignedOrder
+    spends: bool
     status: TradeStatus
     tx_hash: str
-    moves: tuple[tuple[Address, AssetId, int], ...]
+    moves: tuple[Move, ...]
 
 
 class State:
@@ -74,8 +86,10 @@ class State:
     __slots__ = (
         "_expiries",
         "_touched",
+        "canceled_orders",
         "ledger",
         "live_orders",
+        "maker_nonces",
         "market_by_id",
         "observed_block",
         "observed_hash",
@@ -95,6 +109,10 @@ class State:
         self.observed_hash = ZERO_BYTES32
         self.observed_parts: list[ObserveChain] = []
         self.slices = Slices()
+        self.canceled_orders: set[tuple[Address, Bytes32]] = set()
+        """What was canceled at an exchange before anybody placed it here."""
+        self.maker_nonces: dict[tuple[Address, Address], int] = {}
+        """The nonce at an exchange of each maker that ever raised it."""
         self._expiries: list[tuple[int, Bytes32]] = []
         self._touched: dict[Bytes32, None] = {}
 
@@ -177,6 +195,22 @@ class State:
             return order.remaining_units
         ticks_per_one = self.market_by_id[order.condition_id].book.ticks_per_one
         return reserve_units(order.remaining_units, order.price_ticks, ticks_per_one)
+
+
+def trade_moves(market: Market, trade: Trade) -> tuple[Move, ...]:
+    """Return what a trade moves, the makers' parts first."""
+    moves: list[Move] = []
+    for fill in trade.fills:
+        token = market.token(is_yes=fill.is_yes)
+        given, taken = (COLLATERAL, token) if fill.side is Side.BUY else (token, COLLATERAL)
+        moves += [(fill.maker, given, -fill.making_units), (fill.maker, taken, fill.taking_units)]
+    sign = 1 if trade.side is Side.BUY else -1
+    token = market.token(is_yes=trade.is_yes)
+    return (
+        *moves,
+        (trade.taker, token, sign * trade.size_units),
+        (trade.taker, COLLATERAL, -sign * trade.cost_units),
+    )
 
 
 def _book_changed(market: Market, at_ms: int) -> BookChanged:

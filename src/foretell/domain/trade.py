@@ -30,6 +30,10 @@ class TradeStatus(enum.StrEnum):
     FAILED = "FAILED"
 
 
+PENDING: Final = frozenset({TradeStatus.MATCHED, TradeStatus.RETRYING})
+"""What a trade moves is on its way, and not on the chain."""
+
+
 class TradeTrigger(enum.StrEnum):
     """What moves a trade."""
 
@@ -92,7 +96,8 @@ class Trade(msgspec.Struct, frozen=True, array_like=True):
     """A taker's fills, in base units.
 
     `cost_units` is the collateral that the taker paid or got for `size_units` of its token;
-    `taker_fill_units` is what the exchange takes off what remains of the taker's order.
+    `taker_fill_units` is what the exchange takes off what remains of the taker's order, and
+    `bucket_index` says the how-manieth trade of that order it is, or is a part of, from zero.
     """
 
     trade_id: str
@@ -107,11 +112,18 @@ class Trade(msgspec.Struct, frozen=True, array_like=True):
     taker_fill_units: int
     matched_at_ms: int
     fills: tuple[Fill, ...]
+    bucket_index: int = 0
 
 
 def trade_id_of(taker_order_id: Bytes32, index: int) -> str:
     """Return the id of an order's trade, a UUID that a replay finds again."""
     digest = keccak256(b"trade" + word_bytes(taker_order_id) + index.to_bytes(4, "big"))
+    return str(uuid.UUID(bytes=digest[:16], version=4))
+
+
+def part_id_of(trade_id: str, maker_order_id: Bytes32) -> str:
+    """Return the id of what leaves a trade, by its first fill: no fill leaves a trade twice."""
+    digest = keccak256(b"part" + trade_id.encode() + word_bytes(maker_order_id))
     return str(uuid.UUID(bytes=digest[:16], version=4))
 
 
@@ -135,6 +147,18 @@ def taker_fill_units(order: SignedOrder, size_units: int, cost_units: int, *, sp
     if spends:
         return cost_units
     return size_units * order.maker_amount // order.taker_amount
+
+
+def trade_with(trade: Trade, fills: tuple[Fill, ...], order: SignedOrder, *, spends: bool) -> Trade:
+    """Return the trade with these fills alone; the order is its taker's."""
+    size, cost = sum(fill.size_units for fill in fills), total_cost_units(fills)
+    return msgspec.structs.replace(
+        trade,
+        size_units=size,
+        cost_units=cost,
+        taker_fill_units=taker_fill_units(order, size, cost, spends=spends),
+        fills=fills,
+    )
 
 
 def total_cost_units(fills: Sequence[Fill]) -> int:

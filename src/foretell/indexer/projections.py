@@ -40,6 +40,7 @@ from foretell.store.balances import (
     record_locked,
 )
 from foretell.store.blocks import Block
+from foretell.store.cancellations import record_canceled_orders, record_raised_nonces
 from foretell.store.conditions import (
     load_conditions,
     load_conditions_of_tokens,
@@ -89,6 +90,8 @@ async def project(
     await record_payouts(tx, records.payouts)
     await record_exchange_fills(tx, records.fills)
     await record_activities(tx, records.activities)
+    await record_canceled_orders(tx, records.canceled)
+    await record_raised_nonces(tx, records.nonces)
     await record_balances(tx, changes.balances)
     await record_allowances(tx, changes.allowances)
     await record_positions(tx, changes.positions)

@@ -13,6 +13,8 @@ from foretell.domain.chain_logs import (
     ConditionPrepared,
     ConditionResolved,
     LogPlace,
+    NonceIncremented,
+    OrderCancelled,
     OrderFilled,
     PayoutRedeemed,
     PlacedLog,
@@ -78,8 +80,8 @@ class TxReader:
                 self._condition(placed.place, log)
             case PositionSplit() | PositionsMerged() | PayoutRedeemed() as log:
                 self._sets(placed.place, log)
-            case OrderFilled() as log:
-                self._filled(placed, log)
+            case OrderFilled() | OrderCancelled() | NonceIncremented() as log:
+                self._exchange(placed, log)
             case _:
                 """What other products read."""
 
@@ -200,6 +202,14 @@ class TxReader:
             amounts = (yes_units + no_units, log.payout_units)
             kind = ActivityKind.REDEEM
             self._records.add_act(place, log.holder, kind, log.condition_id, amounts)
+
+    def _exchange(
+        self, placed: PlacedLog, log: OrderFilled | OrderCancelled | NonceIncremented
+    ) -> None:
+        if isinstance(log, OrderFilled):
+            self._filled(placed, log)
+        else:
+            self._records.add_end(placed.place, log, placed.contract)
 
     def _filled(self, placed: PlacedLog, log: OrderFilled) -> None:
         token, is_buy = AssetId(log.token_id), log.side is Side.BUY

@@ -3,12 +3,20 @@
 from dataclasses import dataclass, field
 
 from foretell.domain.amounts import AMOUNT_UNITS_MAX
-from foretell.domain.chain_logs import ConditionPrepared, ConditionResolved, LogPlace, OrderFilled
+from foretell.domain.chain_logs import (
+    ConditionPrepared,
+    ConditionResolved,
+    LogPlace,
+    NonceIncremented,
+    OrderCancelled,
+    OrderFilled,
+)
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.holdings import Payout
 from foretell.domain.ledger import AssetId
 from foretell.domain.tokens import TokenPair
 from foretell.store.activities import Activity, ActivityKind, ExchangeFill
+from foretell.store.cancellations import CanceledOrder, RaisedNonce
 from foretell.store.conditions import Condition, PayoutReport
 
 
@@ -20,6 +28,8 @@ class Records:
     payouts: list[PayoutReport] = field(default_factory=list)
     fills: list[ExchangeFill] = field(default_factory=list)
     activities: list[Activity] = field(default_factory=list)
+    canceled: list[CanceledOrder] = field(default_factory=list)
+    nonces: list[RaisedNonce] = field(default_factory=list)
 
     def add_condition(self, place: LogPlace, log: ConditionPrepared, pair: TokenPair) -> None:
         """Take in a condition and its tokens."""
@@ -83,6 +93,15 @@ class Records:
                 tx_hash=place.tx_hash,
             )
         )
+
+    def add_end(
+        self, place: LogPlace, log: OrderCancelled | NonceIncremented, exchange: Address
+    ) -> None:
+        """Take in what a maker ended at an exchange: an order, or all of its earlier nonces."""
+        if isinstance(log, OrderCancelled):
+            self.canceled.append(CanceledOrder(*_row_place(place), exchange, log.order_id))
+        else:
+            self.nonces.append(RaisedNonce(*_row_place(place), exchange, log.maker, log.nonce))
 
     def add_act(
         self,

@@ -6,10 +6,11 @@ use is not paid.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from foretell.domain.calldata import OrderFill, encode_match_orders
 from foretell.domain.hexadecimal import Address
+from foretell.domain.matching import Fill
 from foretell.domain.transactions import OutgoingTx
 from foretell.store.orders import OrderRow
 from foretell.store.trades import TradeRow
@@ -26,14 +27,27 @@ def match_gas(makers: int) -> int:
     return MATCH_GAS + makers * MAKER_GAS
 
 
-def match_call(
-    trade: TradeRow, order_by_id: Mapping[str, OrderRow], exchange: Address, tx_id: str
-) -> OutgoingTx:
+class Matched(NamedTuple):
+    """A trade with everything that its settlement takes."""
+
+    row: TradeRow
+    order_by_id: Mapping[str, OrderRow]
+    exchange: Address
+
+    @property
+    def taker(self) -> OrderRow:
+        """The order that took."""
+        return self.order_by_id[self.row.trade.taker_order_id]
+
+    def maker(self, fill: Fill) -> OrderRow:
+        """Return the order that a fill is of."""
+        return self.order_by_id[fill.maker_order_id]
+
+
+def match_call(matched: Matched, tx_id: str) -> OutgoingTx:
     """Return the transaction that settles a trade; trades here bear no fees."""
-    fills = trade.trade.fills
-    taker = OrderFill(order_by_id[trade.trade.taker_order_id].signed, trade.trade.taker_fill_units)
-    makers = [
-        OrderFill(order_by_id[fill.maker_order_id].signed, fill.making_units) for fill in fills
-    ]
+    trade = matched.row.trade
+    taker = OrderFill(matched.taker.signed, trade.taker_fill_units)
+    makers = [OrderFill(matched.maker(fill).signed, fill.making_units) for fill in trade.fills]
     calldata = encode_match_orders(taker, makers)
-    return OutgoingTx(tx_id, exchange, calldata, match_gas(len(makers)))
+    return OutgoingTx(tx_id, matched.exchange, calldata, match_gas(len(makers)))

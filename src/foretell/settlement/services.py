@@ -22,6 +22,9 @@ class SettlementOptions:
     retry_delay_ms_max: int = 60_000
     wait_delay_ms: int = 500
     """How long a trade waits for an earlier one before it is looked at again."""
+    refusal_delay_ms: int = 500
+    """How long after a node's first refusal a trade is sent again; then twice as long each time."""
+    refusal_delay_ms_max: int = 30_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,21 @@ the later one reverts. It is not counted against it while an earlier trade of it
 Nor is it while the exchange is closed to the operator: then a look ends, and the trades stay named.
 """
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 import structlog
 
 from foretell.chain.artifacts import reason_of
 from foretell.domain.chain_errors import ExecutionReverted, RpcRefused
 from foretell.domain.transactions import OutgoingTx, TxStatus
-from foretell.settlement.batches import match_call
+from foretell.settlement.batches import Matched, match_call
+from foretell.settlement.culprits import examine
 from foretell.settlement.exchange import CLOSED_REASONS, check_exchange
 from foretell.settlement.services import SettlementOptions, SettlementServices
 from foretell.store.markets import load_market
 from foretell.store.orders import load_orders
+from foretell.store.refused_orders import RefusedOrder, record_refused_orders
 from foretell.store.settlements import (
     Settlement,
     has_unsettled,
@@ -30,7 +33,7 @@ from foretell.store.settlements import (
     load_open_settlements,
     record_settlement,
 )
-from foretell.store.trades import TradeRow, load_trades_by_id
+from foretell.store.trades import load_trades_by_id
 from foretell.store.transactions import SETTLEMENT, load_txs
 
 CAUSE_CHARS_MAX: Final = 500
@@ -79,48 +82,102 @@ async def _start(services: SettlementServices, due: Settlement) -> None:
 
 async def _send(services: SettlementServices, settlement: Settlement) -> None:
     """Send the transaction that a trade's row names, unless it was sent before."""
+    assert settlement.tx_id is not None
     matched = await _load(services, settlement)
     try:
-        await services.operator.send(matched.call)
+        await _carry(services, settlement, match_call(matched, settlement.tx_id), matched)
+    except RpcRefused as refusal:
+        await _make_room(services, settlement, refusal)
+
+
+async def _carry(
+    services: SettlementServices, settlement: Settlement, call: OutgoingTx, matched: Matched
+) -> None:
+    """Send what settles a trade; one that reverts is seen to."""
+    try:
+        await services.operator.send(call)
     except ExecutionReverted as reverted:
         reason = reason_of(reverted)
         if reason in CLOSED_REASONS:
-            await check_exchange(services.operator, matched.call.target)
-        await _put_off(services, settlement, matched.trade, reason)
-    except RpcRefused as refusal:
-        # Not the trade's fault, as far as one can tell: it stays named and is sent at the next look.
-        _log.error("settlement not taken", trade_id=settlement.trade_id, cause=refusal.message)
+            await check_exchange(services.operator, call.target)
+        await _put_off(services, settlement, matched, reason)
 
 
-class _Matched(NamedTuple):
-    """A trade, and the transaction that settles it."""
+async def _make_room(
+    services: SettlementServices, settlement: Settlement, refusal: RpcRefused
+) -> None:
+    """Let others go first while the node refuses a trade, by no fault of it that one can tell.
 
-    trade: TradeRow
-    call: OutgoingTx
+    One that was signed already keeps its name, and its place: it may be on its way.
+    """
+    _log.error("settlement not taken", trade_id=settlement.trade_id, cause=refusal.message)
+    async with services.database.reading() as tx:
+        is_signed = bool(await load_txs(tx, SETTLEMENT, [settlement.tx_id or ""]))
+    if not is_signed:
+        await _record(services, refused_settlement(settlement, services.now_ms(), services.options))
 
 
-async def _load(services: SettlementServices, settlement: Settlement) -> _Matched:
-    assert settlement.tx_id is not None
+def refused_settlement(
+    settlement: Settlement, now_ms: int, options: SettlementOptions
+) -> Settlement:
+    """Return how a settlement stands that the node would not take."""
+    delay_ms = min(options.refusal_delay_ms * 2**settlement.refusals, options.refusal_delay_ms_max)
+    return settlement._replace(
+        tx_id=None, retry_at_ms=now_ms + delay_ms, refusals=settlement.refusals + 1
+    )
+
+
+async def _load(services: SettlementServices, settlement: Settlement) -> Matched:
     async with services.database.reading() as tx:
         (trade,) = await load_trades_by_id(tx, [settlement.trade_id])
         ids = [trade.trade.taker_order_id, *(fill.maker_order_id for fill in trade.trade.fills)]
         order_by_id = await load_orders(tx, ids)
         market = await load_market(tx, trade.trade.condition_id)
     assert market is not None, "only what is in the table trades"
-    return _Matched(trade, match_call(trade, order_by_id, market.exchange, settlement.tx_id))
+    return Matched(trade, order_by_id, market.exchange)
 
 
 async def _put_off(
-    services: SettlementServices, settlement: Settlement, trade: TradeRow, cause: str
+    services: SettlementServices, settlement: Settlement, matched: Matched, cause: str
 ) -> None:
-    """Try a trade again later that reverts now; that is its own fault only when it stands alone."""
+    """See to a trade that reverts now; that is its own fault only when it stands alone."""
     async with services.database.reading() as tx:
-        may_wait = await has_unsettled_before(tx, trade)
-    if not may_wait:
-        await _fail(services, settlement, cause)
+        may_wait = await has_unsettled_before(tx, matched.row)
+    if may_wait:
+        retry_at_ms = services.now_ms() + services.options.wait_delay_ms
+        waiting = settlement._replace(tx_id=None, retry_at_ms=retry_at_ms, refusals=0)
+        await _record(services, waiting)
         return
-    retry_at_ms = services.now_ms() + services.options.wait_delay_ms
-    await _record(services, settlement._replace(tx_id=None, retry_at_ms=retry_at_ms))
+    findings = await examine(services.operator, matched)
+    if findings.over is not None:
+        await _give_up(services, settlement, findings.refused, findings.over)
+    elif findings.refused:
+        await _let_leave(services, settlement, findings.refused)
+    else:
+        await _fail(services, settlement, cause)
+
+
+async def _give_up(
+    services: SettlementServices,
+    settlement: Settlement,
+    refused: Sequence[RefusedOrder],
+    cause: str,
+) -> None:
+    """End a trade that can never settle, with what is told of its orders."""
+    failed = failed_settlement(settlement, cause, services.now_ms(), services.options)
+    over = failed._replace(is_given_up=True)
+    _log.error("settlement failed", **over._asdict())
+    await _record(services, over, refused)
+
+
+async def _let_leave(
+    services: SettlementServices, settlement: Settlement, refused: Sequence[RefusedOrder]
+) -> None:
+    """Have these fills leave a trade; it is tried again, at once, when they have."""
+    for each in refused:
+        _log.warning("fill leaves its trade", **each._asdict())
+    waiting = settlement._replace(tx_id=None, retry_at_ms=services.now_ms(), refusals=0)
+    await _record(services, waiting, refused)
 
 
 async def _fail(services: SettlementServices, settlement: Settlement, cause: str) -> None:
@@ -147,6 +204,9 @@ def failed_settlement(
     )
 
 
-async def _record(services: SettlementServices, settlement: Settlement) -> None:
+async def _record(
+    services: SettlementServices, settlement: Settlement, refused: Sequence[RefusedOrder] = ()
+) -> None:
     async with services.database.writing() as tx:
+        await record_refused_orders(tx, refused)
         await record_settlement(tx, settlement)

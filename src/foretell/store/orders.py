@@ -30,6 +30,11 @@ class OrderRow(NamedTuple):
     updated_at_ms: int
     signed: SignedOrder
 
+    @property
+    def is_spending(self) -> bool:
+        """Whether it names the collateral to spend, and not a size."""
+        return self.signed.side is Side.BUY and not self.order_type.may_rest
+
 
 class OrderChange(NamedTuple):
     """How an order stands after something happened to it."""

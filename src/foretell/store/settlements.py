@@ -11,6 +11,7 @@ from foretell.store.database import Transaction
 from foretell.store.tables import (
     exchange_fills,
     fills,
+    refused_orders,
     settled_trades,
     settlement_tx_attempts,
     settlement_txs,
@@ -23,7 +24,10 @@ UNSETTLED: Final = (TradeStatus.MATCHED.value, TradeStatus.RETRYING.value)
 
 
 class Settlement(NamedTuple):
-    """How a trade's settlement stands; without `tx_id` nothing was sent since it last failed."""
+    """How a trade's settlement stands; without `tx_id` nothing was sent since it last failed.
+
+    `refusals` counts how often in a row the node would not take it, for reasons of its own.
+    """
 
     trade_id: str
     tx_id: str | None = None
@@ -31,6 +35,7 @@ class Settlement(NamedTuple):
     retry_at_ms: int = 0
     failure: str | None = None
     is_given_up: bool = False
+    refusals: int = 0
 
 
 class Landing(NamedTuple):
@@ -53,7 +58,10 @@ async def record_settlement(tx: Transaction, settlement: Settlement) -> None:
 
 
 async def load_due_settlements(tx: Transaction, now_ms: int, limit: int) -> Sequence[Settlement]:
-    """Return the oldest unsettled trades that nothing under way carries and that may be tried."""
+    """Return the oldest unsettled trades that nothing under way carries and that may be tried.
+
+    One that is to be split waits until it is.
+    """
     is_known = settled_trades.c.trade_id.is_not(None)
     may_be_tried = sa.and_(
         settled_trades.c.tx_id.is_(None),
@@ -63,11 +71,29 @@ async def load_due_settlements(tx: Transaction, now_ms: int, limit: int) -> Sequ
     rows = await tx.all(
         sa.select(trades.c.trade_id.label("trade"), settled_trades)
         .outerjoin(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
-        .where(trades.c.status.in_(UNSETTLED), sa.or_(sa.not_(is_known), may_be_tried))
+        .where(
+            trades.c.status.in_(UNSETTLED),
+            sa.or_(sa.not_(is_known), may_be_tried),
+            sa.not_(_is_to_be_split()),
+        )
         .order_by(trades.c.sequence, trades.c.trade_id)
         .limit(limit)
     )
     return [_settlement(row) for row in rows]
+
+
+def _is_to_be_split() -> sa.Exists:
+    """Return whether a fill that is to leave a trade is still in it."""
+    leaves = sa.and_(
+        fills.c.trade_id == refused_orders.c.trade_id,
+        fills.c.maker_order_id == refused_orders.c.order_id,
+    )
+    return (
+        sa.select(refused_orders.c.order_id)
+        .join(fills, leaves)
+        .where(refused_orders.c.trade_id == trades.c.trade_id, refused_orders.c.part > 0)
+        .exists()
+    )
 
 
 async def load_open_settlements(tx: Transaction) -> Sequence[Settlement]:
@@ -152,4 +178,5 @@ def _settlement(row: sa.Row[Any]) -> Settlement:
         retry_at_ms=row.retry_at_ms,
         failure=row.failure,
         is_given_up=row.is_given_up,
+        refusals=row.refusals,
     )

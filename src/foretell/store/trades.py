@@ -38,6 +38,16 @@ class TradeChange(NamedTuple):
     updated_at_ms: int
 
 
+class TradeParts(NamedTuple):
+    """A trade without the fills that left it, and the trades that those are now."""
+
+    kept: Trade
+    parts: Sequence[Trade]
+    status: TradeStatus
+    tx_hash: str
+    updated_at_ms: int
+
+
 class Quote(NamedTuple):
     """The best prices of yes in a market, the last traded one, and the collateral traded so far."""
 
@@ -112,6 +122,43 @@ async def record_trade_changes(tx: Transaction, changes: Sequence[TradeChange]) 
         ],
     )
     await tx.announce(TOPIC)
+
+
+async def record_trade_parts(tx: Transaction, split: TradeParts) -> None:
+    """Store a stored trade's parts beside it; they matched when it did."""
+    (whole,) = await load_trades_by_id(tx, [split.kept.trade_id])
+    token_by_order = {
+        fill.maker_order_id: token
+        for fill, token in zip(whole.trade.fills, whole.fill_tokens, strict=True)
+    }
+    rows = [
+        whole._replace(
+            trade=part,
+            fill_tokens=tuple(token_by_order[fill.maker_order_id] for fill in part.fills),
+            status=split.status,
+            tx_hash=split.tx_hash,
+            updated_at_ms=split.updated_at_ms,
+        )
+        for part in split.parts
+    ]
+    left = [fill.maker_order_id for part in split.parts for fill in part.fills]
+    is_whole = trades.c.trade_id == split.kept.trade_id
+    await tx.execute(
+        fills.delete().where(
+            fills.c.trade_id == split.kept.trade_id, fills.c.maker_order_id.in_(left)
+        )
+    )
+    await tx.execute(
+        trades.update()
+        .where(is_whole)
+        .values(
+            size_units=split.kept.size_units,
+            cost_units=split.kept.cost_units,
+            taker_fill_units=split.kept.taker_fill_units,
+            updated_at_ms=split.updated_at_ms,
+        )
+    )
+    await record_trades(tx, rows)
 
 
 async def record_quotes(tx: Transaction, changed: Sequence[Quote]) -> None:
@@ -242,6 +289,7 @@ def _trade_values(row: TradeRow) -> dict[str, Any]:
         "size_units": trade.size_units,
         "cost_units": trade.cost_units,
         "taker_fill_units": trade.taker_fill_units,
+        "bucket_index": trade.bucket_index,
         "status": row.status.value,
         "tx_hash": row.tx_hash,
         "matched_at_ms": trade.matched_at_ms,
@@ -285,6 +333,7 @@ def _trade_row(row: sa.Row[Any], parts: Sequence[sa.Row[Any]]) -> TradeRow:
         taker_fill_units=row.taker_fill_units,
         matched_at_ms=row.matched_at_ms,
         fills=tuple(_fill(part) for part in parts),
+        bucket_index=row.bucket_index,
     )
     return TradeRow(
         trade=trade,

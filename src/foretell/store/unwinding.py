@@ -4,9 +4,25 @@ from typing import Final
 
 from foretell.store.database import Transaction
 from foretell.store.histories import ALL_TWINS, restore_states
-from foretell.store.tables import activities, blocks, conditions, exchange_fills, payouts
+from foretell.store.tables import (
+    activities,
+    blocks,
+    canceled_orders,
+    conditions,
+    exchange_fills,
+    payouts,
+    raised_nonces,
+)
 
-ONCE: Final = (blocks, conditions, payouts, exchange_fills, activities)
+ONCE: Final = (
+    blocks,
+    conditions,
+    payouts,
+    exchange_fills,
+    canceled_orders,
+    raised_nonces,
+    activities,
+)
 """Tables whose rows are written once, by the block that they bear."""
 
 

@@ -73,7 +73,7 @@ class OrderNonces:
     A nonce is asked of the chain when its maker is first seen and then every 30 seconds at most. An
     order that does not fit makes us look again at once, unless we did within the last second. So a
     maker who raised the nonce is believed at once, and whose old orders come in is refused within
-    half a minute; the settlement of what slips through fails on the chain.
+    half a minute. What slips through leaves the book when the block that raised it is indexed.
     """
 
     def __init__(

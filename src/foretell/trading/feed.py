@@ -7,6 +7,7 @@ What is too much for one command is told in parts. The engine's block moves with
 who stops halfway has told nothing, and the next look begins anew.
 """
 
+import itertools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,16 +18,19 @@ import structlog
 from foretell.domain.commands import (
     AllowanceSeen,
     BalanceSeen,
+    CancelSeen,
+    NonceSeen,
     ObserveChain,
     OpenMarket,
     ResolveMarket,
+    SplitTrade,
     TradeSeen,
 )
 from foretell.domain.hexadecimal import Address
 from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.observing import OBSERVED_PER_COMMAND_MAX, split_observation
 from foretell.domain.order import MarketRules
-from foretell.domain.state import State
+from foretell.domain.state import State, UnsettledTrade
 from foretell.domain.trade import TradeStatus
 from foretell.store.balances import (
     Allowance,
@@ -35,9 +39,16 @@ from foretell.store.balances import (
     load_balances_changed,
 )
 from foretell.store.blocks import load_block_hash, load_last_block
+from foretell.store.cancellations import (
+    CanceledOrder,
+    RaisedNonce,
+    load_canceled_orders,
+    load_raised_nonces,
+)
 from foretell.store.conditions import load_payouts
 from foretell.store.database import Database, Transaction
 from foretell.store.markets import load_markets
+from foretell.store.refused_orders import RefusedOrder, load_refused_orders
 from foretell.store.settlements import Landing, load_landings
 from foretell.trading.engine import Engine
 
@@ -71,10 +82,13 @@ class Feed:
             await watch.wait(LOOK_S)
 
     async def look(self) -> None:
-        """Tell the engine what is new: markets first, then the chain, then what it resolved."""
+        """Tell the engine what is new: markets, trades that split, the chain, what it resolved."""
         await self._open_markets()
         async with self.database.reading() as tx:
+            splits = await self._splits(tx)
             observation = await self._observation(tx)
+        for split in splits:
+            await self.engine.submit(split)
         if observation is not None:
             await self._tell(observation)
         await self._resolve_markets()
@@ -128,8 +142,11 @@ class Feed:
             is_complete=not is_linear,
         )
         trades = await self._trades_seen(tx, last.block_number)
+        cancels = _cancels_seen(state, await load_canceled_orders(tx, since))
+        nonces = _nonces_seen(state, await load_raised_nonces(tx, since), is_complete=not is_linear)
         is_due = last.block_number - state.observed_block >= BLOCKS_UNOBSERVED_MAX
-        if is_linear and not (balances or allowances or trades or is_due):
+        seen = balances or allowances or trades or cancels or nonces
+        if is_linear and not (seen or is_due):
             return None
         return ObserveChain(
             at_ms=self.engine.clock_ms(),
@@ -138,6 +155,38 @@ class Feed:
             balances=tuple(balances),
             allowances=tuple(allowances),
             trades=tuple(trades),
+            cancels=tuple(cancels),
+            nonces=tuple(nonces),
+        )
+
+    async def _splits(self, tx: Transaction) -> list[SplitTrade]:
+        """Return which trades cannot settle as they are, by what settlement found out."""
+        unsettled = self.engine.state.unsettled_trades
+        ids = list(unsettled)
+        splits = []
+        for start in range(0, len(ids), TRADES_PER_QUERY_MAX):
+            refused = await load_refused_orders(tx, ids[start : start + TRADES_PER_QUERY_MAX])
+            for trade_id, group in itertools.groupby(refused, key=lambda each: each.trade_id):
+                split = self._split(unsettled[trade_id], list(group))
+                if split.parts or split.refused_ids:
+                    splits.append(split)
+        return splits
+
+    def _split(self, unsettled: UnsettledTrade, refused: Sequence[RefusedOrder]) -> SplitTrade:
+        """Return what of it the engine does not know yet."""
+        makers = {fill.maker_order_id for fill in unsettled.trade.fills}
+        leaving = [each for each in refused if each.part > 0 and each.order_id in makers]
+        live = self.engine.state.live_orders
+        return SplitTrade(
+            at_ms=self.engine.clock_ms(),
+            trade_id=unsettled.trade.trade_id,
+            parts=tuple(
+                tuple(each.order_id for each in group)
+                for _, group in itertools.groupby(leaving, key=lambda each: each.part)
+            ),
+            refused_ids=tuple(
+                each.order_id for each in refused if each.is_blamed and each.order_id in live
+            ),
         )
 
     async def _trades_seen(self, tx: Transaction, last_block: int) -> list[TradeSeen]:
@@ -193,6 +242,33 @@ def _allowances_seen(
         AllowanceSeen(wallet, exchange, is_collateral, units)
         for (wallet, exchange, is_collateral), units in units_by_key.items()
         if state.ledger.allowed_units(wallet, exchange, of_collateral=is_collateral) != units
+    ]
+
+
+def _cancels_seen(state: State, canceled: Sequence[CanceledOrder]) -> list[CancelSeen]:
+    """Return the canceled orders that are live, or could still be placed."""
+    return [
+        CancelSeen(each.exchange, each.order_id)
+        for each in canceled
+        if each.order_id in state.live_orders
+        or (
+            each.order_id not in state.placement_by_order
+            and (each.exchange, each.order_id) not in state.canceled_orders
+        )
+    ]
+
+
+def _nonces_seen(
+    state: State, raised: Sequence[RaisedNonce], *, is_complete: bool
+) -> list[NonceSeen]:
+    """Return the nonces that differ from the known ones; of a complete list, the vanished too."""
+    nonce_by_key = {(each.exchange, each.maker): each.nonce for each in raised}
+    if is_complete:
+        nonce_by_key = dict.fromkeys(state.maker_nonces, 0) | nonce_by_key
+    return [
+        NonceSeen(exchange, maker, nonce)
+        for (exchange, maker), nonce in nonce_by_key.items()
+        if state.maker_nonces.get((exchange, maker), 0) != nonce
     ]
 
 

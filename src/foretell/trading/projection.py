@@ -22,6 +22,7 @@ from foretell.domain.effects import (
     SliceMoved,
     TradeAdvanced,
     TradeMatched,
+    TradeSplit,
     TreasuryJoined,
 )
 from foretell.domain.hexadecimal import Bytes32
@@ -36,12 +37,14 @@ from foretell.store.quote_points import QuoteKey, record_quote_points
 from foretell.store.trades import (
     Quote,
     TradeChange,
+    TradeParts,
     TradeRow,
     load_quotes,
     load_sequence,
     record_quotes,
     record_sequence,
     record_trade_changes,
+    record_trade_parts,
     record_trades,
 )
 from foretell.trading.engine import Durable
@@ -129,6 +132,7 @@ class _Batch:
         self._placed: dict[Bytes32, OrderRow] = {}
         self._changed: dict[Bytes32, OrderChange] = {}
         self._traded: dict[str, TradeRow] = {}
+        self._split: list[TradeParts] = []
         self._advanced: dict[str, TradeChange] = {}
         self._points: dict[QuoteKey, BookTop] = {}
         self.quote_by_id: dict[Bytes32, Quote] = {}
@@ -138,6 +142,8 @@ class _Batch:
         await record_orders(tx, list(self._placed.values()))
         await record_changes(tx, list(self._changed.values()))
         await record_trades(tx, list(self._traded.values()))
+        for split in self._split:
+            await record_trade_parts(tx, split)
         await record_trade_changes(tx, list(self._advanced.values()))
         await record_quotes(tx, list(self.quote_by_id.values()))
         await record_quote_points(tx, self._points)
@@ -153,6 +159,8 @@ class _Batch:
                 self._trade(sequence, effect.trade)
             case TradeAdvanced():
                 self._advance(effect)
+            case TradeSplit():
+                self._split.append(_parts(effect))
             case MarketOpened() | MarketResolved() | BookChanged():
                 self._quote(effect)
             case TreasuryJoined() | SliceMoved():
@@ -220,8 +228,10 @@ class _Batch:
         )
 
     def _advance(self, effect: TradeAdvanced) -> None:
+        """Keep how far a trade has come; one that was split meanwhile is advanced after that."""
         row = self._traded.get(effect.trade_id)
-        if row is not None:
+        is_split = any(split.kept.trade_id == effect.trade_id for split in self._split)
+        if row is not None and not is_split:
             self._traded[effect.trade_id] = row._replace(
                 status=effect.status, tx_hash=effect.tx_hash, updated_at_ms=effect.at_ms
             )
@@ -259,6 +269,10 @@ class _Batch:
 
     def _quoted(self, condition_id: Bytes32) -> Quote:
         return self.quote_by_id.get(condition_id) or self._known_quotes[condition_id]
+
+
+def _parts(split: TradeSplit) -> TradeParts:
+    return TradeParts(split.kept, split.parts, split.status, split.tx_hash, split.at_ms)
 
 
 def _word(reason: CloseReason | None) -> str | None:

@@ -14,12 +14,11 @@ from foretell.domain.commands import PlaceOrder
 from foretell.domain.hexadecimal import Address, Bytes32, checksum_address
 from foretell.domain.matching import Fill
 from foretell.domain.order import OrderStatus, OrderType, Side
-from foretell.domain.trade import Trade, TradeStatus, trade_id_of
+from foretell.domain.trade import Trade, TradeStatus
 from foretell.store.orders import OrderRow
 from foretell.store.trades import TradeRow
 
 ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
-TRADES_PER_ORDER_MAX: Final = 10_000
 FAILED_WORDS: Final = "the trade could not be settled on the chain"
 
 OutcomeOf = Callable[[Bytes32, bool], str]
@@ -197,7 +196,7 @@ def trade_record(
         match_time=str(trade.matched_at_ms // 1000),
         last_update=str(row.updated_at_ms // 1000),
         outcome=outcome_of(trade.condition_id, trade.is_yes),
-        bucket_index=bucket_index(trade),
+        bucket_index=trade.bucket_index,
         owner=trade.taker_owner if is_taker else _own_key(trade, wallets),
         maker_address=checksum_address(trade.taker),
         transaction_hash=row.tx_hash,
@@ -209,13 +208,6 @@ def trade_record(
         type="TRADE",
         err_msg=FAILED_WORDS if row.status is TradeStatus.FAILED else None,
     )
-
-
-def bucket_index(trade: Trade) -> int:
-    """Return the how-manieth trade of its taker's order it is, from zero."""
-    indexes = range(TRADES_PER_ORDER_MAX)
-    order_id = trade.taker_order_id
-    return next((i for i in indexes if trade_id_of(order_id, i) == trade.trade_id), 0)
 
 
 def _own_key(trade: Trade, wallets: Collection[Address]) -> str:

@@ -18,6 +18,7 @@ from foretell.domain.effects import (
     OrderPlaced,
     TradeAdvanced,
     TradeMatched,
+    TradeSplit,
 )
 from foretell.domain.errors import ForetellError, Unauthenticated
 from foretell.domain.hexadecimal import Address, Bytes32
@@ -120,7 +121,14 @@ class _Live(msgspec.Struct, gc=False):
 
 class _Unsettled(msgspec.Struct, gc=False):
     row: TradeRow
-    addresses: tuple[Address, ...]
+    signer_by_order: dict[Bytes32, Address]
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Who has a part in it, the taker first."""
+        trade = self.row.trade
+        ids = [trade.taker_order_id, *(fill.maker_order_id for fill in trade.fills)]
+        return tuple(dict.fromkeys(self.signer_by_order[order_id] for order_id in ids))
 
 
 class UserChannel:
@@ -199,8 +207,8 @@ class UserChannel:
                     self._close(effect, durable.sequence)
                 case TradeMatched():
                     later.append((self._match(effect.trade, durable), effect.trade.matched_at_ms))
-                case TradeAdvanced():
-                    later += self._advance(effect)
+                case TradeAdvanced() | TradeSplit():
+                    later += self._move(effect)
                 case _:
                     pass
         for unsettled, at_ms in later:
@@ -267,11 +275,16 @@ class UserChannel:
             tx_hash="",
             updated_at_ms=trade.matched_at_ms,
         )
-        addresses = [_placer(durable.effects)]
-        addresses += [self._live[fill.maker_order_id].view.signer for fill in trade.fills]
-        unsettled = _Unsettled(row, tuple(dict.fromkeys(addresses)))
+        signers = {
+            fill.maker_order_id: self._live[fill.maker_order_id].view.signer for fill in trade.fills
+        }
+        signers[trade.taker_order_id] = _placer(durable.effects)
+        unsettled = _Unsettled(row, signers)
         self._unsettled[trade.trade_id] = unsettled
         return unsettled
+
+    def _move(self, moved: TradeAdvanced | TradeSplit) -> list[tuple[_Unsettled, int]]:
+        return self._advance(moved) if isinstance(moved, TradeAdvanced) else self._divide(moved)
 
     def _advance(self, advanced: TradeAdvanced) -> list[tuple[_Unsettled, int]]:
         """Return how the trade stands after this step; a command may take several."""
@@ -279,12 +292,46 @@ class UserChannel:
         row = known.row._replace(
             status=advanced.status, tx_hash=advanced.tx_hash, updated_at_ms=advanced.at_ms
         )
-        known = _Unsettled(row, known.addresses)
+        known = _Unsettled(row, known.signer_by_order)
         if advanced.status in _FINAL:
             del self._unsettled[advanced.trade_id]
         else:
             self._unsettled[advanced.trade_id] = known
         return [(known, advanced.at_ms)]
+
+    def _divide(self, split: TradeSplit) -> list[tuple[_Unsettled, int]]:
+        """Return how a trade stands without the fills that left it, and what those are now."""
+        known = self._unsettled[split.kept.trade_id]
+        whole = known.row
+        token_by_order = {
+            fill.maker_order_id: token
+            for fill, token in zip(whole.trade.fills, whole.fill_tokens, strict=True)
+        }
+        divided = []
+        for trade in (split.kept, *split.parts):
+            row = whole._replace(
+                trade=trade,
+                fill_tokens=tuple(token_by_order[fill.maker_order_id] for fill in trade.fills),
+                updated_at_ms=split.at_ms,
+            )
+            self._unsettled[trade.trade_id] = _Unsettled(row, known.signer_by_order)
+            divided.append((self._unsettled[trade.trade_id], split.at_ms))
+        for part in split.parts:
+            self._move_fills(whole.trade.trade_id, part)
+        return divided
+
+    def _move_fills(self, whole_id: str, part: Trade) -> None:
+        """Have the live orders of a part name it: its makers' instead of what it left."""
+        taker = self._live.get(part.taker_order_id)
+        if taker is not None:
+            taker.trade_ids = (*taker.trade_ids, part.trade_id)
+        for fill in part.fills:
+            maker = self._live.get(fill.maker_order_id)
+            if maker is not None:
+                maker.trade_ids = tuple(
+                    part.trade_id if trade_id == whole_id else trade_id
+                    for trade_id in maker.trade_ids
+                )
 
     def _tell_order(
         self,

@@ -65,6 +65,23 @@ exchange_fills: Final = sa.Table(
     sa.Index(None, "token_id", "block_number"),
 )
 
+canceled_orders: Final = sa.Table(
+    "canceled_orders",
+    metadata,
+    *place(),
+    text("exchange"),
+    text("order_id"),
+)
+
+raised_nonces: Final = sa.Table(
+    "raised_nonces",
+    metadata,
+    *place(),
+    text("exchange"),
+    text("maker"),
+    integer("nonce"),
+)
+
 activities: Final = sa.Table(
     "activities",
     metadata,

@@ -60,8 +60,20 @@ settled_trades: Final = sa.Table(
     integer("retry_at_ms"),
     text("failure", nullable=True),
     flag("is_given_up"),
+    integer("refusals"),
     sa.Index(None, "tx_id"),
 )
+
+refused_orders: Final = sa.Table(
+    "refused_orders",
+    metadata,
+    key("trade_id"),
+    key("order_id"),
+    integer("part"),
+    text("cause"),
+    flag("is_blamed"),
+)
+"""Orders that keep a trade from settling. Those of one part, from 1, leave it together."""
 
 relay_requests: Final = sa.Table(
     "relay_requests",

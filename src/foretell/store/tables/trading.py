@@ -71,6 +71,7 @@ trades: Final = sa.Table(
     integer("size_units"),
     integer("cost_units"),
     integer("taker_fill_units"),
+    integer("bucket_index"),
     text("status"),
     text("tx_hash"),
     integer("matched_at_ms"),

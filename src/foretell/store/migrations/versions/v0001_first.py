@@ -124,6 +124,17 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("block_number", name=op.f("pk_blocks")),
     )
     op.create_table(
+        "canceled_orders",
+        sa.Column("block_number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("log_index", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("part", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("exchange", sa.Text(), nullable=False),
+        sa.Column("order_id", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint(
+            "block_number", "log_index", "part", name=op.f("pk_canceled_orders")
+        ),
+    )
+    op.create_table(
         "claims",
         sa.Column("name", sa.Text(), autoincrement=False, nullable=False),
         sa.Column("request_id", sa.Text(), nullable=False),
@@ -424,6 +435,25 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("condition_id", name=op.f("pk_quotes")),
     )
     op.create_table(
+        "raised_nonces",
+        sa.Column("block_number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("log_index", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("part", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("exchange", sa.Text(), nullable=False),
+        sa.Column("maker", sa.Text(), nullable=False),
+        sa.Column("nonce", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("block_number", "log_index", "part", name=op.f("pk_raised_nonces")),
+    )
+    op.create_table(
+        "refused_orders",
+        sa.Column("trade_id", sa.Text(), autoincrement=False, nullable=False),
+        sa.Column("order_id", sa.Text(), autoincrement=False, nullable=False),
+        sa.Column("part", sa.BigInteger(), nullable=False),
+        sa.Column("cause", sa.Text(), nullable=False),
+        sa.Column("is_blamed", sa.Boolean(), nullable=False),
+        sa.PrimaryKeyConstraint("trade_id", "order_id", name=op.f("pk_refused_orders")),
+    )
+    op.create_table(
         "registration_tx_attempts",
         sa.Column("tx_hash", sa.Text(), autoincrement=False, nullable=False),
         sa.Column("tx_id", sa.Text(), nullable=False),
@@ -587,6 +617,7 @@ def upgrade() -> None:
         sa.Column("retry_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("failure", sa.Text(), nullable=True),
         sa.Column("is_given_up", sa.Boolean(), nullable=False),
+        sa.Column("refusals", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("trade_id", name=op.f("pk_settled_trades")),
     )
     with op.batch_alter_table("settled_trades", schema=None) as batch_op:
@@ -652,6 +683,7 @@ def upgrade() -> None:
         sa.Column("size_units", sa.BigInteger(), nullable=False),
         sa.Column("cost_units", sa.BigInteger(), nullable=False),
         sa.Column("taker_fill_units", sa.BigInteger(), nullable=False),
+        sa.Column("bucket_index", sa.BigInteger(), nullable=False),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("tx_hash", sa.Text(), nullable=False),
         sa.Column("matched_at_ms", sa.BigInteger(), nullable=False),

@@ -259,7 +259,7 @@ async def test_what_was_canceled_on_chain_is_told_once(venue: Venue, tmp_path: P
     assert [[seen.order_id for seen in each.cancels] for each in told] == [
         [live.order_id, later.order_id]
     ]
-    assert venue.services.engine.state.live_orders == {}
+    assert venue.host.engine.state.live_orders == {}
     with pytest.raises(OrderCanceledOnChain):
         await venue.tell(later)
 
@@ -278,4 +278,4 @@ async def test_a_reorg_takes_a_raised_nonce_back_but_brings_no_order_back(venue:
         await record_blocks(tx, [Block(2, a_word("another"), block_hash(1), 0)])
     await feed.look()
     await venue.tell(later)
-    assert list(venue.services.engine.state.live_orders) == [later.order_id]
+    assert list(venue.host.engine.state.live_orders) == [later.order_id]

@@ -171,6 +171,7 @@ class _Writer:
         self._appended: deque[tuple[bytes, bytes]] = deque()
         self._lock = threading.Lock()
         self._woken = asyncio.Event()
+        self._limit: asyncio.Timeout | None = None
         self._is_idle = False
         self._is_stopping = False
 
@@ -178,7 +179,7 @@ class _Writer:
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
     ) -> Future[None]:
         """Begin to write; what comes back is done when nothing more will be written."""
-        self._lease.on_lost(self._wake)
+        self._lease.on_lost(lambda: self._soon(self._interrupt))
         return self._thread.submit(self._run(on_synced, on_failed))
 
     def take(self, command_id: bytes, payload: bytes) -> None:
@@ -201,8 +202,18 @@ class _Writer:
         self._thread.close()
 
     def _wake(self) -> None:
+        self._soon(self._woken.set)
+
+    def _interrupt(self) -> None:
+        """End whatever the writer waits for: the lease is lost."""
+        self._woken.set()
+        if self._limit is not None and not self._limit.expired():
+            with contextlib.suppress(RuntimeError):  # that batch is over
+                self._limit.reschedule(self._thread.loop.time())
+
+    def _soon(self, act: Callable[[], None]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
-            self._thread.loop.call_soon_threadsafe(self._woken.set)
+            self._thread.loop.call_soon_threadsafe(act)
 
     async def _run(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
@@ -250,13 +261,14 @@ class _Writer:
     async def _make_durable(self, rows: Sequence[Row]) -> None:
         """Return once the rows are durable; give up when the lease would have ended meanwhile."""
         try:
-            async with asyncio.timeout(self._lease.lease_s):
+            async with asyncio.timeout(self._lease.lease_s) as self._limit:
                 for delay_s in retry_delays_s():
                     if await self._is_durable(rows):
                         return
                     self._lease.check()
                     await asyncio.sleep(delay_s)
         except TimeoutError:
+            self._lease.check()
             raise JournalFailed(f"no commit within {self._lease.lease_s} s") from None
 
     async def _is_durable(self, rows: Sequence[Row]) -> bool:

@@ -35,10 +35,7 @@ SELECT sequence, chain FROM journal.record
 WHERE shard = $1 AND sequence BETWEEN $2 AND $3 ORDER BY sequence
 """
 _TAIL: Final = """
-(SELECT sequence, chain FROM journal.record WHERE shard = $1 ORDER BY sequence DESC LIMIT 1)
-UNION ALL
-(SELECT sequence, chain FROM journal.snapshot WHERE shard = $1 ORDER BY sequence DESC LIMIT 1)
-ORDER BY sequence DESC LIMIT 1
+SELECT sequence, chain FROM journal.record WHERE shard = $1 ORDER BY sequence DESC LIMIT 1
 """
 _CHAIN_AT: Final = """
 SELECT chain FROM journal.record WHERE shard = $1 AND sequence = $2

@@ -57,11 +57,13 @@ CREATE TABLE journal.snapshot_part (
     PRIMARY KEY (shard, sequence, part)
 );
 """
+_FORM: Final = "INSERT INTO journal.form (version, shard_count) VALUES ({:d}, {:d})"
+_IS_MISSING: Final = "SELECT to_regclass('journal.form') IS NULL"
 
 
 async def prepare_schema(connection: asyncpg.Connection, shard_count: int) -> None:
     """Make the tables if there are none; refuse those of another form or number of shards."""
-    if await connection.fetchval("SELECT to_regclass('journal.form') IS NULL"):
+    if await connection.fetchval(_IS_MISSING):
         await _make_tables(connection, shard_count)
     form = await connection.fetchrow("SELECT version, shard_count FROM journal.form")
     if form["version"] != VERSION:
@@ -71,11 +73,11 @@ async def prepare_schema(connection: asyncpg.Connection, shard_count: int) -> No
 
 
 async def _make_tables(connection: asyncpg.Connection, shard_count: int) -> None:
-    await connection.execute("BEGIN")
-    await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK_KEY)
-    if await connection.fetchval("SELECT to_regclass('journal.form') IS NULL"):
-        await connection.execute(_TABLES)
-        await connection.execute(
-            "INSERT INTO journal.form (version, shard_count) VALUES ($1, $2)", VERSION, shard_count
-        )
-    await connection.execute("COMMIT")
+    """Make the tables unless somebody else did meanwhile.
+
+    The lock is not of a transaction: one would not see what was made while it waited for it.
+    """
+    await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
+    if await connection.fetchval(_IS_MISSING):
+        await connection.execute(_TABLES + _FORM.format(VERSION, shard_count))
+    await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)

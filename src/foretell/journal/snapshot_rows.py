@@ -99,9 +99,7 @@ async def newest_snapshot(connection: asyncpg.Connection, shard: int) -> Snapsho
     return None
 
 
-async def compact(
-    connection: asyncpg.Connection, shard: int, slice_records: int = SLICE_RECORDS
-) -> None:
+async def compact(connection: asyncpg.Connection, shard: int) -> None:
     """Remove, a slice at a time, what the newest snapshots do not need."""
     needed_after = await connection.fetchval(_NEEDED_AFTER, shard, KEPT_COUNT - 1)
     first = await connection.fetchval(_FIRST, shard)
@@ -110,7 +108,7 @@ async def compact(
     await connection.execute(_FORGET_HEADS, shard, needed_after)
     await connection.execute(_FORGET_PARTS, shard, needed_after)
     while first <= needed_after:
-        first += slice_records
+        first += SLICE_RECORDS
         await connection.execute(_FORGET_RECORDS, shard, min(first - 1, needed_after))
 
 

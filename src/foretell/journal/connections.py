@@ -28,7 +28,7 @@ LOST: Final = (
 # no lock in time, shut down or canceled, the system's fault.
 _PASSING_STATES: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
 
-_DRIVER: Final = "postgresql+asyncpg://"
+DRIVER: Final = "postgresql+asyncpg://"
 _SERVER_SETTINGS: Final = {
     "application_name": "foretell journal",
     "default_transaction_isolation": "read committed",
@@ -46,7 +46,7 @@ WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')
 async def connect(url: str) -> asyncpg.Connection:
     """Return a new connection; one of LOST says why there is none."""
     connection = await asyncpg.connect(
-        url.replace(_DRIVER, "postgresql://", 1),
+        url.replace(DRIVER, "postgresql://", 1),
         timeout=CONNECT_DEADLINE_S,
         command_timeout=STATEMENT_DEADLINE_S,
         server_settings=_SERVER_SETTINGS,

@@ -14,7 +14,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import asyncpg
@@ -77,7 +77,7 @@ log = structlog.get_logger(__name__)
 class ShardPlace:
     """A shard, the database that keeps its journal, and how many shards there are."""
 
-    url: str
+    url: str = field(repr=False)  # it may hold a password
     shard: int
     shard_count: int
 

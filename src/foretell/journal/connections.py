@@ -10,6 +10,8 @@ from typing import Final
 
 import asyncpg
 
+Connection = asyncpg.Connection
+
 CONNECT_DEADLINE_S: Final = 5.0
 STATEMENT_DEADLINE_S: Final = 10.0
 LOCK_DEADLINE_S: Final = 5.0

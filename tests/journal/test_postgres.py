@@ -38,6 +38,11 @@ LEFT = "SELECT extract(epoch FROM until - clock_timestamp())::float8 FROM journa
 TAKEN = """
 UPDATE journal.lease SET epoch = epoch + 1, holder = 'other', until = now() + interval '1 minute'
 """
+SLEEPING = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+SLOW_FUNCTION = """
+CREATE FUNCTION journal.slow() RETURNS trigger LANGUAGE plpgsql
+AS $$ BEGIN PERFORM pg_sleep(0.7); RETURN NULL; END $$
+"""
 
 
 @pytest.fixture
@@ -299,6 +304,26 @@ async def test_a_batch_under_way_lets_the_lease_be_renewed_and_not_be_taken(
     await batch.execute("COMMIT")
     await batch.close()
     await (await taking).close()
+
+
+async def test_whoever_takes_the_lease_waits_for_the_batch_under_way_and_sees_it(
+    journal_url: str, shards: Shards
+) -> None:
+    journal = shards.open("j")
+    query(journal_url, SLOW_FUNCTION)
+    query(
+        journal_url,
+        "CREATE TRIGGER slow AFTER INSERT ON journal.record EXECUTE FUNCTION journal.slow()",
+    )
+    async with writing(journal) as told:
+        journal.append(b"slow")
+        while not await asyncio.to_thread(query, journal_url, SLEEPING):
+            await asyncio.sleep(0.01)
+        query(journal_url, "UPDATE journal.lease SET until = clock_timestamp()")
+        second = await opened(journal_url, SHORT_S)
+        assert [entry.payload for entry in second.entries()] == [b"slow"]
+        await told.until_synced(1)
+    await second.close()
 
 
 async def test_a_database_that_cannot_be_reached_refuses_the_start() -> None:

@@ -33,7 +33,7 @@ from foretell.journal.loops import LoopThread
 from foretell.journal.schema import prepare_schema
 
 LEASE_S: Final = 3.0
-"""Two renewals may fail before a lease ends, and a shard is without a leader no longer than this."""
+"""The database may be silent for half of it; a shard without a leader waits hardly longer than it."""
 RENEWALS_PER_LEASE: Final = 3
 LOOKS_PER_LEASE: Final = 10
 MARGIN: Final = 0.1

@@ -25,11 +25,11 @@ from foretell.domain.storage_errors import (
     ShardCountChanged,
 )
 from foretell.journal import rows
-from foretell.journal.connections import connect
+from foretell.journal.connections import connect, connected
 from foretell.journal.leases import Candidate, ShardPlace
 from foretell.journal.port import Entry
 from foretell.journal.postgres import PostgresJournal, lead, open_journal
-from foretell.journal.rows import read_entries
+from foretell.journal.rows import Row, are_durable, read_entries
 
 pytestmark = pytest.mark.anyio
 
@@ -73,6 +73,13 @@ async def read(shards: Shards) -> list[bytes]:
         journal = shards.open("j")
         stack.push_async_callback(journal.close)
         return [entry.payload for entry in journal.entries()]
+
+
+async def until_it_sleeps(url: str) -> None:
+    """Wait until a statement sleeps in the server."""
+    async with asyncio.timeout(10):
+        while not query(url, SLEEPING):  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0.01)
 
 
 async def opened(url: str, lease_s: float) -> PostgresJournal:
@@ -307,9 +314,9 @@ async def test_a_batch_under_way_lets_the_lease_be_renewed_and_not_be_taken(
 
 
 async def test_whoever_takes_the_lease_waits_for_the_batch_under_way_and_sees_it(
-    journal_url: str, shards: Shards
+    journal_url: str,
 ) -> None:
-    journal = shards.open("j")
+    journal = Shards(journal_url, lease_s=60).open("j")
     query(journal_url, SLOW_FUNCTION)
     query(
         journal_url,
@@ -317,8 +324,7 @@ async def test_whoever_takes_the_lease_waits_for_the_batch_under_way_and_sees_it
     )
     async with writing(journal) as told:
         journal.append(b"slow")
-        while not await asyncio.to_thread(query, journal_url, SLEEPING):
-            await asyncio.sleep(0.01)
+        await until_it_sleeps(journal_url)
         query(journal_url, "UPDATE journal.lease SET until = clock_timestamp()")
         second = await opened(journal_url, SHORT_S)
         assert [entry.payload for entry in second.entries()] == [b"slow"]
@@ -432,6 +438,21 @@ async def test_reading_begins_only_after_what_is_there(journal_url: str, shards:
     with pytest.raises(JournalDamaged, match="at sequence 20: the record before is gone"):
         list(read_entries(journal_url, 0, 20))
     assert len(list(read_entries(journal_url, 0, 21))) == 29
+
+
+async def test_entries_of_a_database_that_cannot_be_reached_are_refused() -> None:
+    with pytest.raises(JournalFailed, match="ConnectionRefusedError"):
+        next(read_entries("postgresql://nobody@127.0.0.1:1/nothing", 0))
+
+
+async def test_rows_that_are_not_as_they_were_written_end_the_journal(
+    journal_url: str, shards: Shards
+) -> None:
+    await written(shards.open("j"), [b"theirs"])
+    ours = Row(1, b"id", b"our chain", b"ours")
+    async with connected(journal_url) as connection:
+        with pytest.raises(JournalFailed, match="another wrote to shard 0"):
+            await are_durable(connection, 0, [ours])
 
 
 @settings(max_examples=12, deadline=None)

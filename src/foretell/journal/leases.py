@@ -175,13 +175,12 @@ class Lease:
         held = await connection.fetchrow(_LOOK, self.place.shard, self.holder)
         if held is not None and held["left_s"] > 0:
             return held["left_s"], held["endpoint"]
-        asked_at = time.monotonic()
         epoch = await connection.fetchval(
             _TAKE, self.place.shard, self.holder, self.lease_s, self._candidate.endpoint
         )
-        if epoch is None:
+        # To take may have waited for a batch of the holder before; to renew waits for nothing.
+        if epoch is None or not await self._is_renewed():
             return 0.0, "another, since a moment ago"
-        self._lasts_from(asked_at)
         log.info("lease taken", shard=self.place.shard, epoch=epoch)
         return 0.0, self._candidate.endpoint
 
@@ -228,7 +227,7 @@ class Lease:
             return False
         if epoch is None:
             raise self._lost("the database says that it ended")
-        self._lasts_from(asked_at)
+        self._ends_at = asked_at + self.lease_s * (1 - MARGIN)
         return True
 
     async def _release(self) -> None:
@@ -250,9 +249,6 @@ class Lease:
                 raise
             self._connection = connection
         return self._connection
-
-    def _lasts_from(self, asked_at: float) -> None:
-        self._ends_at = asked_at + self.lease_s * (1 - MARGIN)
 
     def _hang_up(self) -> None:
         connection, self._connection = self._connection, None

@@ -50,8 +50,8 @@ Open = Callable[[str], Journal]
 """Opens the journal of a name, again and again."""
 
 
-Kept = Callable[[], list[bytes]]
-"""Returns what is kept of every journal, as whoever looks from outside finds it."""
+Stored = Callable[[], list[bytes]]
+"""Returns what is stored of every journal, as whoever looks from outside finds it."""
 
 
 @pytest.fixture(params=["file", "postgresql"])
@@ -68,7 +68,7 @@ def open_journal(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> O
 
 
 @pytest.fixture
-def kept(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
+def stored(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
     if kind == "file":
         return lambda: [path.read_bytes() for path in tmp_path.rglob("*.journal")]
     url: str = request.getfixturevalue("journal_url")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.journal.conftest import SEGMENT_BYTES, Kept, Open, Told, writing, written
+from tests.journal.conftest import SEGMENT_BYTES, Open, Stored, Told, writing, written
 
 from foretell.domain.storage_errors import FolderInUse, LeaseHeld
 from foretell.journal.file import FileJournal
@@ -96,13 +96,13 @@ async def test_what_was_appended_together_is_synced_together(open_journal: Open)
     assert len(told.synced) < 500
 
 
-async def test_what_is_told_to_be_synced_is_on_the_disk(open_journal: Open, kept: Kept) -> None:
+async def test_what_is_told_to_be_synced_is_on_the_disk(open_journal: Open, stored: Stored) -> None:
     journal = open_journal("j")
     async with writing(journal) as told:
         for number in range(20):
             sequence = journal.append(b"payload %d" % number)
             await told.until_synced(sequence)
-            assert b"payload %d" % number in b"".join(kept())
+            assert b"payload %d" % number in b"".join(stored())
 
 
 async def test_closing_makes_durable_what_was_appended(open_journal: Open) -> None:

@@ -405,8 +405,8 @@ async def test_reading_that_is_given_up_leaves_no_thread(journal_url: str, shard
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("DELETE FROM journal.record WHERE sequence = 20", "at sequence 20: no record where"),
-        ("DELETE FROM journal.record WHERE sequence = 1", "at sequence 1: no record where"),
+        ("DELETE FROM journal.record WHERE sequence = 20", "at sequence 20: sequence 20 is gone"),
+        ("DELETE FROM journal.record WHERE sequence = 1", "at sequence 1: sequence 1 is gone"),
         ("DELETE FROM journal.record WHERE sequence > 45", "sequence 50 was synced and is gone"),
         ("DELETE FROM journal.record", "sequence 50 was synced and is gone"),
         (
@@ -419,7 +419,7 @@ async def test_reading_that_is_given_up_leaves_no_thread(journal_url: str, shard
         ),
         (
             "UPDATE journal.record SET sequence = 60 WHERE sequence = 5",
-            "at sequence 5: no record where",
+            "at sequence 5: sequence 5 is gone",
         ),
     ],
 )

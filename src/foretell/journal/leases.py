@@ -191,9 +191,9 @@ class Lease:
                 await asyncio.sleep(self.lease_s / RENEWALS_PER_LEASE)
                 self.check()
                 await self._renew()
-        except LeaseLost as loss:
-            self._loss = loss
-            log.error("lease lost", shard=self.place.shard, cause=str(loss))  # noqa: TRY400 - told
+        except Exception as error:  # noqa: BLE001 - whatever ends the renewals ends the lease
+            self._loss = error if isinstance(error, LeaseLost) else self._lost(cause_of(error))
+            log.error("lease lost", shard=self.place.shard, cause=str(self._loss))  # noqa: TRY400 - told, with its cause
             self._on_lost()
 
     async def _renew(self) -> None:

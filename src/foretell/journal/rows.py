@@ -169,8 +169,9 @@ def _outcome(pending: Future[T]) -> T:
 def _follow(shard: int, end: Tail, row: Any) -> Tail:
     """Return the end after a row that follows; refuse one that does not."""
     sequence, chain = row["sequence"], row["chain"]
-    if sequence != end.sequence + 1:
-        raise JournalRowsDamaged(shard, end.sequence + 1, "no record where one must be")
+    expected = end.sequence + 1
+    if sequence != expected:
+        raise JournalRowsDamaged(shard, expected, f"sequence {expected} is gone")
     if not end.chain:
         raise JournalRowsDamaged(shard, end.sequence, "the record before is gone")
     if next_chain(end.chain, row["payload"]) != chain:

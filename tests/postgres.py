@@ -40,6 +40,9 @@ class PostgresServer:
         statements = (f"DELETE FROM {table.name};" for table in metadata.sorted_tables)
         self._run("".join(statements), self._name)
 
+    def forget_journals(self) -> None:
+        self._run("DROP SCHEMA IF EXISTS journal CASCADE", self._name)
+
     def drop_database(self) -> None:
         self._run(f"DROP DATABASE {self._name} WITH (FORCE)")
 
@@ -78,6 +81,14 @@ def postgres(postgres_url: str) -> Iterator[PostgresServer]:
     server.make_database()
     yield server
     server.drop_database()
+
+
+@pytest.fixture
+def journal_url(postgres: PostgresServer) -> Iterator[str]:
+    """A database without a journal in it."""
+    postgres.forget_journals()
+    yield postgres.database_url
+    postgres.forget_journals()
 
 
 async def migrate(url: str) -> None:

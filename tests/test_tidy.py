@@ -68,6 +68,12 @@ ENDS_A_COMMAND: Final = {
     storage_errors.JournalBehindTables,
     storage_errors.JournalDamaged,
     storage_errors.JournalFailed,
+    storage_errors.JournalFormUnknown,
+    storage_errors.JournalRowsDamaged,
+    storage_errors.LeaseHeld,
+    storage_errors.LeaseLost,
+    storage_errors.ShardCountChanged,
+    storage_errors.ShardMapUnfit,
 }
 """Told by a command that ends, on a terminal, by its message."""
 STAYS_INSIDE: Final = {

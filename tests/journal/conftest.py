@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from tests.journal.shards import Shards, query
 
 from foretell.journal.file import FileJournal
 from foretell.journal.port import Journal
@@ -49,10 +50,29 @@ Open = Callable[[str], Journal]
 """Opens the journal of a name, again and again."""
 
 
-@pytest.fixture(params=["file"])
-def open_journal(tmp_path: Path) -> Open:
+Stored = Callable[[], list[bytes]]
+"""Returns what is stored of every journal, as whoever looks from outside finds it."""
+
+
+@pytest.fixture(params=["file", "postgresql"])
+def kind(request: pytest.FixtureRequest) -> str:
     """One more kind of journal is one more parameter."""
-    return lambda name: FileJournal(tmp_path / name, segment_bytes=SEGMENT_BYTES)
+    return str(request.param)
+
+
+@pytest.fixture
+def open_journal(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    if kind == "file":
+        return lambda name: FileJournal(tmp_path / name, segment_bytes=SEGMENT_BYTES)
+    return Shards(request.getfixturevalue("journal_url")).open
+
+
+@pytest.fixture
+def stored(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Stored:
+    if kind == "file":
+        return lambda: [path.read_bytes() for path in tmp_path.rglob("*.journal")]
+    url: str = request.getfixturevalue("journal_url")
+    return lambda: [row["payload"] for row in query(url, "SELECT payload FROM journal.record")]
 
 
 @contextlib.asynccontextmanager

@@ -33,6 +33,59 @@ class JournalFailed(Unavailable):
         super().__init__(f"the journal stopped: {cause}")
 
 
+class JournalRowsDamaged(JournalDamaged):
+    """A shard's journal in a database holds something that no stop of ours can leave behind."""
+
+    def __init__(self, shard: int, sequence: int, what: str) -> None:
+        ForetellError.__init__(
+            self,
+            f"the journal of shard {shard} is damaged at sequence {sequence}: {what}",
+            shard=shard,
+            sequence=sequence,
+        )
+
+
+class LeaseHeld(Unavailable):
+    """Another process has the lease of a shard, which one process may have at a time."""
+
+    def __init__(self, shard: int, endpoint: str) -> None:
+        super().__init__(f"shard {shard} is led by {endpoint}", shard=shard, endpoint=endpoint)
+
+
+class LeaseLost(JournalFailed):
+    """The lease of a shard ended while we had it; whoever takes it goes on from the journal."""
+
+    def __init__(self, shard: int, cause: str) -> None:
+        super().__init__(f"the lease of shard {shard} is lost: {cause}")
+
+
+class JournalFormUnknown(ForetellError):
+    """The tables of a journal are of a form that this version does not know."""
+
+    def __init__(self, version: int, known_version: int) -> None:
+        super().__init__(
+            f"the journal's tables are of version {version}, and this program knows version"
+            f" {known_version}"
+        )
+
+
+class ShardCountChanged(ForetellError):
+    """A database has journals of another number of shards: its markets would change shards."""
+
+    def __init__(self, kept_count: int, shard_count: int) -> None:
+        super().__init__(
+            f"the journals of this database were made with {kept_count} shards, and now"
+            f" {shard_count} are asked for; the number of shards cannot change"
+        )
+
+
+class ShardMapUnfit(ForetellError):
+    """A shard map does not say for each shard, once, where it is."""
+
+    def __init__(self, file: str, what: str) -> None:
+        super().__init__(f"the shard map {file} cannot be used: {what}", file=file)
+
+
 class JournalBehindTables(ForetellError):
     """The tables are true at a later command than the last one of the journal.
 

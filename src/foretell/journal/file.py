@@ -97,8 +97,9 @@ class FileJournal:
         self._writer = threading.Thread(target=run, name="journal", daemon=True)
         self._writer.start()
 
-    def append(self, payload: bytes) -> int:
+    def append(self, payload: bytes, command_id: bytes | None = None) -> int:
         """Take a payload and return its sequence; it is not durable yet."""
+        del command_id
         assert 0 < len(payload) <= self._payload_bytes_max
         with self._wakes:
             self._appended.append(payload)

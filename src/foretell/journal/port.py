@@ -16,6 +16,13 @@ class Entry(NamedTuple):
     payload: bytes
 
 
+class Snapshot(NamedTuple):
+    """The state after a sequence, as whoever folds the payloads encodes it."""
+
+    sequence: int
+    payload: bytes
+
+
 class Journal(Protocol):
     """A durable sequence of payloads with one writer."""
 
@@ -31,9 +38,10 @@ class Journal(Protocol):
     ) -> None:
         """Begin to write; both callbacks are called in the thread of the running event loop."""
 
-    def append(self, payload: bytes) -> int:
+    def append(self, payload: bytes, command_id: bytes | None = None) -> int:
         """Take a payload and return its sequence; it is not durable yet.
 
+        A command id is in a journal once: one that can tell refuses to keep it again, and fails.
         One that is empty or too large is a fault of ours: it raises at once and changes nothing.
         """
 

@@ -23,6 +23,7 @@ from foretell.domain.commands import (
 )
 from foretell.domain.effects import Effect
 from foretell.domain.fold import Outcome, Result, apply
+from foretell.domain.hexadecimal import word_bytes
 from foretell.domain.state import State
 from foretell.journal.port import Journal
 
@@ -163,7 +164,7 @@ class Engine:
     def _append(self, command: Command) -> None:
         """Give what was applied to the journal; if that fails, memory is ahead of it for good."""
         try:
-            self.sequence = self._journal.append(encode_command(command))
+            self.sequence = self._journal.append(encode_command(command), _command_id(command))
         except BaseException as fault:
             self._fail(
                 matching_errors.EngineStopped(f"{type(fault).__name__} while writing a command")
@@ -200,6 +201,11 @@ class Engine:
         self.told_sequence = durable.sequence
         for hearer in self._hearers:
             hearer(durable)
+
+
+def _command_id(command: Command) -> bytes | None:
+    """Return what must be in the journal once: the hash of an order."""
+    return word_bytes(command.order_id) if isinstance(command, PlaceOrder) else None
 
 
 def _result(outcome: Outcome | errors.ForetellError) -> Result:

@@ -1,0 +1,88 @@
+"""Which database keeps the journal of which shard.
+
+A map is a TOML file; without one, one database keeps all of them:
+
+    shard_count = 4
+
+    [[databases]]
+    url = "postgresql+asyncpg://one.example/foretell"
+    shards = [0, 1]
+
+    [[databases]]
+    url = "postgresql+asyncpg://two.example/foretell"
+    shards = [2, 3]
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+
+from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.shards import shard_of
+from foretell.domain.storage_errors import ShardMapUnfit
+from foretell.journal.connections import DRIVER
+from foretell.journal.leases import ShardPlace
+
+SHARD_COUNT_MAX: Final = 1024
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ShardMap:
+    """The database of each shard; a URL may hold a password, so nothing shows it."""
+
+    url_by_shard: tuple[str, ...]
+
+    @property
+    def shard_count(self) -> int:
+        """How many shards there are."""
+        return len(self.url_by_shard)
+
+    def place(self, shard: int) -> ShardPlace:
+        """Return where a shard's journal is."""
+        return ShardPlace(self.url_by_shard[shard], shard, self.shard_count)
+
+    def place_of(self, condition_id: Bytes32) -> ShardPlace:
+        """Return where the journal of a condition is."""
+        return self.place(shard_of(condition_id, self.shard_count))
+
+
+class _Database(msgspec.Struct, forbid_unknown_fields=True):
+    url: str
+    shards: list[int]
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    shard_count: Annotated[int, msgspec.Meta(ge=1, le=SHARD_COUNT_MAX)]
+    databases: list[_Database]
+
+
+def in_one_database(url: str, shard_count: int = 1) -> ShardMap:
+    """Return the map of a database that keeps every shard."""
+    return ShardMap((url,) * shard_count)
+
+
+def load_shard_map(path: Path) -> ShardMap:
+    """Return the map of a file; refuse one that does not name each shard once."""
+    try:
+        file = msgspec.toml.decode(path.read_bytes(), type=_File)
+    except OSError as error:
+        raise ShardMapUnfit(path.name, error.strerror or type(error).__name__) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ShardMapUnfit(path.name, str(error)) from error
+    _check(path, file)
+    url_by_shard = {shard: each.url for each in file.databases for shard in each.shards}
+    return ShardMap(tuple(url_by_shard[shard] for shard in range(file.shard_count)))
+
+
+def _check(path: Path, file: _File) -> None:
+    times = Counter(shard for each in file.databases for shard in each.shards)
+    wrong = [shard for shard in range(file.shard_count) if times[shard] != 1]
+    if wrong:
+        raise ShardMapUnfit(path.name, f"shard {wrong[0]} is named {times[wrong[0]]} times")
+    if len(times) > file.shard_count:
+        raise ShardMapUnfit(path.name, f"there is no shard {max(times)} of {file.shard_count}")
+    if not all(each.url.startswith(DRIVER) for each in file.databases):
+        raise ShardMapUnfit(path.name, f"every url must begin with {DRIVER}")

@@ -1,6 +1,7 @@
 """A connection of messages, each with its length before it; what is said at once is sent at once."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from typing import Final, cast
 
 import msgspec
@@ -20,7 +21,7 @@ def framed(message: bytes) -> bytes:
     return len(message).to_bytes(LENGTH_BYTES, "little") + message
 
 
-class Framed(asyncio.Protocol):
+class Framed(asyncio.Protocol, ABC):
     """One end; subclasses say what a message means."""
 
     def __init__(self) -> None:
@@ -28,9 +29,9 @@ class Framed(asyncio.Protocol):
         self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
 
+    @abstractmethod
     def take(self, message: bytes) -> None:
         """Take a message; ValueError and msgspec.MsgspecError hang up."""
-        raise NotImplementedError
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -91,7 +91,7 @@ def test_who_joins_brings_along_what_was_confirmed() -> None:
     units = 10**6 * TOKEN
     assert outcome.effects == [
         TreasuryJoined("north", NOW_MS),
-        SliceMoved(ALICE, 0, 0, units, NOW_MS),
+        SliceMoved(ALICE, *Slice(settled_units=units).totals(), NOW_MS),
     ]
     assert state.slices.slice_by_wallet == {ALICE: Slice(settled_units=units)}
     assert confirmed_units(state) == units
@@ -142,7 +142,9 @@ def test_what_is_free_is_returned_up_to_the_total_asked_for(total: int, returned
 
 def test_a_return_told_again_happens_once() -> None:
     state = a_joined_state(given_units=10)
-    assert apply(state, a_return(4)).effects == [SliceMoved(ALICE, 10, 4, 0, NOW_MS)]
+    assert apply(state, a_return(4)).effects == [
+        SliceMoved(ALICE, *Slice(10, 4, 0).totals(), NOW_MS)
+    ]
     again = apply(state, a_return(4))
     assert returned_units(again) == 4
     assert not again.is_change

@@ -8,6 +8,7 @@ from foretell.domain.book import LevelSize
 from foretell.domain.commands import OpenMarket, PlaceOrder
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.order import OrderStatus
+from foretell.domain.slices import Total
 from foretell.domain.trade import Trade, TradeStatus
 
 
@@ -129,20 +130,20 @@ class BookChanged(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-class TreasuryJoined(msgspec.Struct, frozen=True):
+class TreasuryJoined(msgspec.Struct, frozen=True, array_like=True, tag="joined"):
     """Collateral comes in slices from now on."""
 
     shard: str
     at_ms: int
 
 
-class SliceMoved(msgspec.Struct, frozen=True):
+class SliceMoved(msgspec.Struct, frozen=True, array_like=True, tag="slice_moved"):
     """A wallet's slice changed; these are its totals here after the change."""
 
     wallet: Address
-    given_units: int
-    returned_units: int
-    settled_units: int
+    given: Total
+    returned: Total
+    settled: Total
     at_ms: int
 
 

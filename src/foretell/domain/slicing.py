@@ -111,11 +111,4 @@ def _close_orders(state: State, account: Account, wanted_units: int, at_ms: int)
 
 
 def _moved(state: State, wallet: Address, at_ms: int) -> SliceMoved:
-    now = state.slices.look_up(wallet)
-    return SliceMoved(
-        wallet=wallet,
-        given_units=now.given_units,
-        returned_units=now.returned_units,
-        settled_units=now.settled_units,
-        at_ms=at_ms,
-    )
+    return SliceMoved(wallet, *state.slices.look_up(wallet).totals(), at_ms)

@@ -22,6 +22,7 @@ from tests.build import (
     an_open_market,
     some_funds,
 )
+from typing_extensions import override
 
 from foretell.domain import matching_errors
 from foretell.domain.commands import AllowanceSeen, BalanceSeen, PlaceOrder, ReturnSlice
@@ -326,14 +327,16 @@ async def test_a_shard_that_lost_its_journal_is_not_believed(tmp_path: Path) -> 
 class FailingJournal(FileJournal):
     """A journal whose disk fails at the first append."""
 
-    def start(  # type: ignore[explicit-override] # 3.11 has none
+    @override
+    def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
     ) -> None:
         """Remember whom to tell of the failure."""
         super().start(on_synced, on_failed)
         self.fail = on_failed
 
-    def append(self, payload: bytes) -> int:  # type: ignore[explicit-override] # 3.11 has none
+    @override
+    def append(self, payload: bytes, command_id: bytes | None = None) -> int:
         """Take it, and fail before it is written."""
         assert payload
         asyncio.get_running_loop().call_soon(self.fail, OSError("the disk is gone"))

@@ -57,9 +57,9 @@ async def shared_database(
 
 
 @pytest.fixture
-def fresh_database(shared_database: SharedDatabase) -> Database:
+async def fresh_database(shared_database: SharedDatabase) -> Database:
     """An open SQLite database with today's schema and nothing in it."""
-    return shared_database.emptied()
+    return await shared_database.emptied()
 
 
 async def _migrate(path: Path) -> None:

@@ -178,6 +178,13 @@ def _open_engine(url: sa.URL, *, is_writer: bool) -> AsyncEngine:
             cursor.execute(pragma)
         cursor.close()
 
+    @sa.event.listens_for(engine.sync_engine, "invalidate")
+    def _undo(
+        connection: DBAPIConnection, _: ConnectionPoolEntry, __: BaseException | None
+    ) -> None:
+        # Closed with a cursor that somebody still refers to, SQLite would go on to hold its lock.
+        connection.rollback()
+
     @sa.event.listens_for(engine.sync_engine, "begin")
     def _begin(connection: sa.Connection) -> None:
         connection.exec_driver_sql(begin)

@@ -74,6 +74,7 @@ ENDS_A_COMMAND: Final = {
     storage_errors.LeaseLost,
     storage_errors.ShardCountChanged,
     storage_errors.ShardMapUnfit,
+    storage_errors.SnapshotUnknown,
 }
 """Told by a command that ends, on a terminal, by its message."""
 STAYS_INSIDE: Final = {

@@ -132,6 +132,16 @@ class OrderDuplicated(Conflict):
         )
 
 
+class OrderPlacedBefore(Conflict):
+    """The same signed order was placed long ago; only its row in the tables says what became of it."""
+
+    def __init__(self, order_id: str) -> None:
+        super().__init__(
+            f"order {order_id} was placed before; GET /data/order/{order_id} says what became of it",
+            order_id=order_id,
+        )
+
+
 class PostOnlyWouldCross(InvalidInput):
     """An order that must only rest would match at once."""
 

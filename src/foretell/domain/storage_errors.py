@@ -24,6 +24,13 @@ class JournalDamaged(ForetellError):
         )
 
 
+class SnapshotUnknown(ForetellError):
+    """A snapshot's payload is none that this program can make a state of."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the snapshot is none that this program reads: {what}")
+
+
 class JournalFailed(Unavailable):
     """The journal could not make a command durable; it stopped, and so must the engine."""
 

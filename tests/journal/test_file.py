@@ -11,7 +11,8 @@ import pytest
 from tests.journal.conftest import Told, writing, written
 
 from foretell.domain.storage_errors import JournalDamaged
-from foretell.journal.file import FileJournal, read_entries
+from foretell.journal.file import FileJournal
+from foretell.journal.reading import read_entries
 from foretell.journal.records import PAYLOAD_BYTES_MAX, encode_record, next_chain
 from foretell.journal.segments import MARK_NAME, SECTOR_BYTES, find_end, segment_paths
 

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from foretell.domain.storage_errors import JournalDamaged, JournalFailed
+from foretell.domain.storage_errors import JournalFailed
 from foretell.journal.locking import lock_folder, unlock_folder
-from foretell.journal.port import Entry
+from foretell.journal.port import Entry, Snapshot
+from foretell.journal.reading import read_entries
 from foretell.journal.records import (
     ALIGNMENT,
     HEADER_BYTES,
@@ -27,14 +28,19 @@ from foretell.journal.segments import (
     HEAD_BYTES,
     End,
     Mark,
-    check_rest,
+    chain_at,
     encode_head,
     find_end,
-    read_segment,
     segment_name,
-    segment_paths,
     sync_folder,
-    walk,
+)
+from foretell.journal.snapshots import (
+    ChainedSnapshot,
+    check_snapshots,
+    let_go,
+    newest_snapshot,
+    remove_parts,
+    write_snapshot,
 )
 
 SEGMENT_BYTES: Final = 16 * 1024 * 1024
@@ -53,6 +59,7 @@ class FileJournal:
         self._payload_bytes_max = min(PAYLOAD_BYTES_MAX, room)
         self._lock = lock_folder(folder)
         try:
+            remove_parts(folder)
             self._tail = _Tail(folder, find_end(folder), segment_bytes)
         except BaseException:
             unlock_folder(self._lock)
@@ -65,6 +72,11 @@ class FileJournal:
         self._mark_at = time.monotonic() + MARK_EVERY_S
 
     @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self._folder
+
+    @property
     def last_sequence(self) -> int:
         """The sequence of the newest payload appended, 0 when there is none."""
         return self._last_sequence
@@ -72,6 +84,26 @@ class FileJournal:
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
         return read_entries(self._folder, after)
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the newest snapshot that is whole, passing over those that are not."""
+        check_snapshots(self._folder, self._tail.end.sequence)
+        return newest_snapshot(self._folder)
+
+    async def keep_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot, and let go of what the two newest do not need."""
+        assert 0 < snapshot.sequence <= self._tail.end.sequence
+
+        def keep() -> None:
+            chain = chain_at(self._folder, snapshot.sequence)
+            write_snapshot(self._folder, ChainedSnapshot(snapshot, chain))
+            let_go(self._folder)
+
+        await asyncio.to_thread(keep)
+
+    async def let_go(self) -> int:
+        """Let go of what the two newest snapshots do not need; return how many segments went."""
+        return await asyncio.to_thread(let_go, self._folder)
 
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
@@ -250,26 +282,6 @@ class _Spare:
                 os.fsync(file.fileno())
         except Exception as error:  # noqa: BLE001 - it is raised where the spare is taken
             self._failure = error
-
-
-def read_entries(folder: Path, after: int = 0) -> Iterator[Entry]:
-    """Yield what a journal's files hold after a sequence, in order; damage raises."""
-    paths = segment_paths(folder)
-    firsts = [int(path.stem) for path in paths]
-    started = [index for index, first in enumerate(firsts) if first <= after + 1]
-    if paths and not started:
-        raise JournalDamaged(paths[0].name, 0, f"the segment of sequence {after + 1} is gone")
-    expected = None
-    for index in range(started[-1] if started else 0, len(paths)):
-        buffer, end = read_segment(paths[index])
-        if expected is not None and (end.sequence, end.chain) != expected:
-            raise JournalDamaged(paths[index].name, 0, "it does not follow the segment before")
-        for record, reached in walk(buffer, end):
-            end = reached
-            if record.sequence > after:
-                yield Entry(record.sequence, record.payload)
-        check_rest(buffer, end, is_newest=index == len(paths) - 1)
-        expected = (end.sequence, end.chain)
 
 
 def _write_at(handle: int, data: bytes | bytearray, offset: int) -> None:

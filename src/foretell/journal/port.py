@@ -33,6 +33,19 @@ class Journal(Protocol):
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
 
+    def snapshot(self) -> Snapshot | None:
+        """Return the newest snapshot that is whole, if there is one.
+
+        A damaged one is passed over for the one before, if the entries after that still exist;
+        else it raises JournalDamaged.
+        """
+
+    async def keep_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep the state after a sequence that is durable; it is durable when this returns.
+
+        Then let go of the entries that the two newest snapshots do not need.
+        """
+
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
     ) -> None:

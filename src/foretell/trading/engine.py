@@ -9,6 +9,7 @@ what is on disk may differ, and only a start from the journal makes them one aga
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 import structlog
@@ -24,8 +25,11 @@ from foretell.domain.commands import (
 from foretell.domain.effects import Effect
 from foretell.domain.fold import Outcome, Result, apply
 from foretell.domain.hexadecimal import word_bytes
+from foretell.domain.restoring import restored_effects
+from foretell.domain.snapshot import decode_state
 from foretell.domain.state import State
-from foretell.journal.port import Journal
+from foretell.domain.storage_errors import JournalDamaged, TablesBehindSnapshot
+from foretell.journal.port import Journal, Snapshot
 
 WAITING_MAX: Final = 50_000
 REPLAY_SLICE: Final = 2_000
@@ -81,9 +85,17 @@ class Engine:
         """Tell this one of every command from now on, in order, once it is durable."""
         self._hearers.append(hearer)
 
-    async def start(self) -> None:
-        """Fold the journal into the state, telling the hearers, and begin to take commands."""
-        for entry in self._journal.entries():
+    async def start(self, tables_sequence: int | None = None) -> None:
+        """Restore the newest snapshot, fold the rest of the journal, and begin to take commands.
+
+        The hearers are told of everything that was there and of every command after it. A snapshot
+        that the tables are behind would keep commands from them: then the whole journal is folded,
+        or the start is refused when its beginning is gone.
+        """
+        snapshot = await asyncio.to_thread(self._journal.snapshot)
+        if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
+            await self._restore(snapshot)
+        for entry in self._journal.entries(self.sequence):
             command = decode_command(entry.payload)
             outcome = apply(self.state, command)
             self._latest_ms = max(self._latest_ms, command.at_ms)
@@ -93,6 +105,24 @@ class Engine:
                 await asyncio.sleep(0)
         self._journal.start(self._synced, self._fail)
         self._is_ready = True
+
+    def _may_begin_with(self, snapshot: Snapshot, tables_sequence: int | None) -> bool:
+        if tables_sequence is None or snapshot.sequence <= tables_sequence:
+            return True
+        try:
+            next(iter(self._journal.entries()), None)
+        except JournalDamaged as damage:
+            raise TablesBehindSnapshot(tables_sequence, snapshot.sequence) from damage
+        return False
+
+    async def _restore(self, snapshot: Snapshot) -> None:
+        self.state = decode_state(snapshot.payload)
+        self.sequence = snapshot.sequence
+        self._latest_ms = self.state.latest_ms
+        effects = restored_effects(self.state)
+        while part := list(islice(effects, REPLAY_SLICE)):
+            self._tell(Durable(snapshot.sequence, part))
+            await asyncio.sleep(0)
 
     def clock_ms(self) -> int:
         """Return the time for a command: the clock's, and never earlier than a command before."""

@@ -71,9 +71,8 @@ async def test_a_batch_may_run_over_the_end_of_a_segment(tmp_path: Path, at_once
 async def test_a_segment_that_was_just_begun_may_be_empty(tmp_path: Path) -> None:
     """As a stop between the birth of a segment and its first record leaves it."""
     await written(open_journal(tmp_path), PAYLOADS)
-    end = find_end(tmp_path)
     journal = open_journal(tmp_path)
-    journal._tail._begin_segment(end)
+    journal._tail._begin_segment()
     await journal.close()
     assert read(tmp_path) == PAYLOADS
     await written(open_journal(tmp_path), [b"more"])
@@ -313,18 +312,18 @@ async def _with_an_unvouched_batch(before: Path, folder: Path) -> int:
 
 
 def fail_from_now_on(handle: int | None, target: str) -> None:
-    """Let a file's handle lead to a target on which nothing can be stored."""
+    """Let a file's handle lead to where nothing can be written, or written and not synced."""
     assert handle is not None
-    failing = os.open(target, os.O_WRONLY)
+    failing = os.open("/dev/null", os.O_RDONLY if target == "write" else os.O_WRONLY)
     os.dup2(failing, handle)
     os.close(failing)
 
 
-@pytest.fixture(params=["/dev/full", "/dev/null"], ids=["write fails", "sync fails"])
+@pytest.fixture(params=["write", "sync"])
 def target(request: pytest.FixtureRequest) -> str:
-    """A full disk, and a file that takes everything and cannot be synced."""
-    path: str = request.param
-    return path
+    """What fails: a file that takes nothing, or one that takes everything and cannot be synced."""
+    failing: str = request.param
+    return failing
 
 
 async def test_a_write_or_sync_that_fails_is_told_once_and_ends_it(
@@ -381,7 +380,7 @@ async def test_a_fault_of_ours_while_a_spare_is_made_ends_it_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = open_journal(tmp_path)
-    monkeypatch.setattr("foretell.journal.file._ZEROS", None)
+    monkeypatch.setattr("foretell.journal.blanks._ZEROS", None)
     async with writing(journal) as told:
         for payload in PAYLOADS:
             journal.append(payload)

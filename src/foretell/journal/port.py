@@ -5,6 +5,7 @@
 `on_failed` is told once, and nothing more will ever be synced by this journal.
 """
 
+import enum
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
@@ -23,8 +24,24 @@ class Snapshot(NamedTuple):
     payload: bytes
 
 
+class Room(enum.Enum):
+    """How much more can be written.
+
+    When it is scarce, what is written should be what frees others, such as cancels; when there is
+    none, what was appended waits until there is.
+    """
+
+    AMPLE = "ample"
+    SCARCE = "scarce"
+    NONE = "none"
+
+
 class Journal(Protocol):
     """A durable sequence of payloads with one writer."""
+
+    @property
+    def room(self) -> Room:
+        """How much more can be written."""
 
     @property
     def last_sequence(self) -> int:

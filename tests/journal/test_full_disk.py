@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -9,7 +11,8 @@ import pytest
 from tests.journal.conftest import Told, writing
 from tests.journal.small_disk import SmallDisk
 
-from foretell.journal import blanks, file
+from foretell.journal import blanks as blanks_module
+from foretell.journal import file
 from foretell.journal.file import FileJournal
 from foretell.journal.port import Room
 from foretell.journal.reading import read_entries
@@ -23,7 +26,7 @@ PAYLOAD = b"x" * 300
 
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallDisk:
-    monkeypatch.setattr(blanks, "FULL_RETRY_S", 0.01)
+    monkeypatch.setattr(blanks_module, "FULL_RETRY_S", 0.01)
     monkeypatch.setattr(file, "FULL_RETRY_S", 0.01)
     return SmallDisk(tmp_path, monkeypatch)
 
@@ -45,7 +48,8 @@ async def a_full_journal(disk: SmallDisk) -> AsyncIterator[tuple[FileJournal, To
     async with writing(journal) as told:
         journal.append(PAYLOAD)
         await told.until_synced(1)
-        await until(lambda: journal._tail._blanks._has_reserve)
+        blanks = journal._tail._blanks
+        await until(lambda: blanks._has_spare and blanks._has_reserve)
         disk.fill()
         yield journal, told
         disk.heal()
@@ -131,6 +135,21 @@ async def test_a_stop_while_the_disk_is_full_is_told_as_a_failure(disk: SmallDis
     assert [entry.payload for entry in read_entries(disk.folder)] == [PAYLOAD]
 
 
+async def test_a_sync_that_finds_no_room_ends_the_journal(
+    disk: SmallDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the kernel could not store it may have forgotten."""
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with a_full_journal(disk) as (journal, told):
+        monkeypatch.setattr(os, "fdatasync", full)
+        journal.append(b"lost")
+        await told.until_failed()
+        assert told.synced == [1]
+
+
 async def test_a_mark_that_finds_no_room_lags_behind_and_ends_nothing(disk: SmallDisk) -> None:
     async with a_full_journal(disk) as (journal, told):
         disk.takes_writes = False
@@ -173,9 +192,6 @@ async def test_a_disk_that_is_full_is_not_filled_by_trying(disk: SmallDisk) -> N
     async with a_full_journal(disk) as (journal, _):
         fill_segments(journal, 6)
         await until(lambda: journal.room is Room.NONE)
-        refusals = disk.refusals
+        refusals, used = disk.refusals, disk.used_bytes()
         await until(lambda: disk.refusals > refusals + 3)
-        names = {path.suffix or path.name for path in disk.folder.iterdir()}
-        assert names <= {".journal", "synced", "lock", "spare"}
-        spare = disk.folder / "spare"
-        assert not spare.exists() or spare.stat().st_size == 0
+        assert disk.used_bytes() == used

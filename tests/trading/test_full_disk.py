@@ -23,7 +23,8 @@ from tests.trading.venue import Clock
 from foretell.domain import matching_errors
 from foretell.domain.commands import CancelOrders, PlaceOrder
 from foretell.domain.order import OrderType
-from foretell.journal import blanks, file
+from foretell.journal import blanks as blanks_module
+from foretell.journal import file
 from foretell.journal.file import FileJournal
 from foretell.journal.port import Room
 from foretell.trading import engine as engine_module
@@ -56,7 +57,8 @@ class Place:
 
     async def become_scarce(self) -> None:
         """Place orders until the disk has no room for another spare."""
-        await self.until(lambda: self.journal._tail._blanks._has_reserve)
+        blanks = self.journal._tail._blanks
+        await self.until(lambda: blanks._has_spare and blanks._has_reserve)
         self.disk.fill()
         while self.journal.room is Room.AMPLE:
             await self.engine.submit(self.next_order())
@@ -70,7 +72,7 @@ class Place:
 
 @pytest.fixture
 async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
-    monkeypatch.setattr(blanks, "FULL_RETRY_S", 0.01)
+    monkeypatch.setattr(blanks_module, "FULL_RETRY_S", 0.01)
     monkeypatch.setattr(file, "FULL_RETRY_S", 0.01)
     place = Place(tmp_path, SmallDisk(tmp_path, monkeypatch), Clock())
     await place.engine.start()

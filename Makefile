@@ -5,9 +5,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 CHAIN  := contracts/node_modules/.package-lock.json
 WORKERS ?= 2
+CYCLES ?= 200
+DAMAGES ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check spec bench mutants lock artifacts gas invariants clean
+.PHONY: help up test check faults spec bench mutants lock artifacts gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -29,6 +31,9 @@ check: $(VENV)/.dev $(CHAIN)  ## the whole gate: format, lint, spelling, types, 
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='*/foretell/domain/*' --fail-under=100
+
+faults: $(VENV)/.dev $(CHAIN)  ## kill processes and damage files many times: CYCLES=200 DAMAGES=10000
+	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) $(BIN)/pytest tests/faults
 
 spec: $(VENV)/.dev $(CHAIN)  ## which statement of the interfaces is covered by which test
 	$(BIN)/python tests/run.py spec

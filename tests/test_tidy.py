@@ -74,6 +74,8 @@ ENDS_A_COMMAND: Final = {
     storage_errors.LeaseLost,
     storage_errors.ShardCountChanged,
     storage_errors.ShardMapUnfit,
+    storage_errors.SnapshotUnknown,
+    storage_errors.TablesBehindSnapshot,
 }
 """Told by a command that ends, on a terminal, by its message."""
 STAYS_INSIDE: Final = {
@@ -83,6 +85,7 @@ STAYS_INSIDE: Final = {
     chain_errors.MalformedTransaction,
     chain_errors.TxIdReused,
     creation_errors.RegistrationPending,
+    storage_errors.SnapshotFailed,
     errors.MalformedAmount,
     errors.MalformedHex,
 }

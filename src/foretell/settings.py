@@ -115,6 +115,11 @@ class Settings(BaseSettings):
         ge=1,
         description="smallest order of a new market, in base units of a token",
     )
+    snapshot_every: int = Field(
+        default=250_000,
+        ge=0,
+        description="commands between two snapshots of the journal; 0: none, all of it is kept",
+    )
     log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")
 

@@ -19,6 +19,10 @@ COMMANDS = {
     ("doctor",): "Look whether everything that is needed is there",
     ("bench",): "Measure, each figure beside its ceiling",
     ("bench", "order"): "Orders over HTTP",
+    ("journal",): "Check, replay and export the journal",
+    ("journal", "verify"): "Check every record, the chain through all of them",
+    ("journal", "replay"): "Fold the journal into memory",
+    ("journal", "export"): "one JSON object on each line",
 }
 NODE = "http://127.0.0.1:1"
 
@@ -63,6 +67,7 @@ def test_a_command_line_that_is_wrong_is_a_2(
 @pytest.mark.parametrize(
     ("arguments", "environment", "told"),
     [
+        (("journal", "verify"), {}, "there is no journal in .foretell/journal"),
         (("demo",), {}, "nothing runs on .foretell; start it with: foretell up"),
         (("serve",), {}, "FORETELL_RPC_URL is not set: serve works with a node of yours"),
         (("deploy",), {}, "FORETELL_RPC_URL is not set: name the node"),

@@ -25,7 +25,8 @@ def picture(state: State) -> dict[str, Any]:
     return {
         "markets": [_market(market) for market in state.market_by_id.values()],
         "live": sorted(state.live_orders),
-        "placements": [state.placement_by_order[key] for key in sorted(state.placement_by_order)],
+        "latest_ms": state.latest_ms,
+        "placements": list(state.placement_by_order.values()),
         "unsettled": [
             (trade_id, state.unsettled_trades[trade_id])
             for trade_id in sorted(state.unsettled_trades)
@@ -45,7 +46,8 @@ def _market(market: Market) -> dict[str, Any]:
     return {
         "opened": market.opened,
         "is_open": market.is_open,
-        "last": (market.last_price_ticks, market.last_side),
+        "last": (market.last_price_ticks, market.last_side, market.changed_at_ms),
+        "spent": sorted(market.spent_orders),
         "touched": list(market.touched),
         "book": _book(market.book),
     }

@@ -45,6 +45,7 @@ from foretell.domain.fold import Cancellation, Outcome, apply
 from foretell.domain.hexadecimal import Address
 from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.order import OrderTerms, OrderType, Side
+from foretell.domain.snapshot import decode_state, encode_state
 from foretell.domain.state import Placement, State
 from foretell.domain.trade import Trade, TradeStatus
 
@@ -55,6 +56,7 @@ ASSETS = [COLLATERAL] + [
     an_asset(is_yes=is_yes, market=market) for market in EXCHANGES for is_yes in (True, False)
 ]
 PLENTY = 10**9
+PLACEMENTS_KEPT_MAX = 20
 SIGNATURE = bytes(64) + b"\x1b"
 
 CHANGES: list[dict[str, Any]] = [{}, {"owner": "x"}, {"order_type": OrderType.FAK}]
@@ -100,7 +102,8 @@ class EngineMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state, self.reference = State(), ReferenceEngine()
+        self.state = State(PLACEMENTS_KEPT_MAX)
+        self.reference = ReferenceEngine(PLACEMENTS_KEPT_MAX + 1)
         self.at_ms = NOW_MS
         self.opened: dict[str, OpenMarket] = {}
         self.placings: list[PlaceOrder] = []
@@ -269,6 +272,14 @@ class EngineMachine(RuleBasedStateMachine):
     def resolve_a_market_that_nobody_opened(self) -> None:
         self.tell(ResolveMarket(self.at_ms, a_word("unheard")))
 
+    @rule()
+    def restart_from_a_snapshot(self) -> None:
+        raw = encode_state(self.state)
+        restored = decode_state(raw, PLACEMENTS_KEPT_MAX)
+        assert digest(restored) == digest(self.state)
+        assert encode_state(restored) == raw
+        self.state = restored
+
     def tell_all(self, commands: list[Any]) -> None:
         for command in commands:
             self.tell(command)
@@ -285,6 +296,8 @@ class EngineMachine(RuleBasedStateMachine):
         self.compare(command, outcome, report)
         assert outcome.is_change or digest(self.state) == before
         self.journal += [encode_command(command)] * outcome.is_change
+        if outcome.is_change:
+            self.reference.latest_ms = max(self.reference.latest_ms, command.at_ms)
         self.effects += outcome.effects
         self.told_again(command, outcome)
 
@@ -367,10 +380,11 @@ class EngineMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:  # type: ignore[explicit-override] # 3.11 has none
         """The journal alone brings back the state, and tells the same story in the same order."""
-        again, effects = State(), []
+        again, effects = State(PLACEMENTS_KEPT_MAX), []
         for raw in self.journal:
             effects += apply(again, decode_command(raw)).effects
         assert digest(again) == digest(self.state)
+        assert encode_state(again) == encode_state(self.state)
         assert effects == self.effects
 
 

@@ -108,7 +108,7 @@ class Report:
 
 
 class ReferenceEngine:
-    def __init__(self) -> None:
+    def __init__(self, answers_kept_max: int) -> None:
         self.markets: dict[str, OpenMarket] = {}
         self.resolved: set[str] = set()
         self.resting: list[Offer] = []
@@ -119,6 +119,9 @@ class ReferenceEngine:
         self.answers: dict[str, tuple[Any, Any]] = {}
         self.ended: set[tuple[str, str]] = set()
         self.nonces: Counter[tuple[str, str]] = Counter()
+        self.spent: set[str] = set()
+        self.latest_ms = 0
+        self.answers_kept_max = answers_kept_max
 
     def tell(self, command: Any) -> Report:
         tellers: dict[type[Command], Any] = {
@@ -184,6 +187,9 @@ class ReferenceEngine:
             return
         refuse_if("UnknownMarket", command.condition_id not in self.markets)
         refuse_if("MarketClosed", command.condition_id in self.resolved)
+        second = max(self.latest_ms, command.at_ms) // 1000 + SECONDS_BEFORE_EXPIRATION
+        refuse_if("InvalidExpiration", 0 < command.order.expiration_s <= second)
+        refuse_if("OrderPlacedBefore", command.order_id in self.spent)
         terms, market = command.terms, self.markets[command.condition_id]
         refuse_if("OrderCanceledOnChain", (market.exchange, command.order_id) in self.ended)
         nonce = self.nonces[market.exchange, command.order.maker]
@@ -264,6 +270,10 @@ class ReferenceEngine:
         report.answer = ("LIVE" if rests else "MATCHED", *amounts, ids)
         asked = (taker.command.owner, taker.command.order_type)
         self.answers[taker.command.order_id] = (asked, report.answer)
+        while len(self.answers) > self.answers_kept_max:
+            oldest = next(iter(self.answers))
+            self.spent.add(oldest)
+            del self.answers[oldest]
 
     def _trade(
         self, taker: Offer, deals: list[tuple[Offer, Fraction, int]], report: Report

@@ -106,8 +106,10 @@ def test_an_order_that_nobody_meets_rests() -> None:
     outcome = apply(state, placing)
     assert outcome.result == Placement(
         order_id=placing.order_id,
+        condition_id=placing.condition_id,
         owner=an_owner("alice"),
         order_type=GTC,
+        leaves_at_s=None,
         status=OrderStatus.LIVE,
         making_units=0,
         taking_units=0,
@@ -259,10 +261,10 @@ def test_effects_are_told_in_the_order_in_which_things_happened() -> None:
         (a_sell("bob", 40), a_buy("alice", 50), 40, Side.BUY),
         (a_buy("bob", 40, is_yes=False), a_buy("alice", 70), 60, Side.BUY),
         (a_sell("bob", 40, is_yes=False), a_sell("alice", 50), 60, Side.SELL),
-        (a_buy("bob", 40, is_yes=False), a_sell("alice", 30, is_yes=False), 60, Side.SELL),
+        (a_buy("bob", 40, is_yes=False), a_sell("alice", 30, is_yes=False), 60, Side.BUY),
     ],
 )
-def test_the_last_price_is_one_of_yes_and_the_last_side_the_takers(
+def test_the_last_price_is_one_of_yes_and_the_last_side_what_the_taker_did_with_yes(
     maker: SignedOrder, taker: SignedOrder, last_price: int, last_side: Side
 ) -> None:
     state = a_state_with(maker)

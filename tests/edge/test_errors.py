@@ -193,6 +193,7 @@ TRADING_WORDS: list[tuple[ForetellError, int, str]] = [
         f"order {ORDER_ID} is invalid. Size (4.99) lower than the minimum: 5",
     ),
     (matching_errors.OrderDuplicated(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
+    (matching_errors.OrderPlacedBefore(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
     (matching_errors.InsufficientBalance(need=1, asset="0"), 400, "not enough balance / allowance"),
     (
         matching_errors.InsufficientAllowance(need=1, asset="0"),

@@ -4,14 +4,15 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.journal.conftest import Told, writing, written
+from tests.journal.damages import KINDS, Damage
 
 from foretell.domain.storage_errors import JournalDamaged
-from foretell.journal.file import FileJournal, read_entries
+from foretell.journal.file import FileJournal
+from foretell.journal.reading import read_entries
 from foretell.journal.records import PAYLOAD_BYTES_MAX, encode_record, next_chain
 from foretell.journal.segments import MARK_NAME, SECTOR_BYTES, find_end, segment_paths
 
@@ -70,9 +71,8 @@ async def test_a_batch_may_run_over_the_end_of_a_segment(tmp_path: Path, at_once
 async def test_a_segment_that_was_just_begun_may_be_empty(tmp_path: Path) -> None:
     """As a stop between the birth of a segment and its first record leaves it."""
     await written(open_journal(tmp_path), PAYLOADS)
-    end = find_end(tmp_path)
     journal = open_journal(tmp_path)
-    journal._tail._begin_segment(end)
+    journal._tail._begin_segment()
     await journal.close()
     assert read(tmp_path) == PAYLOADS
     await written(open_journal(tmp_path), [b"more"])
@@ -194,48 +194,6 @@ def test_a_flip_of_any_byte_is_found_or_takes_nothing(original: Path, copy: Path
     assert read(copy) == read(original)
 
 
-Damage = Callable[[random.Random, bytes], bytes]
-
-
-def flip(chance: random.Random, raw: bytes) -> bytes:
-    at = chance.randrange(len(raw))
-    return raw[:at] + bytes([raw[at] ^ 1 << chance.randrange(8)]) + raw[at + 1 :]
-
-
-def scribble(chance: random.Random, raw: bytes) -> bytes:
-    at, count = chance.randrange(len(raw)), chance.randrange(1, 64)
-    return (raw[:at] + chance.randbytes(count) + raw[at + count :])[: len(raw)]
-
-
-def blank(chance: random.Random, raw: bytes) -> bytes:
-    at, count = chance.randrange(len(raw)), chance.randrange(1, 2_000)
-    return (raw[:at] + bytes(count) + raw[at + count :])[: len(raw)]
-
-
-def truncate(chance: random.Random, raw: bytes) -> bytes:
-    return raw[: chance.randrange(len(raw))]
-
-
-def misplace(chance: random.Random, raw: bytes) -> bytes:
-    at, source, count = (chance.randrange(len(raw)) for _ in range(3))
-    return (raw[:at] + raw[source : source + count] + raw[at + count :])[: len(raw)].ljust(
-        len(raw), b"\x00"
-    )
-
-
-def drop(chance: random.Random, raw: bytes) -> bytes:
-    at, count = chance.randrange(len(raw)), chance.randrange(1, 600)
-    return (raw[:at] + raw[at + count :]).ljust(len(raw), b"\x00")
-
-
-def repeat(chance: random.Random, raw: bytes) -> bytes:
-    at, count = chance.randrange(len(raw)), chance.randrange(1, 600)
-    return (raw[: at + count] + raw[at:])[: len(raw)]
-
-
-KINDS: list[Damage] = [flip, scribble, blank, truncate, misplace, drop, repeat]
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_random_damage_anywhere_is_found_or_takes_nothing(copy: Path, kind: Damage) -> None:
     chance = random.Random(kind.__name__)
@@ -312,18 +270,18 @@ async def _with_an_unvouched_batch(before: Path, folder: Path) -> int:
 
 
 def fail_from_now_on(handle: int | None, target: str) -> None:
-    """Let a file's handle lead to a target on which nothing can be stored."""
+    """Let a file's handle lead to where nothing can be written, or written and not synced."""
     assert handle is not None
-    failing = os.open(target, os.O_WRONLY)
+    failing = os.open("/dev/null", os.O_RDONLY if target == "write" else os.O_WRONLY)
     os.dup2(failing, handle)
     os.close(failing)
 
 
-@pytest.fixture(params=["/dev/full", "/dev/null"], ids=["write fails", "sync fails"])
+@pytest.fixture(params=["write", "sync"])
 def target(request: pytest.FixtureRequest) -> str:
-    """A full disk, and a file that takes everything and cannot be synced."""
-    path: str = request.param
-    return path
+    """What fails: a file that takes nothing, or one that takes everything and cannot be synced."""
+    failing: str = request.param
+    return failing
 
 
 async def test_a_write_or_sync_that_fails_is_told_once_and_ends_it(
@@ -380,7 +338,7 @@ async def test_a_fault_of_ours_while_a_spare_is_made_ends_it_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal = open_journal(tmp_path)
-    monkeypatch.setattr("foretell.journal.file._ZEROS", None)
+    monkeypatch.setattr("foretell.journal.blanks._ZEROS", None)
     async with writing(journal) as told:
         for payload in PAYLOADS:
             journal.append(payload)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.journal.conftest import SEGMENT_BYTES, Open, Stored, Told, writing, written
 
-from foretell.domain.storage_errors import FolderInUse, LeaseHeld
+from foretell.domain.storage_errors import FolderInUse, JournalDamaged, LeaseHeld
 from foretell.journal.file import FileJournal
-from foretell.journal.port import Entry, Journal
+from foretell.journal.port import Entry, Journal, Snapshot
 
 pytestmark = pytest.mark.anyio
 
@@ -129,6 +129,79 @@ async def test_two_writers_never_share_a_journal(open_journal: Open) -> None:
     await other.close()
     await journal.close()
     await open_journal("j").close()
+
+
+async def test_a_new_journal_has_no_snapshot(open_journal: Open) -> None:
+    journal = open_journal("j")
+    assert journal.snapshot() is None
+    await journal.close()
+
+
+PAYLOADS = [b"%d" % number * 300 for number in range(200)]
+
+
+async def kept(open_journal: Open, *sequences: int) -> Journal:
+    """Return a journal of 200 entries that was told to keep snapshots after these sequences."""
+    await written(open_journal("j"), PAYLOADS)
+    journal = open_journal("j")
+    for sequence in sequences:
+        await journal.keep_snapshot(Snapshot(sequence, b"state after %d" % sequence))
+    return journal
+
+
+async def test_the_newest_snapshot_is_found_by_the_next_start(open_journal: Open) -> None:
+    await (await kept(open_journal, 60, 120)).close()
+    journal = open_journal("j")
+    assert journal.snapshot() == Snapshot(120, b"state after 120")
+    assert journal.last_sequence == 200
+    await journal.close()
+
+
+async def test_with_one_snapshot_nothing_is_let_go(open_journal: Open) -> None:
+    journal = await kept(open_journal, 120)
+    assert contents(journal) == PAYLOADS
+    await journal.close()
+
+
+@pytest.mark.parametrize("sequences", [(60, 120), (3, 60, 120), (1, 200), (199, 200)])
+async def test_what_the_two_newest_snapshots_do_not_need_is_let_go(
+    open_journal: Open, sequences: tuple[int, ...]
+) -> None:
+    journal = await kept(open_journal, *sequences)
+    for needed in sequences[-2:]:
+        assert contents(journal, needed) == PAYLOADS[needed:]
+    await journal.close()
+
+
+async def test_what_was_let_go_is_missed_by_whoever_reads_from_the_beginning(
+    open_journal: Open,
+) -> None:
+    journal = await kept(open_journal, 120, 180)
+    with pytest.raises(JournalDamaged):
+        next(iter(journal.entries()))
+    await journal.close()
+
+
+async def test_a_journal_goes_on_after_its_beginning_was_let_go(open_journal: Open) -> None:
+    await (await kept(open_journal, 120, 200)).close()
+    await written(open_journal("j"), [b"more"])
+    journal = open_journal("j")
+    assert list(journal.entries(200)) == [Entry(201, b"more")]
+    await journal.close()
+
+
+async def test_a_snapshot_is_kept_while_entries_are_written(open_journal: Open) -> None:
+    journal = open_journal("j")
+    async with writing(journal) as told:
+        for number, payload in enumerate(PAYLOADS, 1):
+            journal.append(payload)
+            if number % 50 == 0:
+                await told.until_synced(number)
+                await journal.keep_snapshot(Snapshot(number, b"%d" % number))
+    journal = open_journal("j")
+    assert journal.snapshot() == Snapshot(200, b"200")
+    assert contents(journal, 150) == PAYLOADS[150:]
+    await journal.close()
 
 
 async def test_payloads_of_every_size_are_kept(open_journal: Open) -> None:

@@ -26,10 +26,14 @@ from tests.trading.venue import Clock, a_venue
 
 from foretell.domain import matching_errors
 from foretell.domain.commands import CancelOrders, PlaceOrder, encode_command
+from foretell.domain.effects import MarketRestored
 from foretell.domain.fold import Cancellation
 from foretell.domain.order import OrderStatus, OrderType
+from foretell.domain.snapshot import encode_state
 from foretell.domain.state import Placement
+from foretell.domain.storage_errors import TablesBehindSnapshot
 from foretell.journal.file import FileJournal
+from foretell.journal.port import Snapshot
 from foretell.trading.engine import WAITING_MAX, Durable, Engine
 
 pytestmark = pytest.mark.anyio
@@ -151,6 +155,71 @@ async def test_a_restart_tells_the_hearers_everything_again(tmp_path: Path) -> N
     assert [durable for durable in again if durable.effects] == first
 
 
+async def snapshot_now(engine: Engine) -> None:
+    snapshot = Snapshot(engine.sequence, encode_state(engine.state))
+    await engine._journal.keep_snapshot(snapshot)
+
+
+async def a_story_with_snapshots(folder: Path, after: int, clock: Clock) -> tuple[str, int]:
+    """Trade, with two snapshots after so many orders; return the state and the sequence."""
+    async with a_trading_engine(folder, clock) as engine:
+        for number in range(12):
+            await place(engine, a_placing(a_buy("alice", price_ticks=40 - number, salt="1")))
+            await place(engine, a_placing(a_sell("bob", price_ticks=35, salt=str(number))))
+            if number in {after, after + 1}:
+                await snapshot_now(engine)
+        return digest(engine.state), engine.sequence
+
+
+@pytest.mark.parametrize("after", [0, 5, 10])
+async def test_a_start_from_a_snapshot_ends_in_the_same_state(tmp_path: Path, after: int) -> None:
+    clock = Clock()
+    before = await a_story_with_snapshots(tmp_path, after, clock)
+    async with an_engine(tmp_path, clock) as engine:
+        assert (digest(engine.state), engine.sequence) == before
+        assert engine.clock_ms() == NOW_MS
+
+
+async def test_a_start_from_a_snapshot_tells_what_there_was_and_then_the_rest(
+    tmp_path: Path,
+) -> None:
+    _, last = await a_story_with_snapshots(tmp_path, 5, Clock())
+    told: list[Durable] = []
+    engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    engine.hear(told.append)
+    await engine.start()
+    await engine.close()
+    first, *rest = told
+    assert isinstance(first.effects[0], MarketRestored)
+    assert [durable.sequence for durable in rest] == list(range(first.sequence + 1, last + 1))
+
+
+async def test_tables_that_are_behind_the_snapshot_hear_everything_from_the_beginning(
+    tmp_path: Path,
+) -> None:
+    before, last = await a_story_with_snapshots(tmp_path, 5, Clock())
+    told: list[Durable] = []
+    engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    engine.hear(told.append)
+    await engine.start(3)
+    await engine.close()
+    assert [durable.sequence for durable in told] == list(range(1, last + 1))
+    assert digest(engine.state) == before
+
+
+async def test_tables_that_lack_what_was_let_go_are_refused(tmp_path: Path) -> None:
+    async with a_trading_engine(tmp_path) as engine:
+        for salt in range(300):
+            await place(engine, a_placing(a_buy("alice", size_units=5 * TOKEN, salt=str(salt))))
+            if salt in {280, 290}:
+                await snapshot_now(engine)
+    engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    with pytest.raises(TablesBehindSnapshot) as refusal:
+        await engine.start(200)
+    await engine.close()
+    assert refusal.value.details == {"tables_sequence": 200, "snapshot_sequence": 293}
+
+
 async def test_a_command_that_was_written_and_not_answered_is_found_by_the_next_start(
     tmp_path: Path,
 ) -> None:
@@ -186,9 +255,9 @@ async def test_a_journal_that_cannot_write_stops_the_engine(tmp_path: Path) -> N
     await engine.submit(an_open_market())
     await engine.submit(some_funds("alice"))
     engine.hear(told.append)
-    full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, journal._tail._handle or 0)
-    os.close(full)
+    broken = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(broken, journal._tail._handle or 0)
+    os.close(broken)
     waiting = [
         submitted(engine, a_placing(a_buy("alice", salt=str(number)))) for number in range(3)
     ]
@@ -197,7 +266,7 @@ async def test_a_journal_that_cannot_write_stops_the_engine(tmp_path: Path) -> N
     assert not told
     assert engine.failed.is_set()
     assert not engine.is_ready
-    with pytest.raises(matching_errors.EngineStopped, match="No space left"):
+    with pytest.raises(matching_errors.EngineStopped, match="Bad file descriptor"):
         await engine.submit(a_placing(a_buy("alice", salt="9")))
     await engine.close()
 
@@ -295,6 +364,37 @@ async def test_after_a_restart_the_api_answers_as_before(
         assert [entry["id"] for entry in (await alice.get("/data/orders"))["data"]] == [
             first["orderID"]
         ]
+
+
+async def test_after_a_restart_from_a_snapshot_the_api_and_the_streams_go_on_as_before(
+    database_file: Path, tmp_path: Path
+) -> None:
+    order, taker = a_buy(price_ticks=40), a_sell("bob", price_ticks=40, size_units=6 * TOKEN)
+    query = {"token_id": order.token_id}
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        await venue.open("market", "alice", "bob")
+        alice, bob = await venue.trader("alice"), await venue.trader("bob")
+        await alice.placed(order)
+        await bob.placed(taker)
+        await venue.settle_tables()
+        book = (await venue.client.get("/book", params=query)).json()
+        user = venue.services.streams._user
+        streamed = (user._live, {key: each.row for key, each in user._unsettled.items()})
+        await snapshot_now(venue.host.engine)
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        assert (await venue.client.get("/book", params=query)).json() == book
+        user = venue.services.streams._user
+        unsettled = {
+            key: each.row._replace(sequence=venue.host.engine.sequence)
+            for key, each in user._unsettled.items()
+        }
+        assert (user._live, unsettled) == streamed
+        market = venue.services.streams._market
+        assert [top.best_bid_ticks for top in market._top_by_market.values()] == [40]
+        bob.venue = alice.venue = venue
+        assert (await bob.placed(a_sell("bob", price_ticks=40, salt="2")))["status"] == "live"
+        await venue.settle_tables()
+        assert len((await alice.get("/data/trades"))["data"]) == 2
 
 
 def crash(folder: Path, first: int, acknowledgements: int) -> list[str]:

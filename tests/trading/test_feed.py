@@ -34,7 +34,7 @@ from foretell.domain.matching_errors import (
 from foretell.domain.observing import OBSERVED_PER_COMMAND_MAX
 from foretell.domain.trade import TradeStatus, trade_id_of
 from foretell.domain.trading_errors import InvalidOrderNonce
-from foretell.journal.file import read_entries
+from foretell.journal.reading import read_entries
 from foretell.journal.records import PAYLOAD_BYTES_MAX
 from foretell.store.balances import Allowance, Balance, record_allowances, record_balances
 from foretell.store.blocks import Block, record_blocks

@@ -51,7 +51,7 @@ pytestmark = pytest.mark.anyio
 SEGMENT_BYTES = 256 * 1024
 MARKET = a_word("market")
 TAKER = a_buy("alice", price_ticks=41, size_units=10 * TOKEN)
-GTD = a_buy("alice", price_ticks=20, expiration_s=NOW_S + 100)
+GTD = a_buy("alice", price_ticks=20, expiration_s=NOW_S + 124)
 TRADE_ID = trade_id_of(an_order_id(TAKER), 0)
 
 

@@ -201,12 +201,13 @@ class Installation:
             self._app_by_role[Role.DISCOVERY] = discovery_routes.build_app(discovery)
 
     async def _build_trading(self, ground: Ground) -> None:
-        trading, feed = build_trading(ground)
+        trading, feed, snapshots = build_trading(ground)
         self._closing.push_async_callback(trading.host.engine.close)
         await trading.start()
         self._app_by_role[Role.TRADING] = trading_app(trading.services)
         self._loop_by_name |= trading.loops()
         self._loop_by_name["feed"] = feed.run
+        self._loop_by_name["snapshots"] = snapshots.run
 
     async def _serve(self) -> None:
         settings = self._settings

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from foretell.app.chance import new_uuid, new_word, now_ms
+from foretell.app.snapshots import Snapshots
 from foretell.app.vault import Vault
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
@@ -62,8 +64,16 @@ class Ground:
         return Sender(self.rpc, private_key, TxOutbox(self.database, tables), options, now_ms)
 
 
-def build_trading(ground: Ground) -> tuple[Embedded, Feed]:
-    """Return the product with its engine, and the engine's eyes on the tables; neither is started."""
+class TradingParts(NamedTuple):
+    """The product with its engine, the engine's eyes on the tables, and what keeps its start short."""
+
+    trading: Embedded
+    feed: Feed
+    snapshots: Snapshots
+
+
+def build_trading(ground: Ground) -> TradingParts:
+    """Return trading; nothing of it is started."""
     reader = ground.reader
 
     async def fetch_nonce(exchange: Address, maker: Address) -> int:
@@ -73,10 +83,11 @@ def build_trading(ground: Ground) -> tuple[Embedded, Feed]:
     async def fetch_has_code(address: Address) -> bool:
         return bool(await reader.code(address))
 
+    journal = FileJournal(ground.settings.data / "journal")
     trading = build_embedded(
         deployment=ground.deployment,
         database=ground.database,
-        journal=FileJournal(ground.settings.data / "journal"),
+        journal=journal,
         key_ring=ground.key_ring,
         chain=ChainView(fetch_nonce, fetch_has_code),
         blob_base_url=ground.settings.blob_base_url,
@@ -89,7 +100,9 @@ def build_trading(ground: Ground) -> tuple[Embedded, Feed]:
         trading.services.exchanges,
         ground.settings.confirmations,
     )
-    return trading, feed
+    projection, every = trading.host.projection, ground.settings.snapshot_every
+    snapshots = Snapshots(journal, lambda: projection.sequence, every)
+    return TradingParts(trading, feed, snapshots)
 
 
 def build_creation(ground: Ground) -> CreationServices:

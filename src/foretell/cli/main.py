@@ -108,6 +108,60 @@ def order(
     run_bench_order(rounds, orders, conns, Console())
 
 
+journal = typer.Typer(
+    no_args_is_help=True, help="Check, replay and export the journal; nothing is changed."
+)
+app.add_typer(journal, name="journal")
+
+
+@journal.command()
+def verify(data: Data = None) -> None:
+    """Check every record, the chain through all of them, and every snapshot.
+
+    Says what there is; ends with 1 and the place if something is damaged. A journal in use is
+    checked as far as its mark vouches for it.
+    """
+    from foretell.cli.journal import run_verify
+
+    run_verify(_settings(data=data), Console())
+
+
+@journal.command()
+def replay(
+    *,
+    data: Data = None,
+    from_start: Annotated[
+        bool, typer.Option("--from-start", help="Begin with the first command, not a snapshot.")
+    ] = False,
+) -> None:
+    """Fold the journal into memory, and print what there is in it and the hash of that.
+
+    The hash is the same from the start and from any snapshot, and on any machine.
+    """
+    from foretell.cli.journal import run_replay
+
+    run_replay(_settings(data=data), Console(), is_from_start=from_start)
+
+
+@journal.command()
+def export(
+    data: Data = None,
+    since: Annotated[
+        int | None, typer.Option("--from", min=1, help="First sequence; the oldest if unsaid.")
+    ] = None,
+    until: Annotated[
+        int | None, typer.Option("--to", min=1, help="Last sequence; the newest if unsaid.")
+    ] = None,
+) -> None:
+    """Write the commands to standard output, one JSON object on each line.
+
+    Whoever wants to keep what snapshots make superfluous exports it now and then.
+    """
+    from foretell.cli.journal import run_export
+
+    run_export(_settings(data=data), since, until)
+
+
 def _settings(**given: Any) -> Settings:
     unknown = unknown_variables(os.environ)
     if unknown:

@@ -37,6 +37,7 @@ class LiveOrder:
         "side",
         "signer",
         "size_units",
+        "trade_ids",
         "yes_price_ticks",
     )
 
@@ -58,6 +59,7 @@ class LiveOrder:
         leaves_at_s: int | None,
         placed_at_ms: int,
         nonce: int,
+        trade_ids: tuple[str, ...] = (),
     ) -> None:
         self.order_id = order_id
         self.condition_id = condition_id
@@ -75,6 +77,7 @@ class LiveOrder:
         self.leaves_at_s = leaves_at_s
         self.placed_at_ms = placed_at_ms
         self.nonce = nonce
+        self.trade_ids = trade_ids
         self.previous: LiveOrder | None = None
         self.next: LiveOrder | None = None
 

@@ -5,7 +5,7 @@ They belong to the tree at the top of `errors.py`.
 
 from collections.abc import Sequence
 
-from foretell.domain.errors import ForetellError, InvalidInput, Unavailable, Upstream
+from foretell.domain.errors import ForetellError, InvalidInput, NotFound, Unavailable, Upstream
 
 
 class MissingKey(Unavailable):
@@ -72,6 +72,13 @@ class NotRunning(Unavailable):
 
     def __init__(self, folder: str) -> None:
         super().__init__(f"nothing runs on {folder}; start it with: foretell up")
+
+
+class NoJournal(NotFound):
+    """There is no journal where one was looked for."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(f"there is no journal in {folder}")
 
 
 class DemoMismatch(ForetellError):

@@ -7,7 +7,8 @@ import msgspec
 from foretell.domain.book import LevelSize
 from foretell.domain.commands import OpenMarket, PlaceOrder
 from foretell.domain.hexadecimal import Address, Bytes32
-from foretell.domain.order import OrderStatus
+from foretell.domain.ledger import AssetId
+from foretell.domain.order import OrderStatus, OrderType, Side
 from foretell.domain.slices import Total
 from foretell.domain.trade import Trade, TradeStatus
 
@@ -147,6 +148,49 @@ class SliceMoved(msgspec.Struct, frozen=True, array_like=True, tag="slice_moved"
     at_ms: int
 
 
+class MarketRestored(msgspec.Struct, frozen=True):
+    """A market as it stands, for one who did not hear how it came so."""
+
+    market: OpenMarket
+    is_open: bool
+    levels: tuple[LevelChange, ...]
+    best_bid_ticks: int | None
+    best_ask_ticks: int | None
+    last_price_ticks: int | None
+    last_side: Side | None
+    changed_at_ms: int
+
+
+class OrderRestored(msgspec.Struct, frozen=True):
+    """An order that rests, for one who did not hear of its placement."""
+
+    order_id: Bytes32
+    condition_id: Bytes32
+    token_id: AssetId
+    owner: str
+    signer: Address
+    maker: Address
+    side: Side
+    is_yes: bool
+    price_ticks: int
+    ticks_per_one: int
+    size_units: int
+    matched_units: int
+    order_type: OrderType
+    expiration_s: int
+    placed_at_ms: int
+    trade_ids: tuple[str, ...]
+
+
+class TradeRestored(msgspec.Struct, frozen=True):
+    """A trade on its way to the chain, for one who did not hear of the match."""
+
+    trade: Trade
+    signer_by_order: dict[Bytes32, Address]
+    status: TradeStatus
+    tx_hash: str
+
+
 Effect = (
     MarketOpened
     | MarketResolved
@@ -159,4 +203,7 @@ Effect = (
     | BookChanged
     | TreasuryJoined
     | SliceMoved
+    | MarketRestored
+    | OrderRestored
+    | TradeRestored
 )

@@ -55,6 +55,13 @@ class Outcome(NamedTuple):
 
 def apply(state: State, command: Command) -> Outcome:
     """Change the state as the command says and return what happened, or refuse."""
+    outcome = _outcome(state, command)
+    if outcome.is_change:
+        state.latest_ms = max(state.latest_ms, command.at_ms)
+    return outcome
+
+
+def _outcome(state: State, command: Command) -> Outcome:
     result: Result = None
     match command:
         case PlaceOrder():
@@ -120,7 +127,7 @@ def _resolve(state: State, command: ResolveMarket) -> list[Effect]:
     market = state.market_by_id.get(command.condition_id)
     if market is None or not market.is_open:
         return []
-    market.is_open = False
+    state.end(market, command.at_ms)
     effects: list[Effect] = [
         state.close(order, CloseReason.MARKET_RESOLVED, command.at_ms)
         for order in list(market.book.orders())

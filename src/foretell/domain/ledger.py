@@ -5,6 +5,7 @@ what its open orders reserve. Tokens just bought can be sold at once: what a tra
 from the moment of the match. Never more is reserved than is there.
 """
 
+from collections.abc import Iterator
 from typing import Final, NewType
 
 from foretell.domain import matching_errors
@@ -142,6 +143,16 @@ class Ledger:
     def assets(self, wallet: Address) -> list[AssetId]:
         """Return the assets that were ever heard of in this wallet."""
         return list(self._accounts_by_wallet.get(wallet, ()))
+
+    def accounts(self) -> Iterator[tuple[Address, AssetId, Account]]:
+        """Yield every account; a wallet's own in the order in which its assets were heard of."""
+        for wallet, accounts in self._accounts_by_wallet.items():
+            for asset, account in accounts.items():
+                yield wallet, asset, account
+
+    def allowances(self) -> Iterator[tuple[tuple[Address, Address, bool], int]]:
+        """Yield the wallet, the exchange and the kind of every allowance, and its units."""
+        yield from self._allowances.items()
 
     def accounts_held(self) -> list[tuple[Address, AssetId]]:
         """Return the accounts in which the chain confirmed anything."""

@@ -132,6 +132,16 @@ class OrderDuplicated(Conflict):
         )
 
 
+class OrderPlacedBefore(Conflict):
+    """The same signed order was placed long ago; only its row in the tables says what became of it."""
+
+    def __init__(self, order_id: str) -> None:
+        super().__init__(
+            f"order {order_id} was placed before; GET /data/order/{order_id} says what became of it",
+            order_id=order_id,
+        )
+
+
 class PostOnlyWouldCross(InvalidInput):
     """An order that must only rest would match at once."""
 
@@ -174,6 +184,36 @@ class AnswerLost(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("the matching engine was lost before it answered", retry_after_s=1)
+
+
+class EngineCancelOnly(Unavailable):
+    """The disk is nearly full, and what is left is for what frees people from their orders."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the disk is nearly full: orders are canceled, and none is placed until there is room",
+            retry_after_s=5,
+        )
+
+
+class EngineReadOnly(Unavailable):
+    """The disk is full; nothing was done."""
+
+    def __init__(self) -> None:
+        super().__init__("the disk is full: nothing is taken until there is room", retry_after_s=5)
+
+
+class EngineStalled(Unavailable):
+    """The disk has not taken this command for so long that nobody should wait; it may still."""
+
+    definite = False
+
+    def __init__(self, within_s: float) -> None:
+        super().__init__(
+            f"the disk has taken nothing for {within_s:g} s; whether this happened is known when"
+            " it does: send it again",
+            retry_after_s=5,
+        )
 
 
 class EngineStopped(Unavailable):

@@ -14,7 +14,13 @@ from foretell.domain.matching import (
     plan_match,
     taker_cost_units,
 )
-from foretell.domain.order import OrderStatus, OrderType, Side, leaves_book_at_s
+from foretell.domain.order import (
+    OrderStatus,
+    OrderType,
+    Side,
+    check_expiration,
+    leaves_book_at_s,
+)
 from foretell.domain.state import Market, Placement, State, UnsettledTrade, trade_moves
 from foretell.domain.trade import (
     Trade,
@@ -38,6 +44,7 @@ def place_order(state: State, command: PlaceOrder) -> tuple[Placement, list[Effe
             raise matching_errors.OrderDuplicated(command.order_id)
         return known, []
     market = _open_market(state, command)
+    check_expiration(command.order, max(state.latest_ms, command.at_ms) // 1000)
     price = _price_ticks(market, command)
     plan = _judge(state, market, command, price)
     return _carry_out(state, market, command, price, plan)
@@ -51,6 +58,7 @@ def judge_order(state: State, command: PlaceOrder) -> MatchPlan:
 
 def _judge(state: State, market: Market, command: PlaceOrder, price_ticks: int) -> MatchPlan:
     _check_standing(state, market, command)
+    _check_unspent(state, command)
     _check_funds(state, market, command, price_ticks)
     plan = plan_match(market.book, _taker(market, command, price_ticks))
     _check_plan(command, plan)
@@ -64,6 +72,11 @@ def _open_market(state: State, command: PlaceOrder) -> Market:
     if not market.is_open:
         raise matching_errors.MarketClosed(command.condition_id, "resolved")
     return market
+
+
+def _check_unspent(state: State, command: PlaceOrder) -> None:
+    if state.is_spent(command.order_id, command.condition_id):
+        raise matching_errors.OrderPlacedBefore(command.order_id)
 
 
 def _price_ticks(market: Market, command: PlaceOrder) -> int:
@@ -133,10 +146,11 @@ def _carry_out(
     effects += [state.close(dusty, CloseReason.DUST, command.at_ms) for dusty in plan.dust_orders]
     reason = _close_reason(market, command, price_ticks, plan)
     size_units = plan.size_units if command.terms.size_units is None else command.terms.size_units
-    if reason is None:
-        state.rest(_live_order(market, command, price_ticks, size_units - plan.size_units))
     placement = _placement(command, plan, fills, trades, reason)
-    state.placement_by_order[command.order_id] = placement
+    if reason is None:
+        remaining_units = size_units - plan.size_units
+        state.rest(_live_order(market, command, price_ticks, remaining_units, placement.trade_ids))
+    state.remember(placement)
     placed = OrderPlaced(command, size_units, plan.size_units, placement.status, reason)
     return placement, [placed, *effects, *state.book_changes(command.at_ms)]
 
@@ -169,8 +183,11 @@ def _trades(command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
 def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrder) -> list[Effect]:
     """Fill the makers, and let the ledger count what the chain will move."""
     effects: list[Effect] = []
+    signer_by_order = {trade.taker_order_id: command.order.signer}
     for fill in trade.fills:
         order = state.live_orders[fill.maker_order_id]
+        order.trade_ids = (*order.trade_ids, trade.trade_id)
+        signer_by_order[order.order_id] = order.signer
         status = state.fill(order, fill.size_units)
         effects.append(
             OrderFilled(
@@ -187,13 +204,13 @@ def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrde
         market.last_price_ticks = yes_price(
             fill.price_ticks, market.book.ticks_per_one, is_yes=fill.is_yes
         )
-        market.last_side = trade.side
+        market.last_side = Side.BUY if is_bid(trade.side, is_yes=trade.is_yes) else Side.SELL
     moves = trade_moves(market, trade)
     for wallet, asset, units in moves:
         state.ledger.pend(wallet, asset, units)
     spends = command.terms.budget_units is not None
     state.unsettled_trades[trade.trade_id] = UnsettledTrade(
-        trade, command.order, spends, TradeStatus.MATCHED, "", moves
+        trade, command.order, spends, TradeStatus.MATCHED, "", moves, signer_by_order
     )
     return effects
 
@@ -215,7 +232,11 @@ def _close_reason(
 
 
 def _live_order(
-    market: Market, command: PlaceOrder, price_ticks: int, remaining_units: int
+    market: Market,
+    command: PlaceOrder,
+    price_ticks: int,
+    remaining_units: int,
+    trade_ids: tuple[str, ...],
 ) -> LiveOrder:
     order = command.order
     return LiveOrder(
@@ -234,6 +255,7 @@ def _live_order(
         leaves_at_s=leaves_book_at_s(order),
         placed_at_ms=command.at_ms,
         nonce=order.nonce,
+        trade_ids=trade_ids,
     )
 
 
@@ -248,8 +270,10 @@ def _placement(
     is_buy = command.order.side is Side.BUY
     return Placement(
         order_id=command.order_id,
+        condition_id=command.condition_id,
         owner=command.owner,
         order_type=command.order_type,
+        leaves_at_s=leaves_book_at_s(command.order),
         status=OrderStatus.LIVE if reason is None else OrderStatus.MATCHED,
         making_units=cost if is_buy else plan.size_units,
         taking_units=plan.size_units if is_buy else cost,

@@ -47,9 +47,24 @@ def _split(state: State, unsettled: UnsettledTrade, command: SplitTrade) -> list
         )
         parts.append(part)
     remaining = trade_with(whole, kept, unsettled.order, spends=unsettled.spends)
+    for part in parts:
+        _move_fills(state, whole.trade_id, part)
     for trade in (remaining, *parts):
         state.unsettled_trades[trade.trade_id] = _unsettled(state, unsettled, trade)
     return [TradeSplit(remaining, tuple(parts), unsettled.status, unsettled.tx_hash, command.at_ms)]
+
+
+def _move_fills(state: State, whole_id: str, part: Trade) -> None:
+    """Have the live orders of a part name it: its makers' instead of what it left."""
+    taker = state.live_orders.get(part.taker_order_id)
+    if taker is not None:
+        taker.trade_ids = (*taker.trade_ids, part.trade_id)
+    for fill in part.fills:
+        maker = state.live_orders.get(fill.maker_order_id)
+        if maker is not None:
+            maker.trade_ids = tuple(
+                part.trade_id if trade_id == whole_id else trade_id for trade_id in maker.trade_ids
+            )
 
 
 def _unsettled(state: State, whole: UnsettledTrade, trade: Trade) -> UnsettledTrade:

@@ -2,9 +2,15 @@
 
 `fold.py` applies commands to it; nothing else changes it. It asks nothing of the world, so a replay
 of the journal ends in the same state.
+
+An order is never placed twice. What became of the newest orders is remembered whole, so that one
+that is sent again gets its first answer; of an older one its 32 bytes of id alone, until its market
+is resolved or its expiration is over, since from then on it is refused for that.
 """
 
 import heapq
+from itertools import islice
+from typing import Final
 
 import msgspec
 
@@ -12,7 +18,7 @@ from foretell.domain.amounts import reserve_units
 from foretell.domain.book import Book, LevelSize, LiveOrder
 from foretell.domain.commands import ObserveChain, OpenMarket
 from foretell.domain.effects import BookChanged, CloseReason, LevelChange, OrderClosed
-from foretell.domain.hexadecimal import ZERO_BYTES32, Address, Bytes32
+from foretell.domain.hexadecimal import ZERO_BYTES32, Address, Bytes32, word_bytes
 from foretell.domain.ledger import COLLATERAL, AssetId, Ledger
 from foretell.domain.order import (
     OrderStatus,
@@ -28,11 +34,27 @@ from foretell.domain.trade import Trade, TradeStatus
 Move = tuple[Address, AssetId, int]
 """What a trade adds to an account, or takes below zero, once it is on the chain."""
 
+PLACEMENTS_KEPT_MAX: Final = 100_000
+"""How many of the newest placements are remembered whole, besides those of one round of forgetting."""
+
 
 class Market:
-    """A market that trades or did."""
+    """A market that trades or did.
 
-    __slots__ = ("book", "is_open", "last_price_ticks", "last_side", "opened", "touched")
+    `last_side` is what the last taker did with yes; `spent_orders` are the orders that were placed
+    and whose placements are forgotten.
+    """
+
+    __slots__ = (
+        "book",
+        "changed_at_ms",
+        "is_open",
+        "last_price_ticks",
+        "last_side",
+        "opened",
+        "spent_orders",
+        "touched",
+    )
 
     def __init__(self, opened: OpenMarket) -> None:
         self.opened = opened
@@ -40,6 +62,8 @@ class Market:
         self.is_open = True
         self.last_price_ticks: int | None = None
         self.last_side: Side | None = None
+        self.changed_at_ms = opened.at_ms
+        self.spent_orders: set[bytes] = set()
         self.touched: dict[tuple[bool, int], None] = {}
 
     def token(self, *, is_yes: bool) -> AssetId:
@@ -51,25 +75,28 @@ class Market:
         return COLLATERAL if side is Side.BUY else self.token(is_yes=is_yes)
 
 
-class Placement(msgspec.Struct, frozen=True):
+class Placement(msgspec.Struct, frozen=True, array_like=True):
     """What became of a placed order at once.
 
     `making_units` and `taking_units` are what was matched, in base units of what it gives and gets.
     """
 
     order_id: Bytes32
+    condition_id: Bytes32
     owner: str
     order_type: OrderType
+    leaves_at_s: int | None
     status: OrderStatus
     making_units: int
     taking_units: int
     trade_ids: tuple[str, ...]
 
 
-class UnsettledTrade(msgspec.Struct):
+class UnsettledTrade(msgspec.Struct, array_like=True):
     """A trade whose movements the chain does not hold for good.
 
-    `order` is its taker's, which `spends` a budget or trades a size.
+    `order` is its taker's, which `spends` a budget or trades a size; `signer_by_order` are those
+    who signed the orders that met.
     """
 
     trade: Trade
@@ -78,6 +105,7 @@ class UnsettledTrade(msgspec.Struct):
     status: TradeStatus
     tx_hash: str
     moves: tuple[Move, ...]
+    signer_by_order: dict[Bytes32, Address]
 
 
 class State:
@@ -85,8 +113,10 @@ class State:
 
     __slots__ = (
         "_expiries",
+        "_placements_kept_max",
         "_touched",
         "canceled_orders",
+        "latest_ms",
         "ledger",
         "live_orders",
         "maker_nonces",
@@ -99,7 +129,9 @@ class State:
         "unsettled_trades",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> None:
+        self._placements_kept_max = placements_kept_max
+        self.latest_ms = 0
         self.ledger = Ledger()
         self.market_by_id: dict[Bytes32, Market] = {}
         self.live_orders: dict[Bytes32, LiveOrder] = {}
@@ -128,6 +160,31 @@ class State:
         while (expiry := self.next_expiry_s()) is not None and expiry <= now_s:
             due.append(self.live_orders[heapq.heappop(self._expiries)[1]])
         return due
+
+    def remember(self, placement: Placement) -> None:
+        """Keep what became of an order, and forget the oldest when there are too many."""
+        kept = self.placement_by_order
+        kept[placement.order_id] = placement
+        at_once = 1 + self._placements_kept_max // 100
+        if len(kept) > self._placements_kept_max + at_once:
+            for oldest in list(islice(kept, at_once)):
+                self._forget(kept.pop(oldest))
+
+    def is_spent(self, order_id: Bytes32, condition_id: Bytes32) -> bool:
+        """Return whether an order was placed whose placement is forgotten."""
+        return word_bytes(order_id) in self.market_by_id[condition_id].spent_orders
+
+    def end(self, market: Market, at_ms: int) -> None:
+        """End a market's trading: whoever sends an order of it again is refused for that."""
+        market.is_open = False
+        market.changed_at_ms = at_ms
+        market.spent_orders.clear()
+
+    def _forget(self, placement: Placement) -> None:
+        market, leaves_at_s = self.market_by_id[placement.condition_id], placement.leaves_at_s
+        is_over = leaves_at_s is not None and leaves_at_s * 1000 <= self.latest_ms
+        if market.is_open and not is_over:
+            market.spent_orders.add(word_bytes(placement.order_id))
 
     def rest(self, order: LiveOrder) -> None:
         """Put an order into its book and set aside what it may cost."""
@@ -180,7 +237,15 @@ class State:
     def book_changes(self, at_ms: int) -> list[BookChanged]:
         """Return, once, the levels that the present command touched, market by market."""
         touched, self._touched = self._touched, {}
+        for condition in touched:
+            self.market_by_id[condition].changed_at_ms = at_ms
         return [_book_changed(self.market_by_id[condition], at_ms) for condition in touched]
+
+    def settle_touches(self) -> None:
+        """Take the books as they are: nobody is to be told of what changed in them."""
+        for condition in self._touched:
+            self.market_by_id[condition].touched.clear()
+        self._touched.clear()
 
     def _touch(self, market: Market, order: LiveOrder) -> None:
         market.touched[order.is_bid, order.yes_price_ticks] = None

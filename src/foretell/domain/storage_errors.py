@@ -24,6 +24,13 @@ class JournalDamaged(ForetellError):
         )
 
 
+class SnapshotUnknown(ForetellError):
+    """A snapshot's payload is none that this program can make a state of."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the snapshot is none that this program reads: {what}")
+
+
 class JournalFailed(Unavailable):
     """The journal could not make a command durable; it stopped, and so must the engine."""
 
@@ -101,6 +108,26 @@ class JournalBehindTables(ForetellError):
             tables_sequence=tables_sequence,
             journal_sequence=journal_sequence,
         )
+
+
+class TablesBehindSnapshot(ForetellError):
+    """The tables lack commands that the journal has let go of."""
+
+    def __init__(self, tables_sequence: int, snapshot_sequence: int) -> None:
+        super().__init__(
+            f"the tables are at sequence {tables_sequence}, and the journal begins with a snapshot"
+            f" at {snapshot_sequence}: what came between is not kept any more; put back a database"
+            " that is as new as the journal",
+            tables_sequence=tables_sequence,
+            snapshot_sequence=snapshot_sequence,
+        )
+
+
+class SnapshotFailed(Unavailable):
+    """The process that makes snapshots did not make one; the journal goes on as it is."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"no snapshot was made: {cause}")
 
 
 class FolderInUse(Unavailable):

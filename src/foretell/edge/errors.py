@@ -97,6 +97,7 @@ TRADING: Final[Mapping[type[errors.ForetellError], Row]] = {
     matching_errors.SizeBelowMinimum: Row(400, _too_small),
     matching_errors.OrderDuplicated: Row(400, _duplicated),
     matching_errors.OrderCanceledOnChain: Row(400, "order was canceled on chain"),
+    matching_errors.OrderPlacedBefore: Row(400, _duplicated),
     matching_errors.NotEnoughFunds: Row(400, "not enough balance / allowance"),
     matching_errors.InvalidExpiration: Row(400, "invalid expiration"),
     matching_errors.PostOnlyWouldCross: Row(400, "invalid post-only order: order crosses book"),

@@ -21,6 +21,21 @@ def lock_folder(folder: Path) -> int:
     raise FolderInUse(str(folder))
 
 
+def is_locked(folder: Path) -> bool:
+    """Return whether a process works in the folder now."""
+    path = folder / "lock"
+    if not path.exists():
+        return False
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
 def unlock_folder(handle: int) -> None:
     """Let other processes in."""
     os.close(handle)

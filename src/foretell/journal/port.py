@@ -5,6 +5,7 @@
 `on_failed` is told once, and nothing more will ever be synced by this journal.
 """
 
+import enum
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol
 
@@ -23,8 +24,24 @@ class Snapshot(NamedTuple):
     payload: bytes
 
 
+class Room(enum.Enum):
+    """How much more can be written.
+
+    When it is scarce, what is written should be what frees others, such as cancels; when there is
+    none, what was appended waits until there is.
+    """
+
+    AMPLE = "ample"
+    SCARCE = "scarce"
+    NONE = "none"
+
+
 class Journal(Protocol):
     """A durable sequence of payloads with one writer."""
+
+    @property
+    def room(self) -> Room:
+        """How much more can be written."""
 
     @property
     def last_sequence(self) -> int:
@@ -32,6 +49,19 @@ class Journal(Protocol):
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the newest snapshot that is whole, if there is one.
+
+        A damaged one is passed over for the one before, if the entries after that still exist;
+        else it raises JournalDamaged.
+        """
+
+    async def keep_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep the state after a sequence that is durable; it is durable when this returns.
+
+        Then let go of the entries that the two newest snapshots do not need.
+        """
 
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]

@@ -28,7 +28,7 @@ from foretell.journal.connections import (
 )
 from foretell.journal.leases import Candidate, Lease, ShardPlace
 from foretell.journal.loops import LoopThread
-from foretell.journal.port import Entry, Snapshot
+from foretell.journal.port import Entry, Room, Snapshot
 from foretell.journal.records import PAYLOAD_BYTES_MAX, next_chain
 from foretell.journal.rows import Row, Tail, are_durable, find_tail, insert_rows, read_entries
 from foretell.journal.snapshot_rows import compact, keep_snapshot, newest_snapshot
@@ -112,6 +112,11 @@ class PostgresJournal:
         command_id = command_id or self._last_sequence.to_bytes(8, "big")
         self._writer.take(command_id, payload)
         return self._last_sequence
+
+    @property
+    def room(self) -> Room:
+        """How much more can be written: a full database shows in its statements alone."""
+        return Room.AMPLE
 
     def snapshot(self) -> Snapshot | None:
         """Return the newest snapshot that is whole, None when there is none."""

@@ -130,6 +130,26 @@ def _is_cut_short(buffer: bytes, offset: int) -> bool:
     )
 
 
+def has_entries_after(folder: Path, sequence: int) -> bool:
+    """Return whether what comes after a sequence has not been let go of."""
+    paths = segment_paths(folder)
+    return bool(paths) and int(paths[0].stem) <= sequence + 1
+
+
+def chain_at(folder: Path, sequence: int) -> bytes:
+    """Return the chain after a sequence that is durable, or refuse one that is not there."""
+    holding = [path for path in segment_paths(folder) if int(path.stem) <= sequence + 1]
+    if not holding:
+        raise JournalDamaged(str(folder), 0, f"the segment of sequence {sequence + 1} is gone")
+    buffer, end = read_segment(holding[-1])
+    if end.sequence == sequence:
+        return end.chain
+    for _, after in walk(buffer, end):
+        if after.sequence == sequence:
+            return after.chain
+    raise JournalDamaged(holding[-1].name, 0, f"sequence {sequence} is not in it")
+
+
 def find_end(folder: Path) -> End:
     """Return where the journal goes on; a record cut short is still there, to be erased."""
     paths = segment_paths(folder)

@@ -15,7 +15,13 @@ import msgspec
 from foretell.domain.amounts import decimal_text, price_text, tick_text
 from foretell.domain.book import is_bid, yes_price
 from foretell.domain.commands import OpenMarket
-from foretell.domain.effects import BookChanged, MarketOpened, MarketResolved, TradeMatched
+from foretell.domain.effects import (
+    BookChanged,
+    MarketOpened,
+    MarketResolved,
+    MarketRestored,
+    TradeMatched,
+)
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.ledger import AssetId
 from foretell.domain.matching_errors import UnknownMarket
@@ -117,6 +123,21 @@ class MarketBoard:
             encoded = self._encoded[is_yes] = _encode(self._record(is_yes=is_yes))
         return encoded
 
+    def restore(self, restored: MarketRestored) -> None:
+        """Take the market as it stands."""
+        for change in restored.levels:
+            levels = self._bids if change.is_bid else self._asks
+            levels[change.level.price_ticks] = change.level.size_units
+        self.top = self.top._replace(
+            best_bid_ticks=restored.best_bid_ticks,
+            best_ask_ticks=restored.best_ask_ticks,
+            last_price_ticks=restored.last_price_ticks,
+        )
+        if restored.last_side is not None:
+            self._last_side_of_yes = restored.last_side
+        self.is_open = restored.is_open
+        self.changed_at_ms = restored.changed_at_ms
+
     def change(self, changed: BookChanged, sequence: int) -> None:
         """Take the levels that a command changed."""
         for change in changed.changes:
@@ -216,6 +237,8 @@ class Board:
                     market.trade(effect.trade, durable.sequence)
                 case MarketOpened():
                     self._open(effect.market, durable.sequence)
+                case MarketRestored():
+                    self._open(effect.market, durable.sequence).restore(effect)
                 case MarketResolved():
                     market = self.market_by_id[effect.condition_id]
                     market.resolve(effect.at_ms, durable.sequence)
@@ -236,9 +259,10 @@ class Board:
             raise UnknownMarket(f"token {token_id} any more")
         return place
 
-    def _open(self, opened: OpenMarket, sequence: int) -> None:
+    def _open(self, opened: OpenMarket, sequence: int) -> MarketBoard:
         is_neg_risk = opened.exchange != self._standard_exchange
         market = MarketBoard(opened, is_neg_risk=is_neg_risk, sequence=sequence)
         self.market_by_id[opened.condition_id] = market
         self._place_by_token[opened.token_yes] = TokenPlace(market, is_yes=True)
         self._place_by_token[opened.token_no] = TokenPlace(market, is_yes=False)
+        return market

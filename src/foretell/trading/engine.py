@@ -3,12 +3,14 @@
 A command is applied at once, so the next one sees its outcome; its caller, the streams and the
 tables hear of it only when the journal has it. A refusal waits too when it could rest on a command
 that is not durable yet. If the journal fails the engine stops for good: what it holds in memory and
-what is on disk may differ, and only a start from the journal makes them one again.
+what is on disk may differ, and only a start from the journal makes them one again. While the disk is
+nearly full no order is placed; while it is full nothing is taken, and what was taken waits.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 import structlog
@@ -24,12 +26,16 @@ from foretell.domain.commands import (
 from foretell.domain.effects import Effect
 from foretell.domain.fold import Outcome, Result, apply
 from foretell.domain.hexadecimal import word_bytes
+from foretell.domain.restoring import restored_effects
+from foretell.domain.snapshot import decode_state
 from foretell.domain.state import State
-from foretell.journal.port import Journal
+from foretell.domain.storage_errors import JournalDamaged, TablesBehindSnapshot
+from foretell.journal.port import Journal, Room, Snapshot
 
 WAITING_MAX: Final = 50_000
 REPLAY_SLICE: Final = 2_000
 EXPIRY_LOOK_S: Final = 1.0
+STALLED_AFTER_S: Final = 10.0
 
 log = structlog.get_logger(__name__)
 
@@ -61,6 +67,8 @@ class Engine:
         self._waiting: deque[_Waiting] = deque()
         self._hearers: list[Hearer] = []
         self._failure: Exception | None = None
+        self._synced_sequence = 0
+        self._stall_watch: asyncio.TimerHandle | None = None
         self._is_ready = False
         self.failed = asyncio.Event()
         self.state = State()
@@ -81,9 +89,17 @@ class Engine:
         """Tell this one of every command from now on, in order, once it is durable."""
         self._hearers.append(hearer)
 
-    async def start(self) -> None:
-        """Fold the journal into the state, telling the hearers, and begin to take commands."""
-        for entry in self._journal.entries():
+    async def start(self, tables_sequence: int | None = None) -> None:
+        """Restore the newest snapshot, fold the rest of the journal, and begin to take commands.
+
+        The hearers are told of everything that was there and of every command after it. A snapshot
+        that the tables are behind would keep commands from them: then the whole journal is folded,
+        or the start is refused when its beginning is gone.
+        """
+        snapshot = await asyncio.to_thread(self._journal.snapshot)
+        if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
+            await self._restore(snapshot)
+        for entry in self._journal.entries(self.sequence):
             command = decode_command(entry.payload)
             outcome = apply(self.state, command)
             self._latest_ms = max(self._latest_ms, command.at_ms)
@@ -94,6 +110,24 @@ class Engine:
         self._journal.start(self._synced, self._fail)
         self._is_ready = True
 
+    def _may_begin_with(self, snapshot: Snapshot, tables_sequence: int | None) -> bool:
+        if tables_sequence is None or snapshot.sequence <= tables_sequence:
+            return True
+        try:
+            next(iter(self._journal.entries()), None)
+        except JournalDamaged as damage:
+            raise TablesBehindSnapshot(tables_sequence, snapshot.sequence) from damage
+        return False
+
+    async def _restore(self, snapshot: Snapshot) -> None:
+        self.state = decode_state(snapshot.payload)
+        self.sequence = snapshot.sequence
+        self._latest_ms = self.state.latest_ms
+        effects = restored_effects(self.state)
+        while part := list(islice(effects, REPLAY_SLICE)):
+            self._tell(Durable(snapshot.sequence, part))
+            await asyncio.sleep(0)
+
     def clock_ms(self) -> int:
         """Return the time for a command: the clock's, and never earlier than a command before."""
         self._latest_ms = max(self._latest_ms, self._now_ms())
@@ -102,6 +136,7 @@ class Engine:
     async def submit(self, command: Command) -> Result:
         """Return what the command did, once that is durable; or refuse, nothing having changed."""
         self._check_open()
+        self._check_room(command)
         if isinstance(command, PlaceOrder):
             self._expire_before(command.at_ms)
         outcome = self._apply(command)
@@ -121,7 +156,8 @@ class Engine:
         """Take out, for ever, the orders whose time has come."""
         while True:
             expiry_s = self.state.next_expiry_s()
-            if expiry_s is not None and expiry_s * 1000 <= self.clock_ms():
+            is_due = expiry_s is not None and expiry_s * 1000 <= self.clock_ms()
+            if is_due and self._journal.room is not Room.NONE:
                 await self.submit(ExpireOrders(self.clock_ms()))
             await asyncio.sleep(EXPIRY_LOOK_S)
 
@@ -129,6 +165,8 @@ class Engine:
         """Take no more commands and make durable what was taken."""
         self._is_ready = False
         await self._journal.close()
+        if self._stall_watch is not None:
+            self._stall_watch.cancel()
         await asyncio.sleep(0)
 
     def _check_open(self) -> None:
@@ -138,6 +176,20 @@ class Engine:
             raise matching_errors.EngineRestarting
         if len(self._waiting) >= WAITING_MAX:
             raise matching_errors.EngineBusy
+
+    def _check_room(self, command: Command) -> None:
+        """Refuse what the disk has no room for; an order that is known needs none."""
+        room = self._journal.room
+        if room is Room.AMPLE:
+            return
+        if isinstance(command, PlaceOrder):
+            is_known = command.order_id in self.state.placement_by_order
+            if room is Room.SCARCE and not is_known:
+                raise matching_errors.EngineCancelOnly
+            if is_known:
+                return
+        if room is Room.NONE:
+            raise matching_errors.EngineReadOnly
 
     def _expire_before(self, at_ms: int) -> None:
         """Nobody meets an order whose time is over, even if nobody took it out yet."""
@@ -177,9 +229,32 @@ class Engine:
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         effects = outcome.effects if is_change and isinstance(outcome, Outcome) else ()
         self._waiting.append(_Waiting(self.sequence, outcome, effects, answer))
+        if self._stall_watch is None:
+            self._watch_for_stalls()
         return answer
 
+    def _watch_for_stalls(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._stall_watch = loop.call_later(STALLED_AFTER_S, self._give_up, self._synced_sequence)
+
+    def _give_up(self, sequence: int) -> None:
+        """Let nobody wait when nothing became durable since; what was applied stays in its place."""
+        self._stall_watch = None
+        if not self._waiting:
+            return
+        if sequence == self._synced_sequence:
+            log.error("journal stalled", sequence=sequence)
+            self._refuse_waiting(lambda: matching_errors.EngineStalled(STALLED_AFTER_S))
+        self._watch_for_stalls()
+
+    def _refuse_waiting(self, refusal: Callable[[], errors.ForetellError]) -> None:
+        for waiting in self._waiting:
+            if not waiting.answer.done():
+                waiting.answer.set_exception(refusal())
+                waiting.answer.exception()
+
     def _synced(self, sequence: int) -> None:
+        self._synced_sequence = sequence
         while self._waiting and self._waiting[0].sequence <= sequence:
             waiting = self._waiting.popleft()
             if waiting.effects:
@@ -190,10 +265,7 @@ class Engine:
     def _fail(self, failure: Exception) -> None:
         self._failure = failure
         log.error("journal failed", cause=str(failure))
-        for waiting in self._waiting:
-            if not waiting.answer.done():
-                waiting.answer.set_exception(matching_errors.EngineStopped(str(failure)))
-                waiting.answer.exception()
+        self._refuse_waiting(lambda: matching_errors.EngineStopped(str(failure)))
         self._waiting.clear()
         self.failed.set()
 

@@ -6,7 +6,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from foretell.domain.effects import BookChanged, MarketOpened, MarketResolved, TradeMatched
+from foretell.domain.effects import (
+    BookChanged,
+    MarketOpened,
+    MarketResolved,
+    MarketRestored,
+    TradeMatched,
+)
 from foretell.domain.errors import ForetellError
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.prices import BookTop
@@ -109,6 +115,9 @@ class MarketChannel:
                     self._tell_book(
                         effect, durable.sequence, is_traded=effect.condition_id in traded
                     )
+                case MarketRestored():
+                    condition_id = effect.market.condition_id
+                    self._top_by_market[condition_id] = self._board.market_by_id[condition_id].top
                 case MarketOpened():
                     opened = effect.market
                     self._announce(

@@ -16,12 +16,15 @@ from foretell.domain.effects import (
     Effect,
     MarketOpened,
     MarketResolved,
+    MarketRestored,
     OrderClosed,
     OrderFilled,
     OrderPlaced,
+    OrderRestored,
     SliceMoved,
     TradeAdvanced,
     TradeMatched,
+    TradeRestored,
     TradeSplit,
     TreasuryJoined,
 )
@@ -81,7 +84,7 @@ class Projection:
     def hear(self, durable: Durable) -> None:
         """Take what a command did, unless the tables have it already."""
         for effect in durable.effects:
-            if isinstance(effect, MarketOpened):
+            if isinstance(effect, MarketOpened | MarketRestored):
                 self._market_by_id[effect.market.condition_id] = effect.market
         if durable.sequence > self.sequence:
             self._heard.append(durable)
@@ -163,7 +166,13 @@ class _Batch:
                 self._split.append(_parts(effect))
             case MarketOpened() | MarketResolved() | BookChanged():
                 self._quote(effect)
-            case TreasuryJoined() | SliceMoved():
+            case (
+                TreasuryJoined()
+                | SliceMoved()
+                | MarketRestored()
+                | OrderRestored()
+                | TradeRestored()
+            ):
                 pass
 
     def _place(self, sequence: int, placed: OrderPlaced) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from foretell.domain.amounts import decimal_text, price_text, ratio_text
 from foretell.domain.commands import PlaceOrder
+from foretell.domain.effects import OrderRestored
 from foretell.domain.hexadecimal import Address, Bytes32, checksum_address
 from foretell.domain.matching import Fill
 from foretell.domain.order import OrderStatus, OrderType, Side
@@ -145,6 +146,26 @@ def view_of_command(command: PlaceOrder, size_units: int) -> OrderView:
         order_type=command.order_type,
         expiration_s=signed.expiration_s,
         placed_at_ms=command.at_ms,
+    )
+
+
+def view_of_restored(order: OrderRestored) -> OrderView:
+    """Return what is told of an order that rested before this process began."""
+    return OrderView(
+        order_id=order.order_id,
+        owner=order.owner,
+        signer=order.signer,
+        maker=order.maker,
+        condition_id=order.condition_id,
+        token_id=order.token_id,
+        is_yes=order.is_yes,
+        side=order.side,
+        price_ticks=order.price_ticks,
+        ticks_per_one=order.ticks_per_one,
+        size_units=order.size_units,
+        order_type=order.order_type,
+        expiration_s=order.expiration_s,
+        placed_at_ms=order.placed_at_ms,
     )
 
 

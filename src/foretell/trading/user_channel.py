@@ -16,8 +16,10 @@ from foretell.domain.effects import (
     OrderClosed,
     OrderFilled,
     OrderPlaced,
+    OrderRestored,
     TradeAdvanced,
     TradeMatched,
+    TradeRestored,
     TradeSplit,
 )
 from foretell.domain.errors import ForetellError, Unauthenticated
@@ -38,6 +40,7 @@ from foretell.trading.records import (
     order_record,
     trade_record,
     view_of_command,
+    view_of_restored,
 )
 
 MARKETS_PER_CONNECTION_MAX: Final = 500
@@ -210,7 +213,7 @@ class UserChannel:
                 case TradeAdvanced() | TradeSplit():
                     later += self._move(effect)
                 case _:
-                    pass
+                    self._restore(effect, durable.sequence)
         for unsettled, at_ms in later:
             self._tell_trade(unsettled, at_ms, durable.sequence)
 
@@ -263,11 +266,12 @@ class UserChannel:
         kind = "UPDATE" if closed.reason is CloseReason.DUST else "CANCELLATION"
         self._tell_order(live, closed.status, kind, closed.at_ms, sequence, closed.reason)
 
-    def _match(self, trade: Trade, durable: Durable) -> _Unsettled:
+    def _row(self, trade: Trade, sequence: int) -> TradeRow:
+        """Return a trade as it is at its match."""
         market = self._board.market_by_id[trade.condition_id]
-        row = TradeRow(
+        return TradeRow(
             trade=trade,
-            sequence=durable.sequence,
+            sequence=sequence,
             token_id=market.token(is_yes=trade.is_yes),
             fill_tokens=tuple(market.token(is_yes=fill.is_yes) for fill in trade.fills),
             ticks_per_one=market.ticks_per_one,
@@ -275,6 +279,20 @@ class UserChannel:
             tx_hash="",
             updated_at_ms=trade.matched_at_ms,
         )
+
+    def _restore(self, effect: Effect, sequence: int) -> None:
+        """Learn, without telling anybody, what there was before this process began."""
+        if isinstance(effect, OrderRestored):
+            self._live[effect.order_id] = _Live(
+                view_of_restored(effect), effect.matched_units, effect.trade_ids
+            )
+        elif isinstance(effect, TradeRestored):
+            row = self._row(effect.trade, sequence)
+            row = row._replace(status=effect.status, tx_hash=effect.tx_hash)
+            self._unsettled[effect.trade.trade_id] = _Unsettled(row, effect.signer_by_order)
+
+    def _match(self, trade: Trade, durable: Durable) -> _Unsettled:
+        row = self._row(trade, durable.sequence)
         signers = {
             fill.maker_order_id: self._live[fill.maker_order_id].view.signer for fill in trade.fills
         }

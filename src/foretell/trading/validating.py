@@ -61,6 +61,7 @@ CURES: Final[Mapping[type[ForetellError], str]] = MappingProxyType(
         matching_errors.ReservedByOpenOrders: "cancel an open order, or ask for less",
         matching_errors.OrderDuplicated: "use another salt",
         matching_errors.OrderCanceledOnChain: "use another salt",
+        matching_errors.OrderPlacedBefore: "use another salt",
         matching_errors.PostOnlyWouldCross: "choose a price that does not meet the book",
         matching_errors.FillOrKillUnfilled: "ask for less, or take a worse price, or use FAK",
         matching_errors.FillAndKillUnmatched: "take a worse price, or let the order rest as GTC",

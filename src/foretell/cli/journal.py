@@ -1,0 +1,115 @@
+"""`foretell journal`: the journal checked, replayed and exported, without changing anything."""
+
+import enum
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from foretell.domain.command_errors import NoJournal
+from foretell.domain.commands import Command, decode_command
+from foretell.domain.snapshot import state_digest
+from foretell.domain.state import State
+from foretell.journal.reading import fold, read_entries
+from foretell.journal.snapshots import newest_snapshot
+from foretell.journal.verifying import durable_until, first_sequence, verify
+from foretell.settings import Settings
+
+
+def run_verify(settings: Settings, console: Console) -> None:
+    """Check everything, and print what there is; damage raises, with its place."""
+    verdict = verify(_folder(settings))
+    snapshots = ", ".join(map(str, verdict.snapshots)) or "none"
+    use = "yes; what came after the last mark was not looked at" if verdict.is_in_use else "no"
+    _print(
+        console,
+        {
+            "sequences": f"{verdict.first_sequence} to {verdict.last_sequence}",
+            "records": verdict.records,
+            "payload bytes": verdict.bytes,
+            "segments": verdict.segments,
+            "snapshots": snapshots,
+            "in use": use,
+        },
+    )
+
+
+def run_replay(settings: Settings, console: Console, *, is_from_start: bool) -> None:
+    """Fold the journal into memory, and print what came of it and how fast."""
+    folder = _folder(settings)
+    base = None if is_from_start else newest_snapshot(folder)
+    began_s = time.perf_counter()
+    state, sequence = fold(folder, base, durable_until(folder))
+    took_s = time.perf_counter() - began_s
+    after = 0 if base is None else base.sequence
+    _print(
+        console,
+        {
+            "from": "the start" if base is None else f"the snapshot at {base.sequence}",
+            "records": f"{sequence - after}, the last of them {sequence}",
+            "records/s": round((sequence - after) / max(took_s, 1e-9)),
+            **_counts(state),
+            "state": state_digest(state),
+        },
+    )
+
+
+def run_export(settings: Settings, since: int | None, until: int | None) -> None:
+    """Write the commands to standard output, one JSON object on each line."""
+    folder = _folder(settings)
+    begin = first_sequence(folder) if since is None else since
+    durable = durable_until(folder)
+    bounds = [bound for bound in (until, durable) if bound is not None]
+    try:
+        for entry in read_entries(folder, begin - 1, min(bounds, default=None)):
+            line = msgspec.json.encode(_plain_command(entry.sequence, entry.payload))
+            sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _print(console: Console, values: Mapping[str, object]) -> None:
+    """Print a line for each value; none is cut, however narrow the terminal is."""
+    width = max(map(len, values)) + 2
+    for name, value in values.items():
+        console.print(f"{name:{width}}{value}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _folder(settings: Settings) -> Path:
+    folder = settings.data / "journal"
+    if not folder.is_dir():
+        raise NoJournal(str(folder))
+    return folder
+
+
+def _counts(state: State) -> dict[str, int]:
+    return {
+        "markets": len(state.market_by_id),
+        "orders that rest": len(state.live_orders),
+        "trades that settle": len(state.unsettled_trades),
+        "accounts": sum(1 for _ in state.ledger.accounts()),
+        "block": state.observed_block,
+    }
+
+
+def _plain_command(sequence: int, payload: bytes) -> dict[str, Any]:
+    command: Command = decode_command(payload)
+    kind = command.__struct_config__.tag
+    return {"sequence": sequence, "command": kind, **_plain(command)}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with the names of its fields, as JSON can say it and nothing lost."""
+    if isinstance(value, msgspec.Struct):
+        return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, enum.Enum):
+        return value.name
+    return "0x" + value.hex() if isinstance(value, bytes) else value

@@ -1,0 +1,60 @@
+"""A journal's files read without a lock: their entries, and the state that these make.
+
+Reading up to a sequence that is durable is safe while another process writes: what is durable is
+never touched again, and only whoever has the lock lets go of the oldest segments.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from foretell.domain.commands import decode_command
+from foretell.domain.fold import apply
+from foretell.domain.snapshot import decode_state
+from foretell.domain.state import State
+from foretell.domain.storage_errors import JournalDamaged
+from foretell.journal.port import Entry, Snapshot
+from foretell.journal.segments import check_rest, read_segment, segment_paths, walk
+
+
+class Folded(NamedTuple):
+    """A state, and the sequence that it is true at."""
+
+    state: State
+    sequence: int
+
+
+def read_entries(folder: Path, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+    """Yield what a journal's files hold after a sequence, in order; damage raises.
+
+    What comes after `until` is not looked at, so it may be half written just now.
+    """
+    paths = segment_paths(folder)
+    started = [index for index, path in enumerate(paths) if int(path.stem) <= after + 1]
+    if paths and not started:
+        raise JournalDamaged(paths[0].name, 0, f"the segment of sequence {after + 1} is gone")
+    expected = None
+    for index in range(started[-1] if started else 0, len(paths)):
+        buffer, end = read_segment(paths[index])
+        if expected is not None and (end.sequence, end.chain) != expected:
+            raise JournalDamaged(paths[index].name, 0, "it does not follow the segment before")
+        if until is not None and end.sequence >= until:
+            return
+        for record, reached in walk(buffer, end):
+            end = reached
+            if record.sequence > after:
+                yield Entry(record.sequence, record.payload)
+            if record.sequence == until:
+                return
+        check_rest(buffer, end, is_newest=index == len(paths) - 1)
+        expected = (end.sequence, end.chain)
+
+
+def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Folded:
+    """Return the state that the entries after a snapshot make of it, or of nothing."""
+    state = State() if base is None else decode_state(base.payload)
+    sequence = 0 if base is None else base.sequence
+    for entry in read_entries(folder, sequence, until):
+        apply(state, decode_command(entry.payload))
+        sequence = entry.sequence
+    return Folded(state, sequence)

@@ -1,0 +1,181 @@
+"""Real processes that are killed, and files that are damaged: nothing acknowledged is lost.
+
+`make faults` does the same many more times.
+"""
+
+import asyncio
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.build import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
+from tests.domain.digest import digest
+from tests.journal.conftest import written
+from tests.journal.damages import KINDS, Damage
+
+from foretell.domain.commands import Command, PlaceOrder, decode_command, encode_command
+from foretell.domain.fold import apply
+from foretell.domain.state import State
+from foretell.domain.storage_errors import JournalDamaged
+from foretell.journal import snapshotting
+from foretell.journal.file import FileJournal
+from foretell.journal.reading import Folded, fold, read_entries
+from foretell.journal.segments import MARK_NAME, find_end, segment_paths
+from foretell.journal.snapshots import (
+    check_snapshots,
+    newest_snapshot,
+    snapshot_name,
+    snapshot_paths,
+)
+from foretell.journal.snapshotting import take_snapshot
+from foretell.journal.verifying import first_sequence, verify
+
+CYCLES = int(os.environ.get("FORETELL_TEST_CYCLES", "3"))
+DAMAGES = int(os.environ.get("FORETELL_TEST_DAMAGES", "500"))
+TRADER = Path(__file__).with_name("trader.py")
+KILLED_WITHIN_S = 1.2
+SEGMENT_BYTES = 16 * 1024
+
+
+def trade_until_killed(folder: Path, first: int, delay_s: float) -> list[tuple[str, str]]:
+    """Run a process that trades, kill it that long after its first answer; return what it told."""
+    with subprocess.Popen(
+        [sys.executable, str(TRADER), str(folder), str(first)],
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]
+        time.sleep(delay_s)
+        process.kill()
+        lines += [line for line in process.stdout if line.endswith("\n")]
+    told = [line.split() for line in lines]
+    return [(word, order_id) for word, order_id in told]
+
+
+def started(folder: Path) -> Folded:
+    """Return the state that a start of the engine makes of the files."""
+    find_end(folder)
+    state, sequence = fold(folder, newest_snapshot(folder))
+    check_snapshots(folder, sequence)
+    return Folded(state, sequence)
+
+
+def check_acknowledged(state: State, told: Mapping[str, set[str]]) -> None:
+    """What was acknowledged is there; what was canceled is gone, and only that."""
+    lost = {order_id for order_id in told["placed"] if order_id not in state.placement_by_order}
+    live = set(state.live_orders)
+    assert lost == set()
+    assert told["canceled"] & live == set()
+    assert told["placed"] - told["canceling"] <= live
+
+
+def check_placed_once(folder: Path) -> None:
+    after = first_sequence(folder) - 1
+    commands = [decode_command(entry.payload) for entry in read_entries(folder, after)]
+    counts = Counter(each.order_id for each in commands if isinstance(each, PlaceOrder))
+    assert set(counts.values()) <= {1}
+
+
+def test_a_trader_that_is_killed_again_and_again_loses_nothing_and_doubles_nothing(
+    tmp_path: Path,
+) -> None:
+    """Its journal takes snapshots and lets go of segments all the time."""
+    chance, folder = random.Random(CYCLES), tmp_path / "journal"
+    told: dict[str, set[str]] = {"placed": set(), "canceling": set(), "canceled": set()}
+    count = 0
+    for cycle in range(CYCLES):
+        delay_s = chance.uniform(0, KILLED_WITHIN_S)
+        for word, order_id in trade_until_killed(folder, cycle * 10**6, delay_s):
+            told[word].add(order_id)
+            count += word == "placed"
+        check_acknowledged(started(folder).state, told)
+        check_placed_once(folder)
+    assert count == len(told["placed"]) >= CYCLES
+    assert newest_snapshot(folder) is not None
+    assert verify(folder).last_sequence == started(folder).sequence
+
+
+COMMANDS: list[Command] = [
+    an_open_market(),
+    some_funds("alice", "bob"),
+    *(a_placing(a_sell("bob", price_ticks=40 + salt, salt=str(salt))) for salt in range(8)),
+    *(a_placing(a_buy(size_units=5 * TOKEN, salt=str(salt))) for salt in range(90)),
+]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A journal of 100 commands in several segments, with snapshots after 40 and 80."""
+    folder = tmp_path_factory.mktemp("original")
+    journal = FileJournal(folder, segment_bytes=SEGMENT_BYTES)
+    asyncio.run(written(journal, [encode_command(command) for command in COMMANDS]))
+    take_snapshot(folder, 40)
+    take_snapshot(folder, 80)
+    return folder
+
+
+@pytest.fixture
+def copy(original: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(original, tmp_path / "copy"))
+
+
+@pytest.fixture(scope="module")
+def last_digest() -> str:
+    state = State()
+    for command in COMMANDS:
+        apply(state, command)
+    return digest(state)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_damage_anywhere_stops_the_start_or_changes_nothing(
+    copy: Path, last_digest: str, kind: Damage
+) -> None:
+    """A damaged snapshot is passed over, a segment before it is not read: both are harmless."""
+    chance = random.Random(f"{kind.__name__} {DAMAGES}")
+    paths = [*segment_paths(copy), *snapshot_paths(copy), copy / MARK_NAME]
+    outcomes: Counter[str] = Counter()
+    for _ in range(DAMAGES // len(KINDS)):
+        path = chance.choice(paths)
+        raw = path.read_bytes()
+        path.write_bytes(kind(chance, raw))
+        outcomes[start_of(copy)] += 1
+        path.write_bytes(raw)
+    assert outcomes.keys() <= {"damaged", last_digest}
+    assert outcomes["damaged"]
+
+
+def start_of(folder: Path) -> str:
+    """Return the digest of the state that a start makes, or that it refuses."""
+    try:
+        return digest(started(folder).state)
+    except JournalDamaged:
+        return "damaged"
+
+
+def test_a_snapshot_whose_making_is_killed_is_there_whole_or_not_at_all(
+    copy: Path, last_digest: str
+) -> None:
+    chance = random.Random(CYCLES)
+    for _ in range(CYCLES):
+        with subprocess.Popen(
+            [sys.executable, "-m", snapshotting.__name__, str(copy), str(len(COMMANDS))],
+            stdin=subprocess.PIPE,
+        ) as process:
+            time.sleep(chance.uniform(0.2, 0.8))
+            process.kill()
+        newest = newest_snapshot(copy)
+        assert newest is not None
+        assert newest.sequence in {80, len(COMMANDS)}
+        assert start_of(copy) == last_digest
+        (copy / snapshot_name(len(COMMANDS))).unlink(missing_ok=True)

@@ -24,6 +24,7 @@ TESTS_PREFIX: Final = "FORETELL_TEST_"
 CHECKOUT: Final = Path(__file__).parents[2]
 SQLITE: Final = "sqlite+aiosqlite://"
 DATABASE_DRIVERS: Final = ("postgresql+asyncpg://", SQLITE)
+SHARDS_MAX: Final = 1024
 TICKS_PER_ONE: Final = (10, 100, 200, 400, 1_000, 10_000)
 """The ticks that clients know; every price has a finite decimal."""
 
@@ -119,6 +120,28 @@ class Settings(BaseSettings):
         default=250_000,
         ge=0,
         description="commands between two snapshots of the journal; 0: none, all of it is kept",
+    )
+    shards: int = Field(
+        default=0,
+        ge=0,
+        le=SHARDS_MAX,
+        description="matching engines in processes of their own; with 0 there is one, in the process"
+        " that serves trading",
+    )
+    journal: Literal["file", "postgres"] = Field(
+        default="file",
+        description="where engines in processes of their own keep their journals: `file`, in the data"
+        " folder, or `postgres`, where another process can take over",
+    )
+    shard_map: Path | None = Field(
+        default=None,
+        description="file that names the database of each shard's journal; all are in the database"
+        " if unset",
+    )
+    engine_host: str | None = Field(
+        default=None,
+        description="address that engines listen on for processes of other machines; they listen to"
+        " this machine alone if unset",
     )
     log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")

@@ -359,7 +359,7 @@ async def test_too_much_that_is_not_understood_ends_the_connection(
     for _ in range(BAD_MESSAGES_MAX):
         await listener.send("hello")
     assert await listener.close_code() == 1008
-    assert venue.services.streams.connections == 0
+    assert not venue.services.streams._connections
 
 
 async def test_a_connection_holds_only_so_many_tokens(listener: Listener) -> None:

@@ -7,20 +7,25 @@ from tests.trading.serving import listening, serving
 from tests.trading.venue import Trader, Venue
 
 from foretell.store.api_keys import revoke_key
-from foretell.trading.streams import CONNECTIONS_MAX
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_full_process_sends_new_connections_away(venue: Venue) -> None:
-    streams = venue.services.streams
-    streams.connections = CONNECTIONS_MAX
-    async with serving(venue.app) as host:
-        async with listening(host, "/ws/market") as listener:
-            assert await listener.close_code() == 1013
-        streams.connections = CONNECTIONS_MAX - 1
-        async with listening(host, "/ws/market") as listener:
-            await listener.silence()
+async def test_a_full_process_sends_new_connections_away(
+    venue: Venue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(venue.app) as host, listening(host, "/ws/market") as first:
+        monkeypatch.setattr("foretell.trading.streams.CONNECTIONS_MAX", 1)
+        async with listening(host, "/ws/market") as second:
+            assert await second.close_code() == 1013
+        await first.silence()
+
+
+async def test_who_listens_begins_anew_when_an_engine_does(venue: Venue) -> None:
+    async with serving(venue.app) as host, listening(host, "/ws/market") as listener:
+        await listener.silence()
+        venue.services.begin(lambda _: True)
+        assert await listener.close_code() == 1013
 
 
 @pytest.mark.spec(53)

@@ -7,13 +7,16 @@ that it is told. If a loop that must not end does end, everything stops, loudly.
 import asyncio
 import contextlib
 import enum
+import socket
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 import structlog
 
 from foretell.app.chance import new_uuid
+from foretell.app.engines import build_asking, lead_shard
 from foretell.app.gateway import Gateway, Server, bind, build_server
 from foretell.app.parts import (
     Ground,
@@ -62,6 +65,7 @@ class Role(enum.StrEnum):
     """What a process may do."""
 
     TRADING = "trading"
+    ENGINE = "engine"
     CREATION = "creation"
     RELAYER = "relayer"
     DATA = "data"
@@ -70,7 +74,8 @@ class Role(enum.StrEnum):
     INDEXER = "indexer"
 
 
-ALL_ROLES: Final = frozenset(Role)
+ALL_ROLES: Final = frozenset(Role) - {Role.ENGINE}
+"""What one process does alone: its engine is in trading."""
 
 PREFIX_BY_ROLE: Final[Mapping[Role, str]] = MappingProxyType(
     {
@@ -86,6 +91,7 @@ PREFIX_BY_ROLE: Final[Mapping[Role, str]] = MappingProxyType(
 KEYS_BY_ROLE: Final[Mapping[Role, Collection[str]]] = MappingProxyType(
     {
         Role.TRADING: ("master",),
+        Role.ENGINE: ("master",),
         Role.CREATION: ("registrar", "storage"),
         Role.RELAYER: ("master", "relayer"),
         Role.SETTLEMENT: ("operator",),
@@ -94,12 +100,28 @@ KEYS_BY_ROLE: Final[Mapping[Role, Collection[str]]] = MappingProxyType(
 """The keys that a role needs; the others read only."""
 
 
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Of a process that others keep running: who began it holds the folder, and maybe the port."""
+
+    listener: int | None = None
+
+
 class Installation:
     """The parts of one process."""
 
-    def __init__(self, settings: Settings, roles: Collection[Role] = ALL_ROLES) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        roles: Collection[Role] = ALL_ROLES,
+        *,
+        shard: int = 0,
+        membership: Membership | None = None,
+    ) -> None:
         self._settings = settings
-        self._roles = roles
+        self._roles = frozenset(roles)
+        self._shard = shard
+        self._membership = membership
         self._closing = contextlib.AsyncExitStack()
         self._app_by_role: dict[Role, AsgiApp] = {}
         self._loop_by_name: dict[str, Loop] = {}
@@ -112,7 +134,7 @@ class Installation:
 
     def take_folder(self) -> None:
         """Keep other processes out of the data folder, or refuse; `start` does so if nobody did."""
-        if self._folder_lock is None:
+        if self._folder_lock is None and self._membership is None:
             self._settings.data.mkdir(parents=True, exist_ok=True)
             self._folder_lock = lock_folder(self._settings.data)
             self._closing.callback(unlock_folder, self._folder_lock)
@@ -181,7 +203,7 @@ class Installation:
         if Role.INDEXER in self._roles:
             indexer = build_indexer(ground)
             self._loop_by_name["indexer"] = lambda: indexer_worker.run(indexer)
-        if Role.TRADING in self._roles:
+        if self._roles & {Role.TRADING, Role.ENGINE}:
             await self._build_trading(ground)
         if Role.SETTLEMENT in self._roles:
             settlement = build_settlement(ground)
@@ -201,6 +223,17 @@ class Installation:
             self._app_by_role[Role.DISCOVERY] = discovery_routes.build_app(discovery)
 
     async def _build_trading(self, ground: Ground) -> None:
+        if Role.ENGINE in self._roles:
+            engine = await lead_shard(ground, self._shard)
+            self._closing.push_async_callback(engine.close)
+            self._loop_by_name |= engine.loops
+        if Role.TRADING not in self._roles:
+            return
+        if ground.settings.shards:
+            asking = build_asking(ground)
+            self._app_by_role[Role.TRADING] = trading_app(asking.services)
+            self._loop_by_name |= asking.loops
+            return
         trading, feed, snapshots = build_trading(ground)
         self._closing.push_async_callback(trading.host.engine.close)
         await trading.start()
@@ -220,7 +253,7 @@ class Installation:
                 for role, app in self._app_by_role.items()
             }
         if app_by_prefix:
-            listener = bind(settings.host, settings.port, "FORETELL_PORT")
+            listener = self._listener()
             gateway = Gateway(app_by_prefix, settings.base_url)
             self._server = build_server(gateway, settings.host, settings.port)
             self._serving = asyncio.create_task(self._server.serve([listener]), name="server")
@@ -231,6 +264,11 @@ class Installation:
             if self._running.done():
                 await self._running
             await asyncio.sleep(START_LOOK_S)
+
+    def _listener(self) -> socket.socket:
+        if self._membership is not None and self._membership.listener is not None:
+            return socket.socket(fileno=self._membership.listener)
+        return bind(self._settings.host, self._settings.port, "FORETELL_PORT")
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:

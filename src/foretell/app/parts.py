@@ -72,8 +72,8 @@ class TradingParts(NamedTuple):
     snapshots: Snapshots
 
 
-def build_trading(ground: Ground) -> TradingParts:
-    """Return trading; nothing of it is started."""
+def chain_view(ground: Ground) -> ChainView:
+    """Return what trading asks of the chain when orders come in."""
     reader = ground.reader
 
     async def fetch_nonce(exchange: Address, maker: Address) -> int:
@@ -83,13 +83,18 @@ def build_trading(ground: Ground) -> TradingParts:
     async def fetch_has_code(address: Address) -> bool:
         return bool(await reader.code(address))
 
+    return ChainView(fetch_nonce, fetch_has_code)
+
+
+def build_trading(ground: Ground) -> TradingParts:
+    """Return trading; nothing of it is started."""
     journal = FileJournal(ground.settings.data / "journal")
     trading = build_embedded(
         deployment=ground.deployment,
         database=ground.database,
         journal=journal,
         key_ring=ground.key_ring,
-        chain=ChainView(fetch_nonce, fetch_has_code),
+        chain=chain_view(ground),
         blob_base_url=ground.settings.blob_base_url,
         now_ms=now_ms,
         new_uuid=new_uuid,

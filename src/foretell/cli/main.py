@@ -40,22 +40,39 @@ def up(data: Data = None, port: Port = None, chain_port: ChainPort = None) -> No
 
 
 @app.command()
-def serve(
+def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     roles: Annotated[
         list[str] | None, typer.Argument(help="What this process does; everything if unsaid.")
     ] = None,
     data: Data = None,
     port: Port = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Serve trading by so many processes, beside its engines."),
+    ] = None,
+    shards: Annotated[
+        int | None, typer.Option(min=1, max=64, help="How many engines share the markets.")
+    ] = None,
+    shard: Annotated[int, typer.Option(min=0, help="Which engine this one is.")] = 0,
+    member: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Run chosen roles against a node and a database that are there already.
 
     Roles: trading, creation, relayer, data, discovery (each an API), settlement, indexer (loops).
     A process with one API serves it at `/`; with several, each under its prefix. Needs
     FORETELL_RPC_URL, FORETELL_CHAIN_ID, the keys, and `foretell deploy` to have run.
-    """
-    from foretell.cli.serve import run_serve
 
-    run_serve(_settings(data=data, port=port), roles or [], Console())
+    `serve trading --workers N --shards M` keeps M engines and N processes that answer clients
+    running. `serve engine --shard K` is one engine, and waits while another leads its shard.
+    """
+    from foretell.cli.serve import Part, run_fleet, run_serve
+
+    if workers is not None:
+        settings = _settings(data=data, port=port, shards=shards or 1)
+        run_fleet(settings, roles or [], workers, Console())
+    else:
+        settings = _settings(data=data, port=port, shards=shards)
+        run_serve(settings, roles or [], Part(shard, member), Console())
 
 
 @app.command()

@@ -3,17 +3,18 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Coroutine
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 import uvloop
 from structlog.dev import plain_traceback
 from structlog.typing import Processor
 
-from foretell.app.installation import Installation
 from foretell.settings import Settings
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -44,22 +45,44 @@ def set_up_logs(settings: Settings) -> None:
     logging.basicConfig(level=max(level, logging.WARNING))
 
 
+class Runnable(Protocol):
+    """What starts, goes on, and is stopped."""
+
+    async def start(self) -> None:
+        """Start everything."""
+
+    async def wait(self) -> None:
+        """Return when something that must not end has ended, raising what ended it."""
+
+    async def stop(self) -> None:
+        """Stop everything."""
+
+
 def run_until_stopped(
-    installation: Installation,
+    running: Runnable,
     when_started: Callable[[], Coroutine[None, None, None]],
     when_stopped: Callable[[], None],
+    *,
+    is_tied: bool = False,
 ) -> None:
-    """Start, and go on until a signal comes or something that must not end has ended."""
-    uvloop.run(_run(installation, when_started, when_stopped))
+    """Start, and go on until a signal comes or something that must not end has ended.
+
+    Who is tied to the process that began it stops, too, when its standard input ends.
+    """
+    uvloop.run(_run(running, when_started, when_stopped, is_tied=is_tied))
 
 
 async def _run(
-    installation: Installation,
+    installation: Runnable,
     when_started: Callable[[], Coroutine[None, None, None]],
     when_stopped: Callable[[], None],
+    *,
+    is_tied: bool,
 ) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
+    if is_tied:
+        threading.Thread(target=_await_parent, args=(loop, stopped), daemon=True).start()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stopped.set)
     starting = asyncio.create_task(installation.start())
@@ -77,6 +100,15 @@ async def _run(
             starting.cancel()
             await asyncio.wait({starting})
         await installation.stop()
+
+
+def _await_parent(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
+    """Stop when the other end of standard input is closed: the parent has ended."""
+    with contextlib.suppress(OSError):
+        while os.read(sys.stdin.fileno(), 1):
+            pass
+    with contextlib.suppress(RuntimeError):  # we are ending ourselves
+        loop.call_soon_threadsafe(stopped.set)
 
 
 async def _first(task: asyncio.Task[None], *others: asyncio.Task[object]) -> bool:

@@ -118,3 +118,10 @@ class Ailing(Unavailable):
 
 class BenchFailed(ForetellError):
     """A benchmark could not be run to its end."""
+
+
+class SocketsUnsafe(Unavailable):
+    """The folder where engines listen belongs to somebody else, or others may enter it."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(f"{folder} is not this user's alone; remove it, or set TMPDIR")

@@ -1,4 +1,7 @@
-"""What the engine says has happened: what streams, tables and answers are made of."""
+"""What the engine says has happened: what streams, tables and answers are made of.
+
+Each kind has a tag, since they cross to other processes; none of them is ever stored.
+"""
 
 import enum
 
@@ -29,20 +32,20 @@ class CloseReason(enum.StrEnum):
     REVERTS_ON_CHAIN = "reverts_on_chain"
 
 
-class MarketOpened(msgspec.Struct, frozen=True):
+class MarketOpened(msgspec.Struct, frozen=True, array_like=True, tag="market_opened"):
     """A market began to trade."""
 
     market: OpenMarket
 
 
-class MarketResolved(msgspec.Struct, frozen=True):
+class MarketResolved(msgspec.Struct, frozen=True, array_like=True, tag="market_resolved"):
     """A market trades no more."""
 
     condition_id: Bytes32
     at_ms: int
 
 
-class OrderPlaced(msgspec.Struct, frozen=True):
+class OrderPlaced(msgspec.Struct, frozen=True, array_like=True, tag="order_placed"):
     """An order was accepted; `matched_units` of its size were filled at once."""
 
     command: PlaceOrder
@@ -52,7 +55,7 @@ class OrderPlaced(msgspec.Struct, frozen=True):
     close_reason: CloseReason | None
 
 
-class OrderFilled(msgspec.Struct, frozen=True):
+class OrderFilled(msgspec.Struct, frozen=True, array_like=True, tag="order_filled"):
     """A resting order was filled, in part or whole."""
 
     order_id: Bytes32
@@ -70,7 +73,7 @@ class OrderFilled(msgspec.Struct, frozen=True):
         return CloseReason.FILLED if self.status is OrderStatus.MATCHED else None
 
 
-class OrderClosed(msgspec.Struct, frozen=True):
+class OrderClosed(msgspec.Struct, frozen=True, array_like=True, tag="order_closed"):
     """A resting order left the book otherwise than by being filled whole."""
 
     order_id: Bytes32
@@ -84,13 +87,13 @@ class OrderClosed(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-class TradeMatched(msgspec.Struct, frozen=True):
+class TradeMatched(msgspec.Struct, frozen=True, array_like=True, tag="trade_matched"):
     """Orders met."""
 
     trade: Trade
 
 
-class TradeAdvanced(msgspec.Struct, frozen=True):
+class TradeAdvanced(msgspec.Struct, frozen=True, array_like=True, tag="trade_advanced"):
     """A trade came further on its way to the chain."""
 
     trade_id: str
@@ -100,7 +103,7 @@ class TradeAdvanced(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-class TradeSplit(msgspec.Struct, frozen=True):
+class TradeSplit(msgspec.Struct, frozen=True, array_like=True, tag="trade_split"):
     """Fills left a trade that could not settle with them, and are trades of their own now.
 
     `kept` is the trade without them. All are as far as it was.
@@ -113,14 +116,14 @@ class TradeSplit(msgspec.Struct, frozen=True):
     at_ms: int
 
 
-class LevelChange(msgspec.Struct, frozen=True):
+class LevelChange(msgspec.Struct, frozen=True, array_like=True):
     """How much waits now at a price of yes on one side of a book."""
 
     is_bid: bool
     level: LevelSize
 
 
-class BookChanged(msgspec.Struct, frozen=True):
+class BookChanged(msgspec.Struct, frozen=True, array_like=True, tag="book_changed"):
     """Levels of a book changed; the best prices are those after the command."""
 
     condition_id: Bytes32
@@ -148,7 +151,7 @@ class SliceMoved(msgspec.Struct, frozen=True, array_like=True, tag="slice_moved"
     at_ms: int
 
 
-class MarketRestored(msgspec.Struct, frozen=True):
+class MarketRestored(msgspec.Struct, frozen=True, array_like=True, tag="market_restored"):
     """A market as it stands, for one who did not hear how it came so."""
 
     market: OpenMarket
@@ -161,7 +164,7 @@ class MarketRestored(msgspec.Struct, frozen=True):
     changed_at_ms: int
 
 
-class OrderRestored(msgspec.Struct, frozen=True):
+class OrderRestored(msgspec.Struct, frozen=True, array_like=True, tag="order_restored"):
     """An order that rests, for one who did not hear of its placement."""
 
     order_id: Bytes32
@@ -182,7 +185,7 @@ class OrderRestored(msgspec.Struct, frozen=True):
     trade_ids: tuple[str, ...]
 
 
-class TradeRestored(msgspec.Struct, frozen=True):
+class TradeRestored(msgspec.Struct, frozen=True, array_like=True, tag="trade_restored"):
     """A trade on its way to the chain, for one who did not hear of the match."""
 
     trade: Trade

@@ -43,6 +43,9 @@ _LOOK: Final = """
 SELECT endpoint, extract(epoch FROM until - clock_timestamp())::float8 AS left_s
 FROM journal.lease WHERE shard = $1 AND holder <> $2
 """
+_FIND: Final = """
+SELECT endpoint FROM journal.lease WHERE shard = $1 AND until > clock_timestamp()
+"""
 _TAKE: Final = """
 INSERT INTO journal.lease AS lease (shard, holder, epoch, until, endpoint)
 VALUES ($1, $2, 1, clock_timestamp() + make_interval(secs => $3), $4)
@@ -89,6 +92,17 @@ class Candidate:
     holder: bytes
     endpoint: str
     lease_s: float = LEASE_S
+
+
+async def find_endpoint(place: ShardPlace) -> str | None:
+    """Return how to reach who holds a shard's lease now, or None when nobody does."""
+    try:
+        async with connected(place.url) as connection:
+            await prepare_schema(connection, place.shard_count)
+            endpoint: str | None = await connection.fetchval(_FIND, place.shard)
+    except LOST as error:
+        raise JournalFailed(cause_of(error)) from error
+    return endpoint
 
 
 class Lease:

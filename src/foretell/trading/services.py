@@ -6,7 +6,7 @@ from functools import partial
 from typing import Literal
 
 from foretell.domain.deployment import Deployment
-from foretell.domain.hexadecimal import Address
+from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.edge.auth import KeyRing
 from foretell.store.database import Database
 from foretell.trading.accounts import FetchHasCode, FetchNonce, OrderNonces, Wallets
@@ -40,6 +40,10 @@ class TradingServices:
     price_side: PriceSide
     blob_base_url: str
     now_ms: Callable[[], int]
+
+    def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
+        """Forget what engines told of some markets: their whole state is told next."""
+        self.streams.begin(is_theirs)
 
     def hear(self, durable: Durable) -> None:
         """Take what a command did."""

@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 
 from foretell.domain.errors import ForetellError
+from foretell.domain.hexadecimal import Bytes32
 from foretell.edge.auth import KeyRing
 from foretell.store.api_keys import TOPIC, load_key
 from foretell.store.database import Database
@@ -49,7 +50,7 @@ class Streams:
         self._market = MarketChannel(board, catalogue, self._stamp)
         self._user = UserChannel(board, catalogue.outcome, wallets, key_ring.check_set, self._stamp)
         self._announced = asyncio.Event()
-        self.connections = 0
+        self._connections: set[Connection] = set()
 
     def hear(self, durable: Durable) -> None:
         """Tell everyone what a command did."""
@@ -74,6 +75,15 @@ class Streams:
             await self._serve(socket, connection, self._user.handle)
         finally:
             self._user.leave(connection)
+
+    def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
+        """Forget the orders and trades of some markets, which are told anew.
+
+        What happened in between is not known, so everyone who listens has to begin anew, too.
+        """
+        self._user.forget(is_theirs)
+        for connection in self._connections:
+            connection.close(CLOSE_TRY_LATER)
 
     def revoke(self, key_id: str) -> None:
         """End every connection that was opened with a key."""
@@ -118,13 +128,13 @@ class Streams:
         connection: Connection,
         handle: Handle,
     ) -> None:
-        if self.connections >= CONNECTIONS_MAX:
+        if len(self._connections) >= CONNECTIONS_MAX:
             connection.close(CLOSE_TRY_LATER)
-        self.connections += 1
+        self._connections.add(connection)
         try:
             await converse(socket, connection, handle)
         finally:
-            self.connections -= 1
+            self._connections.discard(connection)
 
     def _stamp(self, sequence: int) -> str:
         return f'"server_ts_ms":{self._now_ms()},"journal_sequence":{sequence},'

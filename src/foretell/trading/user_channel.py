@@ -217,6 +217,19 @@ class UserChannel:
         for unsettled, at_ms in later:
             self._tell_trade(unsettled, at_ms, durable.sequence)
 
+    def forget(self, is_theirs: Callable[[Bytes32], bool]) -> None:
+        """Forget the orders and trades of some markets: they are told anew."""
+        self._live = {
+            order_id: live
+            for order_id, live in self._live.items()
+            if not is_theirs(live.view.condition_id)
+        }
+        self._unsettled = {
+            trade_id: unsettled
+            for trade_id, unsettled in self._unsettled.items()
+            if not is_theirs(unsettled.row.trade.condition_id)
+        }
+
     async def _admit(self, connection: Connection, wanted: UserSubscription) -> _Wish | None:
         auth = wanted.auth or StreamAuth()
         try:

@@ -1,0 +1,172 @@
+"""An engine in another process, as its callers see it.
+
+The connection is made again whenever it is lost, to wherever the engine is then. While there is none,
+questions are refused as while an engine starts. Of what was asked and not answered when it was lost,
+an order is asked again, since its hash makes it the same one; of anything else the outcome is unknown.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple, Protocol
+
+import structlog
+from typing_extensions import override
+
+from foretell.domain.matching_errors import AnswerLost, EngineRestarting
+from foretell.trading.engine import Durable
+from foretell.trading.framed import Framed
+from foretell.trading.questions import Answer, AwaitTables, FindPlacement, Place, Question
+from foretell.trading.wire import (
+    VERSION,
+    Answered,
+    Ask,
+    Begin,
+    Begun,
+    Hello,
+    Refused,
+    Told,
+    decode_engine,
+    frame,
+    refusal_of,
+)
+
+CONNECT_DEADLINE_S: Final = 2.0
+RETRY_S: Final = 0.05
+ANSWER_DEADLINE_S: Final = 10.0
+
+log = structlog.get_logger(__name__)
+
+Connect = Callable[[Callable[[], asyncio.Protocol]], Awaitable[object]]
+"""Makes a connection to where the engine is now; raises OSError when it is nowhere."""
+
+
+class Hearer(Protocol):
+    """Who wants to know what an engine does."""
+
+    def begin(self) -> None:
+        """Forget what was heard of this engine: its whole state is told next."""
+
+    def hear(self, durable: Durable) -> None:
+        """Take what a command did."""
+
+
+class _Waiting(NamedTuple):
+    question: Question
+    answer: asyncio.Future[Answer]
+
+
+class RemoteShard:
+    """One engine behind a socket; see `shards.Shard`."""
+
+    def __init__(self, connect: Connect, token: bytes, hearer: Hearer | None = None) -> None:
+        self._connect = connect
+        self._token = token
+        self.hearer = hearer
+        self._line: _Line | None = None
+        self._waiting_by_number: dict[int, _Waiting] = {}
+        self._next_number = 1
+        self.begun = asyncio.Event()
+
+    async def ask(self, question: Question) -> Answer:
+        """Return the answer, durable if anything changed; or raise the refusal."""
+        if self._line is None or not self.begun.is_set():
+            raise EngineRestarting
+        number, self._next_number = self._next_number, self._next_number + 1
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting_by_number[number] = _Waiting(question, answer)
+        self._line.send(frame(Ask(number, question)))
+        try:
+            async with asyncio.timeout(ANSWER_DEADLINE_S):
+                return await answer
+        except TimeoutError:
+            raise AnswerLost from None
+        finally:
+            self._waiting_by_number.pop(number, None)
+
+    async def wait_for_tables(self) -> None:
+        """Return when the tables hold everything that is durable now, or refuse."""
+        await self.ask(AwaitTables())
+
+    async def run(self) -> None:
+        """Keep a connection to the engine, until cancelled."""
+        while True:
+            line = _Line(self)
+            if await self._is_connected(line):
+                try:
+                    await self._speak(line)
+                finally:
+                    line.hang_up()
+            await asyncio.sleep(RETRY_S)
+
+    async def _is_connected(self, line: "_Line") -> bool:
+        try:
+            async with asyncio.timeout(CONNECT_DEADLINE_S):
+                await self._connect(lambda: line)
+        except (OSError, TimeoutError):
+            return False
+        return True
+
+    async def _speak(self, line: "_Line") -> None:
+        """Greet, begin, and go on until the line is lost."""
+        line.send(frame(Hello(VERSION, self._token, self.hearer is not None)))
+        self._line = line
+        if self.hearer is None:
+            self._begin()
+        await line.lost.wait()
+        self._line = None
+        self.begun.clear()
+        for waiting in list(self._waiting_by_number.values()):
+            if not isinstance(waiting.question, _ASKED_AGAIN) and not waiting.answer.done():
+                waiting.answer.set_exception(AnswerLost())
+
+    def _begin(self) -> None:
+        """Take questions, those first that an earlier line lost."""
+        assert self._line is not None
+        for number, waiting in self._waiting_by_number.items():
+            self._line.send(frame(Ask(number, waiting.question)))
+        self.begun.set()
+
+    def take(self, message: bytes) -> None:
+        """Take what the engine says."""
+        said = decode_engine(message)
+        match said:
+            case Told():
+                assert self.hearer is not None
+                self.hearer.hear(Durable(said.sequence, said.effects))
+            case Answered() | Refused():
+                self._settle(said)
+            case Begin():
+                assert self.hearer is not None
+                self.hearer.begin()
+            case Begun():
+                self._begin()
+
+    def _settle(self, said: Answered | Refused) -> None:
+        waiting = self._waiting_by_number.get(said.number)
+        if waiting is None or waiting.answer.done():
+            return
+        if isinstance(said, Answered):
+            waiting.answer.set_result(said.answer)
+        else:
+            waiting.answer.set_exception(refusal_of(said))
+
+
+_ASKED_AGAIN: Final = (Place, FindPlacement, AwaitTables)
+
+
+class _Line(Framed):
+    """One connection to the engine."""
+
+    def __init__(self, shard: RemoteShard) -> None:
+        super().__init__()
+        self._shard = shard
+        self.lost = asyncio.Event()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.lost.set()
+
+    @override
+    def take(self, message: bytes) -> None:
+        self._shard.take(message)

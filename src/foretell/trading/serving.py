@@ -1,0 +1,150 @@
+"""The socket where other processes ask an engine, and hear what it does.
+
+Who hears gets the state first, once all of it is durable, and then every command in its order. One
+that does not read what it is told is hung up on: it comes again and begins anew.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Coroutine
+from typing import Any, Final
+
+import structlog
+from typing_extensions import override
+
+from foretell.domain.errors import ForetellError, Unavailable
+from foretell.domain.matching_errors import EngineBusy
+from foretell.domain.restoring import restored_effects
+from foretell.trading.engine import Durable, Engine
+from foretell.trading.framed import Framed
+from foretell.trading.host import Host
+from foretell.trading.wire import (
+    VERSION,
+    Answered,
+    Ask,
+    Begin,
+    Begun,
+    Hello,
+    Told,
+    decode_asker,
+    frame,
+    refused,
+)
+
+QUESTIONS_MAX: Final = 20_000
+"""How many questions of one asker may wait at once."""
+EFFECTS_PER_MESSAGE: Final = 1_000
+
+log = structlog.get_logger(__name__)
+
+
+class EngineServer:
+    """Everyone who asks one engine from outside its process."""
+
+    def __init__(self, token: bytes) -> None:
+        self.token = token
+        self.host: Host | None = None
+        self._hearers: dict[_Asker, None] = {}
+
+    def open(self, host: Host) -> None:
+        """Answer for a host that has started; who came before was hung up on."""
+        self.host = host
+        host.engine.hear(self._hear)
+
+    def connection(self) -> asyncio.Protocol:
+        """Return what speaks with a new asker."""
+        return _Asker(self)
+
+    def join(self, asker: "_Asker") -> None:
+        """Tell an asker what the engine does from now on."""
+        self._hearers[asker] = None
+
+    def leave(self, asker: "_Asker") -> None:
+        """Tell an asker nothing more."""
+        self._hearers.pop(asker, None)
+
+    def _hear(self, durable: Durable) -> None:
+        if self._hearers:
+            raw = frame(Told(durable.sequence, durable.effects))
+            for asker in list(self._hearers):
+                asker.tell(durable.sequence, raw)
+
+
+class _Asker(Framed):
+    """One connection."""
+
+    def __init__(self, server: EngineServer) -> None:
+        super().__init__()
+        self._server = server
+        self._host: Host | None = None
+        self._since = 0
+        self._untold: list[bytes] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._server.leave(self)
+
+    @override
+    def take(self, message: bytes) -> None:
+        decoded = decode_asker(message)
+        if isinstance(decoded, Hello):
+            self._greet(decoded)
+        elif self._host is None:
+            raise ValueError("a question before the greeting")
+        elif len(self._tasks) >= QUESTIONS_MAX:
+            self.send(frame(refused(decoded.number, EngineBusy())))
+        else:
+            self._begin(self._answer(self._host, decoded))
+
+    def tell(self, sequence: int, raw: bytes) -> None:
+        """Send what a command did, after the state that it follows."""
+        if sequence <= self._since:
+            return
+        if self._untold is not None:
+            self._untold.append(raw)
+        else:
+            self.send(raw)
+
+    def _greet(self, hello: Hello) -> None:
+        if hello.version != VERSION or not hmac.compare_digest(hello.token, self._server.token):
+            raise ValueError("a greeting of another installation")
+        if self._server.host is None:
+            self.hang_up()
+            return
+        self._host = self._server.host
+        if hello.hears:
+            self._begin(self._tell_state(self._host.engine))
+
+    async def _tell_state(self, engine: Engine) -> None:
+        """Send the state as it is now, once it is durable, and then what came after it."""
+        self._since = engine.sequence
+        effects = list(restored_effects(engine.state))
+        self._untold = []
+        self._server.join(self)
+        await engine.settle()
+        self.send(frame(Begin(self._since)))
+        for start in range(0, len(effects), EFFECTS_PER_MESSAGE):
+            part = effects[start : start + EFFECTS_PER_MESSAGE]
+            self.send(frame(Told(self._since, part)))
+        self.send(frame(Begun()))
+        for raw in self._untold:
+            self.send(raw)
+        self._untold = None
+
+    async def _answer(self, host: Host, asked: Ask) -> None:
+        try:
+            answer = await host.ask(asked.question)
+        except ForetellError as refusal:
+            self.send(frame(refused(asked.number, refusal)))
+        except Exception:
+            log.exception("unhandled", question=type(asked.question).__name__)
+            self.send(frame(refused(asked.number, Unavailable("the matching engine failed"))))
+        else:
+            self.send(frame(Answered(asked.number, answer)))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.build import (
+    EXCHANGE,
     NOW_MS,
     NOW_S,
     TOKEN,
@@ -24,9 +25,21 @@ from tests.build import (
 from tests.domain.digest import digest
 
 from foretell.domain import matching_errors
-from foretell.domain.commands import CancelOrders, Command, ExpireOrders, PlaceOrder, ResolveMarket
+from foretell.domain.commands import (
+    CancelOrders,
+    CancelSeen,
+    Command,
+    ExpireOrders,
+    JoinTreasury,
+    NonceSeen,
+    PlaceOrder,
+    ResolveMarket,
+    ReturnSlice,
+    TakeSlices,
+)
 from foretell.domain.fold import apply
 from foretell.domain.order import OrderType
+from foretell.domain.slices import SliceTotal, total_of
 from foretell.domain.snapshot import VERSION, decode_state, encode_state, state_digest
 from foretell.domain.state import State
 from foretell.domain.storage_errors import SnapshotUnknown
@@ -71,6 +84,28 @@ def test_a_state_with_everything_in_it_comes_back() -> None:
     assert restored.next_expiry_s() == state.next_expiry_s() == NOW_S + 40
     assert restored.latest_ms == NOW_MS + 5
     assert not restored.book_changes(NOW_MS)
+
+
+def test_slices_of_any_width_and_what_the_chain_ended_come_back() -> None:
+    state, alice = a_trading_state("alice"), an_address("alice")
+    given = SliceTotal(alice, total_of(2**70))
+    seen = an_observation(
+        cancels=(CancelSeen(EXCHANGE, a_word("gone")),), nonces=(NonceSeen(EXCHANGE, alice, 3),)
+    )
+    commands: list[Command] = [
+        JoinTreasury(NOW_MS, "shard"),
+        TakeSlices(NOW_MS, "shard", (given,)),
+        ReturnSlice(NOW_MS, "shard", alice, total_of(2**70 - 7)),
+        seen,
+    ]
+    for command in commands:
+        apply(state, command)
+    restored = decode_state(encode_state(state))
+    assert encode_state(restored) == encode_state(state)
+    assert restored.slices == state.slices
+    assert restored.slices.look_up(alice).given_units == 2**70
+    assert restored.canceled_orders == {(EXCHANGE, a_word("gone"))}
+    assert restored.maker_nonces == {(EXCHANGE, alice): 3}
 
 
 def test_equal_states_have_equal_bytes_and_one_digest_and_others_another() -> None:

@@ -296,9 +296,8 @@ class UserChannel:
     def _restore(self, effect: Effect, sequence: int) -> None:
         """Learn, without telling anybody, what there was before this process began."""
         if isinstance(effect, OrderRestored):
-            self._live[effect.order_id] = _Live(
-                view_of_restored(effect), effect.matched_units, effect.trade_ids
-            )
+            view = view_of_restored(effect)
+            self._live[effect.order_id] = _Live(view, effect.matched_units, effect.trade_ids)
         elif isinstance(effect, TradeRestored):
             row = self._row(effect.trade, sequence)
             row = row._replace(status=effect.status, tx_hash=effect.tx_hash)

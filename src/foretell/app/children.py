@@ -7,9 +7,10 @@ as its standard input, and ends when that closes.
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,6 +31,8 @@ class Child:
     name: str
     arguments: Sequence[str]
     files: Sequence[int] = field(default=())
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What it finds in its environment beside ours; it may hold secrets."""
 
 
 async def keep(child: Child) -> None:
@@ -57,6 +60,7 @@ async def _start(child: Child) -> asyncio.subprocess.Process:
         *child.arguments,
         stdin=asyncio.subprocess.PIPE,
         pass_fds=child.files,
+        env={**os.environ, **child.environment},
         start_new_session=True,
     )
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from foretell.app.chance import new_uuid, new_word, now_ms
+from foretell.app.children import Child, keep
 from foretell.app.parts import Ground, chain_view
 from foretell.app.snapshots import Snapshots
 from foretell.app.sockets import (
@@ -32,7 +33,7 @@ from foretell.journal.leases import Candidate, ShardPlace, find_endpoint
 from foretell.journal.port import Journal
 from foretell.journal.postgres import lead
 from foretell.journal.shard_map import in_one_database, load_shard_map
-from foretell.settings import Settings
+from foretell.settings import PREFIX, Settings
 from foretell.trading.accounts import Wallets
 from foretell.trading.engine import Durable, Engine
 from foretell.trading.feed import Feed
@@ -47,6 +48,8 @@ from foretell.trading.serving import EngineServer
 from foretell.trading.shards import Shard, Shards
 
 NAMES_LOOK_S: Final = 1.0
+NO_LISTENER: Final = -1
+"""What a member is told in the place of a file number when it has no port."""
 
 
 def shard_place(settings: Settings, shard: int) -> ShardPlace:
@@ -97,6 +100,35 @@ class ServedEngine:
         """Answer no more, and make durable what was taken."""
         await self.listening.close()
         await self.host.engine.close()
+
+
+def kept_engines(ground: Ground, rpc_url: str) -> dict[str, Loop]:
+    """Return what keeps the sandbox's engines running, each in a process of its own."""
+    settings = ground.settings
+    environment = {
+        f"{PREFIX}RPC_URL": rpc_url,
+        f"{PREFIX}CHAIN_ID": str(settings.chain_id),
+        f"{PREFIX}MASTER_KEY": ground.vault.master.hex(),
+    }
+    return {
+        f"engine {shard}": partial(
+            keep,
+            Child(f"engine {shard}", engine_arguments(settings, shard), environment=environment),
+        )
+        for shard in range(settings.shards)
+    }
+
+
+def engine_arguments(settings: Settings, shard: int) -> tuple[str, ...]:
+    """Return the command that runs an engine as a member of those whom this process keeps."""
+    own = ("serve", "engine", "--shard", str(shard), "--member", str(NO_LISTENER))
+    return (*own, *same_arguments(settings))
+
+
+def same_arguments(settings: Settings) -> tuple[str, ...]:
+    """Return what the command line may have changed in the settings that others read, too."""
+    named = {"data": settings.data, "port": settings.port, "shards": settings.shards}
+    return tuple(word for name, value in named.items() for word in (f"--{name}", str(value)))
 
 
 async def lead_shard(ground: Ground, shard: int) -> ServedEngine:

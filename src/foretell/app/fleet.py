@@ -11,13 +11,12 @@ from typing import Final
 import httpx
 
 from foretell.app.children import Child, keep
+from foretell.app.engines import engine_arguments, same_arguments
 from foretell.app.gateway import BACKLOG, bind
 from foretell.domain.command_errors import NotInTime
 from foretell.journal.locking import lock_folder, unlock_folder
 from foretell.settings import Settings
 
-NO_LISTENER: Final = -1
-"""What a member is told in the place of a file number when it has no port."""
 START_DEADLINE_S: Final = 60.0
 LOOK_S: Final = 0.05
 LOOK_DEADLINE_S: Final = 2.0
@@ -62,17 +61,14 @@ class Fleet:
         self._closing.callback(unlock_folder, lock)
 
     async def _run(self, listener: int) -> None:
-        alone = ("--member", str(NO_LISTENER))
         shards = [
-            Child(
-                f"engine {shard}", ("serve", "engine", "--shard", str(shard), *alone, *self._same)
-            )
+            Child(f"engine {shard}", engine_arguments(self._settings, shard))
             for shard in range(self._settings.shards)
         ]
         facing = [
             Child(
                 f"server {number}",
-                ("serve", "trading", "--member", str(listener), *self._same),
+                ("serve", "trading", "--member", str(listener), *same_arguments(self._settings)),
                 (listener,),
             )
             for number in range(self._workers)
@@ -80,13 +76,6 @@ class Fleet:
         async with asyncio.TaskGroup() as group:
             for child in (*shards, *facing):
                 group.create_task(keep(child))
-
-    @property
-    def _same(self) -> tuple[str, ...]:
-        """What the command line may have changed in the settings that the others read, too."""
-        settings = self._settings
-        named = {"data": settings.data, "port": settings.port, "shards": settings.shards}
-        return tuple(word for name, value in named.items() for word in (f"--{name}", str(value)))
 
     async def _end(self) -> None:
         assert self._running is not None

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from foretell.app.chance import new_uuid
-from foretell.app.engines import build_asking, lead_shard
+from foretell.app.engines import build_asking, kept_engines, lead_shard
 from foretell.app.gateway import Gateway, Server, bind, build_server
 from foretell.app.parts import (
     Ground,
@@ -230,6 +230,9 @@ class Installation:
         if Role.TRADING not in self._roles:
             return
         if ground.settings.shards:
+            if ground.settings.is_sandbox:
+                url = f"http://127.0.0.1:{ground.settings.chain_port}"
+                self._loop_by_name |= kept_engines(ground, url)
             asking = build_asking(ground)
             self._app_by_role[Role.TRADING] = trading_app(asking.services)
             self._loop_by_name |= asking.loops

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from foretell.app.fleet import NO_LISTENER, Fleet
+from foretell.app.engines import NO_LISTENER
+from foretell.app.fleet import Fleet
 from foretell.app.installation import ALL_ROLES, Installation, Membership, Role
 from foretell.cli.running import run_until_stopped, set_up_logs
 from foretell.domain.command_errors import MissingSetting, UnknownRole

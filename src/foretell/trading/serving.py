@@ -44,6 +44,7 @@ class EngineServer:
     def __init__(self, token: bytes) -> None:
         self.token = token
         self.host: Host | None = None
+        self.askers: set[_Asker] = set()
         self._hearers: dict[_Asker, None] = {}
 
     def open(self, host: Host) -> None:
@@ -84,6 +85,7 @@ class _Asker(Framed):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._server.askers.discard(self)
         self._server.leave(self)
 
     @override
@@ -114,6 +116,7 @@ class _Asker(Framed):
             self.hang_up()
             return
         self._host = self._server.host
+        self._server.askers.add(self)
         if hello.hears:
             self._begin(self._tell_state(self._host.engine))
 

@@ -42,6 +42,7 @@ from foretell.trading.records import (
     view_of_command,
     view_of_restored,
 )
+from foretell.trading.wishes import Wish
 
 MARKETS_PER_CONNECTION_MAX: Final = 500
 
@@ -81,41 +82,6 @@ _TYPES: Final = frozenset({None, "user"})
 _OPERATIONS: Final = frozenset({None, "subscribe", "unsubscribe"})
 
 
-class _Wish:
-    """Which markets a connection wants to hear of: all but some, or some alone."""
-
-    __slots__ = ("caller", "excluded", "included", "wants_all")
-
-    def __init__(self, caller: L2Caller) -> None:
-        self.caller = caller
-        self.wants_all = False
-        self.included: set[str] = set()
-        self.excluded: set[str] = set()
-
-    def wants(self, condition_id: Bytes32) -> bool:
-        if self.wants_all:
-            return condition_id not in self.excluded
-        return condition_id in self.included
-
-    def add(self, markets: Sequence[str]) -> None:
-        if not markets:
-            self.wants_all = True
-            self.excluded.clear()
-        self.excluded.difference_update(markets)
-        self.included.update(() if self.wants_all else markets)
-
-    def remove(self, markets: Sequence[str]) -> None:
-        if not markets:
-            self.wants_all = False
-            self.included.clear()
-        self.included.difference_update(markets)
-        self.excluded.update(markets if self.wants_all else ())
-
-    @property
-    def size(self) -> int:
-        return len(self.included) + len(self.excluded)
-
-
 class _Live(msgspec.Struct, gc=False):
     view: OrderView
     matched_units: int
@@ -150,7 +116,7 @@ class UserChannel:
         self._wallets = wallets
         self._check_set = check_set
         self._stamp = stamp
-        self._wish_by_connection: dict[Connection, _Wish] = {}
+        self._wish_by_connection: dict[Connection, Wish] = {}
         self._connections_by_address: dict[Address, dict[Connection, None]] = {}
         self._live: dict[Bytes32, _Live] = {}
         self._unsettled: dict[str, _Unsettled] = {}
@@ -230,7 +196,7 @@ class UserChannel:
             if not is_theirs(unsettled.row.trade.condition_id)
         }
 
-    async def _admit(self, connection: Connection, wanted: UserSubscription) -> _Wish | None:
+    async def _admit(self, connection: Connection, wanted: UserSubscription) -> Wish | None:
         auth = wanted.auth or StreamAuth()
         try:
             caller = await self._check_set(auth.key_id, auth.secret, auth.passphrase)
@@ -239,7 +205,7 @@ class UserChannel:
             connection.put(msgspec.json.encode(trading_body(refusal)[1]).decode())
             connection.close(CLOSE_POLICY if is_unknown else CLOSE_TRY_LATER)
             return None
-        wish = self._wish_by_connection[connection] = _Wish(caller)
+        wish = self._wish_by_connection[connection] = Wish(caller)
         self._connections_by_address.setdefault(caller.address, {})[connection] = None
         connection.is_subscribed = True
         return wish

@@ -1,0 +1,314 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.build import a_buy, a_placing, a_sell, an_address, an_order_id
+from tests.trading.venue import Trader, Venue
+
+from foretell.app.sockets import UNIX, connect, listen
+from foretell.domain.effects import Effect, MarketRestored, OrderPlaced, OrderRestored
+from foretell.domain.matching_errors import AnswerLost, EngineRestarting, InsufficientBalance
+from foretell.trading.engine import Durable
+from foretell.trading.questions import (
+    Answer,
+    Canceled,
+    CancelNamed,
+    FindPlacement,
+    FoundPlacement,
+    Place,
+    Placed,
+    Question,
+)
+from foretell.trading.remote import RemoteShard
+from foretell.trading.serving import EngineServer
+from foretell.trading.wire import VERSION, Hello, frame
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = b"the token of this installation"
+SOON_S = 10.0
+
+
+class Heard:
+    """Everything that was heard of an engine since it began."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.effects: list[Effect] = []
+
+    def begin(self) -> None:
+        self.begun += 1
+        self.effects.clear()
+
+    def hear(self, durable: Durable) -> None:
+        self.effects += durable.effects
+
+    def of(self, kind: type[Effect]) -> list[Effect]:
+        return [effect for effect in self.effects if isinstance(effect, kind)]
+
+
+@contextlib.asynccontextmanager
+async def listening(server: EngineServer, path: Path) -> AsyncIterator[None]:
+    taking = await listen(server.connection, path, None)
+    try:
+        yield
+    finally:
+        await taking.close()
+
+
+@contextlib.asynccontextmanager
+async def line_to(
+    path: Path, heard: Heard | None = None, token: bytes = TOKEN
+) -> AsyncIterator[RemoteShard]:
+    """Give an engine's remote end, whose line is kept until the block ends."""
+
+    async def find() -> str:
+        return f"{UNIX}{path}"
+
+    shard = RemoteShard(partial(connect, find), token, heard)
+    running = asyncio.create_task(shard.run())
+    try:
+        yield shard
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "socket"
+
+
+@pytest.fixture
+async def server(venue: Venue, path: Path) -> AsyncIterator[EngineServer]:
+    """The venue's engine, open to others at a socket."""
+    await venue.open_in_memory("market", "alice", "bob")
+    server = EngineServer(TOKEN)
+    server.open(venue.host)
+    async with listening(server, path):
+        yield server
+
+
+@pytest.fixture
+async def shard(server: EngineServer, path: Path) -> AsyncIterator[RemoteShard]:
+    assert server.host is not None
+    async with line_to(path) as shard:
+        await begun(shard)
+        yield shard
+
+
+async def begun(shard: RemoteShard) -> None:
+    async with asyncio.timeout(SOON_S):
+        await shard.begun.wait()
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SOON_S):
+        while not is_so():  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0.005)
+
+
+async def test_an_order_is_placed_once_however_often_it_is_asked_for(
+    venue: Venue, shard: RemoteShard
+) -> None:
+    command = a_placing(a_buy("alice"))
+    first, second = [await shard.ask(Place(command)) for _ in range(2)]
+    assert isinstance(first, Placed)
+    assert isinstance(second, Placed)
+    assert (first.is_known, second.is_known) == (False, True)
+    assert first.placement == second.placement
+    assert list(venue.host.engine.state.live_orders) == [command.order_id]
+
+
+async def test_an_order_gets_the_engines_time(venue: Venue, shard: RemoteShard) -> None:
+    venue.clock.move(5_000)
+    command = a_placing(a_buy("alice"))
+    await shard.ask(Place(command))
+    assert venue.host.engine.state.live_orders[command.order_id].placed_at_ms == venue.clock.at_ms
+
+
+async def test_a_refusal_comes_as_it_was_raised(shard: RemoteShard) -> None:
+    with pytest.raises(InsufficientBalance) as refusal:
+        await shard.ask(Place(a_placing(a_buy("dora"))))
+    assert refusal.value.code == "insufficient_balance"
+    assert refusal.value.details["have"] == 0
+    assert "does not hold as much" in refusal.value.message
+
+
+async def test_many_questions_wait_at_once_and_each_gets_its_own_answer(
+    shard: RemoteShard,
+) -> None:
+    orders = [a_buy("alice", price_ticks=ticks) for ticks in range(10, 30)]
+    answers = await asyncio.gather(*(shard.ask(Place(a_placing(order))) for order in orders))
+    ids = [answer.placement.order_id for answer in answers if isinstance(answer, Placed)]
+    assert ids == [an_order_id(order) for order in orders]
+
+
+async def test_who_hears_gets_what_is_there_and_then_what_comes(
+    venue: Venue, server: EngineServer, path: Path
+) -> None:
+    assert server.host is not None
+    resting = await venue.rest(a_sell("bob", price_ticks=60))
+    heard = Heard()
+    async with line_to(path, heard) as shard:
+        await begun(shard)
+        assert heard.begun == 1
+        assert len(heard.of(MarketRestored)) == 1
+        assert [each.order_id for each in heard.of(OrderRestored)] == [resting]  # type: ignore[union-attr]
+        assert heard.of(OrderPlaced) == []
+        await shard.ask(Place(a_placing(a_buy("alice"))))
+        assert len(heard.of(OrderPlaced)) == 1
+
+
+async def test_who_comes_while_orders_are_placed_misses_none_and_hears_none_twice(
+    venue: Venue, server: EngineServer, path: Path
+) -> None:
+    assert server.host is not None
+    orders = [a_buy("alice", price_ticks=10, salt=str(number)) for number in range(60)]
+    placing = [asyncio.create_task(venue.rest(order)) for order in orders[:40]]
+    await asyncio.sleep(0)
+    heard = Heard()
+    async with line_to(path, heard) as shard:
+        placing += [asyncio.create_task(venue.rest(order)) for order in orders[40:]]
+        await asyncio.gather(*placing)
+        await begun(shard)
+        restored = [each.order_id for each in heard.of(OrderRestored)]  # type: ignore[union-attr]
+        placed = [each.command.order_id for each in heard.of(OrderPlaced)]  # type: ignore[union-attr]
+    assert sorted(restored + placed) == sorted(an_order_id(order) for order in orders)
+
+
+async def test_a_lost_line_is_made_again_and_everything_told_anew(
+    venue: Venue, server: EngineServer, path: Path
+) -> None:
+    heard = Heard()
+    async with line_to(path, heard) as shard:
+        await begun(shard)
+        await venue.rest(a_buy("alice"))
+        (asker,) = server._hearers
+        asker.hang_up()
+        await until(lambda: heard.begun == 2)
+        await begun(shard)
+        assert len(heard.of(OrderRestored)) == 1
+        assert heard.of(OrderPlaced) == []
+
+
+async def test_who_greets_as_another_installation_is_hung_up_on(
+    server: EngineServer, path: Path
+) -> None:
+    heard = Heard()
+    async with line_to(path, heard, b"another token") as shard:
+        await asyncio.sleep(0.2)
+        assert not shard.begun.is_set()
+        with pytest.raises(EngineRestarting):
+            await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
+    assert not server._hearers
+
+
+@pytest.mark.parametrize("said", [b"\xff\xff\xff\xffxxxx", b"\x02\x00\x00\x00\xc1\xc1"])
+async def test_who_speaks_nonsense_is_hung_up_on(
+    server: EngineServer, path: Path, said: bytes
+) -> None:
+    assert server.host is not None
+    reader, writer = await asyncio.open_unix_connection(str(path))
+    writer.write(said)
+    async with asyncio.timeout(SOON_S):
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+    writer.close()
+
+
+async def test_a_question_before_the_greeting_is_not_answered(
+    server: EngineServer, path: Path
+) -> None:
+    assert server.host is not None
+    reader, writer = await asyncio.open_unix_connection(str(path))
+    writer.write(frame(Hello(VERSION + 1, TOKEN, hears=False)))
+    async with asyncio.timeout(SOON_S):
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read() == b""
+    writer.close()
+
+
+async def test_while_no_engine_listens_questions_are_refused_as_at_a_start(path: Path) -> None:
+    async with line_to(path) as shard:
+        with pytest.raises(EngineRestarting):
+            await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
+
+
+async def test_an_engine_that_has_not_started_is_asked_again_later(
+    venue: Venue, path: Path
+) -> None:
+    server = EngineServer(TOKEN)
+    async with listening(server, path), line_to(path) as shard:
+        await asyncio.sleep(0.1)
+        assert not shard.begun.is_set()
+        server.open(venue.host)
+        await begun(shard)
+        found = await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
+        assert found == FoundPlacement(None)
+
+
+async def lose_the_first_answer(
+    venue: Venue, server: EngineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Have the engine do the first thing that it is asked, and hang up instead of answering."""
+    ask = venue.host.ask
+    is_first = True
+
+    async def lose(question: Question) -> Answer:
+        nonlocal is_first
+        answer = await ask(question)
+        if is_first:
+            is_first = False
+            for asker in list(server.askers):
+                asker.hang_up()
+            await asyncio.sleep(SOON_S)
+        return answer
+
+    monkeypatch.setattr(venue.host, "ask", lose)
+
+
+async def test_an_order_whose_answer_was_lost_is_asked_for_again(
+    venue: Venue, server: EngineServer, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await lose_the_first_answer(venue, server, monkeypatch)
+    placed = await shard.ask(Place(a_placing(a_buy("alice"))))
+    assert isinstance(placed, Placed)
+    assert placed.is_known
+    assert len(venue.host.engine.state.live_orders) == 1
+
+
+async def test_of_anything_else_whose_answer_was_lost_the_outcome_is_not_known(
+    venue: Venue, server: EngineServer, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order_id = await venue.rest(a_buy("alice"))
+    await lose_the_first_answer(venue, server, monkeypatch)
+    with pytest.raises(AnswerLost) as lost:
+        await shard.ask(CancelNamed(an_address("alice"), [order_id]))
+    assert not lost.value.definite
+    await begun(shard)
+    again = await shard.ask(CancelNamed(an_address("alice"), [order_id]))
+    assert isinstance(again, Canceled)
+    assert list(again.not_canceled) == [order_id]
+
+
+async def test_tables_are_waited_for_where_the_engine_is(
+    venue: Venue, shard: RemoteShard, alice: Trader
+) -> None:
+    await alice.placed(a_buy("alice"))
+    await shard.wait_for_tables()
+    assert venue.host.projection.sequence == venue.host.engine.told_sequence
+
+
+async def test_a_fault_of_ours_is_told_without_its_words(
+    venue: Venue, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_: Question) -> Answer:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(venue.host, "ask", fail)
+    with pytest.raises(Exception, match="the matching engine failed"):
+        await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))

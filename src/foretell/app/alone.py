@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
 
-from foretell.app.chance import new_uuid, now_ms
+from foretell.app.chance import new_uuid, now_ms, numbered_ids
 from foretell.app.gateway import Gateway, bind, build_server
 from foretell.app.installation import PREFIX_BY_ROLE, START_LOOK_S, Role
 from foretell.app.lanes import served_under
@@ -52,7 +52,7 @@ async def trading_alone(
         )
         await trading.start()
         prefix = PREFIX_BY_ROLE[Role.TRADING]
-        app = Telemetry(build_app(trading.services), Role.TRADING, new_uuid)
+        app = Telemetry(build_app(trading.services), Role.TRADING, numbered_ids())
         lanes = served_under(prefix, trading_lanes(trading.services), app)
         listener = bind("127.0.0.1", 0, "--port")
         server = build_server(Gateway({prefix: app}, ""), "127.0.0.1", 0, lanes)

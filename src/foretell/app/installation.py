@@ -15,7 +15,7 @@ from typing import Final
 
 import structlog
 
-from foretell.app.chance import new_uuid
+from foretell.app.chance import numbered_ids
 from foretell.app.engines import build_asking, lead_shard
 from foretell.app.gateway import Gateway, Server, bind, build_server
 from foretell.app.lanes import RequestLine, ServedLane, served_under
@@ -54,6 +54,7 @@ from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 from foretell.trading import routes as trading_routes
 from foretell.trading.lane import trading_lanes
+from foretell.trading.services import TradingServices
 
 CHAIN_RESTART_S: Final = 1.0
 START_LOOK_S: Final = 0.01
@@ -235,17 +236,20 @@ class Installation:
             return
         if ground.settings.shards:
             asking = build_asking(ground)
-            self._app_by_role[Role.TRADING] = trading_app(asking.services)
+            self._answer_traders(asking.services)
             self._loop_by_name |= asking.loops
             return
         trading, feed, snapshots = build_trading(ground)
         self._closing.push_async_callback(trading.host.engine.close)
         await trading.start()
-        self._app_by_role[Role.TRADING] = trading_routes.build_app(trading.services)
-        self._lanes_by_role[Role.TRADING] = trading_lanes(trading.services)
+        self._answer_traders(trading.services)
         self._loop_by_name |= trading.loops()
         self._loop_by_name["feed"] = feed.run
         self._loop_by_name["snapshots"] = snapshots.run
+
+    def _answer_traders(self, services: TradingServices) -> None:
+        self._app_by_role[Role.TRADING] = trading_routes.build_app(services)
+        self._lanes_by_role[Role.TRADING] = trading_lanes(services)
 
     async def _serve(self) -> None:
         settings = self._settings
@@ -254,7 +258,7 @@ class Installation:
         lanes: dict[RequestLine, ServedLane] = {}
         for role, app in self._app_by_role.items():
             prefix = "" if is_alone else PREFIX_BY_ROLE[role]
-            telemetry = app_by_prefix[prefix] = Telemetry(app, role, new_uuid)
+            telemetry = app_by_prefix[prefix] = Telemetry(app, role, numbered_ids())
             lanes |= served_under(prefix, self._lanes_by_role.get(role, {}), telemetry)
         if app_by_prefix:
             listener = self._listener()

@@ -201,10 +201,12 @@ class MarketChannel:
             self._say(connections, sequence, last_trade_text(market, trade, fill))
 
     def _tell_book(self, changed: BookChanged, sequence: int, *, is_traded: bool) -> None:
+        top = BookTop(changed.ticks_per_one, changed.best_bid_ticks, changed.best_ask_ticks)
+        is_top_new = self._top_by_market.get(changed.condition_id) != top
+        self._top_by_market[changed.condition_id] = top
+        if not self._connections_by_token:
+            return
         market = self._board.market_by_id[changed.condition_id]
-        top = market.top._replace(last_price_ticks=None)
-        is_top_new = self._top_by_market.get(market.condition_id) != top
-        self._top_by_market[market.condition_id] = top
         by_token = {
             token_id: self._subscribers(token_id)
             for token_id in (market.opened.token_yes, market.opened.token_no)

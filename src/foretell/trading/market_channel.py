@@ -117,7 +117,8 @@ class MarketChannel:
                     )
                 case MarketRestored():
                     condition_id = effect.market.condition_id
-                    self._top_by_market[condition_id] = self._board.market_by_id[condition_id].top
+                    top = self._board.market_by_id[condition_id].top
+                    self._top_by_market[condition_id] = top._replace(last_price_ticks=None)
                 case MarketOpened():
                     opened = effect.market
                     self._announce(

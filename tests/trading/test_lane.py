@@ -16,6 +16,7 @@ from foretell.edge.codec import BODY_BYTES_MAX
 from foretell.edge.lane import BODY_BYTES_MAX as LANE_BYTES_MAX
 from foretell.edge.lane import Answer, Call, Lane
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
+from foretell.trading.board import TokenPlace
 from foretell.trading.lane import trading_lanes
 
 pytestmark = pytest.mark.anyio
@@ -147,6 +148,15 @@ async def test_a_fault_of_ours_is_told_the_same_and_tells_nothing(
     response = await both(venue, fast, "POST", "/order", content=body, headers=headers)
     assert (response.status_code, response.json()["error"]) == (500, "Internal server error")
     assert "secret" not in response.text
+
+
+async def test_a_fault_of_ours_in_a_book_is_told_the_same(
+    venue: Venue, fast: httpx.AsyncClient
+) -> None:
+    broken: Any = object()
+    venue.services.board._place_by_token[YES] = TokenPlace(broken, is_yes=True)
+    response = await both(venue, fast, "GET", f"/book?token_id={YES}")
+    assert (response.status_code, response.json()["error"]) == (500, "Internal server error")
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,9 @@ def _book(services: TradingServices, call: Call) -> Answer:
         return Answer(200, quotes.book(services.board, token[1].decode()))
     except ForetellError as refusal:
         return _refused(refusal)
+    except Exception:
+        log.exception("unhandled", path=call.path)
+        return _refused(InternalError())
 
 
 def _refused(refusal: ForetellError) -> Answer:

@@ -14,6 +14,7 @@ import pytest
 
 from foretell.app.gateway import bind, build_server
 from foretell.app.installation import ALL_ROLES, Installation, Role
+from foretell.app.lanes import NO_LANES, Lanes
 from foretell.chain.devchain import free_port
 from foretell.edge.telemetry import AsgiApp
 from foretell.settings import Settings
@@ -49,10 +50,10 @@ async def installed(
 
 
 @contextlib.asynccontextmanager
-async def serving(app: AsgiApp) -> AsyncIterator[str]:
+async def serving(app: AsgiApp, lanes: Lanes = NO_LANES) -> AsyncIterator[str]:
     """Serve an application by the real server on a free port, and give its host and port."""
     listener = bind("127.0.0.1", 0, "FORETELL_PORT")
-    server = build_server(app, "127.0.0.1", 0)
+    server = build_server(app, "127.0.0.1", 0, lanes)
     running = asyncio.create_task(server.serve([listener]))
     while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
         await asyncio.sleep(LOOK_S)

@@ -185,7 +185,7 @@ async def test_a_journal_that_fails_stops_everything(
         raise OSError(5, "Input/output error")
 
     async with installed(settings) as running:
-        monkeypatch.setattr("foretell.journal.file.os.fdatasync", fail)
+        monkeypatch.setattr("foretell.journal.tail.os.fdatasync", fail)
         assert running.deployment is not None
         async with Rpc(f"http://127.0.0.1:{settings.chain_port}") as rpc:
             await rpc.send("evm_mine")

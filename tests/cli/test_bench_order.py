@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 from tests.build import a_key
 
-from foretell.cli.bench import order
+from foretell.cli.bench import machine, order
 from foretell.cli.bench.exchange import running_exchange
 from foretell.cli.bench.load import make_requests
-from foretell.cli.bench.order import Round, run_bench_order
+from foretell.cli.bench.order import Round, disturbance, run_bench_order, undisturbed
 from foretell.cli.bench.world import make_world
 from foretell.domain.command_errors import BenchFailed
 
@@ -18,7 +18,7 @@ ORDERS = 100
 
 
 def test_a_run_prints_its_ratio_beside_its_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "RECOVERIES", 300)
+    monkeypatch.setattr(machine, "RECOVERIES", 300)
     monkeypatch.setattr(order, "WARM_UP_ORDERS", 50)
     console = Console(file=io.StringIO(), width=200)
     run_bench_order(ROUNDS, ORDERS, 4, console)
@@ -36,11 +36,27 @@ def test_a_run_prints_its_ratio_beside_its_ceiling(monkeypatch: pytest.MonkeyPat
         r"^order-e2e: (\d+\.\d\d) durable, verified, matched orders", told, re.MULTILINE
     )
     assert float(ratio) > 0
-    assert f"(median of {ROUNDS} rounds of {ORDERS}, 4 connections)" in told
+    assert re.search(r"p50 \d+\.\d ms, p99 \d+\.\d ms \(median of [12] rounds of 100, 4 conn", told)
+
+
+def a_round(others_cores: float = 0.0) -> Round:
+    return Round(5_000, 20_000, 1, 2, 0.2, others_cores)
 
 
 def test_the_ratio_is_of_orders_to_recoveries() -> None:
-    assert Round(5_000, 20_000, 1, 2).ratio == 0.25
+    assert a_round().ratio == 0.25
+
+
+def test_rounds_that_others_disturbed_do_not_count() -> None:
+    quiet, busy = a_round(0.05), a_round(0.5)
+    assert undisturbed([busy, quiet, busy]) == [quiet]
+    assert disturbance([busy, quiet, busy]).startswith("2 of 3 rounds were disturbed")
+
+
+def test_rounds_all_of_which_were_disturbed_count_and_say_so() -> None:
+    busy = a_round(0.5)
+    assert undisturbed([busy, busy]) == [busy, busy]
+    assert disturbance([busy, busy]).startswith("every round was disturbed")
 
 
 def test_no_two_orders_of_a_run_are_alike() -> None:

@@ -1,16 +1,20 @@
-"""A sandbox's trading API on loopback, with its own clock, and a client of each family."""
+"""A sandbox's trading API on loopback with its lanes and its own clock, and a client of each family."""
 
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.app.running import serving
 from tests.ecosystem.clients import NAMES, Client, Family, a_client
-from tests.trading.serving import serving
 from tests.trading.venue import Clock, Venue, a_venue_on
 from typing_extensions import override
 
+from foretell.app.chance import numbered_ids
+from foretell.app.lanes import served_under
+from foretell.edge.telemetry import Telemetry
 from foretell.store.database import Database
+from foretell.trading.lane import trading_lanes
 
 
 class RealClock(Clock):
@@ -30,7 +34,9 @@ async def venue(fresh_database: Database, tmp_path: Path) -> AsyncIterator[Venue
 
 @pytest.fixture
 async def host(venue: Venue) -> AsyncIterator[str]:
-    async with serving(venue.app) as host:
+    telemetry = Telemetry(venue.app, "trading", numbered_ids())
+    lanes = served_under("", trading_lanes(venue.services), telemetry)
+    async with serving(venue.app, lanes) as host:
         yield host
 
 

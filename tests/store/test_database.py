@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import shutil
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from foretell.store.tables import projections
 pytestmark = pytest.mark.anyio
 
 SOON_S = 5.0
+PARTS = 80
 
 
 def a_row(name: str, sequence: int = 1) -> dict[str, Any]:
@@ -49,6 +52,47 @@ async def fail_after_writing(database: Database) -> None:
         await tx.execute(projections.insert().values(a_row("a")))
         await tx.announce("fills")
         raise ZeroDivisionError
+
+
+async def test_a_writer_that_is_cancelled_keeps_no_lock(
+    empty_database: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(empty_database, tmp_path / "foretell.db"))
+    rows = [(f"row {number}", 1) for number in range(50)]
+
+    async def write_and_undo(database: Database) -> None:
+        async with database.writing() as tx:
+            await tx.upsert_rows(projections, rows)
+            await tx.execute(projections.delete())
+
+    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+        loop = asyncio.get_running_loop()
+        await write_and_undo(database)
+        started = loop.time()
+        await write_and_undo(database)
+        whole_s = loop.time() - started
+        for part in range(PARTS):
+            writer = asyncio.create_task(write_and_undo(database))
+            await asyncio.sleep(whole_s * part / PARTS)
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+            take_lock(path)
+
+
+def take_lock(path: Path) -> None:
+    """Be another program that writes, which raises when it does not get the lock soon."""
+    with contextlib.closing(sqlite3.connect(path, timeout=1.0, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+
+async def test_rows_are_written_as_drivers_take_them(database: Database) -> None:
+    async with database.writing() as tx:
+        await tx.insert_rows(projections, [("a", 1), ("b", 2)])
+        await tx.upsert_rows(projections, [("b", 3), ("c", 4)])
+        await tx.upsert_rows(projections, [])
+    async with database.reading() as tx:
+        rows = await tx.all(sa.select(projections).order_by("name"))
+    assert [tuple(row) for row in rows] == [("a", 1), ("b", 3), ("c", 4)]
 
 
 async def test_one_statement_says_how_many_rows_it_changed(database: Database) -> None:

@@ -45,7 +45,6 @@ from foretell.journal.file import FileJournal
 from foretell.store.database import Database
 from foretell.trading.embedded import Embedded, build_embedded
 from foretell.trading.keys import create_key
-from foretell.trading.lane import FastLane
 from foretell.trading.routes import build_app
 from foretell.trading.services import ChainView
 
@@ -120,8 +119,7 @@ class Venue:
         self.services = services = trading.services
         self.clock = clock
         self.chain = chain
-        self.litestar: Litestar = an_app(build_app, services)
-        self.app = FastLane(self.litestar, services)
+        self.app: Litestar = an_app(build_app, services)
         self.client = client_of(self.app)
         self._numbers = itertools.count(1)
 

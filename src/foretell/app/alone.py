@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
 
-from foretell.app.chance import new_uuid, now_ms
+from foretell.app.chance import new_uuid, now_ms, numbered_ids
 from foretell.app.gateway import Gateway, bind, build_server
 from foretell.app.installation import PREFIX_BY_ROLE, START_LOOK_S, Role
-from foretell.app.trading import trading_app
+from foretell.app.lanes import served_under
 from foretell.domain.deployment import Deployment
 from foretell.domain.hexadecimal import Address
 from foretell.edge.auth import KeyRing
@@ -19,7 +19,9 @@ from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 from foretell.trading.embedded import build_embedded
 from foretell.trading.engine import Engine
+from foretell.trading.lane import trading_lanes
 from foretell.trading.loops import run_together
+from foretell.trading.routes import build_app
 from foretell.trading.services import ChainView
 
 
@@ -49,9 +51,11 @@ async def trading_alone(
             new_uuid=new_uuid,
         )
         await trading.start()
-        app = Telemetry(trading_app(trading.services), Role.TRADING, new_uuid)
+        prefix = PREFIX_BY_ROLE[Role.TRADING]
+        app = Telemetry(build_app(trading.services), Role.TRADING, numbered_ids())
+        lanes = served_under(prefix, trading_lanes(trading.services), app)
         listener = bind("127.0.0.1", 0, "--port")
-        server = build_server(Gateway({PREFIX_BY_ROLE[Role.TRADING]: app}, ""), "127.0.0.1", 0)
+        server = build_server(Gateway({prefix: app}, ""), "127.0.0.1", 0, lanes)
         loops = asyncio.create_task(run_together(trading.loops().values()))
         serving = asyncio.create_task(server.serve([listener]))
         try:

@@ -1,8 +1,10 @@
 """The clock and chance, handed out to everything that needs them."""
 
+import itertools
 import secrets
 import time
 import uuid
+from collections.abc import Callable
 
 from foretell.domain.hexadecimal import Bytes32, word_of
 
@@ -15,6 +17,13 @@ def now_ms() -> int:
 def new_uuid() -> str:
     """Return an id that nobody can guess."""
     return str(uuid.uuid4())
+
+
+def numbered_ids() -> Callable[[], str]:
+    """Return a maker of ids that no other one makes; who knows one can guess the next."""
+    start = secrets.token_hex(8)
+    numbers = itertools.count(1)
+    return lambda: f"{start}{next(numbers):016x}"
 
 
 def new_word() -> Bytes32:

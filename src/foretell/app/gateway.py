@@ -3,19 +3,21 @@
 Clients sign the route without the prefix, so what an API sees is what was signed.
 """
 
+import asyncio
 import contextlib
 import errno
 import resource
 import socket
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, cast
 
 import msgspec
 import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
-from foretell.app.connection import BoundedConnection
+from foretell.app.lanes import NO_LANES, LaneConnection, Lanes
 from foretell.domain.command_errors import CannotListen, PortTaken
 from foretell.domain.request_errors import UnknownRoute
 from foretell.edge.errors import worker_body
@@ -84,13 +86,13 @@ class Server(uvicorn.Server):
         yield
 
 
-def build_server(app: AsgiApp, host: str, port: int) -> Server:
-    """Return a server that is bound to its port already."""
+def build_server(app: AsgiApp, host: str, port: int, lanes: Lanes = NO_LANES) -> Server:
+    """Return a server of an application, and of the lanes that pass it by."""
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=BoundedConnection,
+        http=cast("type[asyncio.Protocol]", partial(LaneConnection, lanes)),
         limit_concurrency=_connections_max(),
         ws="websockets-sansio",
         loop="none",

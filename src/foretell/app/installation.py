@@ -15,9 +15,10 @@ from typing import Final
 
 import structlog
 
-from foretell.app.chance import new_uuid
+from foretell.app.chance import numbered_ids
 from foretell.app.engines import build_asking, kept_engines, lead_shard
 from foretell.app.gateway import Gateway, Server, bind, build_server
+from foretell.app.lanes import RequestLine, ServedLane, served_under
 from foretell.app.parts import (
     Ground,
     build_creation,
@@ -28,7 +29,6 @@ from foretell.app.parts import (
     build_settlement,
     build_trading,
 )
-from foretell.app.trading import trading_app
 from foretell.app.vault import open_vault
 from foretell.chain.answers import quantity_of
 from foretell.chain.blueprint import sandbox_plan
@@ -42,6 +42,7 @@ from foretell.discovery import routes as discovery_routes
 from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, WrongChain
 from foretell.domain.command_errors import PartEnded
 from foretell.domain.deployment import Deployment, check_usable
+from foretell.edge.lane import Lane, Route
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.indexer import worker as indexer_worker
 from foretell.journal.locking import lock_folder, unlock_folder
@@ -51,6 +52,9 @@ from foretell.settings import Settings
 from foretell.settlement import worker as settlement_worker
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
+from foretell.trading import routes as trading_routes
+from foretell.trading.lane import trading_lanes
+from foretell.trading.services import TradingServices
 
 CHAIN_RESTART_S: Final = 1.0
 START_LOOK_S: Final = 0.01
@@ -124,6 +128,7 @@ class Installation:
         self._membership = membership
         self._closing = contextlib.AsyncExitStack()
         self._app_by_role: dict[Role, AsgiApp] = {}
+        self._lanes_by_role: dict[Role, Mapping[Route, Lane]] = {}
         self._loop_by_name: dict[str, Loop] = {}
         self._is_stopping = False
         self._running: asyncio.Task[None] | None = None
@@ -234,31 +239,34 @@ class Installation:
                 url = f"http://127.0.0.1:{ground.settings.chain_port}"
                 self._loop_by_name |= kept_engines(ground, url)
             asking = build_asking(ground)
-            self._app_by_role[Role.TRADING] = trading_app(asking.services)
+            self._answer_traders(asking.services)
             self._loop_by_name |= asking.loops
             return
         trading, feed, snapshots = build_trading(ground)
         self._closing.push_async_callback(trading.host.engine.close)
         await trading.start()
-        self._app_by_role[Role.TRADING] = trading_app(trading.services)
+        self._answer_traders(trading.services)
         self._loop_by_name |= trading.loops()
         self._loop_by_name["feed"] = feed.run
         self._loop_by_name["snapshots"] = snapshots.run
 
+    def _answer_traders(self, services: TradingServices) -> None:
+        self._app_by_role[Role.TRADING] = trading_routes.build_app(services)
+        self._lanes_by_role[Role.TRADING] = trading_lanes(services)
+
     async def _serve(self) -> None:
         settings = self._settings
-        if len(self._app_by_role) == 1:
-            ((role, app),) = self._app_by_role.items()
-            app_by_prefix: dict[str, AsgiApp] = {"": Telemetry(app, role, new_uuid)}
-        else:
-            app_by_prefix = {
-                PREFIX_BY_ROLE[role]: Telemetry(app, role, new_uuid)
-                for role, app in self._app_by_role.items()
-            }
+        is_alone = len(self._app_by_role) == 1
+        app_by_prefix: dict[str, AsgiApp] = {}
+        lanes: dict[RequestLine, ServedLane] = {}
+        for role, app in self._app_by_role.items():
+            prefix = "" if is_alone else PREFIX_BY_ROLE[role]
+            telemetry = app_by_prefix[prefix] = Telemetry(app, role, numbered_ids())
+            lanes |= served_under(prefix, self._lanes_by_role.get(role, {}), telemetry)
         if app_by_prefix:
             listener = self._listener()
             gateway = Gateway(app_by_prefix, settings.base_url)
-            self._server = build_server(gateway, settings.host, settings.port)
+            self._server = build_server(gateway, settings.host, settings.port, lanes)
             self._serving = asyncio.create_task(self._server.serve([listener]), name="server")
             self._loop_by_name["server"] = self._watch_server
         self._running = asyncio.create_task(self._run(), name="installation")

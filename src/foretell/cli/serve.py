@@ -8,6 +8,7 @@ from rich.console import Console
 from foretell.app.engines import NO_LISTENER
 from foretell.app.fleet import Fleet
 from foretell.app.installation import ALL_ROLES, Installation, Membership, Role
+from foretell.app.memory import settle_memory
 from foretell.cli.running import run_until_stopped, set_up_logs
 from foretell.domain.command_errors import MissingSetting, UnknownRole
 from foretell.settings import Settings
@@ -29,6 +30,7 @@ def run_serve(settings: Settings, names: Sequence[str], part: Part, console: Con
     _check_apart(settings, is_whole=set(roles) == ALL_ROLES)
 
     async def greet() -> None:
+        settle_memory()
         if part.member is None:
             console.print(f"serving {', '.join(roles)} at {settings.base_url}")
 

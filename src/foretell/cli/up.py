@@ -13,6 +13,7 @@ from rich.table import Table
 
 from foretell.app.chance import now_ms
 from foretell.app.installation import Installation
+from foretell.app.memory import settle_memory
 from foretell.chain.caller import Caller, ContractCall
 from foretell.chain.reader import Reader
 from foretell.cli.clients.http import HttpClient, wait_for
@@ -51,6 +52,7 @@ def run_up(settings: Settings, console: Console) -> None:
             await _approve_traders(stage)
             market = await _seed(stage, console, settings.data / SEED_NOTE)
         ready = msgspec.structs.replace(ready, market=market)
+        settle_memory()
         write_ready(settings.data, ready)
         _print_where(console, ready, settings, (now_ms() - started_ms) / 1000)
 

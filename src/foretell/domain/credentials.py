@@ -142,6 +142,9 @@ class L2Signer:
         Some clients sign the body with its apostrophes turned into quotation marks, or as Python
         prints what it holds, and pad or spell the base64 in other ways: those are taken too.
         """
+        usual = self.sign(timestamp, method, path, body)
+        if hmac.compare_digest(usual.encode(), signature.encode()):
+            return
         given = _decode_signature(signature)
         for signed in _spellings(body):
             message = l2_message(timestamp, method, path, signed)

@@ -58,7 +58,7 @@ class OrderType(enum.StrEnum):
     @property
     def may_rest(self) -> bool:
         """Whether what is not matched at once stays in the book."""
-        return self in {OrderType.GTC, OrderType.GTD}
+        return self is OrderType.GTC or self is OrderType.GTD
 
 
 class SignedOrder(msgspec.Struct, frozen=True, array_like=True):

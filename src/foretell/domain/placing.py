@@ -156,6 +156,8 @@ def _carry_out(
 
 
 def _trades(command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
+    if not fills:
+        return []
     spends = command.terms.budget_units is not None
     trades = []
     for index, group in enumerate(split_into_trades(fills)):

@@ -45,7 +45,7 @@ class Telemetry:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = _given_id(scope) or self._new_id()
+        request_id = self.request_id(_given_id(scope))
         started = time.perf_counter()
         status = 0
 
@@ -59,12 +59,29 @@ class Telemetry:
             await send(message)
 
         await self._app(scope, receive, watched)
-        route = self._route(scope["path"])
-        self._counter(scope["method"], route, status).inc()
+        self._tell(scope["method"], scope["path"], status, request_id, started)
+
+    def request_id(self, given: str | None) -> str:
+        """Return the id that the caller gave a request, if it can be repeated safely, or a new one."""
+        is_safe = given is not None and given.isascii() and given.replace("-", "").isalnum()
+        if given is not None and is_safe and len(given) <= REQUEST_ID_CHARS_MAX:
+            return given
+        return self._new_id()
+
+    def tell_whole(
+        self, method: str, path: str, status: int, request_id: str, started: float
+    ) -> None:
+        """Tell of a request that was answered in one piece, just now, past the application."""
+        self._seconds.observe(time.perf_counter() - started)
+        self._tell(method, path, status, request_id, started)
+
+    def _tell(self, method: str, path: str, status: int, request_id: str, started: float) -> None:
+        route = self._route(path)
+        self._counter(method, route, status).inc()
         log.debug(
             "request",
             api=self._api,
-            method=scope["method"],
+            method=method,
             route=route,
             status=status,
             request_id=request_id,
@@ -89,10 +106,9 @@ class Telemetry:
 
 
 def _given_id(scope: Scope) -> str | None:
-    """Return the caller's own request id, if it sent one that can be repeated safely."""
+    """Return the request id that the caller sent, if it sent one."""
     for name, value in scope["headers"]:
         if name == b"x-request-id":
-            text = value.decode("latin-1")
-            is_safe = text.isascii() and text.replace("-", "").isalnum()
-            return text if is_safe and len(text) <= REQUEST_ID_CHARS_MAX else None
+            given: str = value.decode("latin-1")
+            return given
     return None

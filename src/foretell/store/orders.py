@@ -1,7 +1,7 @@
 """Orders as the journal's projection leaves them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -54,39 +54,36 @@ class OrderFilter(NamedTuple):
     token_id: str | None = None
 
 
+_CHANGE: Final = (
+    orders.update()
+    .where(orders.c.order_id == sa.bindparam("changed_id"))
+    .values(
+        matched_units=sa.bindparam("matched"),
+        status=sa.bindparam("new_status"),
+        close_reason=sa.bindparam("reason"),
+        updated_at_ms=sa.bindparam("at_ms"),
+    )
+)
+
+
 async def record_orders(tx: Transaction, placed: Sequence[OrderRow]) -> None:
     """Store orders that were placed."""
-    if placed:
-        await tx.execute(orders.insert(), [_values(order) for order in placed])
+    await tx.insert_rows(orders, [_cells(order) for order in placed])
 
 
 async def record_changes(tx: Transaction, changes: Sequence[OrderChange]) -> None:
     """Store how orders that were placed before stand now."""
-    if not changes:
-        return
-    statement = (
-        orders.update()
-        .where(orders.c.order_id == sa.bindparam("changed_id"))
-        .values(
-            matched_units=sa.bindparam("matched"),
-            status=sa.bindparam("new_status"),
-            close_reason=sa.bindparam("reason"),
-            updated_at_ms=sa.bindparam("at_ms"),
+    rows = [
+        (
+            change.matched_units,
+            change.status.value,
+            change.close_reason,
+            change.updated_at_ms,
+            change.order_id,
         )
-    )
-    await tx.execute(
-        statement,
-        [
-            {
-                "changed_id": change.order_id,
-                "matched": change.matched_units,
-                "new_status": change.status.value,
-                "reason": change.close_reason,
-                "at_ms": change.updated_at_ms,
-            }
-            for change in changes
-        ],
-    )
+        for change in changes
+    ]
+    await tx.execute_rows(_CHANGE, rows)
 
 
 async def load_order(tx: Transaction, order_id: str) -> OrderRow | None:
@@ -118,38 +115,39 @@ async def load_live_orders(
     return [_row(row) for row in await tx.all(page)]
 
 
-def _values(order: OrderRow) -> dict[str, Any]:
+def _cells(order: OrderRow) -> tuple[Any, ...]:
+    """Return the values of the table's columns, in their order."""
     signed = order.signed
-    return {
-        "order_id": order.order_id,
-        "sequence": order.sequence,
-        "condition_id": order.condition_id,
-        "token_id": signed.token_id,
-        "is_yes": order.is_yes,
-        "owner": order.owner,
-        "maker": signed.maker,
-        "signer": signed.signer,
-        "side": signed.side.name,
-        "order_type": order.order_type.value,
-        "price_ticks": order.price_ticks,
-        "ticks_per_one": order.ticks_per_one,
-        "size_units": order.size_units,
-        "matched_units": order.matched_units,
-        "status": order.status.value,
-        "close_reason": order.close_reason,
-        "placed_at_ms": order.placed_at_ms,
-        "updated_at_ms": order.updated_at_ms,
-        "salt": signed.salt,
-        "taker": signed.taker,
-        "maker_amount": signed.maker_amount,
-        "taker_amount": signed.taker_amount,
-        "expiration_s": signed.expiration_s,
-        "nonce": signed.nonce,
-        "fee_rate_bps": signed.fee_rate_bps,
-        "signature_type": int(signed.signature_type),
-        "profile": signed.profile,
-        "signature": signed.signature,
-    }
+    return (
+        order.order_id,
+        order.sequence,
+        order.condition_id,
+        signed.token_id,
+        order.is_yes,
+        order.owner,
+        signed.maker,
+        signed.signer,
+        signed.side.name,
+        order.order_type.value,
+        order.price_ticks,
+        order.ticks_per_one,
+        order.size_units,
+        order.matched_units,
+        order.status.value,
+        order.close_reason,
+        order.placed_at_ms,
+        order.updated_at_ms,
+        signed.salt,
+        signed.taker,
+        signed.maker_amount,
+        signed.taker_amount,
+        signed.expiration_s,
+        signed.nonce,
+        signed.fee_rate_bps,
+        int(signed.signature_type),
+        signed.profile,
+        signed.signature,
+    )
 
 
 def _row(row: sa.Row[Any]) -> OrderRow:

@@ -28,16 +28,7 @@ class HistoryPoint(NamedTuple):
 
 async def record_quote_points(tx: Transaction, points: Mapping[QuoteKey, BookTop]) -> None:
     """Store how books stood in their minutes, in place of what was stored of the same minute."""
-    if not points:
-        return
-    same = (
-        quote_points.c.condition_id == sa.bindparam("known_condition"),
-        quote_points.c.minute == sa.bindparam("known_minute"),
-    )
-    keys = [{"known_condition": key.condition_id, "known_minute": key.minute} for key in points]
-    await tx.execute(quote_points.delete().where(*same), keys)
-    rows = [key._asdict() | top._asdict() for key, top in points.items()]
-    await tx.execute(quote_points.insert(), rows)
+    await tx.upsert_rows(quote_points, [(*key, *top) for key, top in points.items()])
 
 
 async def load_first_minute(tx: Transaction, condition_id: Bytes32) -> int | None:

@@ -1,7 +1,7 @@
 """Trades and their fills, quotes, and how far the journal has been projected."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -88,40 +88,34 @@ async def record_sequence(tx: Transaction, name: str, sequence: int) -> None:
         await tx.execute(projections.insert().values(name=name, sequence=sequence))
 
 
+_CHANGE: Final = (
+    trades.update()
+    .where(trades.c.trade_id == sa.bindparam("changed_id"))
+    .values(
+        status=sa.bindparam("new_status"),
+        tx_hash=sa.bindparam("hash"),
+        updated_at_ms=sa.bindparam("at_ms"),
+    )
+)
+
+
 async def record_trades(tx: Transaction, rows: Sequence[TradeRow]) -> None:
     """Store trades with their fills."""
     if rows:
-        await tx.execute(trades.insert(), [_trade_values(row) for row in rows])
-        await tx.execute(fills.insert(), [fill for row in rows for fill in _fill_values(row)])
+        await tx.insert_rows(trades, [_trade_cells(row) for row in rows])
+        await tx.insert_rows(fills, [cells for row in rows for cells in _fill_cells(row)])
         await tx.announce(TOPIC)
 
 
 async def record_trade_changes(tx: Transaction, changes: Sequence[TradeChange]) -> None:
     """Store how far trades have come."""
-    if not changes:
-        return
-    statement = (
-        trades.update()
-        .where(trades.c.trade_id == sa.bindparam("changed_id"))
-        .values(
-            status=sa.bindparam("new_status"),
-            tx_hash=sa.bindparam("hash"),
-            updated_at_ms=sa.bindparam("at_ms"),
-        )
-    )
-    await tx.execute(
-        statement,
-        [
-            {
-                "changed_id": change.trade_id,
-                "new_status": change.status.value,
-                "hash": change.tx_hash,
-                "at_ms": change.updated_at_ms,
-            }
+    if changes:
+        rows = [
+            (change.status.value, change.tx_hash, change.updated_at_ms, change.trade_id)
             for change in changes
-        ],
-    )
-    await tx.announce(TOPIC)
+        ]
+        await tx.execute_rows(_CHANGE, rows)
+        await tx.announce(TOPIC)
 
 
 async def record_trade_parts(tx: Transaction, split: TradeParts) -> None:
@@ -163,11 +157,7 @@ async def record_trade_parts(tx: Transaction, split: TradeParts) -> None:
 
 async def record_quotes(tx: Transaction, changed: Sequence[Quote]) -> None:
     """Store what markets are quoted at now."""
-    for quote in changed:
-        values = quote._asdict()
-        known = quotes.update().where(quotes.c.condition_id == quote.condition_id)
-        if not await tx.execute(known.values(values)):
-            await tx.execute(quotes.insert().values(values))
+    await tx.upsert_rows(quotes, changed)
 
 
 async def load_quotes(tx: Transaction) -> Mapping[Bytes32, Quote]:
@@ -274,49 +264,49 @@ async def _with_fills(tx: Transaction, query: sa.Select[Any]) -> Sequence[TradeR
     return [_trade_row(row, fills_by_trade[row.trade_id]) for row in rows]
 
 
-def _trade_values(row: TradeRow) -> dict[str, Any]:
+def _trade_cells(row: TradeRow) -> tuple[Any, ...]:
+    """Return the values of the table's columns, in their order."""
     trade = row.trade
-    return {
-        "trade_id": trade.trade_id,
-        "sequence": row.sequence,
-        "condition_id": trade.condition_id,
-        "token_id": row.token_id,
-        "is_yes": trade.is_yes,
-        "taker_order_id": trade.taker_order_id,
-        "taker": trade.taker,
-        "taker_owner": trade.taker_owner,
-        "side": trade.side.name,
-        "size_units": trade.size_units,
-        "cost_units": trade.cost_units,
-        "taker_fill_units": trade.taker_fill_units,
-        "bucket_index": trade.bucket_index,
-        "status": row.status.value,
-        "tx_hash": row.tx_hash,
-        "matched_at_ms": trade.matched_at_ms,
-        "updated_at_ms": row.updated_at_ms,
-    }
+    return (
+        trade.trade_id,
+        row.sequence,
+        trade.condition_id,
+        row.token_id,
+        trade.is_yes,
+        trade.taker_order_id,
+        trade.taker,
+        trade.taker_owner,
+        trade.side.name,
+        trade.size_units,
+        trade.cost_units,
+        trade.taker_fill_units,
+        trade.bucket_index,
+        row.status.value,
+        row.tx_hash,
+        trade.matched_at_ms,
+        row.updated_at_ms,
+    )
 
 
-def _fill_values(row: TradeRow) -> list[dict[str, Any]]:
-    return [
-        {
-            "trade_id": row.trade.trade_id,
-            "fill_index": index,
-            "maker_order_id": fill.maker_order_id,
-            "maker": fill.maker,
-            "owner": fill.owner,
-            "side": fill.side.name,
-            "token_id": token,
-            "is_yes": fill.is_yes,
-            "price_ticks": fill.price_ticks,
-            "ticks_per_one": row.ticks_per_one,
-            "size_units": fill.size_units,
-            "making_units": fill.making_units,
-            "taking_units": fill.taking_units,
-            "match_type": fill.match_type.value,
-        }
-        for index, (fill, token) in enumerate(zip(row.trade.fills, row.fill_tokens, strict=True))
-    ]
+def _fill_cells(row: TradeRow) -> Iterator[tuple[Any, ...]]:
+    """Yield, for each fill, the values of the table's columns, in their order."""
+    for index, (fill, token) in enumerate(zip(row.trade.fills, row.fill_tokens, strict=True)):
+        yield (
+            row.trade.trade_id,
+            index,
+            fill.maker_order_id,
+            fill.maker,
+            fill.owner,
+            fill.side.name,
+            token,
+            fill.is_yes,
+            fill.price_ticks,
+            row.ticks_per_one,
+            fill.size_units,
+            fill.making_units,
+            fill.taking_units,
+            fill.match_type.value,
+        )
 
 
 def _trade_row(row: sa.Row[Any], parts: Sequence[sa.Row[Any]]) -> TradeRow:

@@ -146,8 +146,9 @@ class MarketBoard:
                 levels[change.level.price_ticks] = change.level.size_units
             else:
                 levels.pop(change.level.price_ticks, None)
-        self.top = self.top._replace(
-            best_bid_ticks=changed.best_bid_ticks, best_ask_ticks=changed.best_ask_ticks
+        ticks_per_one, _, _, last_price_ticks = self.top
+        self.top = BookTop(
+            ticks_per_one, changed.best_bid_ticks, changed.best_ask_ticks, last_price_ticks
         )
         self._renew(changed.at_ms, sequence)
 

@@ -117,7 +117,8 @@ class MarketChannel:
                     )
                 case MarketRestored():
                     condition_id = effect.market.condition_id
-                    self._top_by_market[condition_id] = self._board.market_by_id[condition_id].top
+                    top = self._board.market_by_id[condition_id].top
+                    self._top_by_market[condition_id] = top._replace(last_price_ticks=None)
                 case MarketOpened():
                     opened = effect.market
                     self._announce(
@@ -201,10 +202,12 @@ class MarketChannel:
             self._say(connections, sequence, last_trade_text(market, trade, fill))
 
     def _tell_book(self, changed: BookChanged, sequence: int, *, is_traded: bool) -> None:
+        top = BookTop(changed.ticks_per_one, changed.best_bid_ticks, changed.best_ask_ticks)
+        is_top_new = self._top_by_market.get(changed.condition_id) != top
+        self._top_by_market[changed.condition_id] = top
+        if not self._connections_by_token:
+            return
         market = self._board.market_by_id[changed.condition_id]
-        top = market.top._replace(last_price_ticks=None)
-        is_top_new = self._top_by_market.get(market.condition_id) != top
-        self._top_by_market[market.condition_id] = top
         by_token = {
             token_id: self._subscribers(token_id)
             for token_id in (market.opened.token_yes, market.opened.token_no)

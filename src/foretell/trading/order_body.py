@@ -5,6 +5,7 @@ know are ignored. An order with a timestamp is of version 2 of the struct, which
 """
 
 import re
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -23,7 +24,10 @@ from foretell.domain.typed_data import SIGNATURE_BYTES, normalize_signature
 
 STRUCT_VERSION: Final = 1
 WORD_MAX: Final = 2**256 - 1
-SERVED_SIGNATURE_TYPES: Final = frozenset({SignatureType.EOA, SignatureType.SAFE})
+SERVED_SIGNATURE_TYPES: Final = MappingProxyType(
+    {int(served): served for served in (SignatureType.EOA, SignatureType.SAFE)}
+)
+_SIDES: Final = MappingProxyType({side.name: side for side in Side})
 
 _WORD: Final = re.compile(r"\d{1,78}\Z", re.ASCII)
 
@@ -94,9 +98,11 @@ def parse_batch(raw: bytes) -> list[msgspec.Raw]:
 
 def signed_order(fields: OrderFields) -> SignedOrder:
     """Return the order that the fields spell, under no profile yet, or refuse."""
-    if fields.side not in Side.__members__:
+    side = _SIDES.get(fields.side)
+    if side is None:
         raise MalformedOrder("side must be BUY or SELL")
-    if fields.signature_type not in SERVED_SIGNATURE_TYPES:
+    signature_type = SERVED_SIGNATURE_TYPES.get(fields.signature_type)
+    if signature_type is None:
         raise UnsupportedSignatureType(fields.signature_type)
     try:
         taker = parse_address(fields.taker, "taker")
@@ -111,8 +117,8 @@ def signed_order(fields: OrderFields) -> SignedOrder:
             expiration_s=parse_units(fields.expiration, "expiration"),
             nonce=parse_units(fields.nonce, "nonce"),
             fee_rate_bps=parse_units(fields.fee_rate_bps, "feeRateBps"),
-            side=Side[fields.side],
-            signature_type=SignatureType(fields.signature_type),
+            side=side,
+            signature_type=signature_type,
             profile=0,
             signature=normalize_signature(
                 parse_bytes(fields.signature, "signature", SIGNATURE_BYTES)

@@ -6,7 +6,7 @@ milliseconds behind the engine; nobody waits for them.
 """
 
 import asyncio
-from typing import Final
+from typing import Final, NamedTuple
 
 from foretell.domain.book import yes_price
 from foretell.domain.commands import OpenMarket
@@ -55,6 +55,7 @@ from foretell.trading.engine import Durable
 NAME: Final = "trading"
 COMMANDS_PER_WRITE_MAX: Final = 1_000
 COMMANDS_BEHIND_MAX: Final = 100_000
+MINUTE_MS: Final = 1000 * MINUTE_S
 PAUSE_S: Final = 0.025
 """How long to gather what comes between two writes: one costs milliseconds, however small it is."""
 
@@ -117,11 +118,16 @@ class Projection:
             async with self._database.writing() as tx:
                 await batch.record(tx)
                 await record_sequence(tx, NAME, part[-1].sequence)
-            self._quote_by_id.update(batch.quote_by_id)
+            self._quote_by_id.update(batch.quote_by_id())
             self.sequence = part[-1].sequence
             del self._heard[: len(part)]
         if not self._heard:
             self._wakes.clear()
+
+
+class _Placed(NamedTuple):
+    sequence: int
+    effect: OrderPlaced
 
 
 class _Batch:
@@ -132,30 +138,36 @@ class _Batch:
     ) -> None:
         self._market_by_id = market_by_id
         self._known_quotes = quote_by_id
-        self._placed: dict[Bytes32, OrderRow] = {}
+        self._placed: dict[Bytes32, _Placed] = {}
         self._changed: dict[Bytes32, OrderChange] = {}
         self._traded: dict[str, TradeRow] = {}
         self._split: list[TradeParts] = []
         self._advanced: dict[str, TradeChange] = {}
         self._points: dict[QuoteKey, BookTop] = {}
-        self.quote_by_id: dict[Bytes32, Quote] = {}
+        self._quotes: dict[Bytes32, _LatestQuote] = {}
+
+    def quote_by_id(self) -> dict[Bytes32, Quote]:
+        """Return the quotes that changed, as they are now."""
+        return {condition_id: latest.quote() for condition_id, latest in self._quotes.items()}
 
     async def record(self, tx: Transaction) -> None:
         """Write the rows."""
-        await record_orders(tx, list(self._placed.values()))
+        await record_orders(tx, self._new_orders())
         await record_changes(tx, list(self._changed.values()))
         await record_trades(tx, list(self._traded.values()))
         for split in self._split:
             await record_trade_parts(tx, split)
         await record_trade_changes(tx, list(self._advanced.values()))
-        await record_quotes(tx, list(self.quote_by_id.values()))
+        for latest in self._quotes.values():
+            self._keep_point(latest)
+        await record_quotes(tx, list(self.quote_by_id().values()))
         await record_quote_points(tx, self._points)
 
     def take(self, sequence: int, effect: Effect) -> None:
         """Add what an effect means for the rows."""
         match effect:
             case OrderPlaced():
-                self._place(sequence, effect)
+                self._placed[effect.command.order_id] = _Placed(sequence, effect)
             case OrderFilled() | OrderClosed():
                 self._change(effect)
             case TradeMatched():
@@ -164,7 +176,7 @@ class _Batch:
                 self._advance(effect)
             case TradeSplit():
                 self._split.append(_parts(effect))
-            case MarketOpened() | MarketResolved() | BookChanged():
+            case BookChanged() | MarketOpened() | MarketResolved():
                 self._quote(effect)
             case (
                 TreasuryJoined()
@@ -175,42 +187,22 @@ class _Batch:
             ):
                 pass
 
-    def _place(self, sequence: int, placed: OrderPlaced) -> None:
-        command = placed.command
-        self._placed[command.order_id] = OrderRow(
-            order_id=command.order_id,
-            sequence=sequence,
-            condition_id=command.condition_id,
-            is_yes=command.is_yes,
-            owner=command.owner,
-            order_type=command.order_type,
-            price_ticks=command.terms.price_ticks,
-            ticks_per_one=command.terms.ticks_per_one,
-            size_units=placed.size_units,
-            matched_units=placed.matched_units,
-            status=placed.status,
-            close_reason=_word(placed.close_reason),
-            placed_at_ms=command.at_ms,
-            updated_at_ms=command.at_ms,
-            signed=command.order,
-        )
+    def _new_orders(self) -> list[OrderRow]:
+        """Return the orders that were placed, with what became of them; only older ones change."""
+        return [
+            _order_row(placed, self._changed.pop(order_id, None))
+            for order_id, placed in self._placed.items()
+        ]
 
     def _change(self, effect: OrderFilled | OrderClosed) -> None:
-        matched = effect.size_units - effect.remaining_units
         closed = effect.reason if isinstance(effect, OrderClosed) else effect.close_reason
-        reason = _word(closed)
-        row = self._placed.get(effect.order_id)
-        if row is not None:
-            self._placed[effect.order_id] = row._replace(
-                matched_units=matched,
-                status=effect.status,
-                close_reason=reason,
-                updated_at_ms=effect.at_ms,
-            )
-        else:
-            self._changed[effect.order_id] = OrderChange(
-                effect.order_id, matched, effect.status, reason, effect.at_ms
-            )
+        self._changed[effect.order_id] = OrderChange(
+            effect.order_id,
+            effect.size_units - effect.remaining_units,
+            effect.status,
+            _word(closed),
+            effect.at_ms,
+        )
 
     def _trade(self, sequence: int, trade: Trade) -> None:
         market = self._market_by_id[trade.condition_id]
@@ -226,15 +218,10 @@ class _Batch:
             updated_at_ms=trade.matched_at_ms,
         )
         last = trade.fills[-1]
-        quote = self._quoted(trade.condition_id)
-        self._keep(
-            quote._replace(
-                last_price_ticks=yes_price(last.price_ticks, ticks_per_one, is_yes=last.is_yes),
-                last_side=trade.side.name,
-                volume_units=quote.volume_units + trade.cost_units,
-                updated_at_ms=trade.matched_at_ms,
-            )
-        )
+        latest = self._latest(trade.condition_id, trade.matched_at_ms)
+        latest.last_price_ticks = yes_price(last.price_ticks, ticks_per_one, is_yes=last.is_yes)
+        latest.last_side = trade.side.name
+        latest.volume_units += trade.cost_units
 
     def _advance(self, effect: TradeAdvanced) -> None:
         """Keep how far a trade has come; one that was split meanwhile is advanced after that."""
@@ -249,35 +236,90 @@ class _Batch:
                 effect.trade_id, effect.status, effect.tx_hash, effect.at_ms
             )
 
-    def _quote(self, effect: MarketOpened | MarketResolved | BookChanged) -> None:
+    def _quote(self, effect: BookChanged | MarketOpened | MarketResolved) -> None:
         if isinstance(effect, MarketOpened):
-            self.quote_by_id[effect.market.condition_id] = _first_quote(effect.market)
+            condition_id = effect.market.condition_id
+            self._quotes[condition_id] = _LatestQuote(_first_quote(effect.market))
             return
+        latest = self._latest(effect.condition_id, effect.at_ms)
         if isinstance(effect, MarketResolved):
-            quote = self._quoted(effect.condition_id)._replace(
-                best_bid_ticks=None, best_ask_ticks=None, updated_at_ms=effect.at_ms
-            )
+            latest.best_bid_ticks = latest.best_ask_ticks = None
         else:
-            quote = self._quoted(effect.condition_id)._replace(
-                best_bid_ticks=effect.best_bid_ticks,
-                best_ask_ticks=effect.best_ask_ticks,
-                updated_at_ms=effect.at_ms,
+            latest.best_bid_ticks = effect.best_bid_ticks
+            latest.best_ask_ticks = effect.best_ask_ticks
+
+    def _latest(self, condition_id: Bytes32, at_ms: int) -> "_LatestQuote":
+        """Return the quote to be changed now; it was the last of its minute if that is over."""
+        latest = self._quotes.get(condition_id)
+        if latest is None:
+            latest = self._quotes[condition_id] = _LatestQuote(self._known_quotes[condition_id])
+        elif at_ms // MINUTE_MS != latest.updated_at_ms // MINUTE_MS:
+            self._keep_point(latest)
+        latest.is_pointed = True
+        latest.updated_at_ms = at_ms
+        return latest
+
+    def _keep_point(self, latest: "_LatestQuote") -> None:
+        """Keep a quote as the last of its minute; that a market opened is no point of its history."""
+        if latest.is_pointed:
+            key = QuoteKey(latest.condition_id, latest.updated_at_ms // MINUTE_MS)
+            self._points[key] = BookTop(
+                latest.ticks_per_one,
+                latest.best_bid_ticks,
+                latest.best_ask_ticks,
+                latest.last_price_ticks,
             )
-        self._keep(quote)
 
-    def _keep(self, quote: Quote) -> None:
-        """Take a quote as the latest, and as the last of its minute."""
-        self.quote_by_id[quote.condition_id] = quote
-        minute = quote.updated_at_ms // (1000 * MINUTE_S)
-        self._points[QuoteKey(quote.condition_id, minute)] = BookTop(
-            quote.ticks_per_one,
-            quote.best_bid_ticks,
-            quote.best_ask_ticks,
-            quote.last_price_ticks,
+
+class _LatestQuote:
+    """A quote on its way through a batch."""
+
+    __slots__ = (*Quote._fields, "is_pointed")
+
+    def __init__(self, quote: Quote) -> None:
+        self.condition_id = quote.condition_id
+        self.ticks_per_one = quote.ticks_per_one
+        self.best_bid_ticks = quote.best_bid_ticks
+        self.best_ask_ticks = quote.best_ask_ticks
+        self.last_price_ticks = quote.last_price_ticks
+        self.last_side = quote.last_side
+        self.volume_units = quote.volume_units
+        self.updated_at_ms = quote.updated_at_ms
+        self.is_pointed = False
+
+    def quote(self) -> Quote:
+        """Return it as it is now."""
+        return Quote._make(getattr(self, name) for name in Quote._fields)
+
+
+def _order_row(placed: _Placed, change: OrderChange | None) -> OrderRow:
+    effect = placed.effect
+    command = effect.command
+    if change is None:
+        change = OrderChange(
+            command.order_id,
+            effect.matched_units,
+            effect.status,
+            _word(effect.close_reason),
+            command.at_ms,
         )
-
-    def _quoted(self, condition_id: Bytes32) -> Quote:
-        return self.quote_by_id.get(condition_id) or self._known_quotes[condition_id]
+    return OrderRow(
+        order_id=command.order_id,
+        sequence=placed.sequence,
+        condition_id=command.condition_id,
+        is_yes=command.is_yes,
+        owner=command.owner,
+        order_type=command.order_type,
+        price_ticks=command.terms.price_ticks,
+        ticks_per_one=command.terms.ticks_per_one,
+        size_units=effect.size_units,
+        matched_units=change.matched_units,
+        status=change.status,
+        close_reason=change.close_reason,
+        placed_at_ms=command.at_ms,
+        updated_at_ms=change.updated_at_ms,
+        signed=command.order,
+    )
 
 
 def _parts(split: TradeSplit) -> TradeParts:

@@ -6,13 +6,13 @@ one that is free, so that the more there is to do, the less is spent on handing 
 """
 
 import asyncio
+import contextlib
+import queue
+import threading
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Final, NamedTuple
 
-from foretell.domain.errors import ForetellError
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.matching_errors import EngineBusy
 from foretell.domain.order import SignedOrder
@@ -38,6 +38,11 @@ class _Job(NamedTuple):
     answer: asyncio.Future[Identity]
 
 
+class _Turn(NamedTuple):
+    jobs: Sequence[_Job]
+    loop: asyncio.AbstractEventLoop
+
+
 class Signers:
     """Recovers signers; remembers which profile each used last."""
 
@@ -53,11 +58,13 @@ class Signers:
         self.profiles = tuple(profiles)
         self._waiting_max = waiting_max
         self._kept_max = kept_max
+        self._threads_max = threads
         self._chain_id = chain_id
         self._separators_by_exchange: dict[Address, Separators] = {}
         self._profile_by_signer: OrderedDict[Address, int] = OrderedDict()
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="signers")
+        self._threads: list[threading.Thread] = []
         self._threads_free = threads
+        self._turns: queue.SimpleQueue[_Turn | None] = queue.SimpleQueue()
         self._waiting: deque[_Job] = deque()
 
     def separators(self, exchange: Address) -> Separators:
@@ -82,7 +89,11 @@ class Signers:
 
     def close(self) -> None:
         """Let the threads go."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for _ in self._threads:
+            self._turns.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
 
     def _remember(self, signer: Address, profile: int) -> None:
         self._profile_by_signer[signer] = profile
@@ -95,19 +106,29 @@ class Signers:
             count = min(len(self._waiting), ORDERS_PER_TURN_MAX)
             jobs = [self._waiting.popleft() for _ in range(count)]
             self._threads_free -= 1
-            turn = asyncio.get_running_loop().run_in_executor(self._pool, _identify_all, jobs)
-            turn.add_done_callback(partial(self._take_back, jobs))
+            if len(self._threads) < self._threads_max:
+                self._begin_thread()
+            self._turns.put(_Turn(jobs, asyncio.get_running_loop()))
 
-    def _take_back(
-        self, jobs: Sequence[_Job], turn: asyncio.Future[list[Identity | Exception]]
-    ) -> None:
+    def _begin_thread(self) -> None:
+        name = f"signers {len(self._threads) + 1}"
+        thread = threading.Thread(target=self._take_turns, name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _take_turns(self) -> None:
+        """Recover, in a thread of its own, until there is to be no other turn."""
+        while (turn := self._turns.get()) is not None:
+            outcomes = _identify_all(turn.jobs)
+            with contextlib.suppress(RuntimeError):  # the loop ended: nobody waits any more
+                turn.loop.call_soon_threadsafe(self._take_back, turn.jobs, outcomes)
+
+    def _take_back(self, jobs: Sequence[_Job], outcomes: Sequence[Identity | Exception]) -> None:
         self._threads_free += 1
-        failure = turn.exception()
-        outcomes = turn.result() if failure is None else [failure] * len(jobs)
         for job, outcome in zip(jobs, outcomes, strict=True):
             if job.answer.done():
                 continue
-            if isinstance(outcome, BaseException):
+            if isinstance(outcome, Exception):
                 job.answer.set_exception(outcome)
             else:
                 job.answer.set_result(outcome)
@@ -119,6 +140,6 @@ def _identify_all(jobs: Sequence[_Job]) -> list[Identity | Exception]:
     for job in jobs:
         try:
             outcomes.append(Identity(*identify(job.order, job.separators, job.first)))
-        except ForetellError as refusal:
-            outcomes.append(refusal)
+        except Exception as fault:  # noqa: BLE001 - a refusal or a fault, told to the one who waits
+            outcomes.append(fault)
     return outcomes

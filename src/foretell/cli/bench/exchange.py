@@ -2,16 +2,18 @@
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Iterator
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import uvloop
 
 from foretell.app.alone import trading_alone
 from foretell.app.chance import now_ms
+from foretell.app.memory import settle_memory
 from foretell.cli.bench.world import World, funding_command, make_world, market_commands
 from foretell.cli.running import set_up_logs
 from foretell.domain.command_errors import BenchFailed
@@ -22,16 +24,32 @@ START_DEADLINE_S: Final = 60.0
 STOP_DEADLINE_S: Final = 20.0
 
 
+class Exchange(NamedTuple):
+    """Where an exchange listens, and the process that it is."""
+
+    port: int
+    pid: int
+
+
 @contextlib.contextmanager
-def running_exchange(master_key: bytes, folder: Path) -> Iterator[int]:
-    """Give the port of an exchange that runs in a process of its own, until the block ends."""
+def running_exchange(
+    master_key: bytes, folder: Path, *, is_durable: bool = True
+) -> Iterator[Exchange]:
+    """Give an exchange that runs in a process of its own, until the block ends.
+
+    One that is not durable answers without waiting for its disk.
+    """
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve_forever, args=(master_key, folder, theirs), daemon=True)
+    process = context.Process(
+        target=_serve_forever, args=(master_key, folder, theirs, is_durable), daemon=True
+    )
     process.start()
     theirs.close()
     try:
-        yield _port(ours)
+        port = _port(ours)
+        assert process.pid is not None
+        yield Exchange(port, process.pid)
     finally:
         with contextlib.suppress(OSError):
             ours.send("stop")
@@ -51,8 +69,10 @@ def _port(child: Connection) -> int:
     raise BenchFailed("the exchange did not start")
 
 
-def _serve_forever(master_key: bytes, folder: Path, parent: Connection) -> None:
+def _serve_forever(master_key: bytes, folder: Path, parent: Connection, is_durable: bool) -> None:  # noqa: FBT001 - told across processes
     set_up_logs(Settings())
+    if not is_durable:
+        os.fdatasync = os.fstat  # type: ignore[assignment]
     uvloop.run(_serve(make_world(master_key), folder, parent))
 
 
@@ -64,5 +84,6 @@ async def _serve(world: World, folder: Path, parent: Connection) -> None:
         for command in market_commands(world, alone.engine.clock_ms()):
             await alone.engine.submit(command)
         await alone.engine.submit(funding_command(world, alone.engine.clock_ms()))
+        settle_memory()
         parent.send(alone.port)
         await asyncio.to_thread(parent.recv)

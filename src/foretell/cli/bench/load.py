@@ -39,13 +39,13 @@ def make_requests(world: World, path: str, count: int, first_salt: int, now_s: i
     for number in range(first_salt, first_salt + count):
         index = number % len(world.users)
         user = world.users[index]
-        order = _order(world, user, separators, number)
+        order = make_order(world, user, separators, number)
         body = msgspec.json.encode(order_body(order, user.credentials.key_id, OrderType.GTC))
         requests.append(_request(user, signers[index], path, body, str(now_s)))
     return requests
 
 
-def _order(world: World, user: User, separators: Separators, number: int) -> SignedOrder:
+def make_order(world: World, user: User, separators: Separators, number: int) -> SignedOrder:
     """Return order number so: bids below and asks above the middle, some of them across it."""
     pair = world.tokens[number // len(world.users) % len(world.tokens)]
     is_buy = number % 2 == 0

@@ -6,7 +6,7 @@ round while the exchange is idle. The figure is the median of the rounds' ratios
 
 import statistics
 import tempfile
-import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,23 +16,29 @@ from rich.table import Table
 
 from foretell.app.chance import new_key, now_ms
 from foretell.app.installation import PREFIX_BY_ROLE, Role
-from foretell.cli.bench.exchange import running_exchange
-from foretell.cli.bench.load import Answers, make_requests, send_all
+from foretell.cli.bench.exchange import Exchange, running_exchange
+from foretell.cli.bench.load import make_requests, send_all
+from foretell.cli.bench.machine import (
+    DISTURBED_CORES,
+    others_words,
+    recoveries_per_s,
+    sync_s,
+    usage_with,
+)
 from foretell.cli.bench.world import World, make_world
-from foretell.domain.hexadecimal import keccak256
-from foretell.domain.typed_data import recover_signer, sign_digest
 
-RECOVERIES: Final = 3_000
 WARM_UP_ORDERS: Final = 500
 
 
 class Round(NamedTuple):
-    """What one round showed."""
+    """What one round showed, and the machine's ceilings just before it."""
 
     orders_per_s: float
     recoveries_per_s: float
     p50_ms: float
     p99_ms: float
+    sync_ms: float
+    others_cores: float
 
     @property
     def ratio(self) -> float:
@@ -40,13 +46,73 @@ class Round(NamedTuple):
         return self.orders_per_s / self.recoveries_per_s
 
 
+class Rounds:
+    """Rounds of orders on one exchange, one after the other."""
+
+    def __init__(self, world: World, exchange: Exchange, folder: Path, console: Console) -> None:
+        self._world = world
+        self._exchange = exchange
+        self._folder = folder
+        self._console = console
+        self._salt = 0
+
+    def warm_up(self, connections: int) -> None:
+        """Place some orders that are not counted."""
+        self._console.print(f"signing {WARM_UP_ORDERS} orders to warm up")
+        uvloop.run(send_all(self._exchange.port, self._sign(WARM_UP_ORDERS), connections))
+
+    def measure(self, orders: int, connections: int) -> Round:
+        """Sign orders, measure the ceilings, and place the orders."""
+        self._console.print(f"signing {orders} orders, then placing them")
+        requests = self._sign(orders)
+        recoveries, sync = recoveries_per_s(), sync_s(self._folder)
+        before = usage_with(self._exchange.pid)
+        answers = uvloop.run(send_all(self._exchange.port, requests, connections))
+        quantiles = statistics.quantiles(answers.latencies_s, n=100)
+        return Round(
+            orders_per_s=orders / answers.seconds,
+            recoveries_per_s=recoveries,
+            p50_ms=quantiles[49] * 1e3,
+            p99_ms=quantiles[98] * 1e3,
+            sync_ms=sync * 1e3,
+            others_cores=before.others_cores(usage_with(self._exchange.pid)),
+        )
+
+    def _sign(self, orders: int) -> list[bytes]:
+        first, self._salt = self._salt, self._salt + orders
+        path = PREFIX_BY_ROLE[Role.TRADING]
+        return make_requests(self._world, path, orders, first, now_ms() // 1000)
+
+
 def run_bench_order(rounds: int, orders: int, connections: int, console: Console) -> None:
     """Measure, round after round, and print the ratio."""
     master_key = new_key()
     world = make_world(master_key)
-    with tempfile.TemporaryDirectory(prefix="foretell-bench-") as folder:
-        measured = _measure(world, Path(folder), rounds, orders, connections, console)
-    table = Table("round", "orders/s", "recoveries/s, one core", "ratio", "p50 ms", "p99 ms")
+    with tempfile.TemporaryDirectory(prefix="foretell-bench-") as name:
+        folder = Path(name)
+        with running_exchange(master_key, folder) as exchange:
+            placing = Rounds(world, exchange, folder, console)
+            placing.warm_up(connections)
+            measured = [placing.measure(orders, connections) for _ in range(rounds)]
+    console.print(table_of(measured))
+    counted = undisturbed(measured)
+    ratio, p50, p99 = (
+        statistics.median(figures)
+        for figures in zip(*((one.ratio, one.p50_ms, one.p99_ms) for one in counted), strict=True)
+    )
+    console.print(
+        f"order-e2e: {ratio:.2f} durable, verified, matched orders for each signer recovery that"
+        f" one core does; p50 {p50:.1f} ms, p99 {p99:.1f} ms"
+        f" (median of {len(counted)} rounds of {orders}, {connections} connections)"
+    )
+    if len(counted) < rounds or counted[0].others_cores > DISTURBED_CORES:
+        console.print(disturbance(measured))
+
+
+def table_of(measured: Sequence[Round]) -> Table:
+    """Return the rounds as a table."""
+    columns = ("round", "orders/s", "recoveries/s, one core", "ratio", "p50 ms", "p99 ms")
+    table = Table(*columns, "fdatasync p50 ms", "cores of others")
     for number, shown in enumerate(measured, 1):
         table.add_row(
             str(number),
@@ -55,44 +121,20 @@ def run_bench_order(rounds: int, orders: int, connections: int, console: Console
             f"{shown.ratio:.2f}",
             f"{shown.p50_ms:.1f}",
             f"{shown.p99_ms:.1f}",
+            f"{shown.sync_ms:.2f}",
+            others_words(shown.others_cores),
         )
-    console.print(table)
-    ratio = statistics.median(shown.ratio for shown in measured)
-    console.print(
-        f"order-e2e: {ratio:.2f} durable, verified, matched orders for each signer recovery that"
-        f" one core does (median of {rounds} rounds of {orders}, {connections} connections)"
-    )
+    return table
 
 
-def _measure(
-    world: World, folder: Path, rounds: int, orders: int, connections: int, console: Console
-) -> list[Round]:
-    path = PREFIX_BY_ROLE[Role.TRADING]
-    measured = []
-    with running_exchange(world.master_key, folder) as port:
-        console.print(f"signing {WARM_UP_ORDERS} orders to warm up")
-        warm = make_requests(world, path, WARM_UP_ORDERS, 0, now_ms() // 1000)
-        uvloop.run(send_all(port, warm, connections))
-        for number in range(rounds):
-            first = WARM_UP_ORDERS + number * orders
-            console.print(f"round {number + 1}: signing {orders} orders, then placing them")
-            requests = make_requests(world, path, orders, first, now_ms() // 1000)
-            recoveries = recoveries_per_s()
-            answers = uvloop.run(send_all(port, requests, connections))
-            measured.append(_round(orders, recoveries, answers))
-    return measured
+def undisturbed(measured: Sequence[Round]) -> Sequence[Round]:
+    """Return the rounds that nobody disturbed, or all when there is none of them."""
+    return [one for one in measured if one.others_cores <= DISTURBED_CORES] or measured
 
 
-def _round(orders: int, recoveries: float, answers: Answers) -> Round:
-    quantiles = statistics.quantiles(answers.latencies_s, n=100)
-    return Round(orders / answers.seconds, recoveries, quantiles[49] * 1e3, quantiles[98] * 1e3)
-
-
-def recoveries_per_s() -> float:
-    """Return how many signers one core recovers in a second, now."""
-    key, digest = keccak256(b"bench"), keccak256(b"order")
-    signature = sign_digest(digest, key)
-    started = time.perf_counter()
-    for _ in range(RECOVERIES):
-        recover_signer(digest, signature)
-    return RECOVERIES / (time.perf_counter() - started)
+def disturbance(measured: Sequence[Round]) -> str:
+    """Return what to make of the figures when others used the machine too."""
+    disturbed = sum(one.others_cores > DISTURBED_CORES for one in measured)
+    if disturbed == len(measured):
+        return "every round was disturbed by other programs: the figures say little"
+    return f"{disturbed} of {len(measured)} rounds were disturbed by other programs: not counted"

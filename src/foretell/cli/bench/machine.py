@@ -1,0 +1,78 @@
+"""What a benchmark must know of the machine: its ceilings now, and who else was using it."""
+
+import os
+import statistics
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from foretell.domain.hexadecimal import keccak256
+from foretell.domain.typed_data import recover_signer, sign_digest
+
+RECOVERIES: Final = 3_000
+SYNCS: Final = 50
+SYNCED_BYTES: Final = 512
+DISTURBED_CORES: Final = 0.10
+"""A round during which others used more than this much of a core says little."""
+
+
+class Usage(NamedTuple):
+    """Seconds of processor time up to a moment: what everybody used, and what we did ourselves."""
+
+    at_s: float
+    everybody_s: float
+    own_s: float
+
+    def others_cores(self, later: "Usage") -> float:
+        """Return how many cores others kept busy until later."""
+        others_s = (later.everybody_s - self.everybody_s) - (later.own_s - self.own_s)
+        return max(others_s, 0.0) / (later.at_s - self.at_s)
+
+
+def usage_with(child_pid: int) -> Usage:
+    """Return what was used by now; a child's part is ours. Needs the kernel's own figures."""
+    ticks_per_s = os.sysconf("SC_CLK_TCK")
+    user, nice, system, _, _, _, _, stolen, *_ = Path("/proc/stat").read_text().split()[1:]
+    child = Path(f"/proc/{child_pid}/stat").read_text().rpartition(")")[2].split()
+    own = os.times()
+    return Usage(
+        at_s=time.perf_counter(),
+        everybody_s=sum(map(int, (user, nice, system, stolen))) / ticks_per_s,
+        own_s=own.user + own.system + (int(child[11]) + int(child[12])) / ticks_per_s,
+    )
+
+
+def others_words(cores: float) -> str:
+    """Return how many cores others kept busy, marked when that was too much."""
+    return f"{cores:.2f}" + (" !" if cores > DISTURBED_CORES else "")
+
+
+def recoveries_per_s() -> float:
+    """Return how many signers one core recovers in a second, now."""
+    key, digest = keccak256(b"bench"), keccak256(b"order")
+    signature = sign_digest(digest, key)
+    started = time.perf_counter()
+    for _ in range(RECOVERIES):
+        recover_signer(digest, signature)
+    return RECOVERIES / (time.perf_counter() - started)
+
+
+def sync_s(folder: Path) -> float:
+    """Return how long it takes, at the median, until a record in a file is durable."""
+    path = folder / "synced"
+    record = b"\x55" * SYNCED_BYTES
+    path.write_bytes(bytes(SYNCED_BYTES * SYNCS))
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+        return statistics.median(_time_sync(handle, record, number) for number in range(SYNCS))
+    finally:
+        os.close(handle)
+        path.unlink()
+
+
+def _time_sync(handle: int, record: bytes, number: int) -> float:
+    started = time.perf_counter()
+    os.pwrite(handle, record, number * len(record))
+    os.fdatasync(handle)
+    return time.perf_counter() - started

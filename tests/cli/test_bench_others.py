@@ -1,0 +1,73 @@
+"""The benchmarks beside `bench order`: latency, durable, match."""
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+from tests.build import a_key
+
+from foretell.cli.bench import latency, machine, match, order
+from foretell.cli.bench.durable import run_bench_durable
+from foretell.cli.bench.latency import run_bench_latency, steps_s
+from foretell.cli.bench.match import measure, run_bench_match
+from foretell.cli.bench.world import World, make_world
+
+ORDERS = 100
+
+
+@pytest.fixture
+def console(monkeypatch: pytest.MonkeyPatch) -> Console:
+    """Where a benchmark prints that takes as little time as may be."""
+    monkeypatch.setattr(machine, "RECOVERIES", 100)
+    monkeypatch.setattr(machine, "SYNCS", 5)
+    monkeypatch.setattr(order, "WARM_UP_ORDERS", 20)
+    monkeypatch.setattr(latency, "STEPS_ORDERS", 20)
+    monkeypatch.setattr(match, "DEPTHS", (10, 20, 40))
+    return Console(file=io.StringIO(), width=200)
+
+
+@pytest.fixture(scope="session")
+def world() -> World:
+    return make_world(a_key("bench"))
+
+
+def told(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_latency_is_told_beside_its_floor(console: Console) -> None:
+    run_bench_latency(1, ORDERS, console)
+    (figures,) = re.findall(
+        r"p50 (\S+) ms is (\S+) times its floor of (\S+) ms \(steps (\S+), fdatasync (\S+)\)",
+        told(console),
+    )
+    p50, times, floor, steps, sync = map(float, figures)
+    assert floor == pytest.approx(steps + sync, abs=0.02)
+    assert times == pytest.approx(p50 / floor, rel=0.1)
+    assert "(median of 1 rounds of 100, 1 connection)" in told(console)
+
+
+def test_the_steps_of_an_order_take_longer_than_recovering_its_signer(world: World) -> None:
+    assert steps_s(world, 20) > 20e-6
+
+
+def test_what_durability_costs_is_told_of_pairs_of_rounds(console: Console) -> None:
+    run_bench_durable(1, ORDERS, 4, console)
+    rows = re.findall(r"│ \d +│ ([\d,]+) +│", told(console))
+    durable, loose = (float(row.replace(",", "")) for row in rows)
+    (ratio,) = re.findall(r"^durable-cost: (\d+\.\d\d) of the orders", told(console), re.MULTILINE)
+    assert float(ratio) == pytest.approx(durable / loose, abs=0.02)
+    assert "(median of 1 pairs of rounds of 100, 4 connections)" in told(console)
+
+
+def test_matching_is_told_by_the_depth_of_the_book(console: Console) -> None:
+    run_bench_match(200, console)
+    rows = re.findall(r"│ (\d+) +│ [\d,]+ +│ (\d+) +│", told(console))
+    assert rows == [("10", "50"), ("20", "50"), ("40", "50")]
+    assert "with 40 resting orders that there are with 20" in told(console)
+
+
+def test_one_command_in_four_of_the_stream_is_a_fill(world: World) -> None:
+    assert measure(world, 50, 400).fills == 100

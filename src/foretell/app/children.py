@@ -16,6 +16,7 @@ from typing import Final
 
 import structlog
 
+COMMAND: Final = (sys.executable, "-m", "foretell")
 RESTART_S: Final = 0.2
 RESTART_S_MAX: Final = 5.0
 LIVED_WELL_S: Final = 10.0
@@ -54,9 +55,7 @@ async def keep(child: Child) -> None:
 
 async def _start(child: Child) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "foretell",
+        *COMMAND,
         *child.arguments,
         stdin=asyncio.subprocess.PIPE,
         pass_fds=child.files,

@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 CHAIN  := contracts/node_modules/.package-lock.json
-WORKERS ?= 2
+WORKERS ?= 3
 CYCLES ?= 200
 DAMAGES ?= 10000
 

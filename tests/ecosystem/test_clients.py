@@ -141,7 +141,7 @@ async def test_orders_of_every_size_are_rounded_so_that_they_are_taken(
 
 
 async def test_an_order_till_a_date_is_placed(venue: Venue, alice: Client) -> None:
-    expiration = int(time.time()) + 600
+    expiration = venue.host.engine.clock_ms() // 1000 + 600
     await alice.call("create_order", order_args(0.4, 10, expiration=expiration), keep="order")
     placed = await alice.call("post_order", {"__kept": "order"}, "GTD")
     live = venue.host.engine.state.live_orders[placed["orderID"]]

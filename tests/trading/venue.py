@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+import msgspec
 from litestar import Litestar
 from tests.build import (
     CHAIN_ID,
@@ -124,9 +125,10 @@ class Venue:
         self._numbers = itertools.count(1)
 
     async def tell(self, *commands: Command) -> None:
-        """Have the engine do what commands say."""
+        """Have the engine do what commands say, none of them later than now."""
         for command in commands:
-            await self.host.engine.submit(command)
+            at_ms = min(command.at_ms, self.clock.now_ms())
+            await self.host.engine.submit(msgspec.structs.replace(command, at_ms=at_ms))
 
     async def open(self, name: str = "market", *traders: str, **fields: Any) -> None:
         """Register a market and open it, with funds for those who trade."""

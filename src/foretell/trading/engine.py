@@ -63,7 +63,6 @@ class Engine:
     def __init__(self, journal: Journal, now_ms: Callable[[], int]) -> None:
         self._journal = journal
         self._now_ms = now_ms
-        self._latest_ms = 0
         self._waiting: deque[_Waiting] = deque()
         self._hearers: list[Hearer] = []
         self._failure: Exception | None = None
@@ -102,7 +101,6 @@ class Engine:
         for entry in self._journal.entries(self.sequence):
             command = decode_command(entry.payload)
             outcome = apply(self.state, command)
-            self._latest_ms = max(self._latest_ms, command.at_ms)
             self.sequence = entry.sequence
             self._tell(Durable(entry.sequence, outcome.effects))
             if entry.sequence % REPLAY_SLICE == 0:
@@ -122,7 +120,6 @@ class Engine:
     async def _restore(self, snapshot: Snapshot) -> None:
         self.state = decode_state(snapshot.payload)
         self.sequence = snapshot.sequence
-        self._latest_ms = self.state.latest_ms
         effects = restored_effects(self.state)
         while part := list(islice(effects, REPLAY_SLICE)):
             self._tell(Durable(snapshot.sequence, part))
@@ -130,8 +127,7 @@ class Engine:
 
     def clock_ms(self) -> int:
         """Return the time for a command: the clock's, and never earlier than a command before."""
-        self._latest_ms = max(self._latest_ms, self._now_ms())
-        return self._latest_ms
+        return max(self.state.latest_ms, self._now_ms())
 
     async def submit(self, command: Command) -> Result:
         """Return what the command did, once that is durable; or refuse, nothing having changed."""

@@ -62,15 +62,32 @@ async def test_addresses_are_those_of_the_deployment_and_have_code(
     assert chain["marketRegistry"] == at(ContractName.MARKET_REGISTRY)
     assert chain["proposerWhitelistRegistry"] == at(ContractName.PROPOSER_WHITELIST_REGISTRY)
     stacks = chain["resolutionStacks"]
-    assert stacks.keys() == {"dro_moov2"}
-    assert stacks["dro_moov2"]["oracle"] == at(ContractName.DIRECT_RESOLUTION_ORACLE)
-    assert stacks["dro_moov2"]["adapter"] == at(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    assert stacks.keys() == {"dro_moov2", "alt_moov2"}
+    assert stacks["dro_moov2"] == {
+        "oracle": at(ContractName.DIRECT_RESOLUTION_ORACLE),
+        "adapter": at(ContractName.DIRECT_RESOLUTION_ADAPTER),
+        "negRiskAdapter": at(ContractName.NEG_RISK_DIRECT_ADAPTER),
+        "negRiskOperator": at(ContractName.NEG_RISK_OPERATOR),
+        "livenessSeconds": 0,
+        "proposalBondUsdc": "0",
+        "rewardUsdc": "0",
+    }
+    assert stacks["alt_moov2"] == {
+        "oracle": at(ContractName.OPTIMISTIC_ORACLE),
+        "adapter": at(ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
+        "negRiskAdapter": at(ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
+        "negRiskOperator": at(ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
+        "livenessSeconds": 7200,
+        "proposalBondUsdc": "500",
+        "rewardUsdc": "5",
+    }
+    assert chain["negRiskCtfExchange"] == at(ContractName.NEG_RISK_EXCHANGE)
     named = {
         value
-        for value in (*chain.values(), *stacks["dro_moov2"].values())
-        if isinstance(value, str) and len(value) == 42 and value != ZERO
+        for value in (*chain.values(), *stacks["dro_moov2"].values(), *stacks["alt_moov2"].values())
+        if isinstance(value, str) and len(value) == 42
     }
-    assert len(named) == 7
+    assert len(named) == 14
     assert all([await fresh_sandbox.reader.code(address_of(value)) for value in named])
 
 

@@ -293,6 +293,8 @@ def upgrade() -> None:
         sa.Column("metadata_uri", sa.Text(), nullable=False),
         sa.Column("icon", sa.Text(), nullable=False),
         sa.Column("is_neg_risk", sa.Boolean(), nullable=False),
+        sa.Column("neg_risk_market_id", sa.Text(), nullable=True),
+        sa.Column("neg_risk_request_id", sa.Text(), nullable=True),
         sa.Column("ticks_per_one", sa.BigInteger(), nullable=False),
         sa.Column("size_units_min", sa.BigInteger(), nullable=False),
         sa.Column("fee_rate_bps", sa.BigInteger(), nullable=False),

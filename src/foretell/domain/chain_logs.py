@@ -15,6 +15,7 @@ class ContractKind(enum.Enum):
     EXCHANGE = "exchange"
     RESOLUTION_ADAPTER = "resolution adapter"
     MARKET_REGISTRY = "market registry"
+    NEG_RISK_ADAPTER = "neg-risk adapter"
     SAFE_FACTORY = "safe factory"
     SAFE = "safe"
 
@@ -111,6 +112,44 @@ class PayoutRedeemed:
     condition_id: Bytes32
     index_sets: tuple[int, ...]
     payout_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventSetsSplit:
+    """Collateral became complete sets of a question of an event, through the neg-risk adapter."""
+
+    holder: Address
+    condition_id: Bytes32
+    amount_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventSetsMerged:
+    """Complete sets of a question of an event became collateral, through the neg-risk adapter."""
+
+    holder: Address
+    condition_id: Bytes32
+    amount_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventPayoutRedeemed:
+    """Outcome tokens of a question of an event became their payout, in collateral."""
+
+    holder: Address
+    condition_id: Bytes32
+    amounts_units: tuple[int, int]
+    payout_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class PositionsConverted:
+    """No's of some questions of an event became collateral and the other questions' Yes."""
+
+    holder: Address
+    market_id: Bytes32
+    index_set: int
+    amount_units: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +278,10 @@ ChainLog = (
     | PositionSplit
     | PositionsMerged
     | PayoutRedeemed
+    | EventSetsSplit
+    | EventSetsMerged
+    | EventPayoutRedeemed
+    | PositionsConverted
     | OrderFilled
     | OrdersMatched
     | FeeCharged

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from foretell.domain import chain_logs as logs
+from foretell.domain import event_logs
 from foretell.domain.chain_logs import ChainLog, ContractKind
 from foretell.domain.hexadecimal import keccak256
 from foretell.domain.log_words import (
@@ -365,6 +366,18 @@ _SHAPES: Final[Mapping[ContractKind, Mapping[bytes, _Shape]]] = MappingProxyType
             {
                 "CreatorRecorded(bytes32,address,address)": _Shape(4, 0, _creator_recorded),
                 "MetadataSet(bytes32,address,string)": _Shape(3, None, _metadata_set),
+            }
+        ),
+        ContractKind.NEG_RISK_ADAPTER: _named(
+            {
+                "PositionSplit(address,bytes32,uint256)": _Shape(3, 1, event_logs.sets_split),
+                "PositionsMerge(address,bytes32,uint256)": _Shape(3, 1, event_logs.sets_merged),
+                "PayoutRedemption(address,bytes32,uint256[],uint256)": _Shape(
+                    3, None, event_logs.payout_redeemed
+                ),
+                "PositionsConverted(address,bytes32,uint256,uint256)": _Shape(
+                    4, 1, event_logs.positions_converted
+                ),
             }
         ),
         ContractKind.SAFE_FACTORY: _named(

@@ -35,6 +35,7 @@ def an_event(**fields: Any) -> CatalogEvent:
         locked_units=9,
         closed_at_s=None,
         is_neg_risk=False,
+        neg_risk_market_id=None,
         evenness=0.25,
     )
     return event._replace(**fields)
@@ -57,6 +58,8 @@ def a_market(**fields: Any) -> CatalogMarket:
         resolution_type="dro_moov2",
         icon="",
         is_neg_risk=False,
+        neg_risk_market_id=None,
+        neg_risk_request_id=None,
         ticks_per_one=1000,
         size_units_min=5_000_000,
         fee_rate_bps=0,

@@ -170,9 +170,12 @@ class Reader:
         )
         return Payouts(yes, no, denominator)
 
-    async def exchange_nonce(self, maker: Address, at: str = LATEST) -> int:
-        """Return the nonce that the maker's orders must bear."""
-        return int(await ask(self._rpc, ViewCall(self._deployment.exchange, _NONCES, (maker,)), at))
+    async def exchange_nonce(
+        self, maker: Address, exchange: Address | None = None, at: str = LATEST
+    ) -> int:
+        """Return the nonce that a maker's orders must bear, at the standard exchange if unsaid."""
+        call = ViewCall(exchange or self._deployment.exchange, _NONCES, (maker,))
+        return int(await ask(self._rpc, call, at))
 
     async def condition_of_token(self, token_id: str, at: str = LATEST) -> Bytes32 | None:
         """Return the condition of a token that the exchange trades, or None when it does not."""

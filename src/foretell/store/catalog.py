@@ -84,6 +84,7 @@ class CatalogEvent(NamedTuple):
     locked_units: int
     closed_at_s: int | None
     is_neg_risk: bool
+    neg_risk_market_id: str | None
     evenness: float
 
 
@@ -109,6 +110,8 @@ class CatalogMarket(NamedTuple):
     resolution_type: str
     icon: str
     is_neg_risk: bool
+    neg_risk_market_id: str | None
+    neg_risk_request_id: str | None
     ticks_per_one: int
     size_units_min: int
     fee_rate_bps: int
@@ -160,6 +163,7 @@ async def load_events(
             sa.func.count(facts.c.closed_at_s).label("closed"),
             sa.func.count().label("markets"),
             sa.func.max(sa.cast(facts.c.is_neg_risk, sa.Integer)).label("is_neg_risk"),
+            sa.func.max(facts.c.neg_risk_market_id).label("neg_risk_market_id"),
             sa.func.min(facts.c.distance).label("distance"),
         )
         .group_by(facts.c.event_id)
@@ -253,6 +257,7 @@ def _facts(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Select[Any]:
             markets.c.market_id,
             markets.c.event_id,
             markets.c.is_neg_risk,
+            markets.c.neg_risk_market_id,
             sa.func.coalesce(quotes.c.volume_units, 0).label("volume_total"),
             *(sa.func.coalesce(column, 0).label(column.name) for column in volumes),
             sa.func.coalesce(liquidity(), 0).label("liquidity"),
@@ -342,6 +347,7 @@ def _event(row: Any) -> CatalogEvent:
             int(totals[6]),
             row.closed_at_s if is_closed else None,
             bool(row.is_neg_risk),
+            row.neg_risk_market_id,
             row.distance,
         )
     )

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -144,3 +145,21 @@ async def test_a_chain_that_does_not_answer_is_told(studio: Studio) -> None:
 
     assert error_of(answer) == (502, "chain_unavailable")
     assert "127.0.0.1" not in answer.text
+
+
+async def test_what_an_earlier_deployment_lacks_is_at_zero(studio: Studio) -> None:
+    deployment = studio.sandbox.deployment
+    later = ("negRisk", "optimistic", "wrapped")
+    contracts = {
+        name: contract
+        for name, contract in deployment.contracts.items()
+        if not name.startswith(later)
+    }
+    studio.change(deployment=replace(deployment, contracts=contracts))
+
+    body = await config(studio)
+
+    (chain,) = body["chains"]
+    assert (chain["negRiskOperator"], chain["negRiskCtfExchange"]) == (ZERO, ZERO)
+    assert chain["resolutionStacks"].keys() == {"dro_moov2"}
+    assert body["directNegRiskQuestionFeeUsdc"] == "2"

@@ -5,21 +5,29 @@ from typing import Any
 from foretell.creation.services import STACKS, CreationServices
 from foretell.domain.amounts import decimal_text
 from foretell.domain.deployment import ContractName
-from foretell.domain.hexadecimal import checksum_address
+from foretell.domain.hexadecimal import ZERO_ADDRESS, checksum_address
 from foretell.domain.payload import ResolutionType
 
 
 async def market_config(services: CreationServices) -> dict[str, Any]:
-    """Return the configuration, its fees and terms as the chain has them now."""
+    """Return the configuration, its fees and terms as the chain has them now.
+
+    What a deployment of an earlier version lacks has the address zero.
+    """
     deployment, reader = services.deployment, services.reader
     fee_units = await reader.creation_fee_units(
         deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
     )
-    question_fee_units = await reader.creation_fee_units(
-        deployment.address(ContractName.NEG_RISK_DIRECT_ADAPTER)
-    )
+    question_fee_units = deployment.creation.neg_risk_fee_units
+    if ContractName.NEG_RISK_DIRECT_ADAPTER in deployment.contracts:
+        adapter = deployment.address(ContractName.NEG_RISK_DIRECT_ADAPTER)
+        question_fee_units = await reader.creation_fee_units(adapter)
     contracts = _contracts(services)
-    stacks = {stack: await _stack(services, stack) for stack in ResolutionType}
+    stacks = {
+        stack: await _stack(services, stack)
+        for stack, names in STACKS.items()
+        if names.adapter in deployment.contracts
+    }
     return {
         "defaultChainId": deployment.chain_id,
         "defaultResolutionType": services.rules.default_resolution_type,
@@ -52,7 +60,7 @@ def _contracts(services: CreationServices) -> dict[str, str]:
         "umaAdapter": _address(services, names.adapter),
         "ctfExchange": checksum_address(services.deployment.exchange),
         "negRiskOperator": _address(services, names.operator),
-        "negRiskCtfExchange": checksum_address(services.deployment.neg_risk_exchange),
+        "negRiskCtfExchange": _address(services, ContractName.NEG_RISK_EXCHANGE),
         "negRiskUmaAdapter": _address(services, names.event_adapter),
     }
 
@@ -76,4 +84,5 @@ async def _stack(services: CreationServices, stack: ResolutionType) -> dict[str,
 
 
 def _address(services: CreationServices, name: ContractName) -> str:
-    return checksum_address(services.deployment.address(name))
+    known = services.deployment.contracts
+    return checksum_address(known[name].address if name in known else ZERO_ADDRESS)

@@ -155,11 +155,12 @@ def _times(market: CatalogMarket, ends_at_ms: int) -> dict[str, Any]:
 
 def _state(market: CatalogMarket) -> dict[str, Any]:
     is_closed = market.payout is not None
+    statuses = [*market.answer_steps, RESOLVED] if is_closed else market.answer_steps
     return {
         "closed": is_closed,
         "accepting_orders": not is_closed,
-        "uma_resolution_status": RESOLVED if is_closed else "",
-        "uma_resolution_statuses": _json_text([RESOLVED] if is_closed else []),
+        "uma_resolution_status": statuses[-1] if statuses else "",
+        "uma_resolution_statuses": _json_text(statuses),
     }
 
 

@@ -16,6 +16,7 @@ class ContractKind(enum.Enum):
     RESOLUTION_ADAPTER = "resolution adapter"
     MARKET_REGISTRY = "market registry"
     NEG_RISK_ADAPTER = "neg-risk adapter"
+    OPTIMISTIC_ORACLE = "optimistic oracle"
     SAFE_FACTORY = "safe factory"
     SAFE = "safe"
 
@@ -235,6 +236,27 @@ class QuestionResolved:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerProposed:
+    """Somebody answered a question that an adapter asked, and can be disputed until it expires."""
+
+    adapter: Address
+    question_id: Bytes32
+    proposer: Address
+    price: int
+    expires_at_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDisputed:
+    """Somebody disputed the answer to a question that an adapter asked."""
+
+    adapter: Address
+    question_id: Bytes32
+    disputer: Address
+    price: int
+
+
+@dataclass(frozen=True, slots=True)
 class CreatorRecorded:
     """The registry wrote down who made a condition."""
 
@@ -290,6 +312,8 @@ ChainLog = (
     | TokenRegistered
     | QuestionInitialized
     | QuestionResolved
+    | AnswerProposed
+    | AnswerDisputed
     | CreatorRecorded
     | MetadataSet
     | SafeMade

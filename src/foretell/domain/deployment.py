@@ -60,6 +60,7 @@ INDEXED: Final[Mapping[ContractName, ContractKind]] = MappingProxyType(
         ContractName.EXCHANGE: ContractKind.EXCHANGE,
         ContractName.NEG_RISK_EXCHANGE: ContractKind.EXCHANGE,
         ContractName.NEG_RISK_ADAPTER: ContractKind.NEG_RISK_ADAPTER,
+        ContractName.OPTIMISTIC_ORACLE: ContractKind.OPTIMISTIC_ORACLE,
         ContractName.DIRECT_RESOLUTION_ADAPTER: ContractKind.RESOLUTION_ADAPTER,
         ContractName.MARKET_REGISTRY: ContractKind.MARKET_REGISTRY,
         ContractName.SAFE_FACTORY: ContractKind.SAFE_FACTORY,

@@ -7,6 +7,8 @@ locked no more. They are again for the question that turns out Yes, since its Ye
 
 from foretell.domain.chain_errors import ChainInconsistent
 from foretell.domain.chain_logs import (
+    AnswerDisputed,
+    AnswerProposed,
     ConditionResolved,
     EventPayoutRedeemed,
     EventSetsMerged,
@@ -70,12 +72,14 @@ class EventReader:
             self._state.lock(log.condition_id, burned)
 
     def read(self, placed: PlacedLog) -> None:
-        """Take in the adapter's next log; what is none of its own is what other products read."""
+        """Take in the next log of the adapter, or of the oracle that answers by proposals."""
         match placed.log:
             case EventSetsSplit() | EventSetsMerged() | EventPayoutRedeemed() as log:
                 self._sets(placed.place, log)
             case PositionsConverted() as log:
                 self._conversion(placed.place, log)
+            case AnswerProposed() | AnswerDisputed() as log:
+                self._records.add_answer(placed.place, log)
             case _:
                 """What other products read."""
 

@@ -33,6 +33,7 @@ from foretell.indexer.reading import SetsLog, TxReader
 from foretell.indexer.records import Records
 from foretell.indexer.state import IndexState, Tracked
 from foretell.store.activities import load_last_price, record_activities, record_exchange_fills
+from foretell.store.answers import record_answers
 from foretell.store.balances import (
     Allowance,
     Balance,
@@ -97,6 +98,7 @@ async def project(
     await record_activities(tx, records.activities)
     await record_canceled_orders(tx, records.canceled)
     await record_raised_nonces(tx, records.nonces)
+    await record_answers(tx, records.answers)
     await record_balances(tx, changes.balances)
     await record_allowances(tx, changes.allowances)
     await record_positions(tx, changes.positions)

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from foretell.domain.holdings import Payout
 from foretell.domain.prices import BookTop
 from foretell.domain.trade import TradeStatus
+from foretell.store.answers import load_answers
 from foretell.store.database import Transaction
 from foretell.store.selections import DAY_MS, MONTH_MS, WEEK_MS, YEAR_MS
 from foretell.store.tables import (
@@ -123,6 +124,7 @@ class CatalogMarket(NamedTuple):
     top: BookTop | None
     payout: Payout | None
     past_prices: tuple[float | None, ...]
+    answer_steps: tuple[str, ...] = ()
 
 
 _EVENT_COLUMNS: Final = (
@@ -328,7 +330,14 @@ async def _load_markets(
         )
         .order_by(markets.c.market_id)
     )
-    return [_market(row) for row in rows]
+    steps_by_question: dict[tuple[str, str], list[str]] = defaultdict(list)
+    question_ids = [row.neg_risk_request_id or row.question_id for row in rows]
+    for answer in await load_answers(tx, question_ids):
+        steps_by_question[answer.adapter, answer.question_id].append(answer.step)
+    return [
+        _market(row, steps_by_question[row.oracle, question_id])
+        for row, question_id in zip(rows, question_ids, strict=True)
+    ]
 
 
 def _price_before(at_ms: int) -> sa.ColumnElement[Any]:
@@ -353,7 +362,7 @@ def _event(row: Any) -> CatalogEvent:
     )
 
 
-def _market(row: Any) -> CatalogMarket:
+def _market(row: Any, answer_steps: Sequence[str]) -> CatalogMarket:
     count = len(_MARKET_COLUMNS)
     top = None
     if row.quoted_ticks_per_one is not None:
@@ -369,5 +378,6 @@ def _market(row: Any) -> CatalogMarket:
             top,
             payout(row),
             tuple(row[count + 7 : count + 11]),
+            tuple(answer_steps),
         )
     )

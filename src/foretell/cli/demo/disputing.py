@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+import msgspec
+
 from foretell.chain.caller import ContractCall
 from foretell.chain.reader import Reader
 from foretell.chain.views import ViewCall, ask
@@ -31,6 +33,9 @@ from foretell.domain.typed_data import address_of_key
 SET_UNITS: Final = 100 * UNITS_PER_TOKEN
 YES_UNITS: Final = 60 * UNITS_PER_TOKEN
 """What Dana pays for 100 Yes; Erik pays the rest for 100 No."""
+
+
+STATUSES: Final = ["proposed", "disputed", "proposed", "resolved"]
 
 
 class Stack(NamedTuple):
@@ -72,6 +77,10 @@ async def play_dispute(stage: Stage) -> None:
     owed_before = await _owed(stage, stack, treasury)
     await _answer(stage, stack, question_id, petra, quentin)
     await wait_until_closed(stage, market)
+    listed = await stage.discovery.get("/markets", condition_ids=market.condition_id)
+    statuses = msgspec.json.decode(listed[0]["umaResolutionStatuses"])
+    agree("umaResolutionStatuses", statuses, STATUSES)
+    stage.tell(f"GET /markets: {', '.join(statuses)}")
     stage.chapter("12. The winner redeems, and the books are closed")
     await _redeem(stage, market, dana)
     owed = await _owed(stage, stack, treasury) - owed_before

@@ -1,6 +1,8 @@
 """Events of one true outcome, indexed from the real chain."""
 
+import contextlib
 import random
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -10,9 +12,16 @@ from tests.events import SandboxEvent
 from tests.indexer.live import an_indexer, catch_up, check_balances, dump, wipe
 from tests.sandbox import Sandbox
 
-from foretell.domain.calldata import MergePositions, OrderFill, encode_match_orders
+from foretell.domain.calldata import (
+    SAFE_TRANSFER_FROM,
+    MergePositions,
+    OrderFill,
+    encode_match_orders,
+)
+from foretell.domain.chain_errors import ExecutionReverted
 from foretell.domain.deployment import ContractName
 from foretell.domain.hexadecimal import ZERO_ADDRESS
+from foretell.domain.neg_risk import UNWRAP
 from foretell.domain.order import Side, SignatureType, SignedOrder, order_struct_hash
 from foretell.domain.sandbox import Role, SandboxAccount
 from foretell.domain.typed_data import sign_digest, typed_digest
@@ -257,3 +266,90 @@ async def test_a_reorg_takes_a_conversion_back(event: SandboxEvent, database: Da
     await indexed(event, database)
 
     assert await dump(database) == before
+
+
+class EventLife:
+    """Two traders who do at random what an event lets them; what cannot happen reverts, and may."""
+
+    def __init__(self, event: SandboxEvent, seed: int) -> None:
+        self._event = event
+        self._sandbox = event.sandbox
+        self._random = random.Random(seed)
+        self._traders = [event.sandbox.trader(0), event.sandbox.trader(1)]
+        self.converted_units = 0
+
+    async def act(self) -> None:
+        """Do one thing."""
+        one, other = self._random.sample(self._traders, 2)
+        place, units = self._random.randrange(3), self._random.randint(1, 40) * 10
+        acts: list[Callable[[], Awaitable[object]]] = [
+            lambda: self._event.split(one, place, units),
+            lambda: self._event.merge(one, place, units),
+            lambda: self._convert(one, self._random.randint(1, ALL), units),
+            lambda: self._convert(one, self._random.randint(1, ALL), units),
+            lambda: self._give(one, other, place, units),
+            lambda: self._unwrapped_merge(one, place, units),
+            *(lambda: self._match(one, other, place, units) for _ in range(3)),
+        ]
+        with contextlib.suppress(ExecutionReverted):
+            await self._random.choice(acts)()
+
+    async def _convert(self, trader: SandboxAccount, index_set: int, units: int) -> None:
+        await self._event.convert(trader, index_set, units)
+        self.converted_units += units
+
+    async def _give(
+        self, giver: SandboxAccount, taker: SandboxAccount, place: int, units: int
+    ) -> None:
+        token = self._random.choice(self._event.markets[place].tokens)
+        calldata = SAFE_TRANSFER_FROM.encode(giver.address, taker.address, token, units, b"")
+        await self._sandbox.call(giver, self._sandbox.deployment.conditional_tokens, calldata)
+
+    async def _unwrapped_merge(self, trader: SandboxAccount, place: int, units: int) -> None:
+        deployment = self._sandbox.deployment
+        wrapped = deployment.address(ContractName.WRAPPED_COLLATERAL)
+        sets = MergePositions(wrapped, self._event.markets[place].condition_id, units)
+        await self._sandbox.call(trader, deployment.conditional_tokens, sets.encode())
+        await self._sandbox.call(trader, wrapped, UNWRAP.encode(trader.address, units))
+
+    async def _match(
+        self, one: SandboxAccount, other: SandboxAccount, place: int, units: int
+    ) -> None:
+        """A transfer, a mint or a merge, at 0.60 of Yes."""
+        yes, no = self._event.markets[place].tokens
+        cost = units * 6 // 10
+        taker_side, maker_side, token, maker_cost = self._random.choice(
+            [
+                (Side.BUY, Side.SELL, yes, cost),
+                (Side.BUY, Side.BUY, no, units - cost),
+                (Side.SELL, Side.SELL, no, units - cost),
+            ]
+        )
+        taker = an_order(self._event, one, taker_side, yes, _amounts(taker_side, units, cost))
+        maker = an_order(
+            self._event, other, maker_side, token, _amounts(maker_side, units, maker_cost)
+        )
+        await match(self._event, taker, maker)
+
+
+def _amounts(side: Side, units: int, cost: int) -> tuple[int, int]:
+    return (cost, units) if side is Side.BUY else (units, cost)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_random_lives_of_an_event_are_what_the_chain_has(
+    event: SandboxEvent, database: Database, seed: int
+) -> None:
+    life = EventLife(event, seed)
+    for _ in range(3):
+        for _ in range(12):
+            await life.act()
+        await indexed(event, database)
+        assert await locked(database) + life.converted_units == await backing(event)
+    assert life.converted_units > 0
+
+    for place in range(3):
+        await event.answer(place, is_yes=place == seed % 3)
+    await indexed(event, database)
+
+    assert await locked(database) == await backing(event)

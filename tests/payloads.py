@@ -35,6 +35,32 @@ def a_payload_document(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in document.items() if value is not ABSENT}
 
 
+def an_option(number: int, **fields: Any) -> dict[str, Any]:
+    """Return an option of a payload of several markets; a field that is ABSENT is left out."""
+    option = {
+        "id": f"town-{number}",
+        "question": f"Will it rain most in town {number}?",
+        "title": f"Town {number}",
+        "shortName": f"T{number}",
+        "slug": f"town-{number}",
+    } | fields
+    return {name: value for name, value in option.items() if value is not ABSENT}
+
+
+def event_fields(mode: str = "multi_unique", count: int = 3, **fields: Any) -> dict[str, Any]:
+    """Return what makes a binary payload one of several markets."""
+    options = [an_option(number) for number in range(1, count + 1)]
+    return {
+        "marketMode": mode,
+        "title": "Most rain",
+        "slug": "most-rain",
+        "options": options,
+        "binaryQuestion": ABSENT,
+        "binaryOutcomeYes": ABSENT,
+        "binaryOutcomeNo": ABSENT,
+    } | fields
+
+
 def a_raw_payload(**fields: Any) -> bytes:
     """Return a binary payload as its creator hashes it."""
     return json.dumps(a_payload_document(**fields)).encode()

@@ -118,12 +118,12 @@ async def test_a_request_that_was_not_checked_is_begun_anew(
 ) -> None:
     desk.say("GET /pending", a_request(status))
     assert status not in CHECKED
-    assert await resume_market(stage, "rain", KEY, REQUEST) is None
+    assert await resume_market(stage, KEY, REQUEST) is None
 
 
 async def test_a_request_that_nobody_knows_is_begun_anew(desk: Desk, stage: Stage) -> None:
     desk.say("GET /pending", {"error": {"code": "request_not_found"}}, status=404)
-    assert await resume_market(stage, "rain", KEY, REQUEST) is None
+    assert await resume_market(stage, KEY, REQUEST) is None
 
 
 async def test_a_worker_that_cannot_say_is_not_taken_for_one_that_knows_nothing(
@@ -131,4 +131,4 @@ async def test_a_worker_that_cannot_say_is_not_taken_for_one_that_knows_nothing(
 ) -> None:
     desk.say("GET /pending", {"error": {"code": "store_unavailable"}}, status=503)
     with pytest.raises(ApiRefused, match="503"):
-        await resume_market(stage, "rain", KEY, REQUEST)
+        await resume_market(stage, KEY, REQUEST)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -62,15 +63,32 @@ async def test_addresses_are_those_of_the_deployment_and_have_code(
     assert chain["marketRegistry"] == at(ContractName.MARKET_REGISTRY)
     assert chain["proposerWhitelistRegistry"] == at(ContractName.PROPOSER_WHITELIST_REGISTRY)
     stacks = chain["resolutionStacks"]
-    assert stacks.keys() == {"dro_moov2"}
-    assert stacks["dro_moov2"]["oracle"] == at(ContractName.DIRECT_RESOLUTION_ORACLE)
-    assert stacks["dro_moov2"]["adapter"] == at(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    assert stacks.keys() == {"dro_moov2", "alt_moov2"}
+    assert stacks["dro_moov2"] == {
+        "oracle": at(ContractName.DIRECT_RESOLUTION_ORACLE),
+        "adapter": at(ContractName.DIRECT_RESOLUTION_ADAPTER),
+        "negRiskAdapter": at(ContractName.NEG_RISK_DIRECT_ADAPTER),
+        "negRiskOperator": at(ContractName.NEG_RISK_OPERATOR),
+        "livenessSeconds": 0,
+        "proposalBondUsdc": "0",
+        "rewardUsdc": "0",
+    }
+    assert stacks["alt_moov2"] == {
+        "oracle": at(ContractName.OPTIMISTIC_ORACLE),
+        "adapter": at(ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
+        "negRiskAdapter": at(ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
+        "negRiskOperator": at(ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
+        "livenessSeconds": 7200,
+        "proposalBondUsdc": "500",
+        "rewardUsdc": "5",
+    }
+    assert chain["negRiskCtfExchange"] == at(ContractName.NEG_RISK_EXCHANGE)
     named = {
         value
-        for value in (*chain.values(), *stacks["dro_moov2"].values())
-        if isinstance(value, str) and len(value) == 42 and value != ZERO
+        for value in (*chain.values(), *stacks["dro_moov2"].values(), *stacks["alt_moov2"].values())
+        if isinstance(value, str) and len(value) == 42
     }
-    assert len(named) == 7
+    assert len(named) == 14
     assert all([await fresh_sandbox.reader.code(address_of(value)) for value in named])
 
 
@@ -127,3 +145,21 @@ async def test_a_chain_that_does_not_answer_is_told(studio: Studio) -> None:
 
     assert error_of(answer) == (502, "chain_unavailable")
     assert "127.0.0.1" not in answer.text
+
+
+async def test_what_an_earlier_deployment_lacks_is_at_zero(studio: Studio) -> None:
+    deployment = studio.sandbox.deployment
+    later = ("negRisk", "optimistic", "wrapped")
+    contracts = {
+        name: contract
+        for name, contract in deployment.contracts.items()
+        if not name.startswith(later)
+    }
+    studio.change(deployment=replace(deployment, contracts=contracts))
+
+    body = await config(studio)
+
+    (chain,) = body["chains"]
+    assert (chain["negRiskOperator"], chain["negRiskCtfExchange"]) == (ZERO, ZERO)
+    assert chain["resolutionStacks"].keys() == {"dro_moov2"}
+    assert body["directNegRiskQuestionFeeUsdc"] == "2"

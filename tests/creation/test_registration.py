@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 from tests.build import NOW_MS, a_word
@@ -11,7 +12,7 @@ from foretell.creation.prepare import ids_of, payload_of
 from foretell.creation.registration import ATTEMPTS_MAX, Registered, register
 from foretell.domain.calldata import encode_register_token
 from foretell.domain.creation_errors import RegistrationRefused
-from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.plan import MarketIds
 from foretell.domain.sandbox import SANDBOX_CHAIN_ID, Role, SandboxAccount
 from foretell.domain.signed_tx import Fees, TxFields, sign_tx
@@ -107,10 +108,14 @@ class LateReader(Reader):
 
     @override
     async def is_registered(
-        self, pair: TokenPair, condition_id: Bytes32, at: str = "latest"
+        self,
+        pair: TokenPair,
+        condition_id: Bytes32,
+        exchange: Address | None = None,
+        at: str = "latest",
     ) -> bool:
         self.asked += 1
-        return self.asked > 1 and await super().is_registered(pair, condition_id, at)
+        return self.asked > 1 and await super().is_registered(pair, condition_id, exchange, at)
 
 
 async def test_a_registration_that_somebody_else_made_in_the_meantime_is_found(
@@ -185,7 +190,7 @@ async def test_tokens_of_a_condition_that_nobody_prepared_are_refused(
     creator: CreatorClient,
 ) -> None:
     ids = await asked(creator)
-    foreign = MarketIds(ids.key, a_word("question"), a_word("condition"), ids.tokens)
+    foreign = replace(ids, condition_id=a_word("condition"))
 
     with pytest.raises(RegistrationRefused, match="InvalidCondition"):
         await register(creator.studio.services, foreign, NOW_MS)

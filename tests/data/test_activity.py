@@ -168,7 +168,7 @@ async def test_what_no_activity_can_be_asked_for_is_refused(
         ({"type": "TRADE"}, (3, 0)),
         ({"type": "split,MERGE"}, (5, 4)),
         ({"type": "REDEEM"}, (6,)),
-        ({"type": "REWARD,CONVERSION"}, ()),
+        ({"type": "REWARD,YIELD"}, ()),
         ({"type": "REWARD,REDEEM"}, (6,)),
         ({"side": "BUY"}, (3, 0)),
         ({"market": a_word("rain")}, (6, 0)),

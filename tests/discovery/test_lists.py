@@ -103,7 +103,8 @@ def test_no_event_is_what_this_installation_has_not(parameters: dict[str, str]) 
         {"game_id": "1"},
         {"sports_market_types": "moneyline"},
         {"rewards_min_size": "1"},
-        {"uma_resolution_status": "disputed"},
+        {"uma_resolution_status": "settled"},
+        {"uma_resolution_status": "disputed", "closed": "true"},
         {"uma_resolution_status": "resolved", "closed": "false"},
     ],
 )
@@ -145,6 +146,8 @@ def test_events_are_chosen_by(parameters: dict[str, str], field: str, value: Any
         ({"eventSlug": "e"}, "event_slugs", ["e"]),
         ({"rewards_min_size": "0"}, "is_closed", None),
         ({"uma_resolution_status": "resolved"}, "is_closed", True),
+        ({"uma_resolution_status": "proposed"}, "is_closed", False),
+        ({"uma_resolution_status": "disputed"}, "answer_step", "disputed"),
         ({"uma_resolution_status": "resolved", "closed": "true"}, "is_closed", True),
     ],
 )

@@ -35,6 +35,7 @@ def an_event(**fields: Any) -> CatalogEvent:
         locked_units=9,
         closed_at_s=None,
         is_neg_risk=False,
+        neg_risk_market_id=None,
         evenness=0.25,
     )
     return event._replace(**fields)
@@ -57,6 +58,8 @@ def a_market(**fields: Any) -> CatalogMarket:
         resolution_type="dro_moov2",
         icon="",
         is_neg_risk=False,
+        neg_risk_market_id=None,
+        neg_risk_request_id=None,
         ticks_per_one=1000,
         size_units_min=5_000_000,
         fee_rate_bps=0,
@@ -156,6 +159,31 @@ def test_a_resolved_market_is_listed_at_its_payout(payout: Payout, prices: str) 
         '["resolved"]',
     )
     assert market.closed_time == "2027-01-15T08:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("steps", "payout", "status", "statuses"),
+    [
+        ((), None, "", "[]"),
+        (("proposed",), None, "proposed", '["proposed"]'),
+        (("proposed", "disputed"), None, "disputed", '["proposed", "disputed"]'),
+        (("proposed",), Payout(1, 0), "resolved", '["proposed", "resolved"]'),
+    ],
+)
+def test_a_market_tells_how_far_its_answer_is(
+    steps: tuple[str, ...], payout: Payout | None, status: str, statuses: str
+) -> None:
+    market = market_record(a_market(answer_steps=steps, payout=payout), an_event(), BLOBS)
+    assert (market.uma_resolution_status, market.uma_resolution_statuses) == (status, statuses)
+
+
+def test_a_market_of_an_event_of_one_true_outcome_names_what_the_contracts_call_it() -> None:
+    fields = {"is_neg_risk": True, "neg_risk_market_id": "0x01", "neg_risk_request_id": "0x02"}
+    event = an_event(is_neg_risk=True, neg_risk_market_id="0x01")
+    market = market_record(a_market(**fields), event, BLOBS)
+    assert (market.neg_risk_market_id, market.neg_risk_request_id) == ("0x01", "0x02")
+    assert event_record(event, BLOBS).neg_risk_market_id == "0x01"
+    assert market_record(a_market(), an_event(), BLOBS).neg_risk_request_id is UNSET
 
 
 def test_the_markets_of_an_event_of_several_are_named_by_their_titles() -> None:

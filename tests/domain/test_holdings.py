@@ -68,6 +68,10 @@ def size(history: list[Change], *kinds: ChangeKind) -> int:
     return sum(change.size_units for change in history if change.kind in kinds)
 
 
+BOUGHT = (ChangeKind.BUY, ChangeKind.SPLIT, ChangeKind.CONVERT_IN)
+PAID = (ChangeKind.SELL, ChangeKind.MERGE, ChangeKind.REDEEM, ChangeKind.CONVERT_OUT)
+
+
 class ExactLedger:
     """The same formulas in fractions: nothing rounds."""
 
@@ -191,7 +195,7 @@ def test_cost_and_gain_account_for_all_the_money(history: list[Change]) -> None:
         exact.apply(change)
     position = folded(history)
     spent = money(history, *ACQUISITIONS)
-    brought = money(history, ChangeKind.SELL, ChangeKind.MERGE, ChangeKind.REDEEM)
+    brought = money(history, *PAID)
     given_away = spent - brought + position.realized_units - position.cost_units
     assert abs(given_away - exact.given_away) <= len(history)
     assert abs(position.cost_units - exact.cost) <= len(history)
@@ -201,8 +205,8 @@ def test_cost_and_gain_account_for_all_the_money(history: list[Change]) -> None:
 @given(histories())
 def test_what_was_bought_and_spent_leaves_transfers_out(history: list[Change]) -> None:
     position = folded(history)
-    assert position.bought_units == size(history, ChangeKind.BUY, ChangeKind.SPLIT)
-    assert position.spent_units == money(history, ChangeKind.BUY, ChangeKind.SPLIT)
+    assert position.bought_units == size(history, *BOUGHT)
+    assert position.spent_units == money(history, *BOUGHT)
 
 
 @given(histories(), kinds.filter(lambda kind: kind not in ACQUISITIONS))

@@ -22,6 +22,7 @@ from foretell.domain.tokens import TokenPair
 ICONS = Icons(event="event-image", market="market-image")
 IDS = MarketIds(
     key="binary",
+    asked_id=a_word("question"),
     question_id=a_word("question"),
     condition_id=a_word("condition"),
     tokens=TokenPair(yes=2**255, no=7),

@@ -217,3 +217,7 @@ def test_the_next_nonce_is_the_first_that_is_neither_used_nor_claimed(
     assert nonce >= used
     assert nonce not in claimed
     assert set(range(used, nonce)) <= claimed
+
+
+def test_a_conversion_may_take_all_the_gas_there_is() -> None:
+    assert relay_gas(1, 100, may_convert=True) == RELAY_GAS_MAX

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -25,10 +26,18 @@ from foretell.domain.calldata import (
 from foretell.domain.chain_errors import MalformedCalldata
 from foretell.domain.errors import InvalidInput
 from foretell.domain.hexadecimal import Address, keccak256
+from foretell.domain.neg_risk import (
+    CONVERT_POSITIONS,
+    MERGE_SETS,
+    REDEEM_SETS,
+    SPLIT_SETS,
+    UNWRAP,
+)
 from foretell.domain.relay_calls import (
     CANCEL_BYTES_MAX,
     INDEX_SETS_MAX,
     CallRules,
+    EventTargets,
     ServedCall,
 )
 from foretell.domain.relayer_errors import InvalidField
@@ -329,3 +338,77 @@ def test_no_bundle_passes_with_a_call_that_is_not_allowed(
         return
     assert calls
     assert all(is_allowed(to, calldata) for to, calldata in calls)
+
+
+EVENTS: Final = EventTargets(
+    an_address("event exchange"), an_address("event adapter"), an_address("wrapped")
+)
+EVENT_RULES: Final = replace(RULES, events=EVENTS)
+WORD: Final = bytes.fromhex(CONDITION[2:])
+EVENT_CALLS: Final = {
+    "split": (EVENTS.adapter, SPLIT_SETS.encode(WORD, 5)),
+    "split, the long form": (EVENTS.adapter, SPLIT.encode()),
+    "merge": (EVENTS.adapter, MERGE_SETS.encode(WORD, 5)),
+    "merge, the long form": (EVENTS.adapter, MERGE.encode()),
+    "redeem": (EVENTS.adapter, REDEEM_SETS.encode(WORD, [5, 0])),
+    "convert": (EVENTS.adapter, CONVERT_POSITIONS.encode(WORD, 3, 5)),
+    "unwrap": (EVENTS.wrapped_collateral, UNWRAP.encode(STRANGER, 5)),
+    "orders ended": (EVENTS.exchange, INCREMENT_NONCE.encode()),
+}
+EVENT_HOSTILE: Final = {
+    "an event's market prepared": (
+        EVENTS.adapter,
+        call("prepareMarket(uint256,bytes)", 0, b"data"),
+    ),
+    "wrapped collateral given away": (EVENTS.wrapped_collateral, Transfer(STRANGER, 5).encode()),
+    "wrapped collateral approved": (EVENTS.wrapped_collateral, Approve(TOKENS, 5).encode()),
+    "a conversion at the wrapped collateral": (
+        EVENTS.wrapped_collateral,
+        CONVERT_POSITIONS.encode(WORD, 3, 5),
+    ),
+    "extra bytes": (EVENTS.adapter, SPLIT_SETS.encode(WORD, 5) + b"\0"),
+    "a match": (EVENTS.exchange, call("matchOrders()")),
+}
+
+
+@pytest.mark.parametrize("name", EVENT_CALLS)
+def test_what_events_need_is_passed_on_where_there_are_events(name: str) -> None:
+    to, calldata = EVENT_CALLS[name]
+
+    assert EVENT_RULES.read_calls(to, 0, calldata) == (None,)
+    with pytest.raises(InvalidField):
+        RULES.read_calls(to, 0, calldata)
+
+
+@pytest.mark.parametrize("name", EVENT_HOSTILE)
+def test_nothing_else_is_passed_on_to_the_contracts_of_events(name: str) -> None:
+    to, calldata = EVENT_HOSTILE[name]
+
+    with pytest.raises(MalformedCalldata):
+        EVENT_RULES.read_calls(to, 0, calldata)
+
+
+@pytest.mark.parametrize(
+    ("to", "served"),
+    [
+        (COLLATERAL, Approve(EVENTS.exchange, 5)),
+        (COLLATERAL, Approve(EVENTS.adapter, 5)),
+        (TOKENS, SetApprovalForAll(EVENTS.exchange, is_approved=True)),
+        (TOKENS, SetApprovalForAll(EVENTS.adapter, is_approved=True)),
+        (TOKENS, MergePositions(EVENTS.wrapped_collateral, CONDITION, 5)),
+        (TOKENS, RedeemPositions(EVENTS.wrapped_collateral, CONDITION)),
+    ],
+)
+def test_a_wallet_lets_the_contracts_of_events_move_what_it_has(
+    to: Address, served: ClientCall
+) -> None:
+    assert EVENT_RULES.read_calls(to, 0, served.encode()) == (served,)
+    with pytest.raises(MalformedCalldata):
+        RULES.read_calls(to, 0, served.encode())
+
+
+def test_a_relayer_that_converts_nothing_says_so() -> None:
+    rules = replace(EVENT_RULES, calls=frozenset(ServedCall) - {ServedCall.CONVERT_POSITIONS})
+
+    with pytest.raises(MalformedCalldata, match="convertPositions"):
+        rules.read_calls(EVENTS.adapter, 0, EVENT_CALLS["convert"][1])

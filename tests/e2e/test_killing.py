@@ -108,7 +108,7 @@ async def test_a_creator_goes_on_after_a_kill(running: Running) -> None:
         await wait_for("the transactions to be checked", checked)
         asked.cancel()
         await running.restart()
-        made = await resume_market(stage, wish.slug, creator, noted[0])
+        made = await resume_market(stage, creator, noted[0])
         assert made is not None
         (listed,) = await stage.discovery.get("/markets", slug=wish.slug)
     assert listed["conditionId"] == made.condition_id

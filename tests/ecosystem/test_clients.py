@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.build import (
     EXCHANGE,
+    NEG_RISK_EXCHANGE,
     TOKEN,
     a_buy,
     a_sell,
@@ -125,6 +126,18 @@ async def test_a_limit_order_is_placed_read_and_canceled(venue: Venue, alice: Cl
         "not_canceled": {},
     }
     assert not venue.host.engine.state.live_orders
+
+
+async def test_an_order_of_an_event_is_signed_for_its_exchange_and_placed(
+    venue: Venue, alice: Client
+) -> None:
+    await venue.open("unique", "alice", exchange=NEG_RISK_EXCHANGE)
+    token_id = an_asset(is_yes=True, market="unique")
+    assert await alice.call("get_neg_risk", token_id) is True
+    placed = await alice.call("create_and_post_order", order_args(0.4, 10, token_id=token_id))
+    assert (placed["success"], placed["status"]) == (True, "live")
+    order = venue.host.engine.state.live_orders[placed["orderID"]]
+    assert order.condition_id == a_word("unique")
 
 
 @pytest.mark.parametrize(

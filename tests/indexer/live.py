@@ -251,10 +251,18 @@ async def wipe(database: Database) -> None:
 
 async def check_against_chain(sandbox: Sandbox, database: Database) -> None:
     """Hold every balance, allowance and locked amount against what the contracts say."""
+    await check_balances(sandbox, database)
+    async with database.reading() as tx:
+        locked_units = await tx.scalar(sa.select(sa.func.sum(locked_collateral.c.units)))
+    backing = await sandbox.reader.collateral_units(sandbox.deployment.conditional_tokens)
+    assert locked_units == backing
+
+
+async def check_balances(sandbox: Sandbox, database: Database) -> None:
+    """Hold every balance, allowance and position against what the contracts say."""
     async with database.reading() as tx:
         held = await tx.all(sa.select(balances))
         allowed = await tx.all(sa.select(allowances))
-        locked_units = await tx.scalar(sa.select(sa.func.sum(locked_collateral.c.units)))
     reader, unlimited = sandbox.reader, 2**63 - 1
     tokens = [(row.wallet, row.asset) for row in held if row.asset != COLLATERAL]
     seen = await reader.token_units(tokens)
@@ -272,5 +280,3 @@ async def check_against_chain(sandbox: Sandbox, database: Database) -> None:
             (row.wallet, row.token_id): row.size_units for row in await tx.all(sa.select(positions))
         }
     assert sizes == {key: units for key, units in zip(tokens, seen, strict=True) if key in sizes}
-    backing = await reader.collateral_units(sandbox.deployment.conditional_tokens)
-    assert locked_units == backing

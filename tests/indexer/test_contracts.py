@@ -1,8 +1,12 @@
+from dataclasses import replace
+
 import pytest
 from tests.build import EXCHANGE
 from tests.indexer.story import CONTRACTS, TOKENS_CONTRACT
 from tests.sandbox import Sandbox
 
+from foretell.domain.deployment import ContractName
+from foretell.domain.hexadecimal import ZERO_ADDRESS
 from foretell.indexer.contracts import IndexedContracts
 
 
@@ -16,6 +20,21 @@ async def test_a_deployment_names_the_contracts(sandbox: Sandbox) -> None:
     assert IndexedContracts.of(deployment) == IndexedContracts(
         deployment.collateral,
         deployment.conditional_tokens,
-        frozenset({deployment.exchange}),
+        frozenset({deployment.exchange, deployment.neg_risk_exchange}),
         announces_spending=False,
+        neg_risk_adapter=deployment.address(ContractName.NEG_RISK_ADAPTER),
+        wrapped_collateral=deployment.address(ContractName.WRAPPED_COLLATERAL),
     )
+
+
+@pytest.mark.anyio
+async def test_a_deployment_of_an_earlier_version_has_no_events(sandbox: Sandbox) -> None:
+    names = (ContractName.EXCHANGE, ContractName.COLLATERAL, ContractName.CONDITIONAL_TOKENS)
+    kept = {name: sandbox.deployment.contracts[name] for name in names}
+    earlier = replace(sandbox.deployment, contracts=kept)
+
+    contracts = IndexedContracts.of(earlier)
+
+    assert contracts.exchanges == {earlier.exchange}
+    assert contracts.nobodies == {ZERO_ADDRESS, earlier.exchange}
+    assert contracts.collateral_of(earlier.exchange) == earlier.collateral

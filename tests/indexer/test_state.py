@@ -1,6 +1,6 @@
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.build import EXCHANGE, a_token_pair, a_word, an_address
+from tests.build import COLLATERAL_CONTRACT, EXCHANGE, a_token_pair, a_word, an_address
 
 from foretell.domain.hexadecimal import ZERO_ADDRESS
 from foretell.domain.holdings import ONE_HALF, TradePrice
@@ -38,7 +38,7 @@ def test_changes_of_blocks_add_up(history: list[tuple[str, int, bool]]) -> None:
 
 def test_a_condition_gives_its_tokens_a_meaning() -> None:
     state, pair = IndexState(), a_token_pair()
-    state.add_condition(a_word("market"), pair)
+    state.add_condition(a_word("market"), pair, COLLATERAL_CONTRACT)
     assert state.pair_by_condition == {a_word("market"): pair}
     assert state.outcome_by_token == {
         str(pair.yes): Outcome(a_word("market"), is_yes=True),

@@ -34,6 +34,8 @@ async def test_a_listing_says_what_its_market_and_its_event_say(database: Databa
         token_yes=an_asset(is_yes=True, market="rain"),
         token_no=an_asset(is_yes=False, market="rain"),
         is_neg_risk=False,
+        neg_risk_market_id=None,
+        neg_risk_request_id=None,
         ticks_per_one=100,
         size_units_min=5 * TOKEN,
         fee_rate_bps=0,

@@ -8,7 +8,10 @@ from foretell.domain.ledger import AssetId
 from foretell.domain.order import Side
 from foretell.domain.payload import Category
 from foretell.domain.trade import TradeStatus
+from foretell.store.answers import Answer, AnswerStep, record_answers
+from foretell.store.catalog import load_markets as load_catalog_markets
 from foretell.store.database import Database
+from foretell.store.markets import load_markets
 from foretell.store.selections import (
     DAY_MS,
     MONTH_MS,
@@ -221,3 +224,50 @@ async def test_an_event_is_closed_when_its_last_market_is(database: Database) ->
     async with database.writing() as tx:
         await Rows(tx, 1000).resolve("snow", 1, 0, NOW_S)
     assert await events_of(database, closed, by_closing) == [Cursor((NOW_S,), 1)]
+
+
+async def test_markets_are_chosen_by_what_was_done_last_about_their_answer(
+    database: Database,
+) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        names = ("rain", "snow", "hail")
+        await rows.open(an_event_row("weather", *(a_market_row(name) for name in names)))
+        opened = {market.slug: market for market in await load_markets(tx)}
+        steps = [("rain", AnswerStep.PROPOSED), ("snow", AnswerStep.PROPOSED)]
+        steps.append(("snow", AnswerStep.DISPUTED))
+        await record_answers(
+            tx,
+            [
+                Answer(
+                    *(block, 0, 0),
+                    adapter=opened[f"will-it-{name}"].oracle,
+                    question_id=opened[f"will-it-{name}"].question_id,
+                    step=step,
+                    account=an_address("ann"),
+                    price="0",
+                    timestamp_s=block,
+                    tx_hash=a_word(f"tx {block}"),
+                )
+                for block, (name, step) in enumerate(steps)
+            ],
+        )
+    chosen = {
+        step: [
+            cursor.row_id
+            for cursor in await markets_of(database, MarketFilter(answer_step=step), ListPage(9))
+        ]
+        for step in (*AnswerStep, None)
+    }
+    assert {step: len(found) for step, found in chosen.items()} == {
+        "proposed": 1,
+        "disputed": 1,
+        None: 3,
+    }
+    async with database.reading() as tx:
+        markets = await load_catalog_markets(tx, sorted(chosen[None]), NOW_MS)
+    assert {market.slug: market.answer_steps for market in markets} == {
+        "will-it-rain": ("proposed",),
+        "will-it-snow": ("proposed", "disputed"),
+        "will-it-hail": (),
+    }

@@ -12,6 +12,7 @@ from foretell.store.activities import (
     record_activities,
     record_exchange_fills,
 )
+from foretell.store.answers import Answer, AnswerStep, record_answers
 from foretell.store.balances import (
     Allowance,
     Balance,
@@ -100,6 +101,10 @@ async def record_everything(tx: Transaction, number: int) -> None:
     )
     await record_canceled_orders(tx, [CanceledOrder(*place, EXCHANGE, condition)])
     await record_raised_nonces(tx, [RaisedNonce(*place, EXCHANGE, ANN, number)])
+    await record_answers(
+        tx,
+        [Answer(*place, EXCHANGE, condition, AnswerStep.PROPOSED, ANN, "1", number, tx_hash)],
+    )
     await record_balances(tx, [Balance(ANN, COLLATERAL, number, number)])
     await record_allowances(tx, [Allowance(ANN, EXCHANGE, number % 2 == 0, number, number)])
     await record_positions(

@@ -4,6 +4,7 @@ import pytest
 from tests.build import (
     CHAIN_ID,
     EXCHANGE,
+    NEG_RISK_EXCHANGE,
     TOKEN,
     a_buy,
     a_sell,
@@ -132,7 +133,10 @@ async def test_a_balance_is_what_the_chain_says(venue: Venue, alice: Trader) -> 
     )
     assert await balance(alice, asset_type="COLLATERAL") == {
         "balance": "12000000",
-        "allowances": {checksum_address(EXCHANGE): "7000000"},
+        "allowances": {
+            checksum_address(EXCHANGE): "7000000",
+            checksum_address(NEG_RISK_EXCHANGE): UNLIMITED,
+        },
         "allowance": "7000000",
         "wallet": checksum_address(ALICE),
         "confirmed": "12000000",
@@ -244,6 +248,19 @@ async def test_an_account_says_how_to_sign(venue: Venue) -> None:
         2,
     )
     assert (other["isDeployed"], other["nonce"]) == (False, "3")
+    standard, neg_risk = account["exchanges"]
+    assert (standard["address"], standard["negRisk"]) == (checksum_address(EXCHANGE), False)
+    assert standard["domains"] == account["domains"]
+    assert (neg_risk["address"], neg_risk["negRisk"]) == (
+        checksum_address(NEG_RISK_EXCHANGE),
+        True,
+    )
+    assert [domain["verifyingContract"] for domain in neg_risk["domains"]] == [
+        checksum_address(NEG_RISK_EXCHANGE),
+        "0xd91E80cF2E7be2e162c6513ceD06f1dD0dA35296",
+        "0xef02d1Ea5B42432C4E99C2785d1a4020d2FB24F5",
+    ]
+    assert neg_risk["nonces"] == {checksum_address(ALICE): "0", checksum_address(safe): "3"}
     venue.chain.contracts.add(safe)
     response = await venue.client.get("/auth/account", params={"address": ALICE})
     assert response.json()["wallets"][1]["isDeployed"] is True

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def signers() -> AsyncIterator[Signers]:
-    signers = Signers(SANDBOX_PROFILES, CHAIN_ID)
+    signers = Signers(lambda _: SANDBOX_PROFILES, CHAIN_ID)
     yield signers
     signers.close()
 
@@ -87,7 +87,7 @@ async def test_one_who_stops_waiting_disturbs_nobody(signers: Signers) -> None:
 
 
 async def test_more_orders_than_may_wait_are_refused() -> None:
-    signers = Signers(SANDBOX_PROFILES, CHAIN_ID, waiting_max=2)
+    signers = Signers(lambda _: SANDBOX_PROFILES, CHAIN_ID, waiting_max=2)
     many = [signers.identify(a_buy("alice", salt=str(number)), EXCHANGE) for number in range(60)]
     answers = await asyncio.gather(*many, return_exceptions=True)
     signers.close()
@@ -97,7 +97,7 @@ async def test_more_orders_than_may_wait_are_refused() -> None:
 
 
 async def test_only_so_many_signers_are_remembered() -> None:
-    signers = Signers(SANDBOX_PROFILES, CHAIN_ID, kept_max=2)
+    signers = Signers(lambda _: SANDBOX_PROFILES, CHAIN_ID, kept_max=2)
     for number in range(4):
         await signers.identify(a_buy(f"signer {number}"), EXCHANGE)
     signers.close()
@@ -109,7 +109,7 @@ async def test_only_so_many_signers_are_remembered() -> None:
 async def test_whatever_comes_together_each_gets_its_own_answer(
     wanted: list[tuple[int, bool]],
 ) -> None:
-    signers = Signers(SANDBOX_PROFILES, CHAIN_ID, threads=1)
+    signers = Signers(lambda _: SANDBOX_PROFILES, CHAIN_ID, threads=1)
     orders = [
         a_buy("alice", profile=profile, salt=str(salt))
         if is_good

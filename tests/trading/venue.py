@@ -19,6 +19,7 @@ from litestar import Litestar
 from tests.build import (
     CHAIN_ID,
     EXCHANGE,
+    NEG_RISK_EXCHANGE,
     NOW_MS,
     a_key,
     a_placing,
@@ -39,7 +40,7 @@ from foretell.domain.deployment import (
 )
 from foretell.domain.hexadecimal import ZERO_BYTES32, Address, Bytes32
 from foretell.domain.order import SignedOrder
-from foretell.domain.profiles import SANDBOX_PROFILES
+from foretell.domain.profiles import SANDBOX_NEG_RISK_PROFILES, SANDBOX_PROFILES
 from foretell.domain.typed_data import sign_digest
 from foretell.edge.auth import KeyRing, L1Caller
 from foretell.journal.file import FileJournal
@@ -69,12 +70,14 @@ def a_deployment() -> Deployment:
         start_block=1,
         contracts={
             ContractName.EXCHANGE: DeployedContract(EXCHANGE, ZERO_BYTES32),
+            ContractName.NEG_RISK_EXCHANGE: DeployedContract(NEG_RISK_EXCHANGE, ZERO_BYTES32),
             ContractName.SAFE_FACTORY: DeployedContract(SAFE_FACTORY, INIT_CODE_HASH),
         },
         profiles=SANDBOX_PROFILES,
         safe_factory_name="Contract Proxy Factory",
         safe_init_code_hash=INIT_CODE_HASH,
         creation=CreationTerms(5_000_000, 2_000_000, 8_000),
+        neg_risk_profiles=SANDBOX_NEG_RISK_PROFILES,
     )
 
 
@@ -101,7 +104,7 @@ class KnownChain:
         self.failure: Exception | None = None
 
     async def fetch_nonce(self, exchange: Address, maker: Address) -> int:
-        assert exchange == EXCHANGE
+        assert exchange in {EXCHANGE, NEG_RISK_EXCHANGE}
         self.nonces_asked += 1
         if self.failure is not None:
             raise self.failure

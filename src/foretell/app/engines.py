@@ -153,7 +153,7 @@ async def lead_shard(ground: Ground, shard: int) -> ServedEngine:
         projection, every = host.projection, settings.snapshot_every
         loops["snapshots"] = Snapshots(journal, lambda: projection.sequence, every).run
     await host.start()
-    feed = Feed(host.engine, ground.database, (ground.deployment.exchange,), settings.confirmations)
+    feed = Feed(host.engine, ground.database, ground.deployment.exchanges, settings.confirmations)
     loops |= {**host.loops(), "feed": feed.run}
     server.open(host)
     return ServedEngine(host, feed, listening, loops)

@@ -77,8 +77,7 @@ def chain_view(ground: Ground) -> ChainView:
     reader = ground.reader
 
     async def fetch_nonce(exchange: Address, maker: Address) -> int:
-        del exchange
-        return await reader.exchange_nonce(maker)
+        return await reader.exchange_nonce(maker, exchange)
 
     async def fetch_has_code(address: Address) -> bool:
         return bool(await reader.code(address))

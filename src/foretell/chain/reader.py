@@ -21,7 +21,14 @@ from foretell.chain.views import LATEST, ViewCall, ask, ask_all
 from foretell.domain.abi import contract_function
 from foretell.domain.chain_errors import ChainInconsistent, ExecutionReverted
 from foretell.domain.deployment import ContractName, Deployment
-from foretell.domain.hexadecimal import ZERO_ADDRESS, Address, Bytes32, word_bytes, word_of
+from foretell.domain.hexadecimal import (
+    ZERO_ADDRESS,
+    ZERO_BYTES32,
+    Address,
+    Bytes32,
+    word_bytes,
+    word_of,
+)
 from foretell.domain.tokens import OUTCOME_SLOTS, TokenPair
 
 BALANCES_PER_CALL_MAX: Final = 500
@@ -47,6 +54,9 @@ _QUESTION: Final = contract_function(
     "((uint256,uint256,uint256,uint256,uint256,bool,bool,bool,bool,address,address,bytes))",
 )
 _CREATION_FEE: Final = contract_function("creationFee()", "(uint256)")
+_QUESTION_IDS: Final = contract_function("questionIds(bytes32)", "(bytes32)")
+_DEFAULT_BOND: Final = contract_function("defaultBond()", "(uint256)")
+_DEFAULT_LIVENESS: Final = contract_function("defaultLiveness()", "(uint256)")
 _CREATOR_OF: Final = contract_function("creatorOf(bytes32)", "(address)")
 _METADATA_OF: Final = contract_function("metadataOf(bytes32)", "(string)")
 
@@ -86,6 +96,13 @@ class Question(NamedTuple):
     ancillary_data: bytes
     reward_token: Address
     is_resolved: bool
+
+
+class ProposalTerms(NamedTuple):
+    """What a proposal puts at stake, and how long it can be disputed."""
+
+    bond_units: int
+    liveness_s: int
 
 
 class MarketEntry(NamedTuple):
@@ -153,9 +170,12 @@ class Reader:
         )
         return Payouts(yes, no, denominator)
 
-    async def exchange_nonce(self, maker: Address, at: str = LATEST) -> int:
-        """Return the nonce that the maker's orders must bear."""
-        return int(await ask(self._rpc, ViewCall(self._deployment.exchange, _NONCES, (maker,)), at))
+    async def exchange_nonce(
+        self, maker: Address, exchange: Address | None = None, at: str = LATEST
+    ) -> int:
+        """Return the nonce that a maker's orders must bear, at the standard exchange if unsaid."""
+        call = ViewCall(exchange or self._deployment.exchange, _NONCES, (maker,))
+        return int(await ask(self._rpc, call, at))
 
     async def condition_of_token(self, token_id: str, at: str = LATEST) -> Bytes32 | None:
         """Return the condition of a token that the exchange trades, or None when it does not."""
@@ -165,9 +185,15 @@ class Reader:
         except ExecutionReverted:
             return None
 
-    async def is_registered(self, pair: TokenPair, condition_id: Bytes32, at: str = LATEST) -> bool:
-        """Return whether the exchange trades exactly these two tokens of this condition."""
-        exchange = self._deployment.exchange
+    async def is_registered(
+        self,
+        pair: TokenPair,
+        condition_id: Bytes32,
+        exchange: Address | None = None,
+        at: str = LATEST,
+    ) -> bool:
+        """Return whether an exchange, the standard one if unsaid, trades exactly these tokens."""
+        exchange = exchange or self._deployment.exchange
         calls = [
             ViewCall(exchange, _CONDITION_OF, (pair.yes,)),
             ViewCall(exchange, _COMPLEMENT_OF, (pair.yes,)),
@@ -227,9 +253,14 @@ class Reader:
             return None
         return ProposerWhitelist(Address(address), tuple(map(Address, proposers)))
 
-    async def question(self, question_id: Bytes32, at: str = LATEST) -> Question | None:
-        """Return a question of the direct stack, or None when nobody asked it."""
-        adapter = self._deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    async def question(
+        self, question_id: Bytes32, adapter: Address | None = None, at: str = LATEST
+    ) -> Question | None:
+        """Return a question as its adapter has it, or None when nobody asked it there.
+
+        Without an adapter it is one of the direct stack, in no event.
+        """
+        adapter = adapter or self._deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
         call = ViewCall(adapter, _QUESTION, (word_bytes(question_id),))
         words = await ask(self._rpc, call, at)
         asked_at_s, is_resolved, reward_token, creator, text = (words[i] for i in (0, 5, 9, 10, 11))
@@ -237,9 +268,32 @@ class Reader:
             return None
         return Question(asked_at_s, Address(creator), text, Address(reward_token), is_resolved)
 
-    async def creation_fee_units(self, at: str = LATEST) -> int:
-        """Return what asking one question of the direct stack costs now."""
-        adapter = self._deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    async def event_question(
+        self, operator: Address, asked_id: Bytes32, at: str = LATEST
+    ) -> Bytes32 | None:
+        """Return what an event calls a question that was asked, or None when none has it."""
+        call = ViewCall(operator, _QUESTION_IDS, (word_bytes(asked_id),))
+        found = word_of(await ask(self._rpc, call, at))
+        return None if found == ZERO_BYTES32 else found
+
+    async def event_creator(
+        self, operator: Address, market_id: Bytes32, at: str = LATEST
+    ) -> Address | None:
+        """Return who prepared an event, or None when nobody did."""
+        creator = await ask(
+            self._rpc, ViewCall(operator, _CREATOR_OF, (word_bytes(market_id),)), at
+        )
+        return None if creator == ZERO_ADDRESS else Address(creator)
+
+    async def proposal_terms(self, adapter: Address, at: str = LATEST) -> ProposalTerms:
+        """Return what the optimistic stack asks of a proposal where its question says nothing."""
+        calls = [ViewCall(adapter, _DEFAULT_BOND), ViewCall(adapter, _DEFAULT_LIVENESS)]
+        bond_units, liveness_s = await ask_all(self._rpc, calls, at)
+        return ProposalTerms(bond_units, liveness_s)
+
+    async def creation_fee_units(self, adapter: Address | None = None, at: str = LATEST) -> int:
+        """Return what asking one question of the direct stack costs now, at one of its adapters."""
+        adapter = adapter or self._deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
         return int(await ask(self._rpc, ViewCall(adapter, _CREATION_FEE), at))
 
     async def market_entry(self, condition_id: Bytes32, at: str = LATEST) -> MarketEntry | None:

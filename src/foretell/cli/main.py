@@ -91,14 +91,21 @@ def deploy(
 
 
 @app.command()
-def demo(data: Data = None) -> None:
+def demo(
+    data: Data = None,
+    *,
+    everything: Annotated[
+        bool, typer.Option("--all", help="also an event of three outcomes, and a disputed answer")
+    ] = False,
+) -> None:
     """Play a market from creation to redemption against what `foretell up` runs.
 
     Everything goes through the public HTTP and WebSocket APIs and JSON-RPC, as a stranger would.
+    With --all the chain's clock is moved on by hours: do that on an installation of its own.
     """
     from foretell.cli.demo.command import run_demo
 
-    run_demo(_settings(data=data), Console())
+    run_demo(_settings(data=data), Console(), is_all=everything)
 
 
 @app.command()

@@ -68,12 +68,12 @@ def _rpc_url(settings: Settings) -> str:
 
 
 async def _approve_traders(stage: Stage) -> None:
-    """Let the exchange move what the sandbox's traders have, so that a bot trades at once."""
+    """Let the exchanges move what the sandbox's traders have, so that a bot trades at once."""
     reader = Reader(stage.rpc, stage.deployment)
     calls = [ContractCall(call.to, call.calldata) for call in approvals(stage)]
 
     async def approve(trader: Caller) -> None:
-        if not await reader.allowance_units(trader.address, stage.deployment.exchange):
+        if not await reader.allowance_units(trader.address, stage.deployment.neg_risk_exchange):
             await trader.call_all(calls)
 
     traders = [each for each in stage.ready.accounts if each.role == Role.TRADER]
@@ -95,7 +95,7 @@ async def _seed(stage: Stage, console: Console, note: Path) -> SeededMarket:
 async def _open_market(stage: Stage, note: Path) -> None:
     creator = stage.account(Role.CREATOR)
     begun = _noted(note)
-    if begun and await resume_market(stage, SEED_SLUG, creator, begun):
+    if begun and await resume_market(stage, creator, begun):
         return
     await make_market(stage, _wish(stage), creator, note.write_text)
 

@@ -2,69 +2,87 @@
 
 from typing import Any
 
-from foretell.creation.services import CreationServices
+from foretell.creation.services import STACKS, CreationServices
 from foretell.domain.amounts import decimal_text
 from foretell.domain.deployment import ContractName
-from foretell.domain.hexadecimal import ZERO_ADDRESS, Address, checksum_address
+from foretell.domain.hexadecimal import ZERO_ADDRESS, checksum_address
 from foretell.domain.payload import ResolutionType
-
-ZERO: str = checksum_address(ZERO_ADDRESS)
 
 
 async def market_config(services: CreationServices) -> dict[str, Any]:
-    """Return the configuration, its fees as the chain has them now.
+    """Return the configuration, its fees and terms as the chain has them now.
 
-    What belongs to markets of mutually exclusive answers is not deployed: its addresses are zero.
+    What a deployment of an earlier version lacks has the address zero.
     """
-    deployment = services.deployment
-    fee_units = await services.reader.creation_fee_units()
+    deployment, reader = services.deployment, services.reader
+    fee_units = await reader.creation_fee_units(
+        deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    )
+    question_fee_units = deployment.creation.neg_risk_fee_units
+    if ContractName.NEG_RISK_DIRECT_ADAPTER in deployment.contracts:
+        adapter = deployment.address(ContractName.NEG_RISK_DIRECT_ADAPTER)
+        question_fee_units = await reader.creation_fee_units(adapter)
     contracts = _contracts(services)
+    stacks = {
+        stack: await _stack(services, stack)
+        for stack, names in STACKS.items()
+        if names.adapter in deployment.contracts
+    }
     return {
         "defaultChainId": deployment.chain_id,
-        "defaultResolutionType": ResolutionType.DIRECT,
+        "defaultResolutionType": services.rules.default_resolution_type,
         "supportedChainIds": [deployment.chain_id],
         "requiredCreatorFundingUsdc": decimal_text(fee_units),
         "directNormalMarketFeeUsdc": decimal_text(fee_units),
-        "directNegRiskQuestionFeeUsdc": decimal_text(deployment.creation.neg_risk_fee_units),
+        "directNegRiskQuestionFeeUsdc": decimal_text(question_fee_units),
         "imagePolicy": services.images.policy.document(),
-        "chains": [{"chainId": deployment.chain_id, **contracts, **_stacks(services)}],
+        "chains": [
+            {
+                "chainId": deployment.chain_id,
+                **contracts,
+                "conditionalTokens": checksum_address(deployment.conditional_tokens),
+                "marketRegistry": _address(services, ContractName.MARKET_REGISTRY),
+                "proposerWhitelistRegistry": _address(
+                    services, ContractName.PROPOSER_WHITELIST_REGISTRY
+                ),
+                "resolutionStacks": stacks,
+            }
+        ],
         **contracts,
         "executionMode": "eoa",
     }
 
 
 def _contracts(services: CreationServices) -> dict[str, str]:
-    deployment = services.deployment
+    names = STACKS[services.rules.default_resolution_type]
     return {
-        "usdcToken": checksum_address(deployment.collateral),
-        "umaAdapter": _address(services, ContractName.DIRECT_RESOLUTION_ADAPTER),
-        "ctfExchange": checksum_address(deployment.exchange),
-        "negRiskOperator": ZERO,
-        "negRiskCtfExchange": ZERO,
-        "negRiskUmaAdapter": ZERO,
+        "usdcToken": checksum_address(services.deployment.collateral),
+        "umaAdapter": _address(services, names.adapter),
+        "ctfExchange": checksum_address(services.deployment.exchange),
+        "negRiskOperator": _address(services, names.operator),
+        "negRiskCtfExchange": _address(services, ContractName.NEG_RISK_EXCHANGE),
+        "negRiskUmaAdapter": _address(services, names.event_adapter),
     }
 
 
-def _stacks(services: CreationServices) -> dict[str, Any]:
-    """Return the contracts beyond those that older clients know, and the one resolution stack."""
+async def _stack(services: CreationServices, stack: ResolutionType) -> dict[str, Any]:
+    """Return the contracts of a stack, and what it asks of a proposal."""
+    names, is_optimistic = STACKS[stack], stack is ResolutionType.OPTIMISTIC
+    adapter = services.deployment.address(names.adapter)
+    bond_units, liveness_s = (
+        await services.reader.proposal_terms(adapter) if is_optimistic else (0, 0)
+    )
     return {
-        "conditionalTokens": checksum_address(services.deployment.conditional_tokens),
-        "marketRegistry": _address(services, ContractName.MARKET_REGISTRY),
-        "proposerWhitelistRegistry": _address(services, ContractName.PROPOSER_WHITELIST_REGISTRY),
-        "resolutionStacks": {
-            ResolutionType.DIRECT: {
-                "oracle": _address(services, ContractName.DIRECT_RESOLUTION_ORACLE),
-                "adapter": _address(services, ContractName.DIRECT_RESOLUTION_ADAPTER),
-                "negRiskAdapter": ZERO,
-                "negRiskOperator": ZERO,
-                "livenessSeconds": 0,
-                "proposalBondUsdc": "0",
-                "rewardUsdc": "0",
-            }
-        },
+        "oracle": _address(services, names.oracle),
+        "adapter": checksum_address(adapter),
+        "negRiskAdapter": _address(services, names.event_adapter),
+        "negRiskOperator": _address(services, names.operator),
+        "livenessSeconds": liveness_s,
+        "proposalBondUsdc": decimal_text(bond_units),
+        "rewardUsdc": decimal_text(services.options.reward_units if is_optimistic else 0),
     }
 
 
 def _address(services: CreationServices, name: ContractName) -> str:
-    address: Address = services.deployment.address(name)
-    return checksum_address(address)
+    known = services.deployment.contracts
+    return checksum_address(known[name].address if name in known else ZERO_ADDRESS)

@@ -15,7 +15,12 @@ from foretell.creation.registration import Registered, register
 from foretell.creation.services import CreationServices
 from foretell.domain.chain_errors import ChainInconsistent
 from foretell.domain.creation import RequestStatus, RequestTrigger
-from foretell.domain.creation_errors import RegistrationPending, RequestNotFound, TxPending
+from foretell.domain.creation_errors import (
+    RegistrationPending,
+    RegistrationRefused,
+    RequestNotFound,
+    TxPending,
+)
 from foretell.domain.errors import IllegalTransition
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.payload import Payload
@@ -172,10 +177,10 @@ async def run_finalization(services: CreationServices, request: CreationRequest)
     payload = payload_of(services, request)
     await _check_confirmed(services, request)
     ids = ids_of(services, payload)
-    await _check_asked(services, ids)
+    await _check_asked(services, payload, ids)
     registered = await _registered(services, ids, request.entered_at_ms)
     names = [await _named(services, payload, each, request.image_ids) for each in ids]
-    plan = build_metadata_plan(names, services.contracts)
+    plan = build_metadata_plan(names, services.contracts(payload))
     updates = [update_document(name) for name in names]
     changes = {
         "register_results": [
@@ -208,11 +213,25 @@ async def _check_confirmed(services: CreationServices, request: CreationRequest)
         raise TxPending(shallow)
 
 
-async def _check_asked(services: CreationServices, ids: Sequence[MarketIds]) -> None:
-    """Refuse while the chain has not every question: an adopted one may have been taken back."""
+async def _check_asked(
+    services: CreationServices, payload: Payload, ids: Sequence[MarketIds]
+) -> None:
+    """Refuse while the chain has not every question: an adopted one may have been taken back.
+
+    In an event each has its place: what was added in another order cannot be told apart.
+    """
+    contracts = services.contracts(payload)
     for each in ids:
-        if await services.reader.question(each.question_id) is None:
-            raise ChainInconsistent(f"question {each.question_id} is not on the chain")
+        if await services.reader.question(each.asked_id, contracts.adapter) is None:
+            raise ChainInconsistent(f"question {each.asked_id} is not on the chain")
+        if contracts.event is None:
+            continue
+        found = await services.reader.event_question(contracts.event.operator, each.asked_id)
+        if found is None:
+            raise ChainInconsistent(f"question {each.asked_id} is in no event on the chain")
+        if found != each.question_id:
+            why = f"its question is {found}, because questions were added in another order"
+            raise RegistrationRefused(each.condition_id, why)
 
 
 async def _registered(

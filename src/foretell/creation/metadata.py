@@ -42,7 +42,7 @@ async def store_final(
     """Store all that is known of a market, and return the id of the document."""
     market = next(market for market in payload.markets if market.key == ids.key)
     icons = icons_of(market, image_ids)
-    document = final_document(payload, market, icons, ids, services.resolver)
+    document = final_document(payload, market, icons, ids, services.resolver(payload))
     return await _store(services, document, JSON_TAG)
 
 

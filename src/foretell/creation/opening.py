@@ -21,7 +21,7 @@ def result_document(
     return {
         "key": ids.key,
         "conditionId": ids.condition_id,
-        "exchange": checksum_address(services.deployment.exchange),
+        "exchange": checksum_address(services.exchange(ids)),
         "tokenA": str(ids.tokens.yes),
         "tokenB": str(ids.tokens.no),
         "alreadyRegistered": registered.tx_hash is None,
@@ -45,7 +45,7 @@ def event_row(
 ) -> EventRow:
     """Return the event and its markets as they trade from now on."""
     payload = payload_of(services, request)
-    options, deployment = services.options, services.deployment
+    options, adapter = services.options, services.contracts(payload).adapter
     metadata_id_by_key = {update["key"]: update["metadataTxId"] for update in updates}
     markets = [
         MarketRow(
@@ -58,8 +58,8 @@ def event_row(
             outcome_yes=market.outcome_yes,
             outcome_no=market.outcome_no,
             tokens=ids.tokens,
-            exchange=deployment.exchange,
-            oracle=services.contracts.adapter,
+            exchange=services.exchange(ids),
+            oracle=adapter,
             resolution_type=payload.resolution_type,
             metadata_id=metadata_id_by_key[market.key],
             metadata_uri=blob_uri(metadata_id_by_key[market.key]),
@@ -67,6 +67,9 @@ def event_row(
             ticks_per_one=options.ticks_per_one,
             size_units_min=options.size_units_min,
             fee_rate_bps=options.fee_rate_bps,
+            is_neg_risk=payload.is_neg_risk,
+            neg_risk_market_id=ids.neg_risk_market_id,
+            neg_risk_request_id=ids.asked_id if payload.is_neg_risk else None,
         )
         for market, ids in zip(payload.markets, ids_of(services, payload), strict=True)
     ]

@@ -4,7 +4,8 @@ All that can be judged from what was sent is judged before the answer, and a ref
 challenge as it was. What needs storage or chain runs in the background, in steps that may run twice.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from foretell.creation.messages import parse_envelope
 from foretell.creation.metadata import store_drafts, store_images
@@ -29,8 +30,14 @@ from foretell.domain.creation_errors import (
 )
 from foretell.domain.errors import FieldProblem, InvalidFields
 from foretell.domain.image_fields import assign_images
-from foretell.domain.payload import Payload, parse_payload, payload_hash
-from foretell.domain.plan import MarketIds, PlanFacts, build_plan, market_ids
+from foretell.domain.payload import Payload, ResolutionType, parse_payload, payload_hash
+from foretell.domain.plan import (
+    MarketIds,
+    PlanFacts,
+    build_plan,
+    event_market_id,
+    market_ids,
+)
 from foretell.store.claims import load_claims, record_claims
 from foretell.store.database import Transaction
 from foretell.store.requests import (
@@ -125,7 +132,8 @@ async def _normalized(
 
 def ids_of(services: CreationServices, payload: Payload) -> list[MarketIds]:
     """Return what the chain calls each market of a payload."""
-    return [market_ids(market, payload, services.contracts) for market in payload.markets]
+    contracts = services.contracts(payload)
+    return [market_ids(market, payload, contracts) for market in payload.markets]
 
 
 async def _claim(
@@ -148,7 +156,8 @@ async def _claim(
     if not (has_all and await _end_holders(tx, taken, request.request_id, now_ms)):
         lost = [claim for claim in held if claim not in taken] or held
         why = "a market of that name or question is there, or is being made"
-        raise AlreadyInitialized(_duplicates(payload, ids, lost), why)
+        names_lost = {claim.name for claim in lost}
+        raise AlreadyInitialized(_duplicates(payload, ids, names_lost), why)
 
 
 async def _end_holders(
@@ -168,10 +177,9 @@ async def _end_holders(
 
 
 def _duplicates(
-    payload: Payload, ids: Sequence[MarketIds], held: Sequence[Claim]
+    payload: Payload, ids: Sequence[MarketIds], names: Collection[str]
 ) -> list[Mapping[str, str]]:
     """Return the markets of the payload that somebody else has, all where the event's slug is."""
-    names = {claim.name for claim in held}
     return [
         {
             "key": market.key,
@@ -180,7 +188,7 @@ def _duplicates(
             "conditionId": each.condition_id,
         }
         for market, each in zip(payload.markets, ids, strict=True)
-        if names & {payload.slug, market.slug, condition_claim(each.condition_id)}
+        if not {payload.slug, market.slug, condition_claim(each.condition_id)}.isdisjoint(names)
     ]
 
 
@@ -196,7 +204,7 @@ async def run_preparation(services: CreationServices, request: CreationRequest) 
     facts = await _facts(services, payload)
     if await services.reader.proposer_whitelist(request.creator) is None:
         raise CreatorNotWhitelisted(request.creator)
-    plan = build_plan(payload, services.contracts, facts)
+    plan = build_plan(payload, services.contracts(payload), facts)
     async with services.database.writing() as tx:
         await move_request(
             tx,
@@ -226,15 +234,40 @@ async def _stored_images(services: CreationServices, request: CreationRequest) -
 
 
 async def _facts(services: CreationServices, payload: Payload) -> PlanFacts:
-    """Return what the chain says: the fee, the allowance, and the questions that are asked."""
-    reader, adapter = services.reader, services.contracts.adapter
-    asked = {
-        ids.key
-        for ids in ids_of(services, payload)
-        if await reader.question(ids.question_id) is not None
-    }
-    return PlanFacts(
-        fee_units=await reader.creation_fee_units(),
-        allowance_units=await reader.allowance_units(payload.creator, adapter),
-        initialized_keys=frozenset(asked),
+    """Return what the chain says: the fee, the allowance, and what is there already."""
+    reader, contracts = services.reader, services.contracts(payload)
+    ids = ids_of(services, payload)
+    is_direct = payload.resolution_type is ResolutionType.DIRECT
+    facts = PlanFacts(
+        fee_units=await reader.creation_fee_units(contracts.adapter) if is_direct else 0,
+        allowance_units=await reader.allowance_units(payload.creator, contracts.adapter),
+        reward_units=0 if is_direct else services.options.reward_units,
+        initialized_keys=frozenset(
+            [
+                each.key
+                for each in ids
+                if await reader.question(each.asked_id, contracts.adapter) is not None
+            ]
+        ),
     )
+    return facts if contracts.event is None else await _event_facts(services, payload, facts)
+
+
+async def _event_facts(services: CreationServices, payload: Payload, facts: PlanFacts) -> PlanFacts:
+    """Return what the chain has of the event; a question that is another event's is refused."""
+    event = services.contracts(payload).event
+    assert event is not None
+    ids = ids_of(services, payload)
+    known = [await services.reader.event_question(event.operator, each.asked_id) for each in ids]
+    others = [
+        each
+        for each, question_id in zip(ids, known, strict=True)
+        if question_id not in {None, each.question_id}
+    ]
+    if others:
+        claims = {condition_claim(each.condition_id) for each in others}
+        why = "a question belongs to another event of this creator"
+        raise AlreadyInitialized(_duplicates(payload, ids, claims), why)
+    creator = await services.reader.event_creator(event.operator, event_market_id(payload, event))
+    prepared = [each.key for each, id_ in zip(ids, known, strict=True) if id_ is not None]
+    return replace(facts, has_event=creator is not None, prepared_keys=frozenset(prepared))

@@ -39,7 +39,7 @@ async def register(services: CreationServices, ids: MarketIds, since_ms: int) ->
             return Registered(sent.mined_hash if sent.created_at_ms >= since_ms else None)
         if not sent.is_finished:
             return None
-    if await services.reader.is_registered(ids.tokens, ids.condition_id):
+    if await services.reader.is_registered(ids.tokens, ids.condition_id, services.exchange(ids)):
         return Registered(None)
     raise RegistrationRefused(ids.condition_id, f"{ATTEMPTS_MAX} transactions came to nothing")
 
@@ -51,13 +51,15 @@ async def _sent(services: CreationServices, ids: MarketIds, attempt: int) -> Sen
         known = await load_tx(tx, REGISTRATION, tx_id)
     if known is not None:
         return known
-    if await services.reader.is_registered(ids.tokens, ids.condition_id):
+    if await services.reader.is_registered(ids.tokens, ids.condition_id, services.exchange(ids)):
         return None
     calldata = encode_register_token(ids.tokens, ids.condition_id)
-    outgoing = OutgoingTx(tx_id, services.deployment.exchange, calldata)
+    outgoing = OutgoingTx(tx_id, services.exchange(ids), calldata)
     try:
         return await services.registrar.send(outgoing)
     except ExecutionReverted as reverted:
-        if await services.reader.is_registered(ids.tokens, ids.condition_id):
+        if await services.reader.is_registered(
+            ids.tokens, ids.condition_id, services.exchange(ids)
+        ):
             return None
         raise RegistrationRefused(ids.condition_id, reason_of(reverted)) from reverted

@@ -1,20 +1,49 @@
 """What market creation needs to do its work, made once where the program is put together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from foretell.chain.reader import Reader
 from foretell.chain.sender import Sender
 from foretell.creation.uploads import UploadBudget
 from foretell.domain.chain_errors import SandboxOnly
 from foretell.domain.deployment import ContractName, Deployment
-from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.metadata import Resolver
-from foretell.domain.payload import PayloadRules
-from foretell.domain.plan import PlanContracts
+from foretell.domain.payload import Payload, PayloadRules, ResolutionType
+from foretell.domain.plan import EventContracts, MarketIds, PlanContracts
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer
 from foretell.store.database import Database
+
+
+class StackNames(NamedTuple):
+    """The contracts of a resolution stack; those of events are a second set."""
+
+    oracle: ContractName
+    adapter: ContractName
+    event_adapter: ContractName
+    operator: ContractName
+
+
+STACKS: Final[Mapping[ResolutionType, StackNames]] = MappingProxyType(
+    {
+        ResolutionType.DIRECT: StackNames(
+            ContractName.DIRECT_RESOLUTION_ORACLE,
+            ContractName.DIRECT_RESOLUTION_ADAPTER,
+            ContractName.NEG_RISK_DIRECT_ADAPTER,
+            ContractName.NEG_RISK_OPERATOR,
+        ),
+        ResolutionType.OPTIMISTIC: StackNames(
+            ContractName.OPTIMISTIC_ORACLE,
+            ContractName.OPTIMISTIC_RESOLUTION_ADAPTER,
+            ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
+            ContractName.NEG_RISK_OPTIMISTIC_OPERATOR,
+        ),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +61,8 @@ class CreationOptions:
     """How long finalization waits for confirmations, the chain or the storage."""
     unsigned_max: int = 20_000
     """How many challenges wait for a signature at once."""
+    reward_units: int = 5_000_000
+    """What the creator of an `alt_moov2` question offers for its answer."""
     has_optimistic_alias: bool = False
     may_store_locally: bool = False
     """Whether metadata may be kept on this machine on a chain that is not the sandbox's."""
@@ -70,19 +101,27 @@ class CreationServices:
             has_optimistic_alias=self.options.has_optimistic_alias,
         )
 
-    @property
-    def contracts(self) -> PlanContracts:
-        """The contracts that a plan speaks to."""
+    def contracts(self, payload: Payload) -> PlanContracts:
+        """Return the contracts that a payload's plan speaks to."""
+        stack, address = STACKS[payload.resolution_type], self.deployment.address
+        registry = address(ContractName.MARKET_REGISTRY)
+        if not payload.is_neg_risk:
+            return PlanContracts(self.deployment.collateral, address(stack.adapter), registry)
+        event = EventContracts(
+            operator=address(stack.operator),
+            neg_risk_adapter=address(ContractName.NEG_RISK_ADAPTER),
+            wrapped_collateral=address(ContractName.WRAPPED_COLLATERAL),
+        )
         return PlanContracts(
-            collateral=self.deployment.collateral,
-            adapter=self.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER),
-            market_registry=self.deployment.address(ContractName.MARKET_REGISTRY),
+            self.deployment.collateral, address(stack.event_adapter), registry, event
         )
 
-    @property
-    def resolver(self) -> Resolver:
-        """Who answers the questions."""
-        return Resolver(
-            oracle=self.deployment.address(ContractName.DIRECT_RESOLUTION_ORACLE),
-            adapter=self.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER),
-        )
+    def exchange(self, ids: MarketIds) -> Address:
+        """Return the exchange that trades a market's tokens."""
+        is_event = ids.neg_risk_market_id is not None
+        return self.deployment.neg_risk_exchange if is_event else self.deployment.exchange
+
+    def resolver(self, payload: Payload) -> Resolver:
+        """Return who answers a payload's questions."""
+        oracle = self.deployment.address(STACKS[payload.resolution_type].oracle)
+        return Resolver(oracle, self.contracts(payload).adapter)

@@ -39,7 +39,6 @@ ACTIVITY_ORDERS: Final = ("TIMESTAMP", "TOKENS", "CASH")
 SERVED_TYPES: Final = tuple(kind.value for kind in ActivityKind)
 OTHER_TYPES: Final = (
     "REWARD",
-    "CONVERSION",
     "MAKER_REBATE",
     "DEPOSIT",
     "WITHDRAWAL",

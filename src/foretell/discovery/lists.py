@@ -17,6 +17,7 @@ from foretell.domain.hexadecimal import Bytes32, parse_address, parse_bytes32
 from foretell.domain.ledger import AssetId
 from foretell.domain.request_errors import MalformedQuery, UnknownSortField
 from foretell.edge.query import ID_MAX, Query
+from foretell.store.answers import AnswerStep
 from foretell.store.selections import (
     Cursor,
     EventFilter,
@@ -122,12 +123,13 @@ def market_filter(query: Query) -> MarketFilter | None:
     ]
     status = query.text("uma_resolution_status")
     query.skip("include_tag")
-    if fields is None or any(absent) or status not in {None, RESOLVED}:
+    if fields is None or any(absent) or status not in {None, RESOLVED, *AnswerStep}:
         return None
-    if status == RESOLVED:
-        if fields["is_closed"] is False:
+    if status is not None:
+        if fields["is_closed"] is (status != RESOLVED):
             return None
-        fields["is_closed"] = True
+        fields["is_closed"] = status == RESOLVED
+        named["answer_step"] = None if status == RESOLVED else status
     fields["ranges"] |= amounts
     return MarketFilter(**fields, **named)
 

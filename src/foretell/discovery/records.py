@@ -76,6 +76,7 @@ class Event(Volumes, frozen=True, kw_only=True):
     category: str
     enable_order_book: bool = True
     neg_risk: bool
+    neg_risk_market_id: str | UnsetType = msgspec.field(default=UNSET, name="negRiskMarketID")
     enable_neg_risk: bool
     neg_risk_augmented: bool = False
     comment_count: int = 0
@@ -168,6 +169,8 @@ class Market(Volumes, frozen=True, kw_only=True):
     one_month_price_change: Decimal | UnsetType = UNSET
     neg_risk: bool
     neg_risk_other: bool = False
+    neg_risk_market_id: str | UnsetType = msgspec.field(default=UNSET, name="negRiskMarketID")
+    neg_risk_request_id: str | UnsetType = msgspec.field(default=UNSET, name="negRiskRequestID")
     group_item_title: str
     clear_book_on_start: bool = False
     manual_activation: bool = False

@@ -83,7 +83,7 @@ MARKET_FILTERS: Final = (
     lists("question_ids", "question ids"),
     lists("event_id", "event ids"),
     lists("event_slug", "event slugs"),
-    texts("uma_resolution_status", "resolved, or what no market here is"),
+    texts("uma_resolution_status", "proposed, disputed or resolved"),
     numbers("liquidity_num_min", ""),
     numbers("liquidity_num_max", ""),
     numbers("volume_num_min", ""),

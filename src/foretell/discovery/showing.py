@@ -74,6 +74,7 @@ def event_record(
         competitive=rounded(competitiveness(ONE_HALF + Fraction(event.evenness))),
         category=event.main_category_slug,
         neg_risk=event.is_neg_risk,
+        neg_risk_market_id=event.neg_risk_market_id or UNSET,
         enable_neg_risk=event.is_neg_risk,
         markets=UNSET if markets is None else _markets(markets, event, blob_base_url),
         tags=UNSET if tags is None else [tag_record(tag) for tag in tags],
@@ -116,6 +117,8 @@ def market_record(
         taker_base_fee=market.fee_rate_bps,
         fees_enabled=market.fee_rate_bps > 0,
         neg_risk=market.is_neg_risk,
+        neg_risk_market_id=market.neg_risk_market_id or UNSET,
+        neg_risk_request_id=market.neg_risk_request_id or UNSET,
         group_item_title=market.title if is_grouped else "",
         creator=creator,
         submitted_by=creator,
@@ -152,11 +155,12 @@ def _times(market: CatalogMarket, ends_at_ms: int) -> dict[str, Any]:
 
 def _state(market: CatalogMarket) -> dict[str, Any]:
     is_closed = market.payout is not None
+    statuses = [*market.answer_steps, RESOLVED] if is_closed else market.answer_steps
     return {
         "closed": is_closed,
         "accepting_orders": not is_closed,
-        "uma_resolution_status": RESOLVED if is_closed else "",
-        "uma_resolution_statuses": _json_text([RESOLVED] if is_closed else []),
+        "uma_resolution_status": statuses[-1] if statuses else "",
+        "uma_resolution_statuses": _json_text(statuses),
     }
 
 

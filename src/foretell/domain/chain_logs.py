@@ -15,6 +15,8 @@ class ContractKind(enum.Enum):
     EXCHANGE = "exchange"
     RESOLUTION_ADAPTER = "resolution adapter"
     MARKET_REGISTRY = "market registry"
+    NEG_RISK_ADAPTER = "neg-risk adapter"
+    OPTIMISTIC_ORACLE = "optimistic oracle"
     SAFE_FACTORY = "safe factory"
     SAFE = "safe"
 
@@ -114,6 +116,44 @@ class PayoutRedeemed:
 
 
 @dataclass(frozen=True, slots=True)
+class EventSetsSplit:
+    """Collateral became complete sets of a question of an event, through the neg-risk adapter."""
+
+    holder: Address
+    condition_id: Bytes32
+    amount_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventSetsMerged:
+    """Complete sets of a question of an event became collateral, through the neg-risk adapter."""
+
+    holder: Address
+    condition_id: Bytes32
+    amount_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventPayoutRedeemed:
+    """Outcome tokens of a question of an event became their payout, in collateral."""
+
+    holder: Address
+    condition_id: Bytes32
+    amounts_units: tuple[int, int]
+    payout_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class PositionsConverted:
+    """No's of some questions of an event became collateral and the other questions' Yes."""
+
+    holder: Address
+    market_id: Bytes32
+    index_set: int
+    amount_units: int
+
+
+@dataclass(frozen=True, slots=True)
 class OrderFilled:
     """An order was filled in part or whole. The counterparty of a taker order is the exchange."""
 
@@ -196,6 +236,27 @@ class QuestionResolved:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerProposed:
+    """Somebody answered a question that an adapter asked, and can be disputed until it expires."""
+
+    adapter: Address
+    question_id: Bytes32
+    proposer: Address
+    price: int
+    expires_at_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDisputed:
+    """Somebody disputed the answer to a question that an adapter asked."""
+
+    adapter: Address
+    question_id: Bytes32
+    disputer: Address
+    price: int
+
+
+@dataclass(frozen=True, slots=True)
 class CreatorRecorded:
     """The registry wrote down who made a condition."""
 
@@ -239,6 +300,10 @@ ChainLog = (
     | PositionSplit
     | PositionsMerged
     | PayoutRedeemed
+    | EventSetsSplit
+    | EventSetsMerged
+    | EventPayoutRedeemed
+    | PositionsConverted
     | OrderFilled
     | OrdersMatched
     | FeeCharged
@@ -247,6 +312,8 @@ ChainLog = (
     | TokenRegistered
     | QuestionInitialized
     | QuestionResolved
+    | AnswerProposed
+    | AnswerDisputed
     | CreatorRecorded
     | MetadataSet
     | SafeMade

@@ -58,6 +58,9 @@ INDEXED: Final[Mapping[ContractName, ContractKind]] = MappingProxyType(
         ContractName.COLLATERAL: ContractKind.COLLATERAL,
         ContractName.CONDITIONAL_TOKENS: ContractKind.CONDITIONAL_TOKENS,
         ContractName.EXCHANGE: ContractKind.EXCHANGE,
+        ContractName.NEG_RISK_EXCHANGE: ContractKind.EXCHANGE,
+        ContractName.NEG_RISK_ADAPTER: ContractKind.NEG_RISK_ADAPTER,
+        ContractName.OPTIMISTIC_ORACLE: ContractKind.OPTIMISTIC_ORACLE,
         ContractName.DIRECT_RESOLUTION_ADAPTER: ContractKind.RESOLUTION_ADAPTER,
         ContractName.MARKET_REGISTRY: ContractKind.MARKET_REGISTRY,
         ContractName.SAFE_FACTORY: ContractKind.SAFE_FACTORY,
@@ -131,6 +134,12 @@ class Deployment:
         return self.address(ContractName.NEG_RISK_EXCHANGE)
 
     @property
+    def exchanges(self) -> tuple[Address, ...]:
+        """Every exchange that there is, the standard one first."""
+        names = (ContractName.EXCHANGE, ContractName.NEG_RISK_EXCHANGE)
+        return tuple(self.address(name) for name in names if name in self.contracts)
+
+    @property
     def safe_factory(self) -> Address:
         """The factory that makes its users' Safes."""
         return self.address(ContractName.SAFE_FACTORY)
@@ -143,6 +152,11 @@ class Deployment:
     def safe_of(self, owner: Address) -> Address:
         """Return where the owner's Safe is, or would be."""
         return safe_address(owner, self.safe_factory, self.safe_init_code_hash)
+
+    def profiles_of(self, exchange: Address) -> tuple[SigningProfile, ...]:
+        """Return the profiles that an exchange accepts."""
+        is_standard = exchange == self.exchange
+        return self.profiles if is_standard else self.neg_risk_profiles
 
     def separators(self) -> Separators:
         """Return the domains that orders may be signed for."""

@@ -24,13 +24,17 @@ class ChangeKind(enum.StrEnum):
     BUY = "BUY"
     SPLIT = "SPLIT"
     TRANSFER_IN = "TRANSFER_IN"
+    CONVERT_IN = "CONVERT_IN"
     SELL = "SELL"
     MERGE = "MERGE"
     REDEEM = "REDEEM"
     TRANSFER_OUT = "TRANSFER_OUT"
+    CONVERT_OUT = "CONVERT_OUT"
 
 
-ACQUISITIONS: Final = frozenset({ChangeKind.BUY, ChangeKind.SPLIT, ChangeKind.TRANSFER_IN})
+ACQUISITIONS: Final = frozenset(
+    {ChangeKind.BUY, ChangeKind.SPLIT, ChangeKind.TRANSFER_IN, ChangeKind.CONVERT_IN}
+)
 _TRANSFERS: Final = frozenset({ChangeKind.TRANSFER_IN, ChangeKind.TRANSFER_OUT})
 
 
@@ -111,6 +115,31 @@ def transfer_in(units: int, price: TradePrice) -> Change:
 def transfer_out(units: int) -> Change:
     """Return what giving tokens away does: they bring nothing, and nothing is realised."""
     return Change(ChangeKind.TRANSFER_OUT, units, 0)
+
+
+class Conversion(NamedTuple):
+    """What a conversion does to each No that it takes, and to each Yes that it gives."""
+
+    given: tuple[Change, ...]
+    gotten: tuple[Change, ...]
+
+
+def conversion(units: int, given_count: int, gotten_count: int) -> Conversion:
+    """Return what converting so much of some No's into the other Yes does.
+
+    Of n questions each Yes counts as an n-th, rounded down, so that nothing is gained by converting:
+    what the No's bring is what the Yes cost and the collateral that comes along, to the unit.
+    """
+    yes_cost = units // (given_count + gotten_count)
+    brought = (given_count - 1) * units + gotten_count * yes_cost
+    part, rest = divmod(brought, given_count)
+    return Conversion(
+        tuple(
+            Change(ChangeKind.CONVERT_OUT, units, part + (place < rest))
+            for place in range(given_count)
+        ),
+        (Change(ChangeKind.CONVERT_IN, units, yes_cost),) * gotten_count,
+    )
 
 
 def half_units(units: int, *, is_yes: bool) -> int:

@@ -5,13 +5,14 @@ ours, under a name that this contract has, in exactly its shape. Everything else
 somebody's game or a log that concerns nobody here, never a fault of ours.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
+from foretell.domain import answer_logs, event_logs
 from foretell.domain import chain_logs as logs
 from foretell.domain.chain_logs import ChainLog, ContractKind
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.log_shapes import Shape, named
 from foretell.domain.log_words import (
     WORD,
     LogWords,
@@ -22,17 +23,6 @@ from foretell.domain.log_words import (
     signed_in,
 )
 from foretell.domain.order import Side
-
-
-class _Shape(NamedTuple):
-    """How a log is spelt: its topics with the name, the words of its data, and what reads it.
-
-    `words` None is for data whose length its lists decide; the reader checks that itself.
-    """
-
-    topics: int
-    words: int | None
-    read: Callable[[LogWords], ChainLog]
 
 
 def decode_log(kind: ContractKind, topics: Sequence[str], data: str) -> ChainLog | None:
@@ -294,86 +284,82 @@ def _one_of(value: int, count: int) -> int:
     return value
 
 
-def _named(shape_by_signature: Mapping[str, _Shape]) -> Mapping[bytes, _Shape]:
-    return MappingProxyType(
-        {keccak256(name.encode()): shape for name, shape in shape_by_signature.items()}
-    )
-
-
-_SHAPES: Final[Mapping[ContractKind, Mapping[bytes, _Shape]]] = MappingProxyType(
+_SHAPES: Final[Mapping[ContractKind, Mapping[bytes, Shape]]] = MappingProxyType(
     {
-        ContractKind.COLLATERAL: _named(
+        ContractKind.COLLATERAL: named(
             {
-                "Transfer(address,address,uint256)": _Shape(3, 1, _collateral_moved),
-                "Approval(address,address,uint256)": _Shape(3, 1, _collateral_allowed),
+                "Transfer(address,address,uint256)": Shape(3, 1, _collateral_moved),
+                "Approval(address,address,uint256)": Shape(3, 1, _collateral_allowed),
             }
         ),
-        ContractKind.CONDITIONAL_TOKENS: _named(
+        ContractKind.CONDITIONAL_TOKENS: named(
             {
-                "TransferSingle(address,address,address,uint256,uint256)": _Shape(
+                "TransferSingle(address,address,address,uint256,uint256)": Shape(
                     4, 2, _token_moved
                 ),
-                "TransferBatch(address,address,address,uint256[],uint256[])": _Shape(
+                "TransferBatch(address,address,address,uint256[],uint256[])": Shape(
                     4, None, _tokens_moved
                 ),
-                "ApprovalForAll(address,address,bool)": _Shape(3, 1, _tokens_allowed),
-                "ConditionPreparation(bytes32,address,bytes32,uint256)": _Shape(
+                "ApprovalForAll(address,address,bool)": Shape(3, 1, _tokens_allowed),
+                "ConditionPreparation(bytes32,address,bytes32,uint256)": Shape(
                     4, 1, _condition_prepared
                 ),
-                "ConditionResolution(bytes32,address,bytes32,uint256,uint256[])": _Shape(
+                "ConditionResolution(bytes32,address,bytes32,uint256,uint256[])": Shape(
                     4, None, _condition_resolved
                 ),
-                "PositionSplit(address,address,bytes32,bytes32,uint256[],uint256)": _Shape(
+                "PositionSplit(address,address,bytes32,bytes32,uint256[],uint256)": Shape(
                     4, None, _position_split
                 ),
-                "PositionsMerge(address,address,bytes32,bytes32,uint256[],uint256)": _Shape(
+                "PositionsMerge(address,address,bytes32,bytes32,uint256[],uint256)": Shape(
                     4, None, _positions_merged
                 ),
-                "PayoutRedemption(address,address,bytes32,bytes32,uint256[],uint256)": _Shape(
+                "PayoutRedemption(address,address,bytes32,bytes32,uint256[],uint256)": Shape(
                     4, None, _payout_redeemed
                 ),
             }
         ),
-        ContractKind.EXCHANGE: _named(
+        ContractKind.EXCHANGE: named(
             {
                 "OrderFilled(bytes32,address,address,uint256,uint256,uint256,uint256,uint256)": (
-                    _Shape(4, 5, _order_filled_v1)
+                    Shape(4, 5, _order_filled_v1)
                 ),
                 "OrderFilled(bytes32,address,address,uint8,uint256,uint256,uint256,uint256,"
-                "bytes32,bytes32)": _Shape(4, 7, _order_filled_v2),
-                "OrdersMatched(bytes32,address,uint256,uint256,uint256,uint256)": _Shape(
+                "bytes32,bytes32)": Shape(4, 7, _order_filled_v2),
+                "OrdersMatched(bytes32,address,uint256,uint256,uint256,uint256)": Shape(
                     3, 4, _orders_matched_v1
                 ),
-                "OrdersMatched(bytes32,address,uint8,uint256,uint256,uint256)": _Shape(
+                "OrdersMatched(bytes32,address,uint8,uint256,uint256,uint256)": Shape(
                     3, 4, _orders_matched_v2
                 ),
-                "FeeCharged(address,uint256,uint256)": _Shape(2, 2, _fee_charged),
-                "OrderCancelled(bytes32)": _Shape(2, 0, _order_cancelled),
-                "NonceIncremented(address,uint256)": _Shape(2, 1, _nonce_incremented),
-                "TokenRegistered(uint256,uint256,bytes32)": _Shape(4, 0, _token_registered),
+                "FeeCharged(address,uint256,uint256)": Shape(2, 2, _fee_charged),
+                "OrderCancelled(bytes32)": Shape(2, 0, _order_cancelled),
+                "NonceIncremented(address,uint256)": Shape(2, 1, _nonce_incremented),
+                "TokenRegistered(uint256,uint256,bytes32)": Shape(4, 0, _token_registered),
             }
         ),
-        ContractKind.RESOLUTION_ADAPTER: _named(
+        ContractKind.RESOLUTION_ADAPTER: named(
             {
                 "QuestionInitialized(bytes32,uint256,address,bytes,address,uint256,uint256)": (
-                    _Shape(4, None, _question_initialized)
+                    Shape(4, None, _question_initialized)
                 ),
-                "QuestionResolved(bytes32,int256,uint256[])": _Shape(3, None, _question_resolved),
+                "QuestionResolved(bytes32,int256,uint256[])": Shape(3, None, _question_resolved),
             }
         ),
-        ContractKind.MARKET_REGISTRY: _named(
+        ContractKind.MARKET_REGISTRY: named(
             {
-                "CreatorRecorded(bytes32,address,address)": _Shape(4, 0, _creator_recorded),
-                "MetadataSet(bytes32,address,string)": _Shape(3, None, _metadata_set),
+                "CreatorRecorded(bytes32,address,address)": Shape(4, 0, _creator_recorded),
+                "MetadataSet(bytes32,address,string)": Shape(3, None, _metadata_set),
             }
         ),
-        ContractKind.SAFE_FACTORY: _named(
-            {"ProxyCreation(address,address)": _Shape(1, 2, _safe_made)}
+        ContractKind.NEG_RISK_ADAPTER: event_logs.SHAPES,
+        ContractKind.OPTIMISTIC_ORACLE: answer_logs.SHAPES,
+        ContractKind.SAFE_FACTORY: named(
+            {"ProxyCreation(address,address)": Shape(1, 2, _safe_made)}
         ),
-        ContractKind.SAFE: _named(
+        ContractKind.SAFE: named(
             {
-                "ExecutionSuccess(bytes32,uint256)": _Shape(1, 2, _safe_succeeded),
-                "ExecutionFailure(bytes32,uint256)": _Shape(1, 2, _safe_failed),
+                "ExecutionSuccess(bytes32,uint256)": Shape(1, 2, _safe_succeeded),
+                "ExecutionFailure(bytes32,uint256)": Shape(1, 2, _safe_failed),
             }
         ),
     }

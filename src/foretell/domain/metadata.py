@@ -56,10 +56,17 @@ def final_document(
             "outcomes": outcomes,
             "question_id": ids.question_id,
             "condition_id": ids.condition_id,
+            **_event_ids(ids),
             "resolver": checksum_address(resolver.oracle),
             "resolution_adapter_address": checksum_address(resolver.adapter),
         }
     )
+
+
+def _event_ids(ids: MarketIds) -> dict[str, str]:
+    if ids.neg_risk_market_id is None:
+        return {}
+    return {"neg_risk_market_id": ids.neg_risk_market_id, "neg_risk_request_id": ids.asked_id}
 
 
 def instant_text(moment_ms: int) -> str:
@@ -84,7 +91,7 @@ def _market(payload: Payload, market: MarketDraft, icons: Icons) -> dict[str, An
         "resolution_type": payload.resolution_type,
         "icon": icons.market,
         "outcomes": ({"outcome": market.outcome_yes}, {"outcome": market.outcome_no}),
-        "neg_risk": False,
+        "neg_risk": payload.is_neg_risk,
         "neg_risk_other": False,
         "end_time": instant_text(payload.ends_at_ms),
         "creator": checksum_address(payload.creator),
@@ -102,8 +109,8 @@ def _event(payload: Payload, icons: Icons) -> dict[str, Any]:
         "end_time": instant_text(payload.ends_at_ms),
         "market_mode": payload.market_mode,
         "show_market_icons": len(payload.markets) > 1,
-        "neg_risk": False,
-        "enable_neg_risk": False,
+        "neg_risk": payload.is_neg_risk,
+        "enable_neg_risk": payload.is_neg_risk,
         "neg_risk_augmented": False,
         "tags": [
             {

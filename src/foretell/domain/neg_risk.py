@@ -19,6 +19,8 @@ from foretell.domain.hexadecimal import (
 from foretell.domain.typed_data import address_word, uint_word
 
 QUESTIONS_MAX: Final = 255
+NO_TOKEN_BURN: Final = Address("0xa5ef39c3d3e10d0b270233af41cac69796b12966")
+"""Where the No positions of a conversion go; nobody can redeem them there."""
 
 PREPARE_MARKET: Final = contract_function("prepareMarket(uint256,bytes)", "(bytes32)")
 PREPARE_QUESTION: Final = contract_function("prepareQuestion(bytes32,bytes,bytes32)", "(bytes32)")
@@ -32,6 +34,7 @@ SPLIT_SETS: Final = contract_function("splitPosition(bytes32,uint256)")
 MERGE_SETS: Final = contract_function("mergePositions(bytes32,uint256)")
 REDEEM_SETS: Final = contract_function("redeemPositions(bytes32,uint256[])")
 CONVERT_POSITIONS: Final = contract_function("convertPositions(bytes32,uint256,uint256)")
+UNWRAP: Final = contract_function("unwrap(address,uint256)")
 
 _INITIALIZER: Final = b",initializer:"
 _OFFSET_OF_METADATA: Final = 96

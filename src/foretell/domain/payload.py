@@ -30,7 +30,14 @@ SLUG_TEXT_CHARS_MAX: Final = 300
 ANCILLARY_BYTES_MAX: Final = 8139 - len(",initializer:") - 40
 """What the contract leaves for the text of a question, beside who asks it."""
 
+OPTIONS_MIN: Final = 2
+OPTIONS_MAX: Final = 60
+"""So many that each can have its picture beside the event's in one upload."""
+OPTION_ID_CHARS_MAX: Final = 64
+
 BINARY_KEY: Final = "binary"
+YES: Final = "Yes"
+NO: Final = "No"
 SPORTS_CATEGORY: Final = "sports"
 
 _NOT_SERVED: Final = "is not served by this installation yet"
@@ -52,8 +59,6 @@ class MarketMode(enum.StrEnum):
 
 
 OPTIMISTIC_ALIAS: Final = "uma_moov2"
-SERVED_TYPES: Final = frozenset({ResolutionType.DIRECT})
-SERVED_MODES: Final = frozenset({MarketMode.BINARY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,11 @@ class Payload:
     markets: tuple[MarketDraft, ...]
 
     @property
+    def is_neg_risk(self) -> bool:
+        """Whether exactly one of the markets may be Yes, which the contracts then enforce."""
+        return self.market_mode is MarketMode.MULTI_UNIQUE
+
+    @property
     def tags(self) -> tuple[Category, ...]:
         """The categories, with the main one first where it is not among them."""
         slugs = {category.slug for category in self.categories}
@@ -130,11 +140,15 @@ def payload_hash(raw: bytes) -> Bytes32:
     return word_of(keccak256(raw))
 
 
-def ancillary_text(market: MarketDraft, rules: str) -> str:
-    """Return the question as it is put to the oracle, without who asks it."""
+def ancillary_text(market: MarketDraft, rules: str, *, may_be_unknown: bool = True) -> str:
+    """Return the question as it is put to the oracle, without who asks it.
+
+    In an event of one true outcome a half is no answer, and is not offered.
+    """
+    half, unknown = (", p3: 0.5", ", p3 to unknown") if may_be_unknown else ("", "")
     return (
-        f"q: title: {market.question}, description: {rules} res_data: p1: 0, p2: 1, p3: 0.5."
-        f" Where p1 corresponds to {market.outcome_no}, p2 to {market.outcome_yes}, p3 to unknown"
+        f"q: title: {market.question}, description: {rules} res_data: p1: 0, p2: 1{half}."
+        f" Where p1 corresponds to {market.outcome_no}, p2 to {market.outcome_yes}{unknown}"
     )
 
 
@@ -156,8 +170,7 @@ def parse_payload(raw: bytes, rules: PayloadRules, now_ms: int) -> Payload:
         markets=(),
     )
     _refuse_sports(fields, payload.main_category_slug)
-    if fields.value("marketMode") == MarketMode.BINARY:
-        payload = replace(payload, markets=(_binary_market(fields, payload),))
+    payload = replace(payload, markets=_markets(fields, payload))
     fields.check()
     return payload
 
@@ -189,8 +202,6 @@ def _resolution_type(fields: Fields, rules: PayloadRules) -> ResolutionType:
     if not fields.has("resolutionType"):
         return rules.default_resolution_type
     kind = fields.choice("resolutionType", rules.type_by_word)
-    if kind is not None and kind not in SERVED_TYPES:
-        fields.refuse("resolutionType", f"{kind} {_NOT_SERVED}")
     return ResolutionType(kind or rules.default_resolution_type)
 
 
@@ -240,8 +251,6 @@ def _category(fields: Fields, index: int, entry: Any) -> Category:
 
 def _market_mode(fields: Fields) -> MarketMode:
     mode = fields.choice("marketMode", {str(mode): str(mode) for mode in MarketMode})
-    if mode is not None and mode not in SERVED_MODES:
-        fields.refuse("marketMode", f"{mode} {_NOT_SERVED}")
     return MarketMode(mode or MarketMode.BINARY)
 
 
@@ -267,6 +276,69 @@ def _refuse_sports(fields: Fields, main_category_slug: str) -> None:
         fields.refuse("marketMode", f"must be {MarketMode.MULTI_MULTIPLE} in a sports payload")
 
 
+def _markets(fields: Fields, payload: Payload) -> tuple[MarketDraft, ...]:
+    """Return the markets of a mode that is known; of another there are none to judge."""
+    mode = fields.value("marketMode")
+    if mode == MarketMode.BINARY:
+        return (_binary_market(fields, payload),)
+    is_multi = mode in (MarketMode.MULTI_MULTIPLE, MarketMode.MULTI_UNIQUE)
+    if is_multi and not fields.has("sports"):
+        return _option_markets(fields, payload)
+    return ()
+
+
+def _option_markets(fields: Fields, payload: Payload) -> tuple[MarketDraft, ...]:
+    """Return a market for each option; no two share a key, a slug or a question."""
+    entries = fields.entries("options", OPTIONS_MAX)
+    if entries is None:
+        return ()
+    if len(entries) < OPTIONS_MIN:
+        fields.refuse("options", f"must have at least {OPTIONS_MIN} entries")
+    markets = tuple(
+        _option_market(fields, index, entry, payload) for index, entry in enumerate(entries)
+    )
+    for name, texts in (
+        ("id", [market.key for market in markets]),
+        ("slug", [market.slug for market in markets]),
+        ("question", [market.question for market in markets]),
+    ):
+        for index, text in enumerate(texts):
+            first = texts.index(text)
+            if first < index:
+                fields.refuse(f"options/{index}/{name}", f"must differ from that of {first}")
+    return markets
+
+
+def _option_market(fields: Fields, index: int, entry: Any, payload: Payload) -> MarketDraft:
+    where = f"options/{index}"
+    if not isinstance(entry, dict):
+        fields.refuse(where, "must be an object")
+    option = fields.inside(where, entry if isinstance(entry, dict) else {})
+    title = option.text("title", OUTCOME_CHARS_MAX)
+    has_id, has_slug = option.has("id"), option.has("slug")
+    option_slug = _slug(option, "slug") if has_slug else _checked_slug(option, "title", title)
+    market = MarketDraft(
+        key=option.text("id", OPTION_ID_CHARS_MAX) if has_id else f"option-{index + 1}",
+        slug=market_slug(payload.slug, option_slug),
+        question=_option_question(option, f"{payload.title}: {title}"),
+        title=title,
+        short_title=option.text("shortName", OUTCOME_CHARS_MAX),
+        outcome_yes=YES,
+        outcome_no=NO,
+    )
+    if len(market.slug) > SLUG_CHARS_MAX:
+        option.refuse("slug", f"must be shorter: with the event's at most {SLUG_CHARS_MAX}")
+    _check_fits(option, "question", market, payload)
+    return market
+
+
+def _option_question(option: Fields, derived: str) -> str:
+    """Return the question of an option; one that is empty follows from the titles."""
+    value = option.value("question")
+    is_silent = value is None or (isinstance(value, str) and not value.strip())
+    return derived if is_silent else option.text("question", QUESTION_CHARS_MAX)
+
+
 def _binary_market(fields: Fields, payload: Payload) -> MarketDraft:
     market = MarketDraft(
         key=BINARY_KEY,
@@ -279,11 +351,16 @@ def _binary_market(fields: Fields, payload: Payload) -> MarketDraft:
     )
     if market.outcome_yes and market.outcome_yes.casefold() == market.outcome_no.casefold():
         fields.refuse("binaryOutcomeNo", "must differ from binaryOutcomeYes")
+    _check_fits(fields, "resolutionRules", market, payload)
+    return market
+
+
+def _check_fits(fields: Fields, name: str, market: MarketDraft, payload: Payload) -> None:
+    """Refuse a question that with its rules is longer than the contract takes."""
     length = len(ancillary_text(market, payload.resolution_rules).encode())
     if length > ANCILLARY_BYTES_MAX:
         fields.refuse(
-            "resolutionRules",
-            f"must be shorter: with the question they make {length} bytes, and"
+            name,
+            f"must be shorter: question and rules together make {length} bytes, and"
             f" {ANCILLARY_BYTES_MAX} fit on the chain",
         )
-    return market

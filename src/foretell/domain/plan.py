@@ -4,10 +4,11 @@ The plan leaves out what the chain has already, so nothing is paid twice when a 
 after a request that failed. An item keeps its number all the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from foretell.domain import neg_risk
 from foretell.domain.amounts import decimal_text
 from foretell.domain.calldata import Approve, QuestionTerms, encode_set_metadata
 from foretell.domain.creation_errors import TxInvalid, TxPending
@@ -18,20 +19,33 @@ from foretell.domain.hexadecimal import (
     checksum_address,
     keccak256,
     parse_address,
+    word_bytes,
     word_of,
 )
 from foretell.domain.payload import MarketDraft, Payload, ancillary_text
 from foretell.domain.tokens import TokenPair, condition_id, token_pair
 
-APPROVE_ITEM: Final = "approve-direct-resolution-fee"
+APPROVE_FEE_ITEM: Final = "approve-direct-resolution-fee"
+APPROVE_REWARD_ITEM: Final = "approve-resolution-reward"
+PREPARE_EVENT_ITEM: Final = "prepare-neg-risk-market"
+CONVERSION_FEE_BIPS: Final = 0
+
+
+class EventContracts(NamedTuple):
+    """What an event of one true outcome needs beside what its questions need."""
+
+    operator: Address
+    neg_risk_adapter: Address
+    wrapped_collateral: Address
 
 
 class PlanContracts(NamedTuple):
-    """The contracts of a chain that a plan speaks to."""
+    """The contracts of a chain that a plan speaks to; `event` is there for events alone."""
 
     collateral: Address
     adapter: Address
     market_registry: Address
+    event: EventContracts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +53,55 @@ class MarketIds:
     """What the chain calls a market; all of it follows from the payload and who sends it."""
 
     key: str
+    asked_id: Bytes32
+    """What the resolution adapter calls the question; an event has another name for it."""
     question_id: Bytes32
     condition_id: Bytes32
     tokens: TokenPair
+    neg_risk_market_id: Bytes32 | None = None
 
 
 def market_ids(market: MarketDraft, payload: Payload, contracts: PlanContracts) -> MarketIds:
-    """Return the ids that a market has once its creator asks the question."""
-    text = ancillary_text(market, payload.resolution_rules)
-    question_id = word_of(keccak256(f"{text},initializer:{payload.creator[2:]}".encode()))
-    condition = condition_id(contracts.adapter, question_id)
-    return MarketIds(
-        market.key, question_id, condition, token_pair(contracts.collateral, condition)
+    """Return the ids that a market has once its creator asks the question.
+
+    In an event they follow from the market's place, so questions are added in their order.
+    """
+    asked_id = word_of(_asked_hash(market, payload))
+    if contracts.event is None:
+        condition = condition_id(contracts.adapter, asked_id)
+        tokens = token_pair(contracts.collateral, condition)
+        return MarketIds(market.key, asked_id, asked_id, condition, tokens)
+    _, neg_risk_adapter, wrapped_collateral = contracts.event
+    event_id = event_market_id(payload, contracts.event)
+    question_id = neg_risk.question_id(event_id, payload.markets.index(market))
+    condition = condition_id(neg_risk_adapter, question_id)
+    tokens = token_pair(wrapped_collateral, condition)
+    return MarketIds(market.key, asked_id, question_id, condition, tokens, event_id)
+
+
+def event_market_id(payload: Payload, contracts: EventContracts) -> Bytes32:
+    """Return the id of the neg-risk market that the payload's questions belong to."""
+    return neg_risk.market_id(
+        contracts.operator, CONVERSION_FEE_BIPS, _event_data(payload), payload.creator
     )
+
+
+def _event_data(payload: Payload) -> bytes:
+    """Return what names an event on the chain: another set of questions is another event."""
+    questions = "\n".join(ancillary_text(m, payload.resolution_rules) for m in payload.markets)
+    digest = keccak256(questions.encode()).hex()
+    return f"title: {payload.title}, slug: {payload.slug}, questions: {digest}".encode()
+
+
+def _asked_hash(market: MarketDraft, payload: Payload) -> bytes:
+    text = _asked_data(market, payload) + f",initializer:{payload.creator[2:]}".encode()
+    return keccak256(text)
+
+
+def _asked_data(market: MarketDraft, payload: Payload) -> bytes:
+    return ancillary_text(
+        market, payload.resolution_rules, may_be_unknown=not payload.is_neg_risk
+    ).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +145,11 @@ class PlanFacts:
 
     fee_units: int
     allowance_units: int
+    reward_units: int = 0
     initialized_keys: frozenset[str] = frozenset()
+    has_event: bool = False
+    prepared_keys: frozenset[str] = frozenset()
+    """The markets whose questions are added to the event already."""
 
 
 def build_plan(
@@ -107,7 +161,7 @@ def build_plan(
             item_id=f"initialize-market-{number}",
             target=contracts.adapter,
             calldata=QuestionTerms(
-                ancillary_text(market, payload.resolution_rules).encode(), contracts.collateral
+                _asked_data(market, payload), contracts.collateral, facts.reward_units
             ).encode(),
             description=f"Initialize market {market.slug}",
             market_key=market.key,
@@ -115,16 +169,44 @@ def build_plan(
         for number, market in enumerate(payload.markets, 1)
         if market.key not in facts.initialized_keys
     )
-    total_units = facts.fee_units * len(questions)
+    event = () if contracts.event is None else tuple(_event_items(payload, contracts.event, facts))
+    total_units = (facts.fee_units + facts.reward_units) * len(questions)
     if total_units <= facts.allowance_units:
-        return questions
+        return (*questions, *event)
+    is_fee = facts.fee_units > 0
+    word = "fee" if is_fee else "reward"
     approval = PlanItem(
-        item_id=APPROVE_ITEM,
+        item_id=APPROVE_FEE_ITEM if is_fee else APPROVE_REWARD_ITEM,
         target=contracts.collateral,
         calldata=Approve(contracts.adapter, total_units).encode(),
-        description=f"Approve the resolution fee of {decimal_text(total_units)} collateral",
+        description=f"Approve the resolution {word} of {decimal_text(total_units)} collateral",
     )
-    return (approval, *questions)
+    return (approval, *questions, *event)
+
+
+def _event_items(
+    payload: Payload, contracts: EventContracts, facts: PlanFacts
+) -> Iterator[PlanItem]:
+    """Yield the calls that put an event together: its market first, then each question in order."""
+    if not facts.has_event:
+        yield PlanItem(
+            item_id=PREPARE_EVENT_ITEM,
+            target=contracts.operator,
+            calldata=neg_risk.PREPARE_MARKET.encode(CONVERSION_FEE_BIPS, _event_data(payload)),
+            description=f"Prepare event {payload.slug}",
+        )
+    event_id = word_bytes(event_market_id(payload, contracts))
+    for number, market in enumerate(payload.markets, 1):
+        if market.key not in facts.prepared_keys:
+            yield PlanItem(
+                item_id=f"prepare-question-{number}",
+                target=contracts.operator,
+                calldata=neg_risk.PREPARE_QUESTION.encode(
+                    event_id, market.question.encode(), _asked_hash(market, payload)
+                ),
+                description=f"Add {market.slug} to its event",
+                market_key=market.key,
+            )
 
 
 @dataclass(frozen=True, slots=True)

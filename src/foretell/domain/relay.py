@@ -165,8 +165,13 @@ class RelayRequest:
         return OutgoingTx(self.tx_id, self.wallet, safe_tx.encode(self.signature), self.gas)
 
 
-def relay_gas(calls: int, calldata_bytes: int) -> int:
-    """Return the gas that a wallet's transaction of so many calls and bytes may take."""
+def relay_gas(calls: int, calldata_bytes: int, *, may_convert: bool = False) -> int:
+    """Return the gas that a wallet's transaction of so many calls and bytes may take.
+
+    What a conversion takes depends on how many questions its event has.
+    """
+    if may_convert:
+        return RELAY_GAS_MAX
     return min(EXECUTE_GAS + calls * CALL_GAS + calldata_bytes * BYTE_GAS, RELAY_GAS_MAX)
 
 

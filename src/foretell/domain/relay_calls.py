@@ -5,16 +5,18 @@ that trading here needs and no others, and gives nobody new a right over a walle
 """
 
 import enum
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
-from foretell.domain.abi import SELECTOR_BYTES
+from foretell.domain.abi import SELECTOR_BYTES, ContractFunction
 from foretell.domain.calldata import (
     CANCEL_ORDER,
     CANCEL_ORDERS,
     INCREMENT_NONCE,
+    MERGE_POSITIONS,
+    SPLIT_POSITION,
     Approve,
     ClientCall,
     MergePositions,
@@ -26,6 +28,13 @@ from foretell.domain.calldata import (
 )
 from foretell.domain.chain_errors import MalformedCalldata
 from foretell.domain.hexadecimal import Address
+from foretell.domain.neg_risk import (
+    CONVERT_POSITIONS,
+    MERGE_SETS,
+    REDEEM_SETS,
+    SPLIT_SETS,
+    UNWRAP,
+)
 from foretell.domain.relayer_errors import InvalidField
 from foretell.domain.safe import (
     OPERATION_CALL,
@@ -48,8 +57,18 @@ class ServedCall(enum.StrEnum):
     SPLIT_POSITION = "splitPosition"
     MERGE_POSITIONS = "mergePositions"
     REDEEM_POSITIONS = "redeemPositions"
+    CONVERT_POSITIONS = "convertPositions"
+    UNWRAP = "unwrap"
     CANCEL_ORDERS = "cancelOrders"
     """The exchange's ways to end orders: one, several, or all by a new nonce."""
+
+
+class EventTargets(NamedTuple):
+    """The contracts that a wallet calls for positions of events."""
+
+    exchange: Address
+    adapter: Address
+    wrapped_collateral: Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +80,32 @@ class CallRules:
     exchange: Address
     multi_send: Address
     calls: Collection[ServedCall] = frozenset(ServedCall)
+    events: EventTargets | None = None
+
+    @property
+    def exchanges(self) -> frozenset[Address]:
+        """The exchanges, whose ways to end orders may be called."""
+        events = () if self.events is None else (self.events.exchange,)
+        return frozenset({self.exchange, *events})
+
+    @property
+    def operators(self) -> frozenset[Address]:
+        """Whom a wallet may let move its tokens."""
+        events = () if self.events is None else (self.events.adapter,)
+        return self.exchanges | frozenset(events)
+
+    @property
+    def collaterals(self) -> frozenset[Address]:
+        """What positions are backed by."""
+        events = () if self.events is None else (self.events.wrapped_collateral,)
+        return frozenset({self.collateral, *events})
 
     def read_calls(
         self, to: Address, operation: int, calldata: bytes
     ) -> tuple[ClientCall | None, ...]:
         """Return what a wallet's transaction does, call by call, or refuse it.
 
-        None stands for a call of the exchange. Only the known bundler may be delegated to, and it
+        None stands for a call of an exchange or of the contracts of events. Only the known bundler may be delegated to, and it
         holds plain calls only, each of them judged like one that comes alone.
         """
         if operation == OPERATION_CALL:
@@ -82,8 +120,11 @@ class CallRules:
     def _read_call(self, call: InnerCall) -> ClientCall | None:
         if call.value_wei:
             raise MalformedCalldata("calls that pay nothing")
-        if call.to == self.exchange:
+        if call.to in self.exchanges:
             self._check_cancel(call.calldata)
+            return None
+        if call.to in self._served_by_target:
+            self._check_event_call(call)
             return None
         wanted = {
             self.collateral: (Approve, Transfer),
@@ -113,6 +154,23 @@ class CallRules:
                 return
         raise MalformedCalldata("a call that ends orders, as it is for the exchange")
 
+    @property
+    def _served_by_target(self) -> Mapping[Address, Sequence[tuple[ContractFunction, ServedCall]]]:
+        if self.events is None:
+            return {}
+        return {
+            self.events.adapter: _ADAPTER_CALLS,
+            self.events.wrapped_collateral: _WRAPPED_CALLS,
+        }
+
+    def _check_event_call(self, call: InnerCall) -> None:
+        for function, served in self._served_by_target[call.to]:
+            if call.calldata[:SELECTOR_BYTES] == function.selector:
+                self._check_allowed(served)
+                function.decode(call.calldata)
+                return
+        raise MalformedCalldata("a call that the contracts of events have")
+
     def _check_allowed(self, call: ServedCall) -> None:
         if call not in self.calls:
             raise MalformedCalldata(
@@ -122,14 +180,15 @@ class CallRules:
 
 def _check_approve(rules: CallRules, call: ClientCall) -> None:
     assert isinstance(call, Approve)
-    if call.amount_units and call.spender not in {rules.exchange, rules.conditional_tokens}:
-        raise MalformedCalldata(f"an approval of {rules.exchange} or {rules.conditional_tokens}")
+    spenders = rules.operators | {rules.conditional_tokens}
+    if call.amount_units and call.spender not in spenders:
+        raise MalformedCalldata(f"an approval of one of {', '.join(sorted(spenders))}")
 
 
 def _check_operator(rules: CallRules, call: ClientCall) -> None:
     assert isinstance(call, SetApprovalForAll)
-    if call.is_approved and call.operator != rules.exchange:
-        raise MalformedCalldata(f"an approval of {rules.exchange}")
+    if call.is_approved and call.operator not in rules.operators:
+        raise MalformedCalldata(f"an approval of one of {', '.join(sorted(rules.operators))}")
 
 
 def _check_transfer(_: CallRules, call: ClientCall) -> None:
@@ -153,8 +212,9 @@ def _check_redeem(rules: CallRules, call: ClientCall) -> None:
 
 
 def _check_collateral(rules: CallRules, collateral: Address) -> None:
-    if collateral != rules.collateral:
-        raise MalformedCalldata(f"a call with the collateral {rules.collateral}")
+    if collateral not in rules.collaterals:
+        wanted = " or ".join(sorted(rules.collaterals))
+        raise MalformedCalldata(f"a call with the collateral {wanted}")
 
 
 def _check_index_sets(index_sets: tuple[int, ...]) -> None:
@@ -172,6 +232,16 @@ _SERVED: Final[Mapping[type[ClientCall], ServedCall]] = MappingProxyType(
         RedeemPositions: ServedCall.REDEEM_POSITIONS,
     }
 )
+
+_ADAPTER_CALLS: Final = (
+    (SPLIT_SETS, ServedCall.SPLIT_POSITION),
+    (SPLIT_POSITION, ServedCall.SPLIT_POSITION),
+    (MERGE_SETS, ServedCall.MERGE_POSITIONS),
+    (MERGE_POSITIONS, ServedCall.MERGE_POSITIONS),
+    (REDEEM_SETS, ServedCall.REDEEM_POSITIONS),
+    (CONVERT_POSITIONS, ServedCall.CONVERT_POSITIONS),
+)
+_WRAPPED_CALLS: Final = ((UNWRAP, ServedCall.UNWRAP),)
 
 _CHECKS: Final[Mapping[type[ClientCall], Callable[[CallRules, ClientCall], None]]] = (
     MappingProxyType(

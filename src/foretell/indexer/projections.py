@@ -11,6 +11,9 @@ from foretell.domain.chain_logs import (
     CollateralAllowed,
     CollateralMoved,
     ConditionResolved,
+    EventPayoutRedeemed,
+    EventSetsMerged,
+    EventSetsSplit,
     OrderFilled,
     PayoutRedeemed,
     PlacedLog,
@@ -22,12 +25,15 @@ from foretell.domain.chain_logs import (
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.holdings import NO_POSITION
 from foretell.domain.ledger import COLLATERAL, AssetId
-from foretell.domain.tokens import TokenPair
+from foretell.domain.neg_risk import NO_TOKEN_BURN
+from foretell.domain.tokens import TokenPair, token_pair
 from foretell.indexer.contracts import IndexedContracts
-from foretell.indexer.reading import TxReader
+from foretell.indexer.events import EventSetsLog
+from foretell.indexer.reading import SetsLog, TxReader
 from foretell.indexer.records import Records
 from foretell.indexer.state import IndexState, Tracked
 from foretell.store.activities import load_last_price, record_activities, record_exchange_fills
+from foretell.store.answers import record_answers
 from foretell.store.balances import (
     Allowance,
     Balance,
@@ -84,7 +90,7 @@ async def project(
     placed_logs: Sequence[PlacedLog],
 ) -> IndexState:
     """Write everything that the logs of these blocks mean, and return the state after them."""
-    state = await load_state(tx, touched(contracts, placed_logs))  # read
+    state = await load_state(tx, contracts, touched(contracts, placed_logs))  # read
     records, changes = fold_blocks(contracts, state, blocks, placed_logs)  # decide
     await record_conditions(tx, records.conditions)  # record exactly what was decided
     await record_payouts(tx, records.payouts)
@@ -92,6 +98,7 @@ async def project(
     await record_activities(tx, records.activities)
     await record_canceled_orders(tx, records.canceled)
     await record_raised_nonces(tx, records.nonces)
+    await record_answers(tx, records.answers)
     await record_balances(tx, changes.balances)
     await record_allowances(tx, changes.allowances)
     await record_positions(tx, changes.positions)
@@ -107,10 +114,11 @@ def touched(contracts: IndexedContracts, placed_logs: Iterable[PlacedLog]) -> To
     return found
 
 
-async def load_state(tx: Transaction, found: Touched) -> IndexState:
+async def load_state(tx: Transaction, contracts: IndexedContracts, found: Touched) -> IndexState:
     """Return what the tables say of everything that is touched."""
     conditions = await load_conditions(tx, found.condition_ids)
     conditions += await load_conditions_of_tokens(tx, found.token_ids)
+    condition_ids = found.condition_ids | {condition.condition_id for condition in conditions}
     state = IndexState(
         balances=Tracked(
             0,
@@ -131,7 +139,7 @@ async def load_state(tx: Transaction, found: Touched) -> IndexState:
             },
         ),
         locked=Tracked(
-            0, {row.condition_id: row.units for row in await load_locked(tx, found.condition_ids)}
+            0, {row.condition_id: row.units for row in await load_locked(tx, condition_ids)}
         ),
         payout_by_condition={
             report.condition_id: report.payout
@@ -140,7 +148,8 @@ async def load_state(tx: Transaction, found: Touched) -> IndexState:
     )
     for condition in conditions:
         pair = TokenPair(int(condition.token_yes), int(condition.token_no))
-        state.add_condition(condition.condition_id, pair)
+        collateral = contracts.collateral_of(condition.oracle)
+        state.add_condition(condition.condition_id, pair, collateral)
     for token in found.given_tokens & state.outcome_by_token.keys():
         if (price := await load_last_price(tx, token)) is not None:
             state.price_by_token[token] = price
@@ -212,13 +221,31 @@ def _touch(contracts: IndexedContracts, placed: PlacedLog, found: Touched) -> No
             wallets = (log.sender, log.receiver)
             found.holdings.update((wallet, token) for wallet in wallets for token in tokens)
             found.given_tokens.update(() if log.operator in contracts.exchanges else tokens)
-        case PositionSplit() | PositionsMerged() | PayoutRedeemed() as log:
-            found.condition_ids.add(log.condition_id)
-            found.allowances.add((log.holder, contracts.conditional_tokens, True))
+        case (
+            PositionSplit()
+            | PositionsMerged()
+            | PayoutRedeemed()
+            | EventSetsSplit()
+            | EventSetsMerged()
+            | EventPayoutRedeemed()
+        ) as log:
+            _touch_sets(placed, log, found)
         case OrderFilled() as log:
             found.holdings.add((log.maker, AssetId(log.token_id)))
             found.allowances.add((log.maker, placed.contract, True))
         case ConditionResolved() as log:
-            found.condition_ids.add(log.condition_id)
+            _touch_payout(contracts, log, found)
         case _:
             """What the indexer does not read."""
+
+
+def _touch_sets(placed: PlacedLog, log: SetsLog | EventSetsLog, found: Touched) -> None:
+    found.condition_ids.add(log.condition_id)
+    found.allowances.add((log.holder, placed.contract, True))
+
+
+def _touch_payout(contracts: IndexedContracts, log: ConditionResolved, found: Touched) -> None:
+    found.condition_ids.add(log.condition_id)
+    if log.oracle == contracts.neg_risk_adapter:
+        pair = token_pair(contracts.collateral_of(log.oracle), log.condition_id)
+        found.holdings.add((NO_TOKEN_BURN, AssetId(str(pair.no))))

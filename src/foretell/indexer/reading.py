@@ -47,6 +47,7 @@ from foretell.domain.tokens import (
     token_pair,
 )
 from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.events import EventReader
 from foretell.indexer.movements import TxMovements
 from foretell.indexer.records import Records, scaled_payout
 from foretell.indexer.state import UNLIMITED_UNITS, IndexState
@@ -65,6 +66,7 @@ class TxReader:
         self._state = state
         self._records = records
         self._movements = TxMovements()
+        self._events = EventReader(contracts, state, records, self._movements)
 
     def read(self, placed: PlacedLog) -> None:
         """Take in the transaction's next log."""
@@ -83,14 +85,14 @@ class TxReader:
             case OrderFilled() | OrderCancelled() | NonceIncremented() as log:
                 self._exchange(placed, log)
             case _:
-                """What other products read."""
+                self._events.read(placed)
 
     def close(self) -> None:
         """Fold what the transaction moved into the positions."""
         positions = self._state.positions
-        nobody = {ZERO_ADDRESS, *self._contracts.exchanges}
+        nobodies = self._contracts.nobodies
         for holding, changes in self._movements.changes(self._state.price).items():
-            if holding[0] not in nobody:
+            if holding[0] not in nobodies:
                 positions[holding] = fold(positions[holding], changes)
 
     def _allowed(self, log: CollateralAllowed | TokensAllowed) -> None:
@@ -121,6 +123,8 @@ class TxReader:
         if log.operator in self._contracts.exchanges:
             movements.add_traded((log.sender, token), -units)
             movements.add_traded((log.receiver, token), units)
+        elif log.operator == self._contracts.neg_risk_adapter:
+            self._events.explain_later(log, token, units)
         elif log.sender == ZERO_ADDRESS:
             movements.add_unexplained((log.receiver, token), units, is_in=True)
         elif log.receiver == ZERO_ADDRESS:
@@ -137,19 +141,22 @@ class TxReader:
         else:
             payout = scaled_payout(log.payout_numerators)
             self._state.payout_by_condition[log.condition_id] = payout
+            self._events.see_payout(log, payout)
             self._records.add_payout(place, log, payout)
 
     def _prepared(self, place: LogPlace, log: ConditionPrepared) -> None:
         if log.outcome_slots != OUTCOME_SLOTS:
             self._state.ignore("condition that is not binary")
             return
-        pair = token_pair(self._contracts.collateral, log.condition_id)
-        self._state.add_condition(log.condition_id, pair)
+        collateral = self._contracts.collateral_of(log.oracle)
+        pair = token_pair(collateral, log.condition_id)
+        self._state.add_condition(log.condition_id, pair, collateral)
         self._records.add_condition(place, log, pair)
 
     def _sets(self, place: LogPlace, log: SetsLog) -> None:
         pair = self._state.pair_by_condition.get(log.condition_id)
-        if log.collateral != self._contracts.collateral:
+        backing = self._state.collateral_by_condition.get(log.condition_id)
+        if log.collateral != (backing or self._contracts.collateral):
             self._state.ignore("positions in another collateral")
         elif log.parent_collection_id != ZERO_BYTES32:
             self._under_parent(log)
@@ -174,9 +181,9 @@ class TxReader:
     ) -> None:
         units, is_split = log.amount_units, isinstance(log, PositionSplit)
         self._state.lock(log.condition_id, units if is_split else -units)
-        if is_split:
+        if is_split and log.collateral == self._contracts.collateral:
             self._spend(log.holder, self._contracts.conditional_tokens, units)
-        if log.holder in self._contracts.exchanges or units == 0:
+        if log.holder in self._contracts.nobodies or units == 0:
             return
         for token, is_yes in ((pair.yes, True), (pair.no, False)):
             change = split(units, is_yes=is_yes) if is_split else merge(units, is_yes=is_yes)
@@ -190,6 +197,8 @@ class TxReader:
 
     def _redeemed(self, place: LogPlace, log: PayoutRedeemed, pair: TokenPair) -> None:
         self._state.lock(log.condition_id, -log.payout_units)
+        if log.holder in self._contracts.nobodies:
+            return
         yes, no = (log.holder, AssetId(str(pair.yes))), (log.holder, AssetId(str(pair.no)))
         has_yes, has_no = INDEX_SET_YES in log.index_sets, INDEX_SET_NO in log.index_sets
         yes_units = self._movements.newest_units(yes, is_in=False) if has_yes else 0

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from foretell.domain.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.chain_logs import (
+    AnswerDisputed,
+    AnswerProposed,
     ConditionPrepared,
     ConditionResolved,
     LogPlace,
@@ -16,6 +18,7 @@ from foretell.domain.holdings import Payout
 from foretell.domain.ledger import AssetId
 from foretell.domain.tokens import TokenPair
 from foretell.store.activities import Activity, ActivityKind, ExchangeFill
+from foretell.store.answers import Answer, AnswerStep
 from foretell.store.cancellations import CanceledOrder, RaisedNonce
 from foretell.store.conditions import Condition, PayoutReport
 
@@ -30,6 +33,7 @@ class Records:
     activities: list[Activity] = field(default_factory=list)
     canceled: list[CanceledOrder] = field(default_factory=list)
     nonces: list[RaisedNonce] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
 
     def add_condition(self, place: LogPlace, log: ConditionPrepared, pair: TokenPair) -> None:
         """Take in a condition and its tokens."""
@@ -102,6 +106,25 @@ class Records:
             self.canceled.append(CanceledOrder(*_row_place(place), exchange, log.order_id))
         else:
             self.nonces.append(RaisedNonce(*_row_place(place), exchange, log.maker, log.nonce))
+
+    def add_answer(self, place: LogPlace, log: AnswerProposed | AnswerDisputed) -> None:
+        """Take in an answer that was proposed or disputed."""
+        if isinstance(log, AnswerProposed):
+            step, account = AnswerStep.PROPOSED, log.proposer
+        else:
+            step, account = AnswerStep.DISPUTED, log.disputer
+        self.answers.append(
+            Answer(
+                *_row_place(place),
+                adapter=log.adapter,
+                question_id=log.question_id,
+                step=step,
+                account=account,
+                price=str(log.price),
+                timestamp_s=place.timestamp_s,
+                tx_hash=place.tx_hash,
+            )
+        )
 
     def add_act(
         self,

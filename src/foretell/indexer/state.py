@@ -61,6 +61,7 @@ class IndexState:
     locked: Tracked[Bytes32, int] = field(default_factory=lambda: Tracked(0))
     pair_by_condition: dict[Bytes32, TokenPair] = field(default_factory=dict)
     outcome_by_token: dict[AssetId, Outcome] = field(default_factory=dict)
+    collateral_by_condition: dict[Bytes32, Address] = field(default_factory=dict)
     payout_by_condition: dict[Bytes32, Payout] = field(default_factory=dict)
     price_by_token: dict[AssetId, TradePrice] = field(default_factory=dict)
     ignored: Counter[str] = field(default_factory=Counter)
@@ -69,9 +70,10 @@ class IndexState:
         """Return the price at which a token counts when it is given: its last trade's."""
         return self.price_by_token.get(token_id, ONE_HALF)
 
-    def add_condition(self, condition_id: Bytes32, pair: TokenPair) -> None:
-        """Know a condition and its tokens from now on."""
+    def add_condition(self, condition_id: Bytes32, pair: TokenPair, collateral: Address) -> None:
+        """Know a condition, its tokens and what backs them from now on."""
         self.pair_by_condition[condition_id] = pair
+        self.collateral_by_condition[condition_id] = collateral
         self.outcome_by_token[AssetId(str(pair.yes))] = Outcome(condition_id, is_yes=True)
         self.outcome_by_token[AssetId(str(pair.no))] = Outcome(condition_id, is_yes=False)
 

@@ -11,6 +11,7 @@ from foretell.domain.calldata import ClientCall, MergePositions, RedeemPositions
 from foretell.domain.chain_errors import ChainInconsistent, ExecutionReverted
 from foretell.domain.errors import MalformedSignature
 from foretell.domain.hexadecimal import Address, Bytes32, word_of
+from foretell.domain.neg_risk import CONVERT_POSITIONS
 from foretell.domain.relay import CREATE_GAS, RelayKind, RelayRequest, relay_gas
 from foretell.domain.relayer_errors import (
     InvalidField,
@@ -48,11 +49,18 @@ class JudgedWish(NamedTuple):
             safe_nonce=wish.safe_nonce,
             signature=wish.signature,
             digest=self.digest,
-            gas=CREATE_GAS if is_create else relay_gas(len(self.calls), len(wish.calldata)),
+            gas=CREATE_GAS if is_create else self._gas,
             metadata=wish.metadata,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
         )
+
+    @property
+    def _gas(self) -> int:
+        """The gas that it may take; what is not used is not paid, so a false alarm costs nothing."""
+        calldata = self.wish.calldata
+        may_convert = CONVERT_POSITIONS.selector in calldata
+        return relay_gas(len(self.calls), len(calldata), may_convert=may_convert)
 
 
 def judge(services: RelayerServices, wish: Wish) -> JudgedWish:

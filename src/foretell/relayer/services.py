@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from foretell.chain.reader import Reader
 from foretell.chain.sender import Sender
-from foretell.domain.deployment import Deployment
+from foretell.domain.deployment import ContractName, Deployment
 from foretell.domain.hexadecimal import Address
-from foretell.domain.relay_calls import CallRules, ServedCall
+from foretell.domain.relay_calls import CallRules, EventTargets, ServedCall
 from foretell.edge.auth import KeyRing
 from foretell.store.database import Database
 
@@ -89,4 +89,16 @@ class RelayerServices:
             exchange=self.deployment.exchange,
             multi_send=self.deployment.multi_send,
             calls=self.options.calls,
+            events=self._events,
+        )
+
+    @property
+    def _events(self) -> EventTargets | None:
+        deployment = self.deployment
+        if ContractName.NEG_RISK_ADAPTER not in deployment.contracts:
+            return None
+        return EventTargets(
+            deployment.neg_risk_exchange,
+            deployment.address(ContractName.NEG_RISK_ADAPTER),
+            deployment.address(ContractName.WRAPPED_COLLATERAL),
         )

@@ -15,8 +15,11 @@ from foretell.domain.transactions import OutgoingTx
 from foretell.store.orders import OrderRow
 from foretell.store.trades import TradeRow
 
-MATCH_GAS: Final = 350_000
-"""What a call takes besides its makers: the taker, and one split or merge for all of them."""
+MATCH_GAS: Final = 600_000
+"""What a call takes besides its makers: the taker, and one split or merge for all of them.
+
+At the neg-risk exchange those go through the adapter and the wrapping of the collateral.
+"""
 
 MAKER_GAS: Final = 160_000
 """What each maker adds at most, its calldata, its signature and a wallet's callbacks included."""

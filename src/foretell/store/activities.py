@@ -21,6 +21,7 @@ class ActivityKind(enum.StrEnum):
     SPLIT = "SPLIT"
     MERGE = "MERGE"
     REDEEM = "REDEEM"
+    CONVERSION = "CONVERSION"
 
 
 class Activity(NamedTuple):

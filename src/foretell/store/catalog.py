@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from foretell.domain.holdings import Payout
 from foretell.domain.prices import BookTop
 from foretell.domain.trade import TradeStatus
+from foretell.store.answers import load_answers
 from foretell.store.database import Transaction
 from foretell.store.selections import DAY_MS, MONTH_MS, WEEK_MS, YEAR_MS
 from foretell.store.tables import (
@@ -84,6 +85,7 @@ class CatalogEvent(NamedTuple):
     locked_units: int
     closed_at_s: int | None
     is_neg_risk: bool
+    neg_risk_market_id: str | None
     evenness: float
 
 
@@ -109,6 +111,8 @@ class CatalogMarket(NamedTuple):
     resolution_type: str
     icon: str
     is_neg_risk: bool
+    neg_risk_market_id: str | None
+    neg_risk_request_id: str | None
     ticks_per_one: int
     size_units_min: int
     fee_rate_bps: int
@@ -120,6 +124,7 @@ class CatalogMarket(NamedTuple):
     top: BookTop | None
     payout: Payout | None
     past_prices: tuple[float | None, ...]
+    answer_steps: tuple[str, ...] = ()
 
 
 _EVENT_COLUMNS: Final = (
@@ -160,6 +165,7 @@ async def load_events(
             sa.func.count(facts.c.closed_at_s).label("closed"),
             sa.func.count().label("markets"),
             sa.func.max(sa.cast(facts.c.is_neg_risk, sa.Integer)).label("is_neg_risk"),
+            sa.func.max(facts.c.neg_risk_market_id).label("neg_risk_market_id"),
             sa.func.min(facts.c.distance).label("distance"),
         )
         .group_by(facts.c.event_id)
@@ -253,6 +259,7 @@ def _facts(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Select[Any]:
             markets.c.market_id,
             markets.c.event_id,
             markets.c.is_neg_risk,
+            markets.c.neg_risk_market_id,
             sa.func.coalesce(quotes.c.volume_units, 0).label("volume_total"),
             *(sa.func.coalesce(column, 0).label(column.name) for column in volumes),
             sa.func.coalesce(liquidity(), 0).label("liquidity"),
@@ -323,7 +330,14 @@ async def _load_markets(
         )
         .order_by(markets.c.market_id)
     )
-    return [_market(row) for row in rows]
+    steps_by_question: dict[tuple[str, str], list[str]] = defaultdict(list)
+    question_ids = [row.neg_risk_request_id or row.question_id for row in rows]
+    for answer in await load_answers(tx, question_ids):
+        steps_by_question[answer.adapter, answer.question_id].append(answer.step)
+    return [
+        _market(row, steps_by_question[row.oracle, question_id])
+        for row, question_id in zip(rows, question_ids, strict=True)
+    ]
 
 
 def _price_before(at_ms: int) -> sa.ColumnElement[Any]:
@@ -342,12 +356,13 @@ def _event(row: Any) -> CatalogEvent:
             int(totals[6]),
             row.closed_at_s if is_closed else None,
             bool(row.is_neg_risk),
+            row.neg_risk_market_id,
             row.distance,
         )
     )
 
 
-def _market(row: Any) -> CatalogMarket:
+def _market(row: Any, answer_steps: Sequence[str]) -> CatalogMarket:
     count = len(_MARKET_COLUMNS)
     top = None
     if row.quoted_ticks_per_one is not None:
@@ -363,5 +378,6 @@ def _market(row: Any) -> CatalogMarket:
             top,
             payout(row),
             tuple(row[count + 7 : count + 11]),
+            tuple(answer_steps),
         )
     )

@@ -26,6 +26,8 @@ class Listing(NamedTuple):
     token_yes: AssetId
     token_no: AssetId
     is_neg_risk: bool
+    neg_risk_market_id: str | None
+    neg_risk_request_id: str | None
     ticks_per_one: int
     size_units_min: int
     fee_rate_bps: int
@@ -57,6 +59,8 @@ _COLUMNS: Final = (
     markets.c.token_yes,
     markets.c.token_no,
     markets.c.is_neg_risk,
+    markets.c.neg_risk_market_id,
+    markets.c.neg_risk_request_id,
     markets.c.ticks_per_one,
     markets.c.size_units_min,
     markets.c.fee_rate_bps,
@@ -127,6 +131,8 @@ def _listing(row: sa.Row[Any], labels: Sequence[str]) -> Listing:
         token_yes=AssetId(row.token_yes),
         token_no=AssetId(row.token_no),
         is_neg_risk=row.is_neg_risk,
+        neg_risk_market_id=row.neg_risk_market_id,
+        neg_risk_request_id=row.neg_risk_request_id,
         ticks_per_one=row.ticks_per_one,
         size_units_min=row.size_units_min,
         fee_rate_bps=row.fee_rate_bps,

@@ -40,6 +40,9 @@ class MarketRow:
     size_units_min: int
     fee_rate_bps: int
     is_neg_risk: bool = False
+    neg_risk_market_id: Bytes32 | None = None
+    neg_risk_request_id: Bytes32 | None = None
+    """What the resolution adapter of an event calls the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,8 @@ def _market_values(market: MarketRow, now_ms: int) -> dict[str, Any]:
         "metadata_uri": market.metadata_uri,
         "icon": market.icon,
         "is_neg_risk": market.is_neg_risk,
+        "neg_risk_market_id": market.neg_risk_market_id,
+        "neg_risk_request_id": market.neg_risk_request_id,
         "ticks_per_one": market.ticks_per_one,
         "size_units_min": market.size_units_min,
         "fee_rate_bps": market.fee_rate_bps,
@@ -187,4 +192,10 @@ def _market(row: sa.Row[Any]) -> MarketRow:
         size_units_min=row.size_units_min,
         fee_rate_bps=row.fee_rate_bps,
         is_neg_risk=row.is_neg_risk,
+        neg_risk_market_id=_optional_word(row.neg_risk_market_id),
+        neg_risk_request_id=_optional_word(row.neg_risk_request_id),
     )
+
+
+def _optional_word(text: str | None) -> Bytes32 | None:
+    return None if text is None else Bytes32(text)

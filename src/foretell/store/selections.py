@@ -16,7 +16,16 @@ from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.ledger import AssetId
 from foretell.domain.trade import TradeStatus
 from foretell.store.database import Transaction
-from foretell.store.tables import event_tags, events, markets, payouts, quotes, tags, trades
+from foretell.store.tables import (
+    answers,
+    event_tags,
+    events,
+    markets,
+    payouts,
+    quotes,
+    tags,
+    trades,
+)
 from foretell.store.valuation import liquidity, listed_price_of_yes, real
 
 DAY_MS: Final = 86_400_000
@@ -111,6 +120,7 @@ class MarketFilter(EventFilter):
     condition_ids: Collection[Bytes32] = ()
     question_ids: Collection[Bytes32] = ()
     token_ids: Collection[AssetId] = ()
+    answer_step: str | None = None
 
 
 async def load_event_ids(
@@ -298,7 +308,22 @@ def _market_clauses(chosen: MarketFilter, keys: Mapping[SortField, Key]) -> list
     if chosen.is_closed is not None:
         is_open = payouts.c.condition_id.is_(None)
         clauses.append(~is_open if chosen.is_closed else is_open)
+    if chosen.answer_step is not None:
+        clauses.append(_newest_step() == chosen.answer_step)
     return clauses
+
+
+def _newest_step() -> sa.ScalarSelect[Any]:
+    """Return what was done last about a market's answer."""
+    asked_id = sa.func.coalesce(markets.c.neg_risk_request_id, markets.c.question_id)
+    return (
+        sa.select(answers.c.step)
+        .where(answers.c.adapter == markets.c.oracle, answers.c.question_id == asked_id)
+        .order_by(answers.c.block_number.desc(), answers.c.log_index.desc())
+        .limit(1)
+        .correlate(markets)
+        .scalar_subquery()
+    )
 
 
 def _shared_clauses(chosen: EventFilter, keys: Mapping[SortField, Key]) -> list[Clause]:

@@ -6,6 +6,7 @@ from foretell.store.database import Transaction
 from foretell.store.histories import ALL_TWINS, restore_states
 from foretell.store.tables import (
     activities,
+    answers,
     blocks,
     canceled_orders,
     conditions,
@@ -21,6 +22,7 @@ ONCE: Final = (
     exchange_fills,
     canceled_orders,
     raised_nonces,
+    answers,
     activities,
 )
 """Tables whose rows are written once, by the block that they bear."""

@@ -127,17 +127,21 @@ class BalanceRecord(msgspec.Struct, frozen=True):
 
 
 def balance_record(
-    wallet: Address, view: AccountView, exchanges: Sequence[Address]
+    wallet: Address, view: AccountView, exchanges: Sequence[Address], exchange: Address
 ) -> BalanceRecord:
-    """Return what the ledger knows of a wallet's asset; the view is of these exchanges."""
-    texts = [_allowance_text(units) for units in view.allowed_units]
+    """Return what the ledger knows of a wallet's asset; the view is of these exchanges.
+
+    The one allowance of older clients is that of the exchange which trades the asset: of
+    collateral it is the standard one.
+    """
+    text_by_exchange = {
+        each: _allowance_text(units)
+        for each, units in zip(exchanges, view.allowed_units, strict=True)
+    }
     return BalanceRecord(
         balance=str(max(view.confirmed_units + view.pending_units, 0)),
-        allowances={
-            checksum_address(exchange): text
-            for exchange, text in zip(exchanges, texts, strict=True)
-        },
-        allowance=_allowance_text(min(view.allowed_units)),
+        allowances={checksum_address(each): text for each, text in text_by_exchange.items()},
+        allowance=text_by_exchange[exchange],
         wallet=checksum_address(wallet),
         confirmed=str(view.confirmed_units),
         pending=str(view.pending_units),
@@ -173,14 +177,27 @@ class DomainRecord(msgspec.Struct, frozen=True, rename="camel"):
     verifying_contract: str
 
 
+class ExchangeRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """An exchange, the domains that it takes, and each wallet's nonce there, by the wallet."""
+
+    address: str
+    neg_risk: bool
+    domains: list[DomainRecord]
+    nonces: dict[str, str]
+
+
 class AccountRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """Everything a client must know to sign an order for an address."""
+    """Everything a client must know to sign an order for an address.
+
+    `exchange`, `domains` and the wallets' nonces are of the standard exchange; `exchanges` has all.
+    """
 
     address: str
     chain_id: int
     exchange: str
     domains: list[DomainRecord]
     wallets: list[WalletRecord]
+    exchanges: list[ExchangeRecord]
 
 
 async def account_record(
@@ -191,26 +208,21 @@ async def account_record(
     address: Address,
 ) -> AccountRecord:
     """Return how an address can trade here; asks the chain for what may have changed."""
-    exchange = deployment.exchange
     own, safe = wallets.of(address)
     ways = (
         ("eoa", own, SignatureType.EOA, True),
         ("safe", safe, SignatureType.SAFE, await fetch_has_code(safe)),
     )
+    exchanges = [
+        await _exchange_record(deployment, nonces, exchange, (own, safe))
+        for exchange in deployment.exchanges
+    ]
+    standard = exchanges[0]
     return AccountRecord(
         address=checksum_address(address),
         chain_id=deployment.chain_id,
-        exchange=checksum_address(exchange),
-        domains=[
-            DomainRecord(
-                struct_version=profile.struct_version,
-                name=profile.name,
-                version=profile.version,
-                chain_id=deployment.chain_id,
-                verifying_contract=checksum_address(profile.verifying_contract or exchange),
-            )
-            for profile in deployment.profiles
-        ],
+        exchange=standard.address,
+        domains=standard.domains,
         wallets=[
             WalletRecord(
                 kind=kind,
@@ -219,8 +231,34 @@ async def account_record(
                 signature_type=int(signature_type),
                 maker=checksum_address(wallet),
                 signer=checksum_address(address),
-                nonce=str(await nonces.look_up(exchange, wallet, NONCE_LOOK_AGAIN_MS)),
+                nonce=standard.nonces[checksum_address(wallet)],
             )
             for kind, wallet, signature_type, is_deployed in ways
         ],
+        exchanges=exchanges,
+    )
+
+
+async def _exchange_record(
+    deployment: Deployment, nonces: OrderNonces, exchange: Address, wallets: Sequence[Address]
+) -> ExchangeRecord:
+    return ExchangeRecord(
+        address=checksum_address(exchange),
+        neg_risk=exchange != deployment.exchange,
+        domains=[
+            DomainRecord(
+                struct_version=profile.struct_version,
+                name=profile.name,
+                version=profile.version,
+                chain_id=deployment.chain_id,
+                verifying_contract=checksum_address(profile.verifying_contract or exchange),
+            )
+            for profile in deployment.profiles_of(exchange)
+        ],
+        nonces={
+            checksum_address(wallet): str(
+                await nonces.look_up(exchange, wallet, NONCE_LOOK_AGAIN_MS)
+            )
+            for wallet in wallets
+        },
     )

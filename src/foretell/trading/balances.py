@@ -16,4 +16,5 @@ async def balance(
     wanted = LookUpAccount(wallet, asset, services.exchanges)
     condition_id = None if place is None else place.market.condition_id
     view = await services.shards.account(wanted, condition_id)
-    return balance_record(wallet, view, services.exchanges)
+    exchange = services.deployment.exchange if place is None else place.market.opened.exchange
+    return balance_record(wallet, view, services.exchanges, exchange)

@@ -61,7 +61,7 @@ class TradingServices:
     @property
     def exchanges(self) -> tuple[Address, ...]:
         """Every exchange that settles trades of this installation."""
-        return (self.deployment.exchange,)
+        return self.deployment.exchanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def build_services(  # noqa: PLR0913 - the composition root calls it, once, by k
         board=board,
         catalogue=catalogue,
         streams=streams,
-        signers=Signers(deployment.profiles, deployment.chain_id),
+        signers=Signers(deployment.profiles_of, deployment.chain_id),
         wallets=wallets,
         nonces=OrderNonces(chain.fetch_nonce, now_ms),
         fetch_has_code=chain.fetch_has_code,

@@ -10,7 +10,7 @@ import contextlib
 import queue
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from foretell.domain.hexadecimal import Address, Bytes32
@@ -48,14 +48,14 @@ class Signers:
 
     def __init__(
         self,
-        profiles: Sequence[SigningProfile],
+        profiles_of: Callable[[Address], Sequence[SigningProfile]],
         chain_id: int,
         *,
         threads: int = THREADS,
         waiting_max: int = ORDERS_WAITING_MAX,
         kept_max: int = SIGNERS_KEPT_MAX,
     ) -> None:
-        self.profiles = tuple(profiles)
+        self.profiles_of = profiles_of
         self._waiting_max = waiting_max
         self._kept_max = kept_max
         self._threads_max = threads
@@ -71,7 +71,7 @@ class Signers:
         """Return the domains that orders for an exchange may be signed for."""
         known = self._separators_by_exchange.get(exchange)
         if known is None:
-            known = separators(self.profiles, self._chain_id, exchange)
+            known = separators(self.profiles_of(exchange), self._chain_id, exchange)
             self._separators_by_exchange[exchange] = known
         return known
 

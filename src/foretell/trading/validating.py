@@ -253,7 +253,7 @@ def _signed_as(trial: _Trial) -> list[SignedAs]:
     struct_hash = order_struct_hash(order)
     separators = services.signers.separators(exchange).by_profile
     answers = []
-    for profile, separator in zip(services.signers.profiles, separators, strict=True):
+    for profile, separator in zip(services.signers.profiles_of(exchange), separators, strict=True):
         digest = typed_digest(separator, struct_hash)
         try:
             recovered = recover_signer(digest, order.signature)

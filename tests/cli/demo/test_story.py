@@ -24,7 +24,7 @@ from foretell.domain.sandbox import SANDBOX_CHAIN_ID
 
 pytestmark = pytest.mark.anyio
 
-MARKET = DemoMarket("rain", a_word("condition"), "11", "12")
+MARKET = DemoMarket(a_word("condition"), "11", "12")
 ALICE, BOB = an_address("alice"), an_address("bob")
 NO_BOOK = {"error": "No orderbook exists for the requested token id"}
 TRADE = {"side": "BUY", "size": 1, "outcome": "Yes", "price": 0.5}
@@ -156,7 +156,7 @@ async def test_a_redemption_that_pays_another_sum_is_not_the_story(
     desk.say("POST /operations/redeem-position", {"txHash": a_word("tx"), "confirmations": 1})
     asked, trader = await fresh_sandbox.ask("Does a relayer lie?"), fresh_sandbox.trader()
     await fresh_sandbox.split(trader, asked, 7)
-    market = DemoMarket("lie", asked.condition_id, str(asked.tokens.yes), str(asked.tokens.no))
+    market = DemoMarket(asked.condition_id, str(asked.tokens.yes), str(asked.tokens.no))
     holder = a_relayer(chain_stage)
     holder.safe = trader.address
     with pytest.raises(DemoMismatch, match="what the redemption paid is 0, and the story says 7"):

@@ -1,6 +1,7 @@
 """The payload and the picture of a market, as the demo and the sandbox's first market have them."""
 
 import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,6 +9,7 @@ import msgspec
 from PIL import Image
 
 from foretell.domain.hexadecimal import Address, checksum_address
+from foretell.domain.payload import MarketMode, ResolutionType
 
 IMAGE_SIDE_PX: Final = 512
 RULES: Final = (
@@ -25,10 +27,38 @@ class MarketWish:
     slug: str
     question: str
     ends_at: str
+    resolution_type: ResolutionType = ResolutionType.DIRECT
 
 
 def binary_payload(wish: MarketWish) -> str:
     """Return the payload of a Yes/No market, serialized: this string is hashed and sent."""
+    return _serialized(
+        wish,
+        {
+            "marketMode": MarketMode.BINARY,
+            "binaryQuestion": wish.question,
+            "binaryOutcomeYes": "Yes",
+            "binaryOutcomeNo": "No",
+        },
+    )
+
+
+def event_payload(wish: MarketWish, outcomes: Sequence[str]) -> str:
+    """Return the payload of an event of which exactly one outcome is true, serialized."""
+    options = [
+        {
+            "id": outcome.lower(),
+            "question": f"{wish.question} {outcome}?",
+            "title": outcome,
+            "shortName": outcome,
+            "slug": outcome.lower(),
+        }
+        for outcome in outcomes
+    ]
+    return _serialized(wish, {"marketMode": MarketMode.MULTI_UNIQUE, "options": options})
+
+
+def _serialized(wish: MarketWish, markets: Mapping[str, object]) -> str:
     payload = {
         "creator": checksum_address(wish.creator),
         "title": wish.title,
@@ -36,11 +66,9 @@ def binary_payload(wish: MarketWish) -> str:
         "endDateIso": wish.ends_at,
         "mainCategorySlug": "world",
         "categories": ["World", "Weather", "Sandbox", "Demo", "Forecasts"],
-        "marketMode": "binary",
-        "binaryQuestion": wish.question,
-        "binaryOutcomeYes": "Yes",
-        "binaryOutcomeNo": "No",
+        "resolutionType": wish.resolution_type,
         "resolutionRules": RULES,
+        **markets,
     }
     return msgspec.json.encode(payload).decode()
 

@@ -57,6 +57,12 @@ class TradingClient:
         self._now_s = now_s
         self.credentials: Credentials | None = None
 
+    def at(self, signers: Separators) -> "TradingClient":
+        """Return the same wallet with the same credentials, whose orders are for another exchange."""
+        client = TradingClient(self.http, self.wallet, self._chain_id, signers, self._now_s)
+        client.credentials = self.credentials
+        return client
+
     async def create_key(self, nonce: int = 0) -> Credentials:
         """Get credentials by signing that the wallet is ours (L1)."""
         timestamp = str(self._now_s())

@@ -3,6 +3,8 @@
 import uvloop
 from rich.console import Console
 
+from foretell.cli.demo.disputing import play_dispute
+from foretell.cli.demo.event import play_event
 from foretell.cli.demo.stage import Stage
 from foretell.cli.demo.story import play
 from foretell.cli.ready import read_ready
@@ -10,13 +12,16 @@ from foretell.domain.deployment import Deployment, parse_deployment
 from foretell.settings import Settings
 
 
-def run_demo(settings: Settings, console: Console) -> None:
-    """Play the story against the installation whose data folder the settings name."""
+def run_demo(settings: Settings, console: Console, *, is_all: bool = False) -> None:
+    """Play the story, or all stories, against the installation on the settings' data folder."""
     ready = read_ready(settings.data)
     deployment = parse_deployment(settings.deployment_file.read_bytes())
 
     async def run(deployment: Deployment) -> None:
         async with Stage.open(ready, deployment, console) as stage:
             await play(stage)
+            if is_all:
+                await play_event(stage)
+                await play_dispute(stage)
 
     uvloop.run(run(deployment))

@@ -9,6 +9,7 @@ from foretell.cli.clients.payloads import MarketWish, binary_payload, picture
 from foretell.cli.demo.stage import Stage
 from foretell.domain.command_errors import ApiRefused
 from foretell.domain.hexadecimal import Bytes32, parse_bytes32
+from foretell.domain.payload import ResolutionType
 from foretell.domain.sandbox import Role
 
 OPEN_DAYS: Final = 30
@@ -18,9 +19,8 @@ CHECKED: Final = frozenset({"finalize_running", METADATA_UPDATE_PENDING, "finali
 
 
 class DemoMarket(NamedTuple):
-    """The market that the story is about."""
+    """A market that a story is about."""
 
-    slug: str
     condition_id: Bytes32
     token_yes: str
     token_no: str
@@ -36,11 +36,29 @@ async def make_market(
 
     The request's id is noted as soon as there is one: who stops on the way goes on by it.
     """
+    await _tell_price(stage, wish.resolution_type)
+    (market,) = await make_markets(stage, binary_payload(wish), creator_key, note)
+    return market
+
+
+async def _tell_price(stage: Stage, stack: ResolutionType) -> None:
     config = await stage.worker.get("/market-config")
-    fee = config["directNormalMarketFeeUsdc"]
-    stage.tell(f"the worker asks {fee} collateral for a market on chain {config['defaultChainId']}")
+    if stack is ResolutionType.DIRECT:
+        price, what = config["directNormalMarketFeeUsdc"], "for a market"
+    else:
+        told = config["chains"][0]["resolutionStacks"][stack]
+        price, what = told["rewardUsdc"], "to reward the answer"
+    stage.tell(f"the worker asks {price} collateral {what} on chain {config['defaultChainId']}")
+
+
+async def make_markets(
+    stage: Stage,
+    payload: str,
+    creator_key: bytes,
+    note: Callable[[str], object] = lambda _: None,
+) -> tuple[DemoMarket, ...]:
+    """Play the creation of a payload's markets, and return them in its order."""
     client = _client(stage, creator_key)
-    payload = binary_payload(wish)
     challenge = await client.open_request(payload)
     note(challenge.request_id)
     stage.tell(
@@ -55,12 +73,10 @@ async def make_market(
         sent = await client.execute(plan)
     confirmed = await client.confirm(challenge.request_id, sent)
     stage.tell(f"{len(confirmed['confirmedTxs'])} transactions confirmed to the worker")
-    return await _finalize(stage, client, challenge.request_id, wish.slug)
+    return await _finalize(stage, client, challenge.request_id)
 
 
-async def resume_market(
-    stage: Stage, slug: str, creator_key: bytes, request_id: str
-) -> DemoMarket | None:
+async def resume_market(stage: Stage, creator_key: bytes, request_id: str) -> DemoMarket | None:
     """Go on with a request whose creator stopped on the way; None says to begin anew.
 
     Before its transactions are checked, beginning anew costs nothing: the new request takes over
@@ -76,18 +92,19 @@ async def resume_market(
         return None
     if status not in CHECKED:
         return None
-    return await _finalize(stage, client, request_id, slug)
+    (market,) = await _finalize(stage, client, request_id)
+    return market
 
 
 def _client(stage: Stage, creator_key: bytes) -> CreatorClient:
     return CreatorClient(stage.worker, stage.caller(creator_key), creator_key, stage.ready.chain_id)
 
 
-async def _finalize(stage: Stage, client: CreatorClient, request_id: str, slug: str) -> DemoMarket:
+async def _finalize(stage: Stage, client: CreatorClient, request_id: str) -> tuple[DemoMarket, ...]:
     with stage.waiting("the worker checks them and opens the tokens to trading"):
         answer = await client.finalize(request_id)
-    result = answer["registerResults"][0]
-    stage.tell(f"condition {result['conditionId'][:18]}… is registered ({answer['status']})")
+    for result in answer["registerResults"]:
+        stage.tell(f"condition {result['conditionId'][:18]}… is registered ({answer['status']})")
     if answer["status"] == METADATA_UPDATE_PENDING:
         with stage.waiting("the creator attaches the final metadata"):
             updates = await client.execute(answer["metadataUpdateTxPlan"])
@@ -96,17 +113,39 @@ async def _finalize(stage: Stage, client: CreatorClient, request_id: str, slug: 
             answer = await client.finalize(request_id)
     uri = answer["metadataUpdates"][0]["metadataUri"]
     stage.tell(f"{answer['status']}: {answer['creatorTxCount']} transactions, metadata at {uri}")
-    condition_id = parse_bytes32(result["conditionId"])
-    return DemoMarket(slug, condition_id, result["tokenA"], result["tokenB"])
+    return tuple(
+        [
+            DemoMarket(parse_bytes32(each["conditionId"]), each["tokenA"], each["tokenB"])
+            for each in answer["registerResults"]
+        ]
+    )
 
 
-def demo_wish(stage: Stage, number: int) -> MarketWish:
+def demo_wish(
+    stage: Stage, number: int, resolution_type: ResolutionType = ResolutionType.DIRECT
+) -> MarketWish:
     """Return a market that was never asked before."""
-    ends_at = datetime.fromtimestamp(stage.now_s(), UTC) + timedelta(days=OPEN_DAYS)
     return MarketWish(
         creator=stage.caller(stage.account(Role.CREATOR)).address,
         title=f"Will the demo end well? ({number})",
         slug=f"demo-ends-well-{number}",
         question=f"Will demo {number} end with every unit accounted for?",
-        ends_at=ends_at.isoformat().replace("+00:00", "Z"),
+        ends_at=_ends_at(stage),
+        resolution_type=resolution_type,
     )
+
+
+def event_wish(stage: Stage, number: int) -> MarketWish:
+    """Return an event that was never asked before; its outcomes are yet to be named."""
+    return MarketWish(
+        creator=stage.caller(stage.account(Role.CREATOR)).address,
+        title=f"Who wins the demo? ({number})",
+        slug=f"demo-winner-{number}",
+        question=f"Who wins demo {number}:",
+        ends_at=_ends_at(stage),
+    )
+
+
+def _ends_at(stage: Stage) -> str:
+    ends_at = datetime.fromtimestamp(stage.now_s(), UTC) + timedelta(days=OPEN_DAYS)
+    return ends_at.isoformat().replace("+00:00", "Z")

@@ -65,7 +65,7 @@ async def resolve(stage: Stage, market: DemoMarket) -> None:
     """The proposer answers Yes on the chain."""
     reader = Reader(stage.rpc, stage.deployment)
     adapter = stage.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
-    listed = await stage.discovery.get("/markets", slug=market.slug)
+    listed = await stage.discovery.get("/markets", condition_ids=market.condition_id)
     question_id = parse_bytes32(listed[0]["questionID"])
     question = await reader.question(question_id)
     if question is None:
@@ -81,9 +81,14 @@ async def resolve(stage: Stage, market: DemoMarket) -> None:
     with stage.waiting("the proposer answers Yes"):
         await stage.caller(stage.account(Role.PROPOSER)).call(oracle, answer.encode())
     stage.tell("the proposer answered Yes: final at once")
+    await wait_until_closed(stage, market)
+
+
+async def wait_until_closed(stage: Stage, market: DemoMarket) -> None:
+    """Wait until the discovery API shows that a market was resolved."""
 
     async def look() -> bool | None:
-        found = await stage.discovery.get("/markets", slug=market.slug)
+        found = await stage.discovery.get("/markets", condition_ids=market.condition_id)
         return True if found[0]["closed"] else None
 
     with stage.waiting("the market closes"):
@@ -122,17 +127,22 @@ async def balance(stage: Stage, market: DemoMarket, wallet_by_name: Mapping[str,
     stage.console.print(table)
     if total_in != total_out + locked:
         raise DemoMismatch("collateral in", total_in, total_out + locked)
-
-    async def look() -> bool | None:
-        (interest,) = await stage.data.get("/oi", market=market.condition_id)
-        return True if round(interest["value"] * UNITS_PER_TOKEN) == locked else None
-
-    with stage.waiting("the indexer sees it too"):
-        await wait_for(f"GET /oi to be {decimal_text(locked)}", look)
+    await wait_for_interest(stage, market, locked)
     stage.tell(
         f"{decimal_text(total_in)} in = {decimal_text(total_out)} out + {decimal_text(locked)}"
         " still locked, and GET /oi says so too"
     )
+
+
+async def wait_for_interest(stage: Stage, market: DemoMarket, units: int) -> None:
+    """Wait until the data API shows this open interest of a market."""
+
+    async def look() -> bool | None:
+        (interest,) = await stage.data.get("/oi", market=market.condition_id)
+        return True if round(interest["value"] * UNITS_PER_TOKEN) == units else None
+
+    with stage.waiting("the indexer sees it too"):
+        await wait_for(f"GET /oi to be {decimal_text(units)}", look)
 
 
 def wallets(traders: Traders, carols_safe: Address) -> dict[str, Address]:

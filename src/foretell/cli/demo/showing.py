@@ -25,8 +25,8 @@ async def show(stage: Stage, market: DemoMarket, alice: Address, bob: Address) -
     stage.tell(f"GET /trades: {told}")
     activity = await stage.data.get("/activity", user=bob, market=market.condition_id)
     stage.tell(f"GET /activity: Bob {', '.join(row['type'] for row in activity)}")
-    listed = await stage.discovery.get("/markets", slug=market.slug)
-    events = await stage.discovery.get("/events", slug=market.slug)
+    listed = await stage.discovery.get("/markets", condition_ids=market.condition_id)
+    events = await stage.discovery.get("/events", slug=listed[0]["slug"])
     stage.tell(
         f"GET /markets and /events: {listed[0]['question']!r} in event {events[0]['id']},"
         f" volume {listed[0]['volume']}"

@@ -16,7 +16,7 @@ from foretell.domain.sandbox import Role
 
 
 async def play(stage: Stage) -> None:
-    """Play it from creation to redemption; anything but the story's end raises."""
+    """Play a market from creation to redemption; anything but the story's end raises."""
     stage.chapter("1. A market is created")
     market = await make_market(
         stage, demo_wish(stage, stage.new_salt()), stage.account(Role.CREATOR)

@@ -12,6 +12,7 @@ from foretell.cli.demo.watching import Stream, subscribed
 from foretell.domain.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.domain.calldata import Approve, SetApprovalForAll
 from foretell.domain.command_errors import ApiRefused, DemoMismatch
+from foretell.domain.deployment import ContractName
 from foretell.domain.order import Side
 from foretell.domain.safe import InnerCall
 
@@ -69,17 +70,13 @@ async def new_safe_owner(stage: Stage) -> tuple[TradingClient, RelayerClient]:
 
 
 def approvals(stage: Stage) -> list[InnerCall]:
-    """Return the calls that let the exchange and the tokens' contract move a wallet's assets."""
+    """Return the calls that let the exchanges and who splits and merges move a wallet's assets."""
     deployment = stage.deployment
-    collateral, tokens, exchange = (
-        deployment.collateral,
-        deployment.conditional_tokens,
-        deployment.exchange,
-    )
+    collateral, tokens = deployment.collateral, deployment.conditional_tokens
+    movers = (*deployment.exchanges, deployment.address(ContractName.NEG_RISK_ADAPTER))
     return [
-        InnerCall(collateral, Approve(exchange, UNLIMITED).encode()),
-        InnerCall(collateral, Approve(tokens, UNLIMITED).encode()),
-        InnerCall(tokens, SetApprovalForAll(exchange, is_approved=True).encode()),
+        *(InnerCall(collateral, Approve(each, UNLIMITED).encode()) for each in (tokens, *movers)),
+        *(InnerCall(tokens, SetApprovalForAll(each, is_approved=True).encode()) for each in movers),
     ]
 
 
@@ -112,17 +109,36 @@ def _user_subscription(trader: TradingClient) -> dict[str, Any]:
 async def wait_for_funds(stage: Stage, traders: Traders) -> None:
     """Wait until the exchange has seen what the chain has."""
     for trader in (traders.alice, traders.bob):
-        kind = int(trader.wallet.signature_type)
+        await wait_for_collateral(stage, trader)
 
-        async def look(trader: TradingClient = trader, kind: int = kind) -> bool | None:
-            found = await trader.get(
-                "/balance-allowance", asset_type="COLLATERAL", signature_type=kind
-            )
-            is_there = int(found["balance"]) >= FUNDS_UNITS and int(found["allowance"]) > 0
-            return True if is_there else None
 
-        with stage.waiting("the exchange sees the funds"):
-            await wait_for("funds at the exchange", look)
+async def wait_for_collateral(stage: Stage, trader: TradingClient) -> None:
+    """Wait until both exchanges may move what a trader has, and trading knows it."""
+    kind = int(trader.wallet.signature_type)
+
+    async def look() -> bool | None:
+        found = await trader.get("/balance-allowance", asset_type="COLLATERAL", signature_type=kind)
+        allowed = min(map(int, found["allowances"].values()))
+        return True if int(found["balance"]) >= FUNDS_UNITS and allowed > 0 else None
+
+    with stage.waiting("the exchange sees the funds"):
+        await wait_for("funds at the exchange", look)
+
+
+async def wait_for_trades(
+    stage: Stage, trader: TradingClient, market: DemoMarket, count: int
+) -> list[Any]:
+    """Return a market's trades, once there are so many and all are confirmed."""
+
+    async def look() -> list[Any] | None:
+        page = await trader.get("/data/trades", market=market.condition_id)
+        states = [trade["status"] for trade in page["data"]]
+        if "FAILED" in states:
+            raise DemoMismatch("a trade", "FAILED", "CONFIRMED")
+        return list(page["data"]) if states == ["CONFIRMED"] * count else None
+
+    with stage.waiting("the trades settle on the chain"):
+        return await wait_for(f"{count} confirmed trades", look, SETTLED_S)
 
 
 async def _mint(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream) -> None:
@@ -132,12 +148,12 @@ async def _mint(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream
     stage.tell(f"Alice bids 0.{MINT_YES_CENTS} for 100 Yes: {resting['status']}")
     book = await stage.trading.get("/book", token_id=market.token_yes)
     price = await stage.trading.get("/price", token_id=market.token_yes, side="SELL")
-    _agree("the book's best bid", book["bids"][-1]["price"], f"0.{MINT_YES_CENTS // 10}")
-    _agree("what a seller gets", price["price"], f"0.{MINT_YES_CENTS // 10}")
+    agree("the book's best bid", book["bids"][-1]["price"], f"0.{MINT_YES_CENTS // 10}")
+    agree("what a seller gets", price["price"], f"0.{MINT_YES_CENTS // 10}")
     matched = await place(
         stage, traders.bob, market.token_no, Side.BUY, MINT_UNITS, MINT_UNITS - cost
     )
-    _agree("Bob's order", matched["status"], "matched")
+    agree("Bob's order", matched["status"], "matched")
     await _see_on_tape(tape, market.token_no, f"0.{(PERCENT - MINT_YES_CENTS) // 10}")
     stage.tell(f"Bob bids 0.{PERCENT - MINT_YES_CENTS} for 100 No: matched, a mint of 100 sets")
 
@@ -146,32 +162,24 @@ async def _sell(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream
     """Alice sells Bob some of what she has just bought, settled or not."""
     cost = SALE_UNITS * SALE_CENTS // PERCENT
     resting = await place(stage, traders.alice, market.token_yes, Side.SELL, SALE_UNITS, cost)
-    _agree("Alice's offer", resting["status"], "live")
+    agree("Alice's offer", resting["status"], "live")
     bid = await place(
         stage, traders.bob, market.token_yes, Side.BUY, SALE_UNITS // 2, SALE_UNITS * 25 // PERCENT
     )
     midpoint = await stage.trading.get("/midpoint", token_id=market.token_yes)
-    _agree("the midpoint", midpoint["mid"], "0.575")
+    agree("the midpoint", midpoint["mid"], "0.575")
     await traders.bob.send("DELETE", "/order", {"orderID": bid["orderID"]})
     stage.tell("Alice offers 40 Yes at 0.65, Bob bids 0.50 and cancels: the midpoint was 0.575")
     matched = await place(stage, traders.bob, market.token_yes, Side.BUY, SALE_UNITS, cost)
-    _agree("Bob's order", matched["status"], "matched")
+    agree("Bob's order", matched["status"], "matched")
     await _see_on_tape(tape, market.token_yes, f"0.{SALE_CENTS}")
     stage.tell("Bob takes it: 40 Yes change hands at 0.65")
 
 
 async def _settle(stage: Stage, market: DemoMarket, traders: Traders, alices: Stream) -> None:
     """Wait until both trades are confirmed, on the stream and in the list."""
-
-    async def look() -> list[Any] | None:
-        page = await traders.bob.get("/data/trades", market=market.condition_id)
-        states = [trade["status"] for trade in page["data"]]
-        if "FAILED" in states:
-            raise DemoMismatch("a trade", "FAILED", "CONFIRMED")
-        return page["data"] if states == ["CONFIRMED"] * 2 else None
-
-    with stage.waiting("the trades settle on the chain"):
-        trades = await wait_for("two confirmed trades", look, SETTLED_S)
+    trades = await wait_for_trades(stage, traders.bob, market, 2)
+    with stage.waiting("Alice's stream tells of it"):
         for trade in trades:
             await alices.wait_for(
                 "the confirmation on Alice's stream",
@@ -200,7 +208,7 @@ async def place(
 
     with stage.waiting("the market opens"):
         answer = await wait_for("an order book", look)
-    _agree("the order", answer["success"], wanted=True)
+    agree("the order", answer["success"], wanted=True)
     return answer
 
 
@@ -212,6 +220,7 @@ async def _see_on_tape(tape: Stream, token_id: str, price: str) -> None:
     )
 
 
-def _agree(what: str, seen: object, wanted: object) -> None:
+def agree(what: str, seen: object, wanted: object) -> None:
+    """Stop the story where something is not as it must be."""
     if seen != wanted:
         raise DemoMismatch(what, seen, wanted)

@@ -117,6 +117,8 @@ markets: Final = sa.Table(
     text("metadata_uri"),
     text("icon"),
     flag("is_neg_risk"),
+    text("neg_risk_market_id", nullable=True),
+    text("neg_risk_request_id", nullable=True),
     integer("ticks_per_one"),
     integer("size_units_min"),
     integer("fee_rate_bps"),

@@ -82,6 +82,20 @@ raised_nonces: Final = sa.Table(
     integer("nonce"),
 )
 
+answers: Final = sa.Table(
+    "answers",
+    metadata,
+    *place(),
+    text("adapter"),
+    text("question_id"),
+    text("step"),
+    text("account"),
+    text("price"),
+    integer("timestamp_s"),
+    text("tx_hash"),
+    sa.Index(None, "question_id"),
+)
+
 activities: Final = sa.Table(
     "activities",
     metadata,

@@ -70,6 +70,23 @@ def upgrade() -> None:
         )
 
     op.create_table(
+        "answers",
+        sa.Column("block_number", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("log_index", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("part", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("adapter", sa.Text(), nullable=False),
+        sa.Column("question_id", sa.Text(), nullable=False),
+        sa.Column("step", sa.Text(), nullable=False),
+        sa.Column("account", sa.Text(), nullable=False),
+        sa.Column("price", sa.Text(), nullable=False),
+        sa.Column("timestamp_s", sa.BigInteger(), nullable=False),
+        sa.Column("tx_hash", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("block_number", "log_index", "part", name=op.f("pk_answers")),
+    )
+    with op.batch_alter_table("answers", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_answers_question_id"), ["question_id"], unique=False)
+
+    op.create_table(
         "api_keys",
         sa.Column("key_id", sa.Text(), autoincrement=False, nullable=False),
         sa.Column("chain_id", sa.BigInteger(), nullable=False),
@@ -293,6 +310,8 @@ def upgrade() -> None:
         sa.Column("metadata_uri", sa.Text(), nullable=False),
         sa.Column("icon", sa.Text(), nullable=False),
         sa.Column("is_neg_risk", sa.Boolean(), nullable=False),
+        sa.Column("neg_risk_market_id", sa.Text(), nullable=True),
+        sa.Column("neg_risk_request_id", sa.Text(), nullable=True),
         sa.Column("ticks_per_one", sa.BigInteger(), nullable=False),
         sa.Column("size_units_min", sa.BigInteger(), nullable=False),
         sa.Column("fee_rate_bps", sa.BigInteger(), nullable=False),

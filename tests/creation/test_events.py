@@ -1,0 +1,220 @@
+"""Requests of several markets, and of both resolution stacks, from payload to markets that trade."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests.creation.studio import CreatorClient, Studio, error_of
+from tests.payloads import an_option, event_fields
+from tests.pictures import a_picture
+
+from foretell.domain.deployment import ContractName
+from foretell.domain.hexadecimal import checksum_address
+from foretell.domain.payload import ResolutionType
+from foretell.domain.tokens import condition_id, token_pair
+from foretell.store.markets import MarketRow, load_markets
+
+pytestmark = pytest.mark.anyio
+
+
+async def markets_of(studio: Studio) -> list[MarketRow]:
+    async with studio.database.reading() as tx:
+        return await load_markets(tx)
+
+
+def ids_in(plan: Sequence[dict[str, Any]]) -> list[str]:
+    return [item["id"] for item in plan]
+
+
+@pytest.mark.spec(9, 14, 46, 47)
+@pytest.mark.parametrize("stack", ["dro_moov2", "alt_moov2"])
+@pytest.mark.parametrize("mode", ["binary", "multi_multiple"])
+async def test_markets_outside_of_events_are_made_on_both_stacks(
+    creator: CreatorClient, mode: str, stack: str
+) -> None:
+    studio = creator.studio
+    fields = {} if mode == "binary" else event_fields(mode, count=2)
+    raw = creator.payload(resolutionType=stack, **fields)
+
+    record = await creator.record(await creator.finalized(raw))
+
+    deployment = studio.sandbox.deployment
+    is_direct = stack == "dro_moov2"
+    name = (
+        ContractName.DIRECT_RESOLUTION_ADAPTER
+        if is_direct
+        else ContractName.OPTIMISTIC_RESOLUTION_ADAPTER
+    )
+    adapter = deployment.address(name)
+    markets = await markets_of(studio)
+    approval = "approve-direct-resolution-fee" if is_direct else "approve-resolution-reward"
+    count = len(markets)
+    assert ids_in(record["prepared"]["txPlan"]) == [
+        approval,
+        *(f"initialize-market-{number}" for number in range(1, count + 1)),
+    ]
+    assert count == (1 if mode == "binary" else 2)
+    assert [market.condition_id for market in markets] == [
+        condition_id(adapter, market.question_id) for market in markets
+    ]
+    assert {(market.exchange, market.oracle) for market in markets} == {
+        (deployment.exchange, adapter)
+    }
+    assert {market.resolution_type for market in markets} == {ResolutionType(stack)}
+    assert not any(market.is_neg_risk for market in markets)
+
+
+@pytest.mark.spec(14, 18, 46, 47, 48, 49)
+@pytest.mark.parametrize("stack", ["dro_moov2", "alt_moov2"])
+async def test_an_event_of_one_true_outcome_trades_at_the_neg_risk_exchange(
+    creator: CreatorClient, stack: str
+) -> None:
+    studio = creator.studio
+    raw = creator.payload(resolutionType=stack, **event_fields())
+
+    record = await creator.record(await creator.finalized(raw))
+
+    deployment, reader = studio.sandbox.deployment, studio.sandbox.reader
+    markets = await markets_of(studio)
+    keys = ["town-1", "town-2", "town-3"]
+    assert [result["key"] for result in record["registerResults"]] == keys
+    assert {result["exchange"] for result in record["registerResults"]} == {
+        checksum_address(deployment.neg_risk_exchange)
+    }
+    neg_risk_adapter = deployment.address(ContractName.NEG_RISK_ADAPTER)
+    wrapped = deployment.address(ContractName.WRAPPED_COLLATERAL)
+    assert [market.condition_id for market in markets] == [
+        condition_id(neg_risk_adapter, market.question_id) for market in markets
+    ]
+    assert [market.tokens for market in markets] == [
+        token_pair(wrapped, market.condition_id) for market in markets
+    ]
+    assert all(
+        [
+            await reader.is_registered(
+                market.tokens, market.condition_id, deployment.neg_risk_exchange
+            )
+            for market in markets
+        ]
+    )
+    assert len({market.neg_risk_market_id for market in markets}) == 1
+    requests = [market.neg_risk_request_id for market in markets]
+    adapter = markets[0].oracle
+    assert all([request and await reader.question(request, adapter) for request in requests])
+    assert {market.is_neg_risk for market in markets} == {True}
+
+
+@pytest.mark.spec(36)
+async def test_the_approval_is_the_configured_fee_of_every_question(
+    creator: CreatorClient,
+) -> None:
+    config = (await creator.studio.http.get("/market-config")).json()
+
+    request_id = await creator.prepared(creator.payload(**event_fields()))
+
+    approval = (await creator.record(request_id))["prepared"]["txPlan"][0]
+    total_units = 3 * int(config["directNegRiskQuestionFeeUsdc"]) * 10**6
+    assert int(approval["data"][-64:], 16) == total_units
+
+
+async def test_an_event_that_broke_off_is_gone_on_with_and_nothing_is_paid_twice(
+    creator: CreatorClient,
+) -> None:
+    raw = creator.payload(**event_fields())
+    first = await creator.prepared(raw)
+    plan = (await creator.record(first))["prepared"]["txPlan"]
+    await creator.execute(plan[:6])
+    creator.studio.clock.now_ms += 1
+
+    second = await creator.prepared(raw)
+
+    rest = (await creator.record(second))["prepared"]["txPlan"]
+    assert ids_in(rest) == ["prepare-question-2", "prepare-question-3"]
+    await creator.finalize(second, await creator.execute(rest))
+    await creator.studio.settle()
+    assert (await creator.record(second))["status"] == "metadata_update_pending"
+
+
+async def test_questions_that_were_added_in_another_order_end_the_request(
+    creator: CreatorClient,
+) -> None:
+    request_id = await creator.prepared(creator.payload(**event_fields(count=2)))
+    plan = (await creator.record(request_id))["prepared"]["txPlan"]
+    sent = await creator.execute([*plan[:-2], plan[-1], plan[-2]])
+
+    answer = await creator.finalize(request_id, sent)
+    await creator.studio.settle()
+
+    assert answer.json()["status"] == "finalize_in_progress"
+    record = await creator.record(request_id)
+    assert record["status"] == "failed"
+    assert "questions were added in another order" in record["errorMessage"]
+
+
+async def test_a_question_of_another_event_of_the_creator_is_not_asked_again(
+    creator: CreatorClient,
+) -> None:
+    await creator.finalized(creator.payload(**event_fields()))
+    shared = [an_option(1, slug="one"), an_option(9)]
+
+    request_id = await creator.prepare(
+        creator.payload(**event_fields(title="Other", slug="other", options=shared))
+    )
+    await creator.studio.settle()
+
+    record = await creator.record(request_id)
+    assert record["status"] == "failed"
+    assert record["errorMessage"].startswith("already_initialized")
+
+
+@pytest.mark.spec(31, 32, 48)
+async def test_each_option_has_its_picture_by_its_id_or_by_its_place(
+    creator: CreatorClient,
+) -> None:
+    studio = creator.studio
+    raw = creator.payload(**event_fields(count=2))
+    challenge = (await creator.ask(raw)).json()
+    images = [
+        ("eventImage", a_picture("PNG", (60, 40))),
+        ("optionImages[]", a_picture("PNG", (50, 50))),
+        ("optionImage:town-2", a_picture("JPEG", (40, 60))),
+    ]
+
+    await creator.send(raw, creator.sign(challenge), images)
+    await studio.settle()
+    request_id = challenge["requestId"]
+    await creator.finalize(request_id, await creator.paid(request_id))
+    await studio.settle()
+    updates = (await creator.record(request_id))["metadataUpdateTxPlan"]
+    await creator.finalize(request_id, await creator.execute(updates))
+
+    icons = [market.icon for market in await markets_of(studio)]
+    assert len(set(icons)) == 2
+    assert [item["marketKey"] for item in updates] == ["town-1", "town-2"]
+
+
+@pytest.mark.spec(31)
+async def test_a_picture_of_no_option_is_refused(creator: CreatorClient) -> None:
+    raw = creator.payload(**event_fields())
+    challenge = (await creator.ask(raw)).json()
+    picture = a_picture("PNG", (60, 40))
+
+    answer = await creator.send(
+        raw, creator.sign(challenge), [("eventImage", picture), ("optionImage:town-7", picture)]
+    )
+
+    assert error_of(answer) == (400, "validation_error")
+
+
+async def test_the_stored_documents_say_what_an_event_is(creator: CreatorClient) -> None:
+    record = await creator.record(await creator.finalized(creator.payload(**event_fields())))
+    (market, *_) = await markets_of(creator.studio)
+
+    blob = await creator.studio.http.get(f"/blobs/{market.metadata_id}")
+
+    document = blob.json()
+    assert record["metadataUpdates"][0]["metadataTxId"] == market.metadata_id
+    assert document["neg_risk"] is document["event"]["neg_risk"] is True
+    assert document["event"]["enable_neg_risk"] is True
+    assert document["neg_risk_market_id"] == market.neg_risk_market_id
+    assert document["neg_risk_request_id"] == market.neg_risk_request_id

@@ -1,0 +1,85 @@
+"""What markets that were made through the worker can resolve to."""
+
+import pytest
+from tests.creation.studio import CreatorClient, Studio
+from tests.payloads import event_fields
+
+from foretell.chain.artifacts import reason_of
+from foretell.chain.reader import Payouts
+from foretell.domain import neg_risk
+from foretell.domain.calldata import PRICE_NO, PRICE_YES, YES_OR_NO_QUERY, Resolution
+from foretell.domain.deployment import ContractName
+from foretell.domain.hexadecimal import Address, word_bytes
+from foretell.domain.sandbox import Role
+from foretell.store.markets import MarketRow, load_markets
+
+pytestmark = pytest.mark.anyio
+
+YES, NO = Payouts(1, 0, 1), Payouts(0, 1, 1)
+
+
+async def made(creator: CreatorClient, mode: str) -> list[MarketRow]:
+    """Return the markets of an event that its creator made."""
+    studio = creator.studio
+    await creator.finalized(creator.payload(**event_fields(mode, count=2)))
+    async with studio.database.reading() as tx:
+        return await load_markets(tx)
+
+
+async def answer(studio: Studio, market: MarketRow, price: int) -> str | None:
+    """Have the proposer answer a market; return why that would revert, or None once it is done."""
+    sandbox, address = studio.sandbox, studio.sandbox.deployment.address
+    asked_id = market.neg_risk_request_id or market.question_id
+    question = await sandbox.reader.question(asked_id, market.oracle)
+    assert question is not None
+    if market.is_neg_risk:
+        calldata = neg_risk.PROPOSE_AND_RESOLVE_NEG_RISK.encode(
+            market.oracle,
+            address(ContractName.NEG_RISK_OPERATOR),
+            word_bytes(asked_id),
+            word_bytes(market.question_id),
+            YES_OR_NO_QUERY,
+            question.asked_at_s,
+            question.ancillary_data,
+            price,
+        )
+    else:
+        text = question.ancillary_data
+        calldata = Resolution(market.oracle, asked_id, question.asked_at_s, text, price).encode()
+    proposer = sandbox.account(Role.PROPOSER)
+    oracle: Address = address(ContractName.DIRECT_RESOLUTION_ORACLE)
+    reverted = await sandbox.reader.revert_of(proposer.address, oracle, calldata)
+    if reverted is not None:
+        return reason_of(reverted)
+    await sandbox.call(proposer, oracle, calldata)
+    return None
+
+
+async def payouts(studio: Studio, markets: list[MarketRow]) -> list[Payouts | None]:
+    reader = studio.sandbox.reader
+    return [await reader.payouts(market.condition_id) for market in markets]
+
+
+@pytest.mark.spec(19)
+async def test_several_options_of_multi_multiple_may_be_true(creator: CreatorClient) -> None:
+    markets = await made(creator, "multi_multiple")
+
+    answers = [await answer(creator.studio, market, PRICE_YES) for market in markets]
+
+    assert answers == [None, None]
+    assert await payouts(creator.studio, markets) == [YES, YES]
+
+
+@pytest.mark.spec(19)
+async def test_a_second_option_of_multi_unique_cannot_be_true(creator: CreatorClient) -> None:
+    markets = await made(creator, "multi_unique")
+
+    answers = [
+        await answer(creator.studio, market, price)
+        for market, price in zip(
+            (markets[0], markets[1], markets[1]), (PRICE_YES, PRICE_YES, PRICE_NO), strict=True
+        )
+    ]
+
+    assert answers == [None, "MarketAlreadyDetermined", None]
+    assert await payouts(creator.studio, markets) == [YES, NO]

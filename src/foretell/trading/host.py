@@ -11,11 +11,15 @@ from foretell.trading.engine import Engine
 from foretell.trading.heartbeats import Heartbeats
 from foretell.trading.loops import Loop, forever
 from foretell.trading.projection import Projection
+from foretell.trading.purse import Purse
 from foretell.trading.questions import (
     Answer,
     AwaitTables,
     Beat,
     Beaten,
+    BookQuestion,
+    Fund,
+    JudgeOrder,
     Place,
     Question,
     TablesReady,
@@ -27,10 +31,17 @@ TABLES_LOOK_S: Final = 0.002
 
 
 class Host:
-    """An engine with its projection; see `shards.Shard`."""
+    """An engine with its projection, and a purse when it is one of several; see `shards.Shard`."""
 
-    def __init__(self, engine: Engine, projection: Projection, heartbeats: Heartbeats) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        projection: Projection,
+        heartbeats: Heartbeats,
+        purse: Purse | None = None,
+    ) -> None:
         self.engine = engine
+        self.purse = purse
         self.projection = projection
         self.heartbeats = heartbeats
         engine.hear(projection.hear)
@@ -66,6 +77,12 @@ class Host:
             return TablesReady()
         if isinstance(question, Place) and self.projection.is_behind:
             raise EngineBusy
+        assert not isinstance(question, Fund), "a treasury grants, not a shard"
+        return await self._answer(question)
+
+    async def _answer(self, question: BookQuestion) -> Answer:
+        if self.purse is not None and isinstance(question, Place | JudgeOrder):
+            return await self.purse.answer(self.engine, question)
         return await answer(self.engine, question)
 
     async def wait_for_tables(self, within_s: float = TABLES_WAIT_S) -> None:

@@ -346,6 +346,33 @@ async def test_a_shard_that_lost_its_journal_is_not_believed(tmp_path: Path) -> 
                 pass
 
 
+async def test_a_shard_that_came_back_empty_gets_nothing_until_it_is_caught_up_with(
+    tmp_path: Path,
+) -> None:
+    async with a_new_exchange(tmp_path) as exchange:
+        await exchange.buy(NORTH, 10)
+        empty = Engine(a_journal(tmp_path / "empty"), lambda: NOW_MS)
+        await empty.start()
+        await empty.submit(some_funds("alice", "bob", market=NORTH))
+        shards = local(exchange.shards)
+        treasurer = Treasurer(exchange.treasury, shards)
+        await treasurer.start()
+        shards[NORTH] = LocalShard(empty)
+        assert not await treasurer.observe(1, a_word("block 1"), [], [])
+        assert treasurer.strangers == [NORTH]
+        with pytest.raises(matching_errors.TreasuryUnavailable):
+            await treasurer.fund(NORTH, ALICE, total_of(TOKEN))
+        await empty.close()
+
+
+async def test_before_every_shard_was_admitted_no_block_is_taken_in(tmp_path: Path) -> None:
+    treasury = TreasuryEngine(a_journal(tmp_path), lambda: NOW_MS)
+    await treasury.start()
+    treasurer = Treasurer(treasury, dict.fromkeys(SHARDS, LocalTreasury(Treasurer(treasury, {}))))
+    assert not await treasurer.observe(1, a_word("block 1"), [a_balance(1)], [])
+    await treasury.close()
+
+
 class FailingJournal(FileJournal):
     """A journal whose disk fails at the first append."""
 

@@ -14,7 +14,7 @@ from foretell.domain import errors, matching_errors
 from foretell.domain.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.slices import Slice, SliceTotal, Total, total_of
-from foretell.domain.treasury import Granting, Recall, look_up_slice, recalls
+from foretell.domain.treasury import Granting, Recall, given_to, look_up_slice, recalls
 from foretell.domain.treasury_commands import (
     AdmitShard,
     GrantSlice,
@@ -209,16 +209,16 @@ class Treasurer:
     async def _reconcile(self, report: Report) -> None:
         """Tell each side what the other's totals say that it has not heard."""
         name = report.seen.shard
-        here, there = report.slice_by_wallet, self._slices(name)
+        here, treasury = report.slice_by_wallet, self._treasury.state
         given = [
-            SliceTotal(wallet, total_of(held.given_units))
-            for wallet, held in there.items()
-            if held.given_units > here.get(wallet, NOTHING).given_units
+            total
+            for total in given_to(treasury, name)
+            if int(total.total) > here.get(total.wallet, NOTHING).given_units
         ]
         returned = [
             SliceTotal(wallet, total_of(held.returned_units))
             for wallet, held in here.items()
-            if held.returned_units > there.get(wallet, NOTHING).returned_units
+            if held.returned_units > look_up_slice(treasury, name, wallet).returned_units
         ]
         await self._treasury.sync()
         for some in _batches(given):
@@ -236,14 +236,14 @@ class Treasurer:
             != look_up_slice(self._treasury.state, report.seen.shard, wallet).settled_units
         ]
 
-    def _slices(self, name: str) -> dict[Address, Slice]:
-        """Return the treasury's side of a shard's slices."""
-        slices_by_wallet = self._treasury.state.slices_by_wallet
-        return {wallet: held[name] for wallet, held in slices_by_wallet.items() if name in held}
-
     def _returned_units(self, name: str) -> dict[Address, int]:
         """Return what the treasury knows of to be returned; what is asked later knows no less."""
-        return {wallet: held.returned_units for wallet, held in self._slices(name).items()}
+        slices_by_wallet = self._treasury.state.slices_by_wallet
+        return {
+            wallet: held[name].returned_units
+            for wallet, held in slices_by_wallet.items()
+            if name in held
+        }
 
     def _check_journals(
         self, name: str, returned: Mapping[Address, int], slices: Mapping[Address, Slice]

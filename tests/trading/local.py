@@ -10,8 +10,10 @@ from foretell.trading.questions import (
     Fund,
     Funded,
     Question,
+    ReportSlices,
     answer,
 )
+from foretell.trading.slice_reports import report_slices
 from foretell.trading.treasurer import Treasurer
 
 
@@ -24,6 +26,8 @@ class LocalShard:
     async def ask(self, question: Question) -> Answer:
         """Return the engine's answer, or raise its refusal."""
         assert not isinstance(question, Beat | AwaitTables | Fund)
+        if isinstance(question, ReportSlices):
+            return await report_slices(self.engine, None, question)
         return await answer(self.engine, question)
 
 

@@ -1,5 +1,6 @@
 """What a treasury asks of a shard, over journals in files."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tests.trading.venue import SEGMENT_BYTES
 from foretell.domain.matching_errors import EngineRestarting, TreasuryUnavailable
 from foretell.domain.slices import SliceTotal, SliceTotals, Total, total_of
 from foretell.journal.file import FileJournal
-from foretell.trading import questions
+from foretell.trading import slice_reports
 from foretell.trading.engine import Engine
 from foretell.trading.questions import (
     Answer,
@@ -28,6 +29,7 @@ from foretell.trading.questions import (
     Taken,
     answer,
 )
+from foretell.trading.slice_reports import ChangedSlices, report_slices
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +38,7 @@ WALLETS = [an_address(f"trader {number}") for number in range(5)]
 GIVEN = [SliceTotal(wallet, total_of(10)) for wallet in WALLETS]
 NOTHING = total_of(0)
 WHOLE = SliceTotals(WALLETS[0], total_of(10), NOTHING, NOTHING)
-REPORT = SlicesReported(NORTH, 1, a_word("block 1"), 1, [WHOLE])
+REPORT = SlicesReported(NORTH, 1, a_word("block 1"), 1, [WHOLE], 3, is_whole=True)
 
 
 @pytest.fixture
@@ -51,9 +53,7 @@ async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
 
 
 async def report(engine: Engine, question: ReportSlices) -> SlicesReported:
-    reported = await answer(engine, question)
-    assert isinstance(reported, SlicesReported)
-    return reported
+    return await report_slices(engine, None, question)
 
 
 def units_held(engine: Engine) -> int:
@@ -98,7 +98,7 @@ async def test_what_is_meant_for_another_shard_is_refused(
 async def test_slices_are_reported_in_parts_that_have_a_bound(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(questions, "SLICES_PER_REPORT_MAX", 2)
+    monkeypatch.setattr(slice_reports, "SLICES_PER_REPORT_MAX", 2)
     parts = [await report(engine, ReportSlices(start)) for start in (0, 2, 4, 6)]
     assert [part.count for part in parts] == [5] * 4
     wallets = [[each.wallet for each in part.slices] for part in parts]
@@ -119,7 +119,7 @@ async def test_no_slices_are_reported_as_of_another_block(engine: Engine) -> Non
 async def test_an_engine_that_reads_its_journal_reports_nothing(tmp_path: Path) -> None:
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), lambda: NOW_MS)
     with pytest.raises(EngineRestarting):
-        await answer(engine, ReportSlices(0))
+        await report(engine, ReportSlices(0))
     await engine.close()
 
 
@@ -129,7 +129,7 @@ async def test_an_engine_that_reads_its_journal_reports_nothing(tmp_path: Path) 
         Join(NORTH),
         Take(NORTH, GIVEN),
         a_return(4),
-        ReportSlices(3, a_word("block 1")),
+        ReportSlices(3, a_word("block 1"), 7),
         Fund(NORTH, WALLETS[0], total_of(10**30)),
     ],
 )
@@ -142,3 +142,76 @@ async def test_a_question_about_slices_crosses_a_wire(question: Question) -> Non
 )
 async def test_an_answer_about_slices_crosses_a_wire(answered: Answer) -> None:
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(answered), type=Answer) == answered
+
+
+@pytest.fixture
+def changed(engine: Engine) -> ChangedSlices:
+    """What is told of the shard's slices from now on."""
+    changed = ChangedSlices()
+    engine.hear(changed.hear)
+    return changed
+
+
+async def since(engine: Engine, changed: ChangedSlices, sequence: int) -> SlicesReported:
+    return await report_slices(engine, changed, ReportSlices(0, since=sequence))
+
+
+async def test_of_slices_that_were_reported_only_changed_ones_are_again(
+    engine: Engine, changed: ChangedSlices
+) -> None:
+    await answer(engine, a_return(1))
+    before = await since(engine, changed, engine.sequence)
+    await answer(engine, Take(NORTH, [SliceTotal(WALLETS[3], total_of(11))]))
+    await answer(engine, a_return(2))
+    after = await since(engine, changed, before.sequence)
+    assert (before.slices, after.is_whole, after.count) == ([], False, 2)
+    assert {each.wallet for each in after.slices} == {WALLETS[0], WALLETS[3]}
+
+
+async def test_what_is_not_durable_yet_is_reported_once_it_is(
+    engine: Engine, changed: ChangedSlices
+) -> None:
+    await answer(engine, a_return(1))
+    sequence = engine.sequence
+    _, reported = await asyncio.gather(
+        answer(engine, a_return(2)), since(engine, changed, sequence)
+    )
+    assert reported.slices == [
+        SliceTotals(WALLETS[0], total_of(10), total_of(2), NOTHING),
+    ]
+    assert changed.since(sequence) == [WALLETS[0]]
+
+
+@pytest.mark.parametrize("sequence", [0, 1, 10**6])
+async def test_who_asks_for_more_than_is_remembered_is_told_everything(
+    engine: Engine, changed: ChangedSlices, sequence: int
+) -> None:
+    await answer(engine, a_return(1))
+    reported = await since(engine, changed, sequence)
+    assert (reported.is_whole, reported.count) == (True, 5)
+
+
+async def test_a_host_that_heard_nothing_yet_tells_everything(
+    engine: Engine, changed: ChangedSlices
+) -> None:
+    assert (await since(engine, changed, engine.sequence)).is_whole
+
+
+async def test_more_changes_than_one_answer_holds_are_told_with_everything(
+    engine: Engine, changed: ChangedSlices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slice_reports, "SLICES_PER_REPORT_MAX", 2)
+    await answer(engine, a_return(1))
+    sequence = engine.sequence
+    await answer(engine, Take(NORTH, [SliceTotal(wallet, total_of(11)) for wallet in WALLETS]))
+    reported = await since(engine, changed, sequence)
+    assert (reported.is_whole, reported.count, len(reported.slices)) == (True, 5, 2)
+
+
+async def test_changes_as_of_another_block_are_not_reported(
+    engine: Engine, changed: ChangedSlices
+) -> None:
+    await answer(engine, a_return(1))
+    question = ReportSlices(0, a_word("block 1"), since=engine.sequence - 1)
+    reported = await report_slices(engine, changed, question)
+    assert (reported.block_number, reported.slices) == (0, [])

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.trading.sharded import MARKETS, PLACES, TREASURY, Sharded, a_purchase
 
 from foretell.domain.ledger import COLLATERAL
 from foretell.domain.matching_errors import (
+    EngineRestarting,
     EngineStopped,
     InsufficientBalance,
     NotEnoughFunds,
@@ -25,6 +27,7 @@ from foretell.trading.loops import run_together
 from foretell.trading.questions import (
     AccountView,
     Answer,
+    Answering,
     CancelNamed,
     Judged,
     JudgeOrder,
@@ -32,6 +35,7 @@ from foretell.trading.questions import (
     Place,
     Placed,
     Question,
+    SlicesReported,
 )
 from foretell.trading.shards import Shards
 
@@ -210,6 +214,32 @@ async def test_a_block_counts_once_every_shard_has_observed_it(sharded: Sharded)
     assert sharded.free_tokens() == 500
 
 
+@dataclass
+class Overheard:
+    """Somebody's answers, written down."""
+
+    behind: Answering
+    answers: list[Answer] = field(default_factory=list)
+
+    async def ask(self, question: Question) -> Answer:
+        """Return the answer."""
+        self.answers.append(await self.behind.ask(question))
+        return self.answers[-1]
+
+
+async def test_at_a_block_the_treasury_hears_of_changed_slices_alone(sharded: Sharded) -> None:
+    await sharded.buy(0, 10)
+    await sharded.index([("bob", COLLATERAL, 10 * TOKEN)])
+    await sharded.look()
+    await sharded.buy(0, 5, "bob")
+    sharded.doors[PLACES[0].name].behind = overheard = Overheard(sharded.hosts[0])
+    await sharded.index([("carol", COLLATERAL, TOKEN)])
+    assert await sharded.look()
+    (reported,) = overheard.answers
+    assert isinstance(reported, SlicesReported)
+    assert [each.wallet for each in reported.slices] == [an_address("bob")]
+
+
 async def test_while_a_shard_is_down_others_use_what_it_does_not_hold(sharded: Sharded) -> None:
     await sharded.buy(0, 10)
     sharded.doors[PLACES[0].name].behind = None
@@ -305,6 +335,39 @@ async def test_loops_greet_shards_and_watch_the_chain(sharded: Sharded) -> None:
     for feed in sharded.feeds:
         await feed.look()
     async with asyncio.timeout(10):
+        while sharded.free_tokens() != 7:  # noqa: ASYNC110 - in its own time
+            await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+@dataclass
+class Absent:
+    """A shard that is down, and who was there to see it."""
+
+    refusal: Exception
+    was_asked: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def ask(self, question: Question) -> Answer:
+        """Refuse, or break down."""
+        del question
+        self.was_asked.set()
+        raise self.refusal
+
+
+@pytest.mark.parametrize("refusal", [EngineRestarting(), ZeroDivisionError()])
+async def test_a_block_is_taken_in_when_a_shard_that_was_down_is_back(
+    sharded: Sharded, monkeypatch: pytest.MonkeyPatch, refusal: Exception
+) -> None:
+    monkeypatch.setattr(collateral_feed, "LOOK_S", 0.01)
+    sharded.doors[PLACES[0].name].behind = absent = Absent(refusal)
+    running = asyncio.create_task(sharded.treasury.feed.run())
+    await sharded.index([("alice", COLLATERAL, 7 * TOKEN)])
+    for feed in sharded.feeds:
+        await feed.look()
+    async with asyncio.timeout(10):
+        await absent.was_asked.wait()
+        sharded.doors[PLACES[0].name].behind = sharded.hosts[0]
         while sharded.free_tokens() != 7:  # noqa: ASYNC110 - in its own time
             await asyncio.sleep(0.01)
     running.cancel()

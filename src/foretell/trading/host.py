@@ -22,9 +22,11 @@ from foretell.trading.questions import (
     JudgeOrder,
     Place,
     Question,
+    ReportSlices,
     TablesReady,
     answer,
 )
+from foretell.trading.slice_reports import ChangedSlices, report_slices
 
 TABLES_WAIT_S: Final = 5.0
 TABLES_LOOK_S: Final = 0.002
@@ -45,6 +47,10 @@ class Host:
         self.projection = projection
         self.heartbeats = heartbeats
         engine.hear(projection.hear)
+        self._changed_slices: ChangedSlices | None = None
+        if purse is not None:
+            self._changed_slices = ChangedSlices()
+            engine.hear(self._changed_slices.hear)
 
     async def start(self) -> None:
         """Replay the journal, after which questions are answered; refuse one that the tables outran."""
@@ -75,12 +81,14 @@ class Host:
         if isinstance(question, AwaitTables):
             await self.wait_for_tables()
             return TablesReady()
-        if isinstance(question, Place) and self.projection.is_behind:
-            raise EngineBusy
+        if isinstance(question, ReportSlices):
+            return await report_slices(self.engine, self._changed_slices, question)
         assert not isinstance(question, Fund), "a treasury grants, not a shard"
         return await self._answer(question)
 
     async def _answer(self, question: BookQuestion) -> Answer:
+        if isinstance(question, Place) and self.projection.is_behind:
+            raise EngineBusy
         if self.purse is not None and isinstance(question, Place | JudgeOrder):
             return await self.purse.answer(self.engine, question)
         return await answer(self.engine, question)

@@ -5,7 +5,6 @@ crosses a socket as it is when the engine is another process. A refusal is raise
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Final, Protocol
 
 import msgspec
@@ -28,8 +27,6 @@ from foretell.domain.state import Placement, State
 from foretell.trading.engine import Engine
 
 CANCELS_PER_COMMAND_MAX: Final = 10_000
-SLICES_PER_REPORT_MAX: Final = 10_000
-"""How many wallets one answer tells of: a megabyte or so."""
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True, tag="place"):
@@ -174,18 +171,20 @@ class GivenBack(msgspec.Struct, frozen=True, array_like=True, tag="given_back"):
 class ReportSlices(msgspec.Struct, frozen=True, array_like=True, tag="report"):
     """Say what became of the shard's slices, those from a place in their order on.
 
-    Whoever names a block wants them as of that block alone.
+    Whoever names a block wants them as of that block alone; whoever names the sequence of an earlier
+    report, those alone that changed after it.
     """
 
     start: int
     block_hash: Bytes32 | None = None
+    since: int | None = None
 
 
 class SlicesReported(msgspec.Struct, frozen=True, array_like=True, tag="reported"):
     """A part of the slices, `count` in all, as of the block that the shard has observed.
 
     There is none of them when another block was wanted. Slices keep their order, and new ones
-    come last.
+    come last. When it is not `is_whole`, it is those that changed, in one part.
     """
 
     shard: str
@@ -193,6 +192,8 @@ class SlicesReported(msgspec.Struct, frozen=True, array_like=True, tag="reported
     block_hash: Bytes32
     count: int
     slices: Sequence[SliceTotals]
+    sequence: int
+    is_whole: bool
 
 
 class Fund(msgspec.Struct, frozen=True, array_like=True, tag="fund"):
@@ -210,12 +211,12 @@ class Funded(msgspec.Struct, frozen=True, array_like=True, tag="funded"):
 
 
 LookQuestion = FindPlacement | JudgeOrder | LookUpAccount
-SliceQuestion = Join | Take | GiveBack | ReportSlices
+SliceQuestion = Join | Take | GiveBack
 BookQuestion = Place | CancelNamed | CancelMatching | LookQuestion | SliceQuestion
-Question = BookQuestion | Beat | AwaitTables | Fund
-SliceAnswer = Joined | Taken | GivenBack | SlicesReported
+Question = BookQuestion | Beat | AwaitTables | ReportSlices | Fund
+SliceAnswer = Joined | Taken | GivenBack
 BookAnswer = Placed | FoundPlacement | Judged | Canceled | AccountView | SliceAnswer
-Answer = BookAnswer | Beaten | TablesReady | Funded
+Answer = BookAnswer | Beaten | TablesReady | SlicesReported | Funded
 
 
 class Answering(Protocol):
@@ -235,7 +236,7 @@ async def answer(engine: Engine, question: BookQuestion) -> Answer:
         case CancelMatching():
             ids = [order.order_id for order in _matching(engine.state, question)]
             return await _cancel(engine, question.signer, ids)
-        case Join() | Take() | GiveBack() | ReportSlices():
+        case Join() | Take() | GiveBack():
             return await _move_slices(engine, question)
         case _:
             return _look(engine, question)
@@ -267,8 +268,6 @@ async def _move_slices(engine: Engine, question: SliceQuestion) -> SliceAnswer:
         case GiveBack():
             _check_name(engine.state, question.shard)
             return GivenBack(await _give_back(engine, question))
-        case ReportSlices():
-            return await _report(engine, question)
 
 
 def _check_name(state: State, shard: str, *, may_be_new: bool = False) -> None:
@@ -292,25 +291,6 @@ async def _give_back(engine: Engine, wanted: GiveBack) -> SliceTotal:
     )
     assert isinstance(returned, SliceTotal)
     return returned
-
-
-async def _report(engine: Engine, wanted: ReportSlices) -> SlicesReported:
-    """Return a part of what the shard holds, once that is durable."""
-    state, slices = engine.state, engine.state.slices
-    is_wanted = wanted.block_hash in {None, state.observed_hash}
-    end = wanted.start + SLICES_PER_REPORT_MAX if is_wanted else wanted.start
-    report = SlicesReported(
-        shard=slices.shard,
-        block_number=state.observed_block,
-        block_hash=state.observed_hash,
-        count=len(slices.slice_by_wallet),
-        slices=[
-            SliceTotals(wallet, *held.totals())
-            for wallet, held in islice(slices.slice_by_wallet.items(), wanted.start, end)
-        ],
-    )
-    await engine.submit(TakeSlices(engine.clock_ms(), slices.shard, ()))
-    return report
 
 
 async def _place(engine: Engine, command: PlaceOrder) -> Placed:

@@ -43,10 +43,15 @@ Entry = TypeVar("Entry")
 
 
 class Report(NamedTuple):
-    """All slices of a shard as it counts them, and the block that it has observed."""
+    """Slices of a shard as it counts them, and the block that it has observed.
+
+    They are all of them, or those that changed since the report that was taken in last.
+    """
 
     seen: ShardSeen
     slice_by_wallet: Mapping[Address, Slice]
+    sequence: int
+    is_whole: bool
 
 
 class Treasurer:
@@ -56,6 +61,7 @@ class Treasurer:
         self._treasury = treasury
         self._shards = shards
         self._strangers = dict.fromkeys(shards)
+        self._sequence_by_shard: dict[str, int] = {}
         self._locks: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -114,7 +120,8 @@ class Treasurer:
         if len(met) < len(reports):
             return False
         for report in met:
-            await self._reconcile(report)
+            if report.is_whole:
+                await self._reconcile(report)
         number = self._treasury.state.observations + 1
         settled = self._settled(met)
         lengths = (len(balances), len(allowances), len(settled), 1)
@@ -134,7 +141,10 @@ class Treasurer:
                 parts=parts,
             )
             await self._treasury.submit(command)
-        return self._treasury.state.observations == number
+        is_taken_in = self._treasury.state.observations == number
+        if is_taken_in:
+            self._sequence_by_shard = {report.seen.shard: report.sequence for report in met}
+        return is_taken_in
 
     async def call_back(self, *, forced: Collection[Address]) -> None:
         """Gather what wallets have withdrawn from under the slices of their shards, some by force."""
@@ -189,22 +199,25 @@ class Treasurer:
 
     async def _report(self, name: str, block_hash: Bytes32 | None = None) -> Report | None:
         """Return what a shard counts; None when it is not, or does not stay, at the named block."""
-        slice_by_wallet: dict[Address, Slice] = {}
-        known = self._returned_units(name)
-        while True:
-            part = await self._shards[name].ask(ReportSlices(len(slice_by_wallet), block_hash))
+        known = self._returned_units(name) if block_hash is None else {}
+        since = self._sequence_by_shard.get(name) if block_hash is not None else None
+        parts: list[SlicesReported] = []
+        count = 0
+        while not parts or count < parts[-1].count:
+            part = await self._shards[name].ask(ReportSlices(count, block_hash, since))
             assert isinstance(part, SlicesReported)
             if part.shard != name:
                 self._strangers[name] = None
                 return None
             if block_hash not in {None, part.block_hash}:
                 return None
-            slice_by_wallet |= {each.wallet: each.slice() for each in part.slices}
-            if len(slice_by_wallet) >= part.count:
-                break
+            parts.append(part)
+            count += len(part.slices)
+            since = None
+        slice_by_wallet = {each.wallet: each.slice() for part in parts for each in part.slices}
         self._check_journals(name, known, slice_by_wallet)
-        seen = ShardSeen(name, part.block_number, part.block_hash)
-        return Report(seen, slice_by_wallet)
+        seen = ShardSeen(name, parts[-1].block_number, parts[-1].block_hash)
+        return Report(seen, slice_by_wallet, parts[0].sequence, parts[0].is_whole)
 
     async def _reconcile(self, report: Report) -> None:
         """Tell each side what the other's totals say that it has not heard."""

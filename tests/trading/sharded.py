@@ -4,18 +4,21 @@ They ask each other through doors, behind which nobody is while one is down. The
 writes into the tables.
 """
 
+import asyncio
 import contextlib
 import itertools
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from tests.build import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_address, an_open_market
 from tests.rows import Rows, an_event_row
 from tests.trading.venue import SEGMENT_BYTES, Clock, a_deployment, numbered_uuids
 
+from foretell.app.sockets import UNIX, connect, listen
 from foretell.domain.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.commands import PlaceOrder
 from foretell.domain.hexadecimal import Address, Bytes32
@@ -50,12 +53,15 @@ from foretell.trading.questions import (
     Placed,
     Question,
 )
+from foretell.trading.remote import RemoteShard
+from foretell.trading.serving import EngineServer
 from foretell.trading.treasurer import Treasurer
 from foretell.trading.treasury_engine import TreasuryEngine
 from foretell.trading.treasury_host import TreasuryHost
 
 PLACES: Final = (ShardPlace(0, 2), ShardPlace(1, 2))
 TREASURY: Final = "treasury"
+TOKEN_OF_LINES: Final = b"the token of this installation"
 
 
 def market_of(place: ShardPlace) -> str:
@@ -107,6 +113,30 @@ class Sharded:
             self.hosts.append(host)
             self.feeds.append(feed)
         await self._start_treasury()
+
+    async def open_sockets(self) -> None:
+        """Have everyone asked over a socket from now on, as in processes of their own."""
+        hosts: dict[str, Host | TreasuryHost] = dict(
+            zip((place.name for place in PLACES), self.hosts, strict=True)
+        )
+        for name, host in {**hosts, TREASURY: self.treasury}.items():
+            server = EngineServer(TOKEN_OF_LINES)
+            # It answers for a treasury as for a shard, and nobody hears what a treasury does.
+            server.host = cast("Host", host)
+            path = self.folder / f"{name}.socket"
+            listening = await listen(server.connection, path, None)
+            self.closing.push_async_callback(listening.close)
+            self.doors[name].behind = await self._line_to(path)
+
+    async def _line_to(self, path: Path) -> RemoteShard:
+        async def find() -> str:
+            return f"{UNIX}{path}"
+
+        line = RemoteShard(partial(connect, find), TOKEN_OF_LINES)
+        running = asyncio.create_task(line.run())
+        self.closing.push_async_callback(_stop, running)
+        await line.begun.wait()
+        return line
 
     async def restart_shard(self, number: int) -> None:
         """Kill a shard as kill -9 does, and start it from what its journal holds now."""
@@ -224,6 +254,11 @@ class Sharded:
         wallet = an_address(name)
         accounts = [host.engine.state.ledger.look_up(wallet, COLLATERAL) for host in self.hosts]
         return sum(account.reserved_units for account in accounts) // TOKEN
+
+
+async def _stop(running: "asyncio.Task[None]") -> None:
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 def a_purchase(shard: int, tokens: int, name: str = "alice", salt: int = 1) -> PlaceOrder:

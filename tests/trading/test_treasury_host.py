@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 
 import pytest
 from tests.build import EXCHANGE, TOKEN, a_placing, a_sell, an_address, an_asset, an_open_market
@@ -44,6 +45,7 @@ pytestmark = pytest.mark.anyio
 SHARDS = range(len(PLACES))
 RACERS = 20
 HEATS = 50
+HEAD_S_MAX = 0.004
 ALICE = an_address("alice")
 
 
@@ -67,34 +69,58 @@ async def test_what_was_granted_to_one_shard_is_used_in_another(sharded: Sharded
     assert (sharded.slice_tokens(0), sharded.slice_tokens(1)) == (10, 90)
 
 
+async def test_over_sockets_all_of_a_balance_is_used_and_none_of_it_twice(
+    sharded: Sharded,
+) -> None:
+    await sharded.open_sockets()
+    results = await asyncio.gather(
+        *(sharded.buy(shard, 5, salt=salt) for salt in range(15) for shard in SHARDS),
+        return_exceptions=True,
+    )
+    refused = [result for result in results if isinstance(result, NotEnoughFunds)]
+    assert (len(refused), sharded.reserved_tokens()) == (10, 100)
+    await sharded.index([("alice", COLLATERAL, 110 * TOKEN)])
+    assert await sharded.look()
+    await sharded.buy(0, 10, salt=99)
+
+
 async def test_two_shards_that_race_for_a_last_unit_never_both_spend_it(
     fresh_database: Database, tmp_path: Path
 ) -> None:
-    names = [f"racer {number}" for number in range(RACERS)]
+    names, random = [f"racer {number}" for number in range(RACERS)], Random(7)
     async with a_sharded(tmp_path, fresh_database, 5, *names) as sharded:
+        winners: list[int] = []
         for heat in range(HEATS):
-            winners = await asyncio.gather(*(race(sharded, name, heat) for name in names))
+            heads = [random.uniform(-HEAD_S_MAX, HEAD_S_MAX) for _ in names]
+            won = await asyncio.gather(
+                *(race(sharded, *racer, heat) for racer in zip(names, heads, strict=True))
+            )
             assert [sharded.reserved_tokens(name) for name in names] == [5] * RACERS
-            await asyncio.gather(*(cancel(sharded, winner) for winner in winners))
+            winners += await asyncio.gather(*(cancel(sharded, placed) for placed in won))
+        assert (len(winners), set(winners)) == (RACERS * HEATS, set(SHARDS))
 
 
-async def race(sharded: Sharded, name: str, heat: int) -> Placed:
-    """Return the order that won, the other one having been refused."""
-    orders = [Place(a_purchase(shard, 5, name, salt=heat)) for shard in SHARDS]
-    results = await asyncio.gather(
-        *(sharded.hosts[shard].ask(orders[shard]) for shard in SHARDS), return_exceptions=True
-    )
+async def race(sharded: Sharded, name: str, head_s: float, heat: int) -> Placed:
+    """Return the order that won, the other one having been refused; one starts a little ahead."""
+
+    async def run(shard: int, after_s: float) -> Answer:
+        await asyncio.sleep(max(after_s, 0))
+        return await sharded.hosts[shard].ask(Place(a_purchase(shard, 5, name, salt=heat)))
+
+    results = await asyncio.gather(run(0, head_s), run(1, -head_s), return_exceptions=True)
     (won,) = [result for result in results if isinstance(result, Placed)]
     assert sum(isinstance(result, NotEnoughFunds) for result in results) == 1
     return won
 
 
-async def cancel(sharded: Sharded, placed: Placed) -> None:
-    (host,) = [
-        host for host in sharded.hosts if placed.placement.order_id in host.engine.state.live_orders
-    ]
-    order = host.engine.state.live_orders[placed.placement.order_id]
-    await host.ask(CancelNamed(order.signer, [order.order_id]))
+async def cancel(sharded: Sharded, placed: Placed) -> int:
+    """Take an order out of its book, and return its shard."""
+    order_id = placed.placement.order_id
+    states = [host.engine.state for host in sharded.hosts]
+    (shard,) = [number for number in SHARDS if order_id in states[number].live_orders]
+    signer = states[shard].live_orders[order_id].signer
+    await sharded.hosts[shard].ask(CancelNamed(signer, [order_id]))
+    return shard
 
 
 async def test_orders_of_a_wallet_in_both_shards_use_up_what_it_has(sharded: Sharded) -> None:

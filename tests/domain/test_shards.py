@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.build import a_word
 
 from foretell.domain.hexadecimal import Bytes32, word_of
-from foretell.domain.shards import shard_of
+from foretell.domain.shards import ShardPlace, shard_of
 
 WORDS = st.binary(min_size=32, max_size=32).map(word_of)
 COUNTS = st.integers(1, 10_000)
@@ -38,3 +38,21 @@ def test_conditions_are_spread_evenly() -> None:
 def test_there_is_at_least_one_shard(count: int) -> None:
     with pytest.raises(AssertionError):
         shard_of(a_word("condition"), count)
+
+
+@given(condition_id=WORDS, count=st.integers(1, 9))
+def test_a_condition_is_in_one_shard_alone(condition_id: Bytes32, count: int) -> None:
+    places = [ShardPlace(number, count) for number in range(count)]
+    assert sum(place.has(condition_id) for place in places) == 1
+
+
+def test_only_several_shards_need_a_treasury() -> None:
+    assert [ShardPlace().has_treasury, ShardPlace(0, 2).has_treasury] == [False, True]
+
+
+def test_a_shard_by_itself_has_the_name_that_it_always_had() -> None:
+    assert ShardPlace().name == "trading"
+
+
+def test_shards_have_names_of_their_own() -> None:
+    assert [ShardPlace(number, 2).name for number in range(2)] == ["trading:0", "trading:1"]

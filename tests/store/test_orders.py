@@ -62,6 +62,16 @@ async def test_an_order_is_found_again_as_it_was_signed(database: Database) -> N
         assert await load_orders(tx, [row.order_id, a_word("nothing")]) == {row.order_id: row}
 
 
+async def test_pages_of_several_shards_orders_are_in_time(database: Database) -> None:
+    rows = [
+        a_row(number + 7 * (number % 2))._replace(placed_at_ms=NOW_MS + number)
+        for number in range(6)
+    ]
+    await record(database, *rows[::2], *rows[1::2])
+    pages = [await live(database, offset=n, limit=2) for n in (0, 2, 4)]
+    assert [sequence for page in pages for sequence in page] == [12, 4, 10, 2, 8, 0]
+
+
 async def test_an_order_that_changed_is_found_as_it_stands(database: Database) -> None:
     row = a_row(1)
     await record(database, row, a_row(2))

@@ -8,6 +8,7 @@ from foretell.domain.matching import Fill, MatchType
 from foretell.domain.order import Side
 from foretell.domain.trade import Trade, TradeStatus
 from foretell.store.database import Database
+from foretell.store.settlements import has_unsettled_before
 from foretell.store.trades import (
     TOPIC,
     Quote,
@@ -132,6 +133,36 @@ async def test_whoever_writes_trades_wakes_those_who_wait(database: Database) ->
     watch = await database.watch(TOPIC)
     await record(database, a_row(1))
     assert await watch.wait(5)
+
+
+def of_two_shards() -> list[TradeRow]:
+    """Return trades of a shard that counts from 1 and of one that counts from 7, oldest first."""
+    rows = [a_row(number, "alice", "bob") for number in range(1, 7)]
+    return [row._replace(sequence=number + 7 * (number % 2)) for number, row in enumerate(rows)]
+
+
+async def test_pages_of_several_shards_trades_are_in_time(database: Database) -> None:
+    rows = of_two_shards()
+    await record(database, *rows[::2], *rows[1::2])
+    pages = [await found(database, ["alice"], offset=n, limit=2) for n in (0, 2, 4)]
+    assert [sequence for page in pages for sequence in page] == [12, 4, 10, 2, 8, 0]
+
+
+async def test_trades_of_several_shards_settle_in_time(database: Database) -> None:
+    rows = of_two_shards()
+    await record(database, *rows[1::2], *rows[::2])
+    async with database.reading() as tx:
+        assert await load_trades_by_status(tx, [TradeStatus.MATCHED], 10) == rows
+
+
+async def test_a_trade_comes_before_those_that_matched_later_in_any_shard(
+    database: Database,
+) -> None:
+    rows = of_two_shards()
+    await record(database, *rows)
+    async with database.reading() as tx:
+        has_before = [await has_unsettled_before(tx, row) for row in rows]
+    assert has_before == [False, True, True, True, True, True]
 
 
 async def test_a_wallet_has_the_trades_that_it_took_or_made(database: Database) -> None:

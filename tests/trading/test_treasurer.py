@@ -22,19 +22,21 @@ from tests.build import (
     an_open_market,
     some_funds,
 )
+from tests.trading.local import LocalShard, LocalTreasury
 from typing_extensions import override
 
 from foretell.domain import matching_errors
 from foretell.domain.commands import AllowanceSeen, BalanceSeen, PlaceOrder, ReturnSlice
 from foretell.domain.ledger import COLLATERAL
 from foretell.domain.slices import SliceTotal, total_of
-from foretell.domain.state import Placement
 from foretell.domain.trade import TradeStatus
 from foretell.domain.treasury import free_units, look_up_slice
 from foretell.domain.treasury_commands import AdmitShard, GrantSlice, TakeBack
 from foretell.journal.file import FileJournal
 from foretell.trading import treasurer as carrier
 from foretell.trading.engine import Engine
+from foretell.trading.purse import Purse
+from foretell.trading.questions import Place, Placed
 from foretell.trading.treasurer import Treasurer
 from foretell.trading.treasury_engine import TreasuryEngine
 
@@ -54,12 +56,17 @@ class Exchange(NamedTuple):
     treasury: TreasuryEngine
     shards: dict[str, Engine]
     treasurer: Treasurer
+    purses: dict[str, Purse]
 
     async def buy(self, shard: str, tokens: int, salt: int = 1) -> PlaceOrder:
         """Place alice's order that costs so many tokens of collateral."""
         command = a_purchase(shard, tokens, salt)
-        assert isinstance(await self.treasurer.place(shard, command), Placement)
+        await self.place(shard, command)
         return command
+
+    async def place(self, shard: str, command: PlaceOrder) -> None:
+        """Place an order in a shard, with what the treasury finds for it."""
+        await place(self.purses[shard], self.shards[shard], command)
 
     async def observe(self, block: int, tokens: int) -> bool:
         """Tell the treasury what alice has at a block that the shards have observed."""
@@ -73,6 +80,18 @@ class Exchange(NamedTuple):
 
     def slice_tokens(self, shard: str) -> int:
         return self.shards[shard].state.slices.look_up(ALICE).units // TOKEN
+
+
+async def place(purse: Purse, engine: Engine, command: PlaceOrder) -> None:
+    assert isinstance(await purse.answer(engine, Place(command)), Placed)
+
+
+def some_purses(treasurer: Treasurer) -> dict[str, Purse]:
+    return {name: Purse(name, LocalTreasury(treasurer)) for name in SHARDS}
+
+
+def local(shards: dict[str, Engine]) -> dict[str, LocalShard]:
+    return {name: LocalShard(engine) for name, engine in shards.items()}
 
 
 def a_balance(tokens: int) -> BalanceSeen:
@@ -97,9 +116,9 @@ async def an_exchange(folder: Path) -> AsyncIterator[Exchange]:
     for engine in shards.values():
         await engine.start()
     try:
-        treasurer = Treasurer(treasury, shards)
+        treasurer = Treasurer(treasury, local(shards))
         await treasurer.start()
-        yield Exchange(folder, treasury, shards, treasurer)
+        yield Exchange(folder, treasury, shards, treasurer, some_purses(treasurer))
     finally:
         await treasury.close()
         for engine in shards.values():
@@ -152,10 +171,11 @@ async def test_while_a_slice_suffices_nobody_is_asked(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path) as exchange:
         await exchange.buy(NORTH, 10)
         treasury = TreasuryEngine(a_journal(tmp_path / "down"), lambda: NOW_MS)
-        alone = Treasurer(treasury, exchange.shards)
-        await alone.place(NORTH, a_purchase(NORTH, 45, salt=2))
-        with pytest.raises(matching_errors.EngineRestarting):
-            await alone.place(NORTH, a_purchase(NORTH, 5, salt=3))
+        purses = some_purses(Treasurer(treasury, local(exchange.shards)))
+        alone = exchange._replace(purses=purses)
+        await alone.buy(NORTH, 45, salt=2)
+        with pytest.raises(matching_errors.TreasuryUnavailable):
+            await alone.buy(NORTH, 5, salt=3)
         await treasury.close()
 
 
@@ -177,14 +197,14 @@ async def test_tokens_that_lack_are_not_asked_of_the_treasury(tmp_path: Path) ->
     async with a_new_exchange(tmp_path) as exchange:
         order = a_sell("carol", market=NORTH)
         with pytest.raises(matching_errors.InsufficientBalance):
-            await exchange.treasurer.place(NORTH, a_placing(order, market=an_open_market(NORTH)))
+            await exchange.place(NORTH, a_placing(order, market=an_open_market(NORTH)))
 
 
 async def test_collateral_that_would_not_help_is_not_asked_for(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path) as exchange:
         order = a_buy("carol", market=NORTH)
         with pytest.raises(matching_errors.InsufficientBalance):
-            await exchange.treasurer.place(NORTH, a_placing(order, market=an_open_market(NORTH)))
+            await exchange.place(NORTH, a_placing(order, market=an_open_market(NORTH)))
         assert exchange.treasury.state.slices_by_wallet == {}
 
 
@@ -232,7 +252,7 @@ async def test_after_a_kill_in_the_middle_of_many_orders_nothing_is_spent_twice(
 async def test_a_settled_trade_leaves_as_much_to_spend_and_to_grant(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path) as exchange:
         north = exchange.shards[NORTH]
-        await exchange.treasurer.place(
+        await exchange.place(
             NORTH, a_placing(a_sell("bob", market=NORTH), market=an_open_market(NORTH))
         )
         await exchange.buy(NORTH, 5)
@@ -282,10 +302,10 @@ async def test_what_a_wallet_withdrew_is_called_back_and_by_force_closes_orders(
         await exchange.buy(NORTH, 40)
         await exchange.buy(SOUTH, 20)
         assert await exchange.observe(1, 30)
-        await exchange.treasurer.call_back(is_forced=False)
+        await exchange.treasurer.call_back(forced=[])
         assert exchange.free_tokens() == -30
         assert [len(engine.state.live_orders) for engine in exchange.shards.values()] == [1, 1]
-        await exchange.treasurer.call_back(is_forced=True)
+        await exchange.treasurer.call_back(forced=[ALICE])
         assert exchange.free_tokens() == 0
         assert [len(engine.state.live_orders) for engine in exchange.shards.values()] == [0, 1]
 
@@ -296,10 +316,12 @@ async def test_a_shard_that_is_down_keeps_its_slice_and_no_other_waits_for_it(
     async with a_new_exchange(tmp_path) as exchange:
         await exchange.buy(NORTH, 10)
         down = Engine(a_journal(tmp_path / "down"), lambda: NOW_MS)
-        without = Treasurer(exchange.treasury, exchange.shards | {NORTH: down})
+        without = Treasurer(exchange.treasury, local(exchange.shards | {NORTH: down}))
+        await without.catch_up(SOUTH)
+        rest = exchange._replace(purses=some_purses(without))
         with pytest.raises(matching_errors.InsufficientBalance):
-            await without.place(SOUTH, a_purchase(SOUTH, 46))
-        await without.place(SOUTH, a_purchase(SOUTH, 45))
+            await rest.buy(SOUTH, 46)
+        await rest.buy(SOUTH, 45)
         await down.close()
 
 
@@ -322,6 +344,33 @@ async def test_a_shard_that_lost_its_journal_is_not_believed(tmp_path: Path) -> 
         with pytest.raises(matching_errors.EngineStopped, match="its journal says 0"):
             async with an_exchange(lost):
                 pass
+
+
+async def test_a_shard_that_came_back_empty_gets_nothing_until_it_is_caught_up_with(
+    tmp_path: Path,
+) -> None:
+    async with a_new_exchange(tmp_path) as exchange:
+        await exchange.buy(NORTH, 10)
+        empty = Engine(a_journal(tmp_path / "empty"), lambda: NOW_MS)
+        await empty.start()
+        await empty.submit(some_funds("alice", "bob", market=NORTH))
+        shards = local(exchange.shards)
+        treasurer = Treasurer(exchange.treasury, shards)
+        await treasurer.start()
+        shards[NORTH] = LocalShard(empty)
+        assert not await treasurer.observe(1, a_word("block 1"), [], [])
+        assert treasurer.strangers == [NORTH]
+        with pytest.raises(matching_errors.TreasuryUnavailable):
+            await treasurer.fund(NORTH, ALICE, total_of(TOKEN))
+        await empty.close()
+
+
+async def test_before_every_shard_was_admitted_no_block_is_taken_in(tmp_path: Path) -> None:
+    treasury = TreasuryEngine(a_journal(tmp_path), lambda: NOW_MS)
+    await treasury.start()
+    treasurer = Treasurer(treasury, dict.fromkeys(SHARDS, LocalTreasury(Treasurer(treasury, {}))))
+    assert not await treasurer.observe(1, a_word("block 1"), [a_balance(1)], [])
+    await treasury.close()
 
 
 class FailingJournal(FileJournal):

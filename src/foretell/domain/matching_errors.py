@@ -177,6 +177,13 @@ class EngineBusy(Unavailable):
         super().__init__("too many commands wait for the disk", retry_after_s=1)
 
 
+class TreasuryUnavailable(Unavailable):
+    """What an order lacks in its shard could not be asked of the treasury; nothing was done."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"the treasury cannot be asked for collateral: {cause}", retry_after_s=1)
+
+
 class AnswerLost(Unavailable):
     """The engine was lost before it answered; whether it did what it was asked is not known."""
 

@@ -24,6 +24,19 @@ class SliceTotal(msgspec.Struct, frozen=True, array_like=True):
     total: Total
 
 
+class SliceTotals(msgspec.Struct, frozen=True, array_like=True):
+    """All of a slice's totals, of a wallet."""
+
+    wallet: Address
+    given: Total
+    returned: Total
+    settled: Total
+
+    def slice(self) -> "Slice":
+        """Return the slice that they are the totals of."""
+        return Slice.of_totals(self.given, self.returned, self.settled)
+
+
 class Slice(msgspec.Struct):
     """One side's totals, in base units; what a trade settled may be below zero."""
 

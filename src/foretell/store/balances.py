@@ -11,7 +11,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from foretell.domain.hexadecimal import Address, Bytes32
-from foretell.domain.ledger import AssetId
+from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.store.database import Transaction
 from foretell.store.histories import (
     ALLOWANCES,
@@ -107,6 +107,12 @@ async def load_allowances_changed(tx: Transaction, since_block: int) -> Sequence
     """Return what allowances are now that changed in a later block than this."""
     changed = allowances.c.block_number > since_block
     return [Allowance._make(row) for row in await tx.all(sa.select(allowances).where(changed))]
+
+
+async def load_collateral_changed(tx: Transaction, since_block: int) -> Sequence[Balance]:
+    """Return what balances of collateral are now that changed in a later block than this."""
+    changed = sa.and_(balances.c.block_number > since_block, balances.c.asset == COLLATERAL)
+    return [Balance._make(row) for row in await tx.all(sa.select(balances).where(changed))]
 
 
 async def load_holders(

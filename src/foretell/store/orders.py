@@ -101,7 +101,10 @@ async def load_orders(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str,
 async def load_live_orders(
     tx: Transaction, signer: Address, wanted: OrderFilter, offset: int, limit: int
 ) -> Sequence[OrderRow]:
-    """Return a page of a signer's live orders, the newest first."""
+    """Return a page of a signer's live orders, the newest first.
+
+    Each shard counts its own sequence, in which its orders' times never go back.
+    """
     query = sa.select(orders).where(
         orders.c.signer == signer, orders.c.status == OrderStatus.LIVE.value
     )
@@ -111,8 +114,10 @@ async def load_live_orders(
         query = query.where(orders.c.condition_id == wanted.condition_id)
     if wanted.token_id is not None:
         query = query.where(orders.c.token_id == wanted.token_id)
-    page = query.order_by(orders.c.sequence.desc(), orders.c.order_id).offset(offset).limit(limit)
-    return [_row(row) for row in await tx.all(page)]
+    newest = query.order_by(
+        orders.c.placed_at_ms.desc(), orders.c.sequence.desc(), orders.c.order_id
+    )
+    return [_row(row) for row in await tx.all(newest.offset(offset).limit(limit))]
 
 
 def _cells(order: OrderRow) -> tuple[Any, ...]:

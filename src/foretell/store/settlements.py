@@ -17,7 +17,7 @@ from foretell.store.tables import (
     settlement_txs,
     trades,
 )
-from foretell.store.trades import TradeRow
+from foretell.store.trades import OLDEST_FIRST, TradeRow
 
 TOPIC: Final = "settlements"
 UNSETTLED: Final = (TradeStatus.MATCHED.value, TradeStatus.RETRYING.value)
@@ -76,7 +76,7 @@ async def load_due_settlements(tx: Transaction, now_ms: int, limit: int) -> Sequ
             sa.or_(sa.not_(is_known), may_be_tried),
             sa.not_(_is_to_be_split()),
         )
-        .order_by(trades.c.sequence, trades.c.trade_id)
+        .order_by(*OLDEST_FIRST)
         .limit(limit)
     )
     return [_settlement(row) for row in rows]
@@ -106,7 +106,7 @@ async def load_open_settlements(tx: Transaction) -> Sequence[Settlement]:
         .join(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
         .outerjoin(settlement_txs, settlement_txs.c.tx_id == settled_trades.c.tx_id)
         .where(settled_trades.c.tx_id.is_not(None), trades.c.status.in_(UNSETTLED), is_on_its_way)
-        .order_by(trades.c.sequence, trades.c.trade_id)
+        .order_by(*OLDEST_FIRST)
     )
     return [_settlement(row) for row in rows]
 
@@ -127,9 +127,10 @@ async def has_unsettled_before(tx: Transaction, trade: TradeRow) -> bool:
         .where(fills.c.trade_id == trades.c.trade_id, fills.c.maker.in_(wallets))
         .exists()
     )
-    before = _unsettled().where(
-        trades.c.sequence < trade.sequence, sa.or_(trades.c.taker.in_(wallets), is_maker)
+    is_earlier = sa.tuple_(trades.c.matched_at_ms, trades.c.sequence) < sa.tuple_(
+        trade.trade.matched_at_ms, trade.sequence
     )
+    before = _unsettled().where(is_earlier, sa.or_(trades.c.taker.in_(wallets), is_maker))
     return await tx.first(before.limit(1)) is not None
 
 

@@ -15,6 +15,10 @@ from foretell.store.tables import fills, projections, quotes, trades
 
 TOPIC = "trades"
 
+OLDEST_FIRST: Final = (trades.c.matched_at_ms, trades.c.sequence, trades.c.trade_id)
+"""Within a shard this is the order of its journal; of several, each counts its own sequence."""
+NEWEST_FIRST: Final = (trades.c.matched_at_ms.desc(), trades.c.sequence.desc(), trades.c.trade_id)
+
 
 class TradeRow(NamedTuple):
     """A trade, how far it has settled, and the tokens that it moves."""
@@ -172,7 +176,7 @@ async def load_trades_by_status(
     """Return the oldest trades that are in one of these states."""
     wanted = [status.value for status in statuses]
     query = sa.select(trades).where(trades.c.status.in_(wanted))
-    return await _with_fills(tx, query.order_by(trades.c.sequence, trades.c.trade_id).limit(limit))
+    return await _with_fills(tx, query.order_by(*OLDEST_FIRST).limit(limit))
 
 
 async def load_trades_by_id(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[TradeRow]:
@@ -185,7 +189,7 @@ async def load_market_trades(
 ) -> Sequence[TradeRow]:
     """Return the last trades of a market, the newest first."""
     query = sa.select(trades).where(trades.c.condition_id == condition_id)
-    newest = query.order_by(trades.c.sequence.desc(), trades.c.trade_id).limit(limit)
+    newest = query.order_by(*NEWEST_FIRST).limit(limit)
     return await _with_fills(tx, newest)
 
 
@@ -201,7 +205,7 @@ async def load_trade_ids(tx: Transaction, order_ids: Sequence[str]) -> Mapping[s
     rows = await tx.all(
         sa.select(parts.c.order_id, parts.c.trade_id)
         .join(trades, trades.c.trade_id == parts.c.trade_id)
-        .order_by(trades.c.sequence, parts.c.trade_id)
+        .order_by(*OLDEST_FIRST)
     )
     ids_by_order: dict[str, list[str]] = {}
     for row in rows:
@@ -229,7 +233,7 @@ async def load_wallet_trades(
         )
     )
     query = _filtered(query, wanted)
-    page = query.order_by(trades.c.sequence.desc(), trades.c.trade_id).offset(offset).limit(limit)
+    page = query.order_by(*NEWEST_FIRST).offset(offset).limit(limit)
     return await _with_fills(tx, page)
 
 

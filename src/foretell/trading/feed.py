@@ -30,6 +30,7 @@ from foretell.domain.hexadecimal import Address
 from foretell.domain.ledger import COLLATERAL, AssetId
 from foretell.domain.observing import OBSERVED_PER_COMMAND_MAX, split_observation
 from foretell.domain.order import MarketRules
+from foretell.domain.shards import ALONE, ShardPlace
 from foretell.domain.state import State, UnsettledTrade
 from foretell.domain.trade import TradeStatus
 from foretell.store.balances import (
@@ -70,6 +71,7 @@ class Feed:
     exchanges: Collection[Address]
     confirmations: int
     observed_per_command_max: int = OBSERVED_PER_COMMAND_MAX
+    place: ShardPlace = ALONE
 
     async def run(self) -> None:
         """Look, for ever, whenever something is announced and once in a while."""
@@ -83,10 +85,10 @@ class Feed:
 
     async def look(self) -> None:
         """Tell the engine what is new: markets, trades that split, the chain, what it resolved."""
-        await self._open_markets()
+        foreign = await self._open_markets()
         async with self.database.reading() as tx:
             splits = await self._splits(tx)
-            observation = await self._observation(tx)
+            observation = await self._observation(tx, foreign)
         for split in splits:
             await self.engine.submit(split)
         if observation is not None:
@@ -98,10 +100,16 @@ class Feed:
             at_ms = self.engine.clock_ms()
             await self.engine.submit(msgspec.structs.replace(part, at_ms=at_ms))
 
-    async def _open_markets(self) -> None:
+    async def _open_markets(self) -> set[AssetId]:
+        """Open the shard's markets, and return the assets that are not for it to observe."""
         async with self.database.reading() as tx:
             markets = await load_markets(tx)
+        is_granted = self.place.has_treasury or self.engine.state.slices.is_joined
+        foreign = {COLLATERAL} if is_granted else set[AssetId]()
         for market in markets:
+            if not self.place.has(market.condition_id):
+                foreign |= {AssetId(str(token)) for token in market.tokens}
+                continue
             if market.condition_id in self.engine.state.market_by_id:
                 continue
             rules = MarketRules(market.ticks_per_one, market.size_units_min, market.fee_rate_bps)
@@ -115,6 +123,7 @@ class Feed:
                     rules=rules,
                 )
             )
+        return foreign
 
     async def _resolve_markets(self) -> None:
         markets = self.engine.state.market_by_id
@@ -124,17 +133,21 @@ class Feed:
         for payout in payouts:
             await self.engine.submit(ResolveMarket(self.engine.clock_ms(), payout.condition_id))
 
-    async def _observation(self, tx: Transaction) -> ObserveChain | None:
-        """Return what changed on the chain since the engine looked last, if anything did."""
+    async def _observation(
+        self, tx: Transaction, foreign: Collection[AssetId]
+    ) -> ObserveChain | None:
+        """Return what changed on the chain since the engine looked last, if anything did.
+
+        With a treasury every block counts: it takes one in when all shards have observed that one.
+        """
         state = self.engine.state
         last = await load_last_block(tx)
         if last is None:
             return None
         is_linear = await load_block_hash(tx, state.observed_block) == state.observed_hash
         since = state.observed_block if is_linear else BEFORE_ALL_BLOCKS
-        balances = _balances_seen(
-            state, await load_balances_changed(tx, since), is_complete=not is_linear
-        )
+        changed = await load_balances_changed(tx, since)
+        balances = _balances_seen(state, changed, foreign, is_complete=not is_linear)
         allowances = _allowances_seen(
             state,
             await load_allowances_changed(tx, since),
@@ -144,7 +157,8 @@ class Feed:
         trades = await self._trades_seen(tx, last.block_number)
         cancels = _cancels_seen(state, await load_canceled_orders(tx, since))
         nonces = _nonces_seen(state, await load_raised_nonces(tx, since), is_complete=not is_linear)
-        is_due = last.block_number - state.observed_block >= BLOCKS_UNOBSERVED_MAX
+        unobserved_max = 1 if self.place.has_treasury else BLOCKS_UNOBSERVED_MAX
+        is_due = last.block_number - state.observed_block >= unobserved_max
         seen = balances or allowances or trades or cancels or nonces
         if is_linear and not (seen or is_due):
             return None
@@ -207,7 +221,7 @@ class Feed:
 
 
 def _balances_seen(
-    state: State, balances: Sequence[Balance], *, is_complete: bool
+    state: State, balances: Sequence[Balance], foreign: Collection[AssetId], *, is_complete: bool
 ) -> list[BalanceSeen]:
     """Return the balances that differ from the ledger's; of a complete list, the vanished too."""
     units_by_account = {(balance.wallet, balance.asset): balance.units for balance in balances}
@@ -217,8 +231,7 @@ def _balances_seen(
     return [
         BalanceSeen(wallet, asset, units)
         for (wallet, asset), units in units_by_account.items()
-        if not (asset == COLLATERAL and state.slices.is_joined)
-        and state.ledger.look_up(wallet, asset).confirmed_units != units
+        if asset not in foreign and state.ledger.look_up(wallet, asset).confirmed_units != units
     ]
 
 

@@ -11,29 +11,46 @@ from foretell.trading.engine import Engine
 from foretell.trading.heartbeats import Heartbeats
 from foretell.trading.loops import Loop, forever
 from foretell.trading.projection import Projection
+from foretell.trading.purse import Purse
 from foretell.trading.questions import (
     Answer,
     AwaitTables,
     Beat,
     Beaten,
+    BookQuestion,
+    Fund,
+    JudgeOrder,
     Place,
     Question,
+    ReportSlices,
     TablesReady,
     answer,
 )
+from foretell.trading.slice_reports import ChangedSlices, report_slices
 
 TABLES_WAIT_S: Final = 5.0
 TABLES_LOOK_S: Final = 0.002
 
 
 class Host:
-    """An engine with its projection; see `shards.Shard`."""
+    """An engine with its projection, and a purse when it is one of several; see `shards.Shard`."""
 
-    def __init__(self, engine: Engine, projection: Projection, heartbeats: Heartbeats) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        projection: Projection,
+        heartbeats: Heartbeats,
+        purse: Purse | None = None,
+    ) -> None:
         self.engine = engine
+        self.purse = purse
         self.projection = projection
         self.heartbeats = heartbeats
         engine.hear(projection.hear)
+        self._changed_slices: ChangedSlices | None = None
+        if purse is not None:
+            self._changed_slices = ChangedSlices()
+            engine.hear(self._changed_slices.hear)
 
     async def start(self) -> None:
         """Replay the journal, after which questions are answered; refuse one that the tables outran."""
@@ -64,8 +81,16 @@ class Host:
         if isinstance(question, AwaitTables):
             await self.wait_for_tables()
             return TablesReady()
+        if isinstance(question, ReportSlices):
+            return await report_slices(self.engine, self._changed_slices, question)
+        assert not isinstance(question, Fund), "a treasury grants, not a shard"
+        return await self._answer(question)
+
+    async def _answer(self, question: BookQuestion) -> Answer:
         if isinstance(question, Place) and self.projection.is_behind:
             raise EngineBusy
+        if self.purse is not None and isinstance(question, Place | JudgeOrder):
+            return await self.purse.answer(self.engine, question)
         return await answer(self.engine, question)
 
     async def wait_for_tables(self, within_s: float = TABLES_WAIT_S) -> None:

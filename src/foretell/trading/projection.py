@@ -32,6 +32,7 @@ from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.ledger import AssetId
 from foretell.domain.price_history import MINUTE_S
 from foretell.domain.prices import BookTop
+from foretell.domain.shards import ALONE
 from foretell.domain.storage_errors import JournalBehindTables
 from foretell.domain.trade import Trade, TradeStatus
 from foretell.store.database import Database, Transaction
@@ -52,7 +53,6 @@ from foretell.store.trades import (
 )
 from foretell.trading.engine import Durable
 
-NAME: Final = "trading"
 COMMANDS_PER_WRITE_MAX: Final = 1_000
 COMMANDS_BEHIND_MAX: Final = 100_000
 MINUTE_MS: Final = 1000 * MINUTE_S
@@ -61,10 +61,11 @@ PAUSE_S: Final = 0.025
 
 
 class Projection:
-    """Writes what the engine tells."""
+    """Writes what the engine tells, of each of several engines under its own name."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, name: str = ALONE.name) -> None:
         self._database = database
+        self._name = name
         self._heard: list[Durable] = []
         self._wakes = asyncio.Event()
         self._market_by_id: dict[Bytes32, OpenMarket] = {}
@@ -74,7 +75,7 @@ class Projection:
     async def start(self) -> None:
         """Read how far the tables are true."""
         async with self._database.reading() as tx:
-            self.sequence = await load_sequence(tx, NAME)
+            self.sequence = await load_sequence(tx, self._name)
             self._quote_by_id = dict(await load_quotes(tx))
 
     def check_journal(self, journal_sequence: int) -> None:
@@ -117,7 +118,7 @@ class Projection:
                     batch.take(durable.sequence, effect)
             async with self._database.writing() as tx:
                 await batch.record(tx)
-                await record_sequence(tx, NAME, part[-1].sequence)
+                await record_sequence(tx, self._name, part[-1].sequence)
             self._quote_by_id.update(batch.quote_by_id())
             self.sequence = part[-1].sequence
             del self._heard[: len(part)]

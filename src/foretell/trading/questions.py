@@ -5,17 +5,24 @@ crosses a socket as it is when the engine is another process. A refusal is raise
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from foretell.domain.book import LiveOrder
-from foretell.domain.commands import CancelOrders, PlaceOrder
+from foretell.domain.commands import (
+    CancelOrders,
+    JoinTreasury,
+    PlaceOrder,
+    ReturnSlice,
+    TakeSlices,
+)
 from foretell.domain.fold import Cancellation
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.ledger import COLLATERAL, AssetId, Ledger
-from foretell.domain.matching_errors import OrderDuplicated
+from foretell.domain.matching_errors import OrderDuplicated, TreasuryUnavailable
 from foretell.domain.placing import judge_order
+from foretell.domain.slices import SliceTotal, SliceTotals, Total
 from foretell.domain.state import Placement, State
 from foretell.trading.engine import Engine
 
@@ -121,9 +128,102 @@ class Beaten(msgspec.Struct, frozen=True, array_like=True, tag="beaten"):
     heartbeat_id: str
 
 
-BookQuestion = Place | FindPlacement | JudgeOrder | CancelNamed | CancelMatching | LookUpAccount
-Question = BookQuestion | Beat | AwaitTables
-Answer = Placed | FoundPlacement | Judged | Canceled | AccountView | Beaten | TablesReady
+class Join(msgspec.Struct, frozen=True, array_like=True, tag="join"):
+    """Take collateral from a treasury from now on, which knows the shard by this name."""
+
+    shard: str
+
+
+class Joined(msgspec.Struct, frozen=True, array_like=True, tag="joined"):
+    """Collateral comes from the treasury."""
+
+
+class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
+    """Take what the treasury gave the shard in all, of some wallets."""
+
+    shard: str
+    given: Sequence[SliceTotal]
+
+
+class Taken(msgspec.Struct, frozen=True, array_like=True, tag="taken"):
+    """The shard has it."""
+
+
+class GiveBack(msgspec.Struct, frozen=True, array_like=True, tag="give_back"):
+    """Give of a wallet's slice back what is free, until so much was returned in all.
+
+    What was given in all is told too, so that what is still on its way can be given back. By force,
+    orders are closed until enough is free.
+    """
+
+    shard: str
+    given: SliceTotal
+    returned: Total
+    is_forced: bool
+
+
+class GivenBack(msgspec.Struct, frozen=True, array_like=True, tag="given_back"):
+    """What was returned in all."""
+
+    returned: SliceTotal
+
+
+class ReportSlices(msgspec.Struct, frozen=True, array_like=True, tag="report"):
+    """Say what became of the shard's slices, those from a place in their order on.
+
+    Whoever names a block wants them as of that block alone; whoever names the sequence of an earlier
+    report, those alone that changed after it.
+    """
+
+    start: int
+    block_hash: Bytes32 | None = None
+    since: int | None = None
+
+
+class SlicesReported(msgspec.Struct, frozen=True, array_like=True, tag="reported"):
+    """A part of the slices, `count` in all, as of the block that the shard has observed.
+
+    There is none of them when another block was wanted. Slices keep their order, and new ones
+    come last. When it is not `is_whole`, it is those that changed, in one part.
+    """
+
+    shard: str
+    block_number: int
+    block_hash: Bytes32
+    count: int
+    slices: Sequence[SliceTotals]
+    sequence: int
+    is_whole: bool
+
+
+class Fund(msgspec.Struct, frozen=True, array_like=True, tag="fund"):
+    """Give a shard of a wallet's collateral, until it was given so much in all: for a treasury."""
+
+    shard: str
+    wallet: Address
+    given: Total
+
+
+class Funded(msgspec.Struct, frozen=True, array_like=True, tag="funded"):
+    """What the shard was given in all; less than it wanted when the wallet has no more."""
+
+    given: SliceTotal
+
+
+LookQuestion = FindPlacement | JudgeOrder | LookUpAccount
+SliceQuestion = Join | Take | GiveBack
+BookQuestion = Place | CancelNamed | CancelMatching | LookQuestion | SliceQuestion
+Question = BookQuestion | Beat | AwaitTables | ReportSlices | Fund
+SliceAnswer = Joined | Taken | GivenBack
+BookAnswer = Placed | FoundPlacement | Judged | Canceled | AccountView | SliceAnswer
+Answer = BookAnswer | Beaten | TablesReady | SlicesReported | Funded
+
+
+class Answering(Protocol):
+    """Whatever can be asked: an engine, or a treasury, wherever it runs."""
+
+    async def ask(self, question: Question) -> Answer:
+        """Return the answer, durable if anything changed; or raise the refusal."""
 
 
 async def answer(engine: Engine, question: BookQuestion) -> Answer:
@@ -136,11 +236,13 @@ async def answer(engine: Engine, question: BookQuestion) -> Answer:
         case CancelMatching():
             ids = [order.order_id for order in _matching(engine.state, question)]
             return await _cancel(engine, question.signer, ids)
+        case Join() | Take() | GiveBack():
+            return await _move_slices(engine, question)
         case _:
             return _look(engine, question)
 
 
-def _look(engine: Engine, question: FindPlacement | JudgeOrder | LookUpAccount) -> Answer:
+def _look(engine: Engine, question: LookQuestion) -> Answer:
     """Return what the engine knows; nothing changes."""
     match question:
         case FindPlacement():
@@ -150,6 +252,45 @@ def _look(engine: Engine, question: FindPlacement | JudgeOrder | LookUpAccount) 
             return Judged()
         case LookUpAccount():
             return account_view(engine.state, question)
+
+
+async def _move_slices(engine: Engine, question: SliceQuestion) -> SliceAnswer:
+    match question:
+        case Join():
+            _check_name(engine.state, question.shard, may_be_new=True)
+            await engine.submit(JoinTreasury(engine.clock_ms(), question.shard))
+            return Joined()
+        case Take():
+            _check_name(engine.state, question.shard)
+            taking = TakeSlices(engine.clock_ms(), question.shard, tuple(question.given))
+            await engine.submit(taking)
+            return Taken()
+        case GiveBack():
+            _check_name(engine.state, question.shard)
+            return GivenBack(await _give_back(engine, question))
+
+
+def _check_name(state: State, shard: str, *, may_be_new: bool = False) -> None:
+    """Refuse what is meant for another shard, or comes before this one has joined."""
+    known = state.slices.shard
+    if known != shard and not (may_be_new and known == ""):
+        raise TreasuryUnavailable(f"the shard {shard} is known here as {known!r}")
+
+
+async def _give_back(engine: Engine, wanted: GiveBack) -> SliceTotal:
+    at_ms = engine.clock_ms()
+    await engine.submit(TakeSlices(at_ms, wanted.shard, (wanted.given,)))
+    returned = await engine.submit(
+        ReturnSlice(
+            at_ms,
+            wanted.shard,
+            wanted.given.wallet,
+            wanted.returned,
+            is_forced=wanted.is_forced,
+        )
+    )
+    assert isinstance(returned, SliceTotal)
+    return returned
 
 
 async def _place(engine: Engine, command: PlaceOrder) -> Placed:

@@ -13,6 +13,7 @@ from foretell.domain.shards import shard_of
 from foretell.trading.questions import (
     AccountView,
     Answer,
+    Answering,
     Beat,
     Beaten,
     Canceled,
@@ -36,11 +37,12 @@ class Shard(Protocol):
 
 
 class Shards:
-    """Every engine of the installation, by its number."""
+    """Every engine of the installation, by its number, and the treasury that several share."""
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
+    def __init__(self, shards: Sequence[Shard], treasury: Answering | None = None) -> None:
         assert shards
         self._shards = tuple(shards)
+        self._treasury = treasury
 
     async def ask(
         self, condition_id: Bytes32, question: Question, kind: type[SomeAnswer]
@@ -70,6 +72,10 @@ class Shards:
         if condition_id is not None:
             return await self.ask(condition_id, question, AccountView)
         views = await self._ask_all(question, AccountView)
+        if self._treasury is not None:
+            free = await self._treasury.ask(question)
+            assert isinstance(free, AccountView)
+            views.append(free)
         return AccountView(
             confirmed_units=sum(view.confirmed_units for view in views),
             pending_units=sum(view.pending_units for view in views),

@@ -1,29 +1,20 @@
 """The carrier between the treasury and its shards.
 
 It holds nothing that matters: what is on its way is what the journals of both sides differ by, so
-`catch_up` after any break tells both of them everything again. A shard's order asks the treasury
-only when it was refused for want of collateral.
+`catch_up` after any break tells both of them everything again. All that it knows of a shard it
+asks, wherever that runs; one that does not answer keeps its slices, and no other waits for it.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from foretell.domain import errors, matching_errors
-from foretell.domain.commands import (
-    AllowanceSeen,
-    BalanceSeen,
-    JoinTreasury,
-    PlaceOrder,
-    ReturnSlice,
-    TakeSlices,
-)
-from foretell.domain.fold import Result
+from foretell.domain.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.hexadecimal import Address, Bytes32
-from foretell.domain.ledger import COLLATERAL
-from foretell.domain.slices import SliceTotal, total_of
-from foretell.domain.treasury import Recall, given_to, look_up_slice, recalls
+from foretell.domain.slices import Slice, SliceTotal, Total, total_of
+from foretell.domain.treasury import Granting, Recall, given_to, look_up_slice, recalls
 from foretell.domain.treasury_commands import (
     AdmitShard,
     GrantSlice,
@@ -32,62 +23,84 @@ from foretell.domain.treasury_commands import (
     ShardSeen,
     TakeBack,
 )
-from foretell.trading.engine import Engine
+from foretell.trading.questions import (
+    Answering,
+    GiveBack,
+    GivenBack,
+    Join,
+    ReportSlices,
+    SlicesReported,
+    Take,
+)
 from foretell.trading.treasury_engine import TreasuryEngine
 
 TOTALS_PER_COMMAND_MAX: Final = 1_000
+NOTHING: Final = Slice()
+GIVE_BACK_DEADLINE_S: Final = 2.0
+"""How long a shard may take to give something back before the next one is asked."""
 
 Entry = TypeVar("Entry")
+
+
+class Report(NamedTuple):
+    """Slices of a shard as it counts them, and the block that it has observed.
+
+    They are all of them, or those that changed since the report that was taken in last.
+    """
+
+    seen: ShardSeen
+    slice_by_wallet: Mapping[Address, Slice]
+    sequence: int
+    is_whole: bool
 
 
 class Treasurer:
     """One treasury and the shards that spend from it."""
 
-    def __init__(self, treasury: TreasuryEngine, shards: Mapping[str, Engine]) -> None:
+    def __init__(self, treasury: TreasuryEngine, shards: Mapping[str, Answering]) -> None:
         self._treasury = treasury
         self._shards = shards
+        self._strangers = dict.fromkeys(shards)
+        self._sequence_by_shard: dict[str, int] = {}
         self._locks: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
+
+    @property
+    def strangers(self) -> list[str]:
+        """The shards that are to be caught up with before they get anything."""
+        return list(self._strangers)
 
     async def start(self) -> None:
         """Make the shards known to the treasury, and the treasury to them."""
-        for name, engine in self._shards.items():
-            await engine.submit(JoinTreasury(engine.clock_ms(), name))
-            await self._treasury.submit(AdmitShard(self._treasury.now_ms(), name))
+        for name in self._shards:
             await self.catch_up(name)
 
     async def catch_up(self, name: str) -> None:
-        """Tell a shard and the treasury what each may have missed of the other."""
-        self._check_journals(name)
-        given = given_to(self._treasury.state, name)
-        await self._treasury.sync()
-        for some in _batches(given):
-            await self._give(name, some)
-        returned = [
-            SliceTotal(wallet, total_of(held.returned_units))
-            for wallet, held in self._shards[name].state.slices.slice_by_wallet.items()
-        ]
-        await self._sync(name)
-        for some in _batches(returned):
-            await self._treasury.submit(TakeBack(self._treasury.now_ms(), name, some))
+        """Tell a shard and the treasury what each may have missed of the other.
 
-    async def place(self, name: str, command: PlaceOrder) -> Result:
-        """Place the order in its shard, with what the treasury finds for it when it lacks some.
-
-        A wallet's orders that lack something wait for each other, lest one takes away what was
-        just gathered for another.
+        Refuses when one side's journal has lost what the other side's has.
         """
-        engine, wallet = self._shards[name], command.order.maker
-        try:
-            return await engine.submit(command)
-        except matching_errors.NotEnoughFunds as refusal:
-            if refusal.details["asset"] != COLLATERAL:
-                raise
-            spender, need = refusal.details["spender"], refusal.details["need"]
-        async with self._locks.setdefault(wallet, asyncio.Lock()):
-            missing = engine.state.ledger.missing_units(wallet, spender, COLLATERAL, need)
-            if missing:
-                await self._fund(name, wallet, missing)
-            return await engine.submit(command)
+        await self._shards[name].ask(Join(name))
+        await self._treasury.submit(AdmitShard(self._treasury.now_ms(), name))
+        report = await self._report(name)
+        if report is not None:
+            await self._reconcile(report)
+            self._strangers.pop(name, None)
+
+    async def fund(self, name: str, wallet: Address, given: Total) -> SliceTotal:
+        """Return what a shard was given in all: what it wants, if there is as much.
+
+        Who wants something of a wallet waits for who came before, so that what is gathered for one
+        is not granted to another.
+        """
+        if name in self._strangers or not self._is_complete():
+            raise matching_errors.TreasuryUnavailable("it has not heard of every shard yet")
+        command = GrantSlice(self._treasury.now_ms(), name, wallet, given)
+        async with self._lock(wallet):
+            granting = await self._grant(command)
+            if granting.missing is not None:
+                await self._gather(granting.missing, is_forced=False)
+                granting = await self._grant(command)
+            return granting.given
 
     async def observe(
         self,
@@ -100,11 +113,17 @@ class Treasurer:
 
         Balances and allowances are those of collateral that changed since its last observation.
         """
+        if not self._is_complete():
+            return False
+        reports = await asyncio.gather(*(self._report(name, block_hash) for name in self._shards))
+        met = [report for report in reports if report is not None]
+        if len(met) < len(reports):
+            return False
+        for report in met:
+            if report.is_whole:
+                await self._reconcile(report)
         number = self._treasury.state.observations + 1
-        shards = tuple(self._seen(name) for name in self._shards)
-        settled = self._settled()
-        for name in self._shards:
-            await self._sync(name)
+        settled = self._settled(met)
         lengths = (len(balances), len(allowances), len(settled), 1)
         parts = -(-max(lengths) // TOTALS_PER_COMMAND_MAX)
         at_ms = self._treasury.now_ms()
@@ -114,7 +133,7 @@ class Treasurer:
                 number=number,
                 block_number=block_number,
                 block_hash=block_hash,
-                shards=shards,
+                shards=tuple(report.seen for report in met),
                 balances=_part_of(balances, part),
                 allowances=_part_of(allowances, part),
                 settled=_part_of(settled, part),
@@ -122,81 +141,142 @@ class Treasurer:
                 parts=parts,
             )
             await self._treasury.submit(command)
-        return self._treasury.state.observations == number
+        is_taken_in = self._treasury.state.observations == number
+        if is_taken_in:
+            self._sequence_by_shard = {report.seen.shard: report.sequence for report in met}
+        return is_taken_in
 
-    async def call_back(self, *, is_forced: bool) -> None:
-        """Gather what wallets have withdrawn from under the slices of their shards."""
+    async def call_back(self, *, forced: Collection[Address]) -> None:
+        """Gather what wallets have withdrawn from under the slices of their shards, some by force."""
         for recall in recalls(self._treasury.state):
-            await self._gather(recall, is_forced=is_forced)
+            async with self._lock(recall.wallet):
+                await self._gather(recall, is_forced=recall.wallet in forced)
 
-    async def _fund(self, name: str, wallet: Address, missing_units: int) -> None:
-        given = self._shards[name].state.slices.look_up(wallet).given_units
-        command = GrantSlice(self._treasury.now_ms(), name, wallet, total_of(given + missing_units))
+    def _lock(self, wallet: Address) -> asyncio.Lock:
+        return self._locks.setdefault(wallet, asyncio.Lock())
+
+    def _is_complete(self) -> bool:
+        """Whether every shard was admitted: one that was not may have settled trades to tell of."""
+        return self._shards.keys() <= self._treasury.state.shards.keys()
+
+    async def _grant(self, command: GrantSlice) -> Granting:
         granting = await self._treasury.submit(command)
         assert granting is not None
-        if granting.missing is not None:
-            await self._gather(granting.missing, is_forced=False)
-            granting = await self._treasury.submit(command)
-            assert granting is not None
-        await self._give(name, (granting.given,))
+        return granting
 
     async def _gather(self, recall: Recall, *, is_forced: bool) -> None:
         """Ask the holders in turn until there is enough; one that is down is passed over."""
+        await self._treasury.sync()
         missing = recall.units
         for holder in recall.holders:
             if missing <= 0:
                 break
             target = total_of(holder.returned_units + min(missing, holder.units))
-            engine = self._shards[holder.shard]
-            command = ReturnSlice(
-                engine.clock_ms(), holder.shard, recall.wallet, target, is_forced=is_forced
+            returned = await self._give_back(
+                holder.shard, recall.wallet, target, is_forced=is_forced
             )
-            try:
-                returned = await engine.submit(command)
-            except errors.Unavailable:
-                continue
-            assert isinstance(returned, SliceTotal)
-            missing -= int(returned.total) - holder.returned_units
-            await self._treasury.submit(
-                TakeBack(self._treasury.now_ms(), holder.shard, (returned,))
-            )
+            if returned is not None:
+                missing -= int(returned.total) - holder.returned_units
+                await self._treasury.submit(
+                    TakeBack(self._treasury.now_ms(), holder.shard, (returned,))
+                )
 
-    async def _give(self, name: str, given: tuple[SliceTotal, ...]) -> None:
-        engine = self._shards[name]
-        await engine.submit(TakeSlices(engine.clock_ms(), name, given))
+    async def _give_back(
+        self, name: str, wallet: Address, target: Total, *, is_forced: bool
+    ) -> SliceTotal | None:
+        """Return what a shard returned in all, or None when it does not say."""
+        if name not in self._shards or name in self._strangers:
+            return None
+        given = look_up_slice(self._treasury.state, name, wallet).given_units
+        question = GiveBack(name, SliceTotal(wallet, total_of(given)), target, is_forced)
+        try:
+            async with asyncio.timeout(GIVE_BACK_DEADLINE_S):
+                answer = await self._shards[name].ask(question)
+        except (TimeoutError, errors.Unavailable):
+            return None
+        assert isinstance(answer, GivenBack)
+        return answer.returned
 
-    async def _sync(self, name: str) -> None:
-        """Return once all that a shard holds in memory is durable."""
-        await self._give(name, ())
+    async def _report(self, name: str, block_hash: Bytes32 | None = None) -> Report | None:
+        """Return what a shard counts; None when it is not, or does not stay, at the named block."""
+        known = self._returned_units(name) if block_hash is None else {}
+        since = self._sequence_by_shard.get(name) if block_hash is not None else None
+        parts: list[SlicesReported] = []
+        count = 0
+        while not parts or count < parts[-1].count:
+            part = await self._shards[name].ask(ReportSlices(count, block_hash, since))
+            assert isinstance(part, SlicesReported)
+            if part.shard != name:
+                self._strangers[name] = None
+                return None
+            if block_hash not in {None, part.block_hash}:
+                return None
+            parts.append(part)
+            count += len(part.slices)
+            since = None
+        slice_by_wallet = {each.wallet: each.slice() for part in parts for each in part.slices}
+        self._check_journals(name, known, slice_by_wallet)
+        seen = ShardSeen(name, parts[-1].block_number, parts[-1].block_hash)
+        return Report(seen, slice_by_wallet, parts[0].sequence, parts[0].is_whole)
 
-    def _seen(self, name: str) -> ShardSeen:
-        state = self._shards[name].state
-        return ShardSeen(name, state.observed_block, state.observed_hash)
+    async def _reconcile(self, report: Report) -> None:
+        """Tell each side what the other's totals say that it has not heard."""
+        name = report.seen.shard
+        here, treasury = report.slice_by_wallet, self._treasury.state
+        given = [
+            total
+            for total in given_to(treasury, name)
+            if int(total.total) > here.get(total.wallet, NOTHING).given_units
+        ]
+        returned = [
+            SliceTotal(wallet, total_of(held.returned_units))
+            for wallet, held in here.items()
+            if held.returned_units > look_up_slice(treasury, name, wallet).returned_units
+        ]
+        await self._treasury.sync()
+        for some in _batches(given):
+            await self._shards[name].ask(Take(name, some))
+        for some in _batches(returned):
+            await self._treasury.submit(TakeBack(self._treasury.now_ms(), name, some))
 
-    def _settled(self) -> list[SettledSeen]:
+    def _settled(self, reports: Sequence[Report]) -> list[SettledSeen]:
         """Return the settled totals that the treasury does not know yet."""
         return [
-            SettledSeen(name, wallet, total_of(held.settled_units))
-            for name, engine in self._shards.items()
-            for wallet, held in engine.state.slices.slice_by_wallet.items()
-            if held.settled_units != look_up_slice(self._treasury.state, name, wallet).settled_units
+            SettledSeen(report.seen.shard, wallet, total_of(held.settled_units))
+            for report in reports
+            for wallet, held in report.slice_by_wallet.items()
+            if held.settled_units
+            != look_up_slice(self._treasury.state, report.seen.shard, wallet).settled_units
         ]
 
-    def _check_journals(self, name: str) -> None:
+    def _returned_units(self, name: str) -> dict[Address, int]:
+        """Return what the treasury knows of to be returned; what is asked later knows no less."""
+        slices_by_wallet = self._treasury.state.slices_by_wallet
+        return {
+            wallet: held[name].returned_units
+            for wallet, held in slices_by_wallet.items()
+            if name in held
+        }
+
+    def _check_journals(
+        self, name: str, returned: Mapping[Address, int], slices: Mapping[Address, Slice]
+    ) -> None:
         """Refuse to go on when one side's journal has lost what the other side's has."""
-        slices = self._shards[name].state.slices.slice_by_wallet
-        for wallet in {*slices, *self._treasury.state.slices_by_wallet}:
+        for wallet, here in slices.items():
             there = look_up_slice(self._treasury.state, name, wallet)
-            here = self._shards[name].state.slices.look_up(wallet)
             if here.given_units > there.given_units:
+                self._strangers[name] = None
                 raise matching_errors.EngineStopped(
                     f"shard {name} was given {here.given_units} of {wallet}, and the treasury's"
                     f" journal says {there.given_units}"
                 )
-            if there.returned_units > here.returned_units:
+        for wallet, units in returned.items():
+            here = slices.get(wallet, NOTHING)
+            if units > here.returned_units:
+                self._strangers[name] = None
                 raise matching_errors.EngineStopped(
-                    f"shard {name} returned {there.returned_units} of {wallet}, and its journal"
-                    f" says {here.returned_units}"
+                    f"shard {name} returned {units} of {wallet}, and its journal says"
+                    f" {here.returned_units}"
                 )
 
 

@@ -38,6 +38,7 @@ class TreasuryEngine:
         self._failure: Exception | None = None
         self._is_ready = False
         self._sequence = 0
+        self.failed = asyncio.Event()
         self.now_ms = now_ms
         self.state = Treasury()
 
@@ -107,3 +108,4 @@ class TreasuryEngine:
                 waiting.answer.set_exception(matching_errors.EngineStopped(str(failure)))
                 waiting.answer.exception()
         self._waiting.clear()
+        self.failed.set()

@@ -76,11 +76,10 @@ trades: Final = sa.Table(
     text("tx_hash"),
     integer("matched_at_ms"),
     integer("updated_at_ms"),
-    sa.Index(None, "status", "sequence"),
-    sa.Index(None, "taker", "sequence"),
+    sa.Index(None, "status", "matched_at_ms", "sequence"),
+    sa.Index(None, "taker", "matched_at_ms", "sequence"),
     sa.Index(None, "taker_order_id"),
-    sa.Index(None, "condition_id", "sequence"),
-    sa.Index(None, "condition_id", "matched_at_ms"),
+    sa.Index(None, "condition_id", "matched_at_ms", "sequence"),
 )
 
 fills: Final = sa.Table(

@@ -711,21 +711,22 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("trades", schema=None) as batch_op:
         batch_op.create_index(
-            batch_op.f("ix_trades_condition_id_matched_at_ms"),
-            ["condition_id", "matched_at_ms"],
+            batch_op.f("ix_trades_condition_id_matched_at_ms_sequence"),
+            ["condition_id", "matched_at_ms", "sequence"],
             unique=False,
         )
         batch_op.create_index(
-            batch_op.f("ix_trades_condition_id_sequence"),
-            ["condition_id", "sequence"],
+            batch_op.f("ix_trades_status_matched_at_ms_sequence"),
+            ["status", "matched_at_ms", "sequence"],
             unique=False,
         )
         batch_op.create_index(
-            batch_op.f("ix_trades_status_sequence"), ["status", "sequence"], unique=False
+            batch_op.f("ix_trades_taker_matched_at_ms_sequence"),
+            ["taker", "matched_at_ms", "sequence"],
+            unique=False,
         )
         batch_op.create_index(
-            batch_op.f("ix_trades_taker_order_id"), ["taker_order_id"], unique=False
-        )
-        batch_op.create_index(
-            batch_op.f("ix_trades_taker_sequence"), ["taker", "sequence"], unique=False
+            batch_op.f("ix_trades_taker_order_id"),
+            ["taker_order_id"],
+            unique=False,
         )

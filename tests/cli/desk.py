@@ -58,7 +58,8 @@ class Desk:
         answers = self.prepared[what]
         status, answer = answers.pop(0) if len(answers) > 1 else answers[0]
         raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        await send({"type": "http.response.start", "status": status, "headers": []})
+        told = [(b"retry-after", b"0")]
+        await send({"type": "http.response.start", "status": status, "headers": told})
         await send({"type": "http.response.body", "body": raw})
 
 

@@ -41,7 +41,7 @@ async def test_a_form_carries_its_files() -> None:
     assert b'filename="a.png"' in seen.body
 
 
-@pytest.mark.parametrize("status", [201, 302, 400, 425, 500])
+@pytest.mark.parametrize("status", [201, 302, 400, 500])
 async def test_what_is_not_a_200_is_refused_with_what_was_said(status: int) -> None:
     desk = Desk()
     desk.say("GET /x", b"why " + b"x" * 5000, status=status)
@@ -50,6 +50,23 @@ async def test_what_is_not_a_200_is_refused_with_what_was_said(status: int) -> N
             await client.get("/x")
     assert refused.value.details["status"] == status
     assert len(refused.value.message) < 2100
+
+
+@pytest.mark.parametrize(("restarts", "tries"), [(1, 2), (99, http.TRIES_MAX)])
+async def test_an_engine_that_restarts_is_asked_again_when_it_says_so(
+    restarts: int, tries: int
+) -> None:
+    desk = Desk()
+    for _ in range(restarts):
+        desk.say("GET /x", b"restarting", status=425)
+    desk.say("GET /x", {"at": "last"})
+    async with a_client(desk) as client:
+        if tries < http.TRIES_MAX:
+            assert await client.get("/x") == {"at": "last"}
+        else:
+            with pytest.raises(ApiRefused, match="425"):
+                await client.get("/x")
+    assert len(desk.seen) == tries
 
 
 async def test_an_api_that_is_not_there_is_told_by_its_address() -> None:

@@ -77,6 +77,12 @@ async def line_to(
         await asyncio.gather(running, return_exceptions=True)
 
 
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have lost engines waited for as long as a test may take."""
+    monkeypatch.setattr("foretell.trading.remote.HELD_S", 0.3)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "socket"
@@ -87,7 +93,7 @@ async def server(venue: Venue, path: Path) -> AsyncIterator[EngineServer]:
     """The venue's engine, open to others at a socket."""
     await venue.open_in_memory("market", "alice", "bob")
     server = EngineServer(TOKEN)
-    server.open(venue.host)
+    server.open(venue.host, venue.host.engine)
     async with listening(server, path):
         yield server
 
@@ -245,10 +251,33 @@ async def test_an_engine_that_has_not_started_is_asked_again_later(
     async with listening(server, path), line_to(path) as shard:
         await asyncio.sleep(0.1)
         assert not shard.begun.is_set()
-        server.open(venue.host)
+        server.open(venue.host, venue.host.engine)
         await begun(shard)
         found = await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
         assert found == FoundPlacement(None)
+
+
+async def test_a_question_waits_a_while_for_an_engine_that_is_lost(
+    venue: Venue, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foretell.trading.remote.HELD_S", SOON_S)
+    server = EngineServer(TOKEN)
+    async with line_to(path) as shard:
+        asking = asyncio.create_task(shard.ask(FindPlacement(an_order_id(a_buy("alice")))))
+        await asyncio.sleep(0.05)
+        server.open(venue.host, venue.host.engine)
+        async with listening(server, path):
+            assert await asking == FoundPlacement(None)
+
+
+async def test_no_more_questions_wait_than_the_limit(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foretell.trading.remote.HELD_MAX", 0)
+    monkeypatch.setattr("foretell.trading.remote.HELD_S", SOON_S)
+    async with line_to(path) as shard:
+        with pytest.raises(EngineRestarting):
+            await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
 
 
 async def lose_the_first_answer(

@@ -6,7 +6,7 @@ it hangs up on whoever comes.
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
@@ -26,35 +26,44 @@ from foretell.app.sockets import (
 )
 from foretell.domain.errors import ForetellError
 from foretell.domain.hexadecimal import Bytes32, word_bytes
-from foretell.domain.shards import shard_of
+from foretell.domain.shards import ShardPlace, shard_of
 from foretell.domain.storage_errors import JournalFailed
+from foretell.journal import leases
 from foretell.journal.file import FileJournal
-from foretell.journal.leases import Candidate, ShardPlace, find_endpoint
 from foretell.journal.port import Journal
 from foretell.journal.postgres import lead
 from foretell.journal.shard_map import in_one_database, load_shard_map
 from foretell.settings import PREFIX, Settings
 from foretell.trading.accounts import Wallets
+from foretell.trading.collateral_feed import CollateralFeed
 from foretell.trading.engine import Durable, Engine
 from foretell.trading.feed import Feed
 from foretell.trading.heartbeats import Heartbeats
 from foretell.trading.host import Host
 from foretell.trading.loops import Loop, forever
 from foretell.trading.projection import Projection
+from foretell.trading.purse import Purse
 from foretell.trading.questions import Canceled, CancelMatching
 from foretell.trading.remote import RemoteShard
 from foretell.trading.services import TradingServices, build_services
 from foretell.trading.serving import EngineServer
-from foretell.trading.shards import Shard, Shards
+from foretell.trading.shards import Shards
+from foretell.trading.treasurer import Treasurer
+from foretell.trading.treasury_engine import TreasuryEngine
+from foretell.trading.treasury_host import TreasuryHost
 
 NAMES_LOOK_S: Final = 1.0
+TREASURY_SHARD: Final = -1
+"""What the treasury's journal and socket are known by, beside those of the shards."""
 NO_LISTENER: Final = -1
 """What a member is told in the place of a file number when it has no port."""
 
 
-def shard_place(settings: Settings, shard: int) -> ShardPlace:
-    """Return where PostgreSQL keeps a shard's journal."""
+def journal_place(settings: Settings, shard: int) -> leases.ShardPlace:
+    """Return where PostgreSQL keeps the journal of a shard, or of the treasury."""
     url = settings.database
+    if shard == TREASURY_SHARD:
+        return leases.ShardPlace(url, shard, settings.shards)
     shards = (
         in_one_database(url, settings.shards)
         if settings.shard_map is None
@@ -64,42 +73,33 @@ def shard_place(settings: Settings, shard: int) -> ShardPlace:
 
 
 def engine_finder(settings: Settings, shard: int) -> FindEndpoint:
-    """Return what says where the engine of a shard listens now."""
+    """Return what says where the engine of a shard, or the treasury, listens now."""
 
     async def find_leader() -> str | None:
         try:
-            return await find_endpoint(shard_place(settings, shard))
+            return await leases.find_endpoint(journal_place(settings, shard))
         except JournalFailed:
             return None
 
     async def find_neighbour() -> str | None:
-        return f"{UNIX}{socket_path(settings.data, f'engine-{shard}')}"
+        return f"{UNIX}{socket_path(settings.data, _name_of(shard))}"
 
     return find_neighbour if settings.journal == "file" else find_leader
 
 
+def _name_of(shard: int) -> str:
+    return "treasury" if shard == TREASURY_SHARD else f"engine-{shard}"
+
+
+def remote_shard(ground: Ground, shard: int) -> RemoteShard:
+    """Return an engine, or the treasury, as other processes see it."""
+    find = engine_finder(ground.settings, shard)
+    return RemoteShard(partial(connect, find), engine_token(ground.vault.master))
+
+
 def remote_shards(ground: Ground) -> list[RemoteShard]:
     """Return every engine as others see it, hearing nothing of what they do."""
-    token = engine_token(ground.vault.master)
-    return [
-        RemoteShard(partial(connect, engine_finder(ground.settings, shard)), token)
-        for shard in range(ground.settings.shards)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class ServedEngine:
-    """An engine that leads its shard and answers at its socket."""
-
-    host: Host
-    feed: Feed
-    listening: Listening
-    loops: dict[str, Loop]
-
-    async def close(self) -> None:
-        """Answer no more, and make durable what was taken."""
-        await self.listening.close()
-        await self.host.engine.close()
+    return [remote_shard(ground, shard) for shard in range(ground.settings.shards)]
 
 
 def kept_engines(ground: Ground, rpc_url: str) -> dict[str, Loop]:
@@ -110,19 +110,23 @@ def kept_engines(ground: Ground, rpc_url: str) -> dict[str, Loop]:
         f"{PREFIX}CHAIN_ID": str(settings.chain_id),
         f"{PREFIX}MASTER_KEY": ground.vault.master.hex(),
     }
-    return {
-        f"engine {shard}": partial(
-            keep,
-            Child(f"engine {shard}", engine_arguments(settings, shard), environment=environment),
+    return {child.name: partial(keep, child) for child in engine_children(settings, environment)}
+
+
+def engine_children(settings: Settings, environment: Mapping[str, str]) -> list[Child]:
+    """Return the processes of the engines, and of the treasury that several of them share."""
+    member = ("--member", str(NO_LISTENER), *same_arguments(settings))
+    children = [
+        Child(
+            f"engine {shard}",
+            ("serve", "engine", "--shard", str(shard), *member),
+            environment=environment,
         )
         for shard in range(settings.shards)
-    }
-
-
-def engine_arguments(settings: Settings, shard: int) -> tuple[str, ...]:
-    """Return the command that runs an engine as a member of those whom this process keeps."""
-    own = ("serve", "engine", "--shard", str(shard), "--member", str(NO_LISTENER))
-    return (*own, *same_arguments(settings))
+    ]
+    if settings.shards > 1:
+        children.append(Child("treasury", ("serve", "treasury", *member), environment=environment))
+    return children
 
 
 def same_arguments(settings: Settings) -> tuple[str, ...]:
@@ -131,48 +135,98 @@ def same_arguments(settings: Settings) -> tuple[str, ...]:
     return tuple(word for name, value in named.items() for word in (f"--{name}", str(value)))
 
 
-async def lead_shard(ground: Ground, shard: int) -> ServedEngine:
-    """Return the engine of a shard once it leads and has replayed its journal, however long it waits."""
+@dataclass(frozen=True, slots=True)
+class Led:
+    """An engine or a treasury that leads and answers at its socket."""
+
+    engine: Engine | TreasuryEngine
+    listening: Listening
+    loops: dict[str, Loop]
+
+    async def close(self) -> None:
+        """Answer no more, and make durable what was taken."""
+        await self.listening.close()
+        await self.engine.close()
+
+
+class _Lead(NamedTuple):
+    """What a leader begins with."""
+
+    server: EngineServer
+    listening: Listening
+    journal: Journal
+
+
+async def _lead(ground: Ground, shard: int) -> _Lead:
+    """Listen, and return once the journal is ours, however long that takes."""
     settings = ground.settings
     server = EngineServer(engine_token(ground.vault.master))
-    holder = word_bytes(new_word())
-    name = f"engine-{shard}"
-    if settings.journal == "postgres":
-        name += f"-{holder.hex()[:8]}"
-    path = socket_path(settings.data, name)
+    name, holder = _name_of(shard), word_bytes(new_word())
+    is_leased = settings.journal == "postgres"
+    path = socket_path(settings.data, f"{name}-{holder.hex()[:8]}" if is_leased else name)
     listening = await listen(server.connection, path, settings.engine_host)
     journal: Journal
-    loops: dict[str, Loop] = {}
-    if settings.journal == "postgres":
-        candidate = Candidate(holder, listening.endpoint)
-        journal = await lead(shard_place(settings, shard), candidate)
+    if is_leased:
+        candidate = leases.Candidate(holder, listening.endpoint)
+        journal = await lead(journal_place(settings, shard), candidate)
     else:
-        journal = FileJournal(settings.data / f"journal-{shard}")
-    host = _host(ground, shard, journal, loops)
+        kept = "treasury" if shard == TREASURY_SHARD else str(shard)
+        journal = FileJournal(settings.data / f"journal-{kept}")
+    return _Lead(server, listening, journal)
+
+
+async def lead_shard(ground: Ground, shard: int) -> Led:
+    """Return the engine of a shard once it leads and has replayed its journal."""
+    settings = ground.settings
+    server, listening, journal = await _lead(ground, shard)
+    place = ShardPlace(shard, settings.shards)
+    engine, loops = Engine(journal, now_ms), dict[str, Loop]()
+    host = _host(ground, engine, place, loops)
     if isinstance(journal, FileJournal):
         projection, every = host.projection, settings.snapshot_every
         loops["snapshots"] = Snapshots(journal, lambda: projection.sequence, every).run
     await host.start()
-    feed = Feed(host.engine, ground.database, ground.deployment.exchanges, settings.confirmations)
-    loops |= {**host.loops(), "feed": feed.run}
+    exchanges = ground.deployment.exchanges
+    feed = Feed(engine, ground.database, exchanges, settings.confirmations, place=place)
+    server.open(host, engine)
+    return Led(engine, listening, {**loops, **host.loops(), "feed": feed.run})
+
+
+async def lead_treasury(ground: Ground) -> Led:
+    """Return the treasury once it leads and has replayed its journal."""
+    server, listening, journal = await _lead(ground, TREASURY_SHARD)
+    engine = TreasuryEngine(journal, now_ms)
+    count = ground.settings.shards
+    shards = remote_shards(ground)
+    treasurer = Treasurer(
+        engine, {ShardPlace(number, count).name: shard for number, shard in enumerate(shards)}
+    )
+    feed = CollateralFeed(engine, treasurer, ground.database, ground.deployment.exchanges)
+    host = TreasuryHost(engine, treasurer, feed)
+    await host.start()
     server.open(host)
-    return ServedEngine(host, feed, listening, loops)
+    lines = {f"line to engine {number}": shard.run for number, shard in enumerate(shards)}
+    return Led(engine, listening, {**lines, **host.loops()})
 
 
-def _host(ground: Ground, shard: int, journal: Journal, loops: dict[str, Loop]) -> Host:
+def _host(ground: Ground, engine: Engine, place: ShardPlace, loops: dict[str, Loop]) -> Host:
     """Return an engine's host; the first one's cancels the orders of keys that stopped beating."""
-    everyone: Sequence[Shard] = remote_shards(ground) if shard == 0 else ()
+    others: Sequence[RemoteShard] = remote_shards(ground)[1:] if place.number == 0 else ()
 
     async def cancel(question: CancelMatching) -> Canceled:
-        return await Shards([host, *everyone[1:]]).cancel(question)
+        return await Shards([host, *others]).cancel(question)
 
-    for number, other in enumerate(everyone[1:], 1):
-        assert isinstance(other, RemoteShard)
+    purse = None
+    if place.has_treasury:
+        treasury = remote_shard(ground, TREASURY_SHARD)
+        purse = Purse(place.name, treasury)
+        loops["line to the treasury"] = treasury.run
+    for number, other in enumerate(others, 1):
         loops[f"line to engine {number}"] = other.run
     heartbeats = Heartbeats(
         ground.database, cancel, Wallets(ground.deployment), now_ms=now_ms, new_uuid=new_uuid
     )
-    host = Host(Engine(journal, now_ms), Projection(ground.database), heartbeats)
+    host = Host(engine, Projection(ground.database, place.name), heartbeats, purse)
     return host
 
 
@@ -207,10 +261,11 @@ class AskingTrading(NamedTuple):
 def build_asking(ground: Ground) -> AskingTrading:
     """Return trading that asks engines in other processes."""
     shards = remote_shards(ground)
+    treasury = remote_shard(ground, TREASURY_SHARD) if len(shards) > 1 else None
     services = build_services(
         deployment=ground.deployment,
         database=ground.database,
-        shards=Shards(shards),
+        shards=Shards(shards, treasury),
         key_ring=ground.key_ring,
         chain=chain_view(ground),
         blob_base_url=ground.settings.blob_base_url,
@@ -220,6 +275,8 @@ def build_asking(ground: Ground) -> AskingTrading:
     for number, shard in enumerate(shards):
         shard.hearer = _ShardHearer(services, number, len(shards))
     lines = {f"line to engine {number}": shard.run for number, shard in enumerate(shards)}
+    if treasury is not None:
+        lines["line to the treasury"] = treasury.run
     names = partial(forever, "names", partial(_learn_names, services))
     return AskingTrading(services, shards, {**services.loops(), **lines, "names": names})
 

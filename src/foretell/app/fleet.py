@@ -11,7 +11,7 @@ from typing import Final
 import httpx
 
 from foretell.app.children import Child, keep
-from foretell.app.engines import engine_arguments, same_arguments
+from foretell.app.engines import engine_children, same_arguments
 from foretell.app.gateway import BACKLOG, bind
 from foretell.domain.command_errors import NotInTime
 from foretell.journal.locking import lock_folder, unlock_folder
@@ -61,10 +61,6 @@ class Fleet:
         self._closing.callback(unlock_folder, lock)
 
     async def _run(self, listener: int) -> None:
-        shards = [
-            Child(f"engine {shard}", engine_arguments(self._settings, shard))
-            for shard in range(self._settings.shards)
-        ]
         facing = [
             Child(
                 f"server {number}",
@@ -74,7 +70,7 @@ class Fleet:
             for number in range(self._workers)
         ]
         async with asyncio.TaskGroup() as group:
-            for child in (*shards, *facing):
+            for child in (*engine_children(self._settings, {}), *facing):
                 group.create_task(keep(child))
 
     async def _end(self) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from foretell.app.chance import numbered_ids
-from foretell.app.engines import build_asking, kept_engines, lead_shard
+from foretell.app.engines import build_asking, kept_engines, lead_shard, lead_treasury
 from foretell.app.gateway import Gateway, Server, bind, build_server
 from foretell.app.lanes import RequestLine, ServedLane, served_under
 from foretell.app.parts import (
@@ -70,6 +70,7 @@ class Role(enum.StrEnum):
 
     TRADING = "trading"
     ENGINE = "engine"
+    TREASURY = "treasury"
     CREATION = "creation"
     RELAYER = "relayer"
     DATA = "data"
@@ -78,7 +79,7 @@ class Role(enum.StrEnum):
     INDEXER = "indexer"
 
 
-ALL_ROLES: Final = frozenset(Role) - {Role.ENGINE}
+ALL_ROLES: Final = frozenset(Role) - {Role.ENGINE, Role.TREASURY}
 """What one process does alone: its engine is in trading."""
 
 PREFIX_BY_ROLE: Final[Mapping[Role, str]] = MappingProxyType(
@@ -96,6 +97,7 @@ KEYS_BY_ROLE: Final[Mapping[Role, Collection[str]]] = MappingProxyType(
     {
         Role.TRADING: ("master",),
         Role.ENGINE: ("master",),
+        Role.TREASURY: ("master",),
         Role.CREATION: ("registrar", "storage"),
         Role.RELAYER: ("master", "relayer"),
         Role.SETTLEMENT: ("operator",),
@@ -208,7 +210,7 @@ class Installation:
         if Role.INDEXER in self._roles:
             indexer = build_indexer(ground)
             self._loop_by_name["indexer"] = lambda: indexer_worker.run(indexer)
-        if self._roles & {Role.TRADING, Role.ENGINE}:
+        if self._roles & {Role.TRADING, Role.ENGINE, Role.TREASURY}:
             await self._build_trading(ground)
         if Role.SETTLEMENT in self._roles:
             settlement = build_settlement(ground)
@@ -228,10 +230,14 @@ class Installation:
             self._app_by_role[Role.DISCOVERY] = discovery_routes.build_app(discovery)
 
     async def _build_trading(self, ground: Ground) -> None:
+        led = []
         if Role.ENGINE in self._roles:
-            engine = await lead_shard(ground, self._shard)
-            self._closing.push_async_callback(engine.close)
-            self._loop_by_name |= engine.loops
+            led.append(await lead_shard(ground, self._shard))
+        if Role.TREASURY in self._roles:
+            led.append(await lead_treasury(ground))
+        for each in led:
+            self._closing.push_async_callback(each.close)
+            self._loop_by_name |= each.loops
         if Role.TRADING not in self._roles:
             return
         if ground.settings.shards:

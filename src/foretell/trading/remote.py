@@ -1,7 +1,7 @@
 """An engine in another process, as its callers see it.
 
 The connection is made again whenever it is lost, to wherever the engine is then. While there is none,
-questions are refused as while an engine starts. Of what was asked and not answered when it was lost,
+questions wait a while, and are then refused as while an engine starts. Of what was asked and not answered when it was lost,
 an order is asked again, since its hash makes it the same one; of anything else the outcome is unknown.
 """
 
@@ -33,6 +33,9 @@ from foretell.trading.wire import (
 CONNECT_DEADLINE_S: Final = 2.0
 RETRY_S: Final = 0.05
 ANSWER_DEADLINE_S: Final = 10.0
+HELD_S: Final = 10.0
+"""How long a question waits for an engine that is lost; a lease is over sooner."""
+HELD_MAX: Final = 10_000
 
 log = structlog.get_logger(__name__)
 
@@ -65,12 +68,13 @@ class RemoteShard:
         self._line: _Line | None = None
         self._waiting_by_number: dict[int, _Waiting] = {}
         self._next_number = 1
+        self._held = 0
         self.begun = asyncio.Event()
 
     async def ask(self, question: Question) -> Answer:
         """Return the answer, durable if anything changed; or raise the refusal."""
-        if self._line is None or not self.begun.is_set():
-            raise EngineRestarting
+        await self._wait_for_line()
+        assert self._line is not None
         number, self._next_number = self._next_number, self._next_number + 1
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting_by_number[number] = _Waiting(question, answer)
@@ -82,6 +86,21 @@ class RemoteShard:
             raise AnswerLost from None
         finally:
             self._waiting_by_number.pop(number, None)
+
+    async def _wait_for_line(self) -> None:
+        """Wait a while for an engine that is lost: who follows it needs no longer."""
+        if self.begun.is_set():
+            return
+        if self._held == HELD_MAX:
+            raise EngineRestarting
+        self._held += 1
+        try:
+            async with asyncio.timeout(HELD_S):
+                await self.begun.wait()
+        except TimeoutError:
+            raise EngineRestarting from None
+        finally:
+            self._held -= 1
 
     async def wait_for_tables(self) -> None:
         """Return when the tables hold everything that is durable now, or refuse."""
@@ -110,8 +129,6 @@ class RemoteShard:
         """Greet, begin, and go on until the line is lost."""
         line.send(frame(Hello(VERSION, self._token, self.hearer is not None)))
         self._line = line
-        if self.hearer is None:
-            self._begin()
         await line.lost.wait()
         self._line = None
         self.begun.clear()

@@ -17,7 +17,7 @@ from foretell.domain.matching_errors import EngineBusy
 from foretell.domain.restoring import restored_effects
 from foretell.trading.engine import Durable, Engine
 from foretell.trading.framed import Framed
-from foretell.trading.host import Host
+from foretell.trading.questions import Answering
 from foretell.trading.wire import (
     VERSION,
     Answered,
@@ -43,14 +43,20 @@ class EngineServer:
 
     def __init__(self, token: bytes) -> None:
         self.token = token
-        self.host: Host | None = None
+        self.host: Answering | None = None
+        self.engine: Engine | None = None
         self.askers: set[_Asker] = set()
         self._hearers: dict[_Asker, None] = {}
 
-    def open(self, host: Host) -> None:
-        """Answer for a host that has started; who came before was hung up on."""
+    def open(self, host: Answering, engine: Engine | None = None) -> None:
+        """Answer for a host that has started; who came before was hung up on.
+
+        What an engine does is told to whoever wants to hear; a treasury has none.
+        """
         self.host = host
-        host.engine.hear(self._hear)
+        self.engine = engine
+        if engine is not None:
+            engine.hear(self._hear)
 
     def connection(self) -> asyncio.Protocol:
         """Return what speaks with a new asker."""
@@ -77,7 +83,7 @@ class _Asker(Framed):
     def __init__(self, server: EngineServer) -> None:
         super().__init__()
         self._server = server
-        self._host: Host | None = None
+        self._host: Answering | None = None
         self._since = 0
         self._untold: list[bytes] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -117,8 +123,12 @@ class _Asker(Framed):
             return
         self._host = self._server.host
         self._server.askers.add(self)
-        if hello.hears:
-            self._begin(self._tell_state(self._host.engine))
+        if not hello.hears:
+            self.send(frame(Begun()))
+        elif self._server.engine is None:
+            raise ValueError("nothing can be heard here")
+        else:
+            self._begin(self._tell_state(self._server.engine))
 
     async def _tell_state(self, engine: Engine) -> None:
         """Send the state as it is now, once it is durable, and then what came after it."""
@@ -136,7 +146,7 @@ class _Asker(Framed):
             self.send(raw)
         self._untold = None
 
-    async def _answer(self, host: Host, asked: Ask) -> None:
+    async def _answer(self, host: Answering, asked: Ask) -> None:
         try:
             answer = await host.ask(asked.question)
         except ForetellError as refusal:

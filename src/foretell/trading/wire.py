@@ -57,7 +57,7 @@ class Begin(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
 
 
 class Begun(msgspec.Struct, frozen=True, array_like=True, tag="begun"):
-    """The state is whole; what is told from now on came after it."""
+    """Questions are taken; the state, if it was wanted, is whole, and what is told now came after it."""
 
 
 class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):

@@ -11,6 +11,9 @@ from foretell.domain.command_errors import ApiRefused, ApiUnreachable, NotInTime
 DEADLINE_S: Final = 90.0
 POLL_S: Final = 0.25
 OK: Final = 200
+RESTARTING: Final = 425
+"""What says that nothing was done, and when to come again."""
+TRIES_MAX: Final = 10
 
 Value = TypeVar("Value")
 
@@ -55,13 +58,21 @@ class HttpClient:
         return (await self._answer(method, path, **parts)).json()
 
     async def _answer(self, method: str, path: str, **parts: Any) -> httpx.Response:
-        try:
-            response = await self._client.request(method, self.base_url + path, **parts)
-        except httpx.HTTPError as error:
-            raise ApiUnreachable(self.base_url, type(error).__name__) from error
+        response = await self._try(method, path, **parts)
+        tries = 1
+        while response.status_code == RESTARTING and tries < TRIES_MAX:
+            await asyncio.sleep(int(response.headers["retry-after"]))
+            response = await self._try(method, path, **parts)
+            tries += 1
         if response.status_code != OK:
             raise ApiRefused(f"{method} {path}", response.status_code, response.text)
         return response
+
+    async def _try(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        try:
+            return await self._client.request(method, self.base_url + path, **parts)
+        except httpx.HTTPError as error:
+            raise ApiUnreachable(self.base_url, type(error).__name__) from error
 
 
 async def wait_for(

@@ -21,6 +21,10 @@ class RealClock(Clock):
     """The clock that the clients sign with."""
 
     @override
+    def told(self, at_ms: int) -> int:
+        return min(at_ms, self.now_ms())
+
+    @override
     def now_ms(self) -> int:
         return time.time_ns() // 10**6
 

@@ -3,6 +3,8 @@
 They belong to the tree at the top of `errors.py`.
 """
 
+from collections.abc import Sequence
+
 from foretell.domain.errors import InvalidInput, NotFound, Unauthenticated, Unavailable
 
 
@@ -86,6 +88,14 @@ class MalformedQuery(InvalidInput):
 
 class UnknownRoute(NotFound):
     """No route has this path."""
+
+
+class MethodNotAllowed(InvalidInput):
+    """The route has other methods, which the header Allow names."""
+
+    def __init__(self, method: str, allowed: Sequence[str]) -> None:
+        super().__init__(f"the route takes {', '.join(allowed)}, and not {method[:20]}")
+        self.allowed = allowed
 
 
 class UnsupportedMedia(InvalidInput):

@@ -1,5 +1,7 @@
 import asyncio
 import io
+import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,7 @@ def test_a_machine_with_everything_is_well(settings: Settings) -> None:
     printed, ailing = examine(settings)
     assert (ailing, printed.count("✗")) == ("", 0)
     assert f"none runs on {settings.data}" in printed
+    assert f"Foretell │ {version('foretell')}" in re.sub(" +", " ", printed)
 
 
 @pytest.mark.parametrize(

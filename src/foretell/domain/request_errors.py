@@ -31,7 +31,8 @@ class ClockSkew(Unauthenticated):
 
     def __init__(self, timestamp: str, now_s: int) -> None:
         super().__init__(
-            f"the timestamp is {timestamp[:20]!r}, and it is {now_s}: whole seconds are wanted",
+            f"the timestamp is {timestamp[:20]!r}, and the server's clock says {now_s}:"
+            " whole seconds close to it are wanted",
             server_time_s=now_s,
         )
 

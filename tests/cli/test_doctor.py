@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from tests.app.running import installed, sandbox_settings
 from tests.build import a_key
+from tests.ports import free_port
 
-from foretell.chain.devchain import free_port
 from foretell.cli import doctor
 from foretell.cli.bench.world import make_world
 from foretell.cli.doctor import run_doctor

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from tests.databases import SharedDatabase
+from tests.ports import free_port
 from tests.sandbox import Sandbox, furnish
 from tests.snapshots import take_back
 
-from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil, free_port
+from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from foretell.chain.answers import Receipt
 from foretell.chain.blueprint import sandbox_plan
@@ -9,6 +10,8 @@ from foretell.chain.caller import Caller, ContractCall
 from foretell.chain.deploy import deploy
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
+from foretell.chain.views import ViewCall, ask
+from foretell.domain.abi import contract_function
 from foretell.domain.calldata import (
     ALLOWANCE_UNITS_MAX,
     PRICE_YES,
@@ -32,6 +35,8 @@ from foretell.domain.sandbox import (
 )
 from foretell.domain.tokens import TokenPair, condition_id, token_pair
 from foretell.domain.typed_data import sign_digest
+
+IS_APPROVED: Final = contract_function("isApprovedForAll(address,address)", "(bool)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,11 @@ class Sandbox:
             (self.deployment.collateral, Approve(spender, ALLOWANCE_UNITS_MAX)),
             (self.deployment.conditional_tokens, SetApprovalForAll(spender, is_approved=True)),
         )
+
+    async def is_approved(self, wallet: Address, operator: Address) -> bool:
+        """Return whether the operator may move the wallet's outcome tokens."""
+        call = ViewCall(self.deployment.conditional_tokens, IS_APPROVED, (wallet, operator))
+        return bool(await ask(self.rpc, call))
 
     async def split(self, account: SandboxAccount, market: SandboxMarket, units: int) -> Receipt:
         """Turn collateral of an account into complete sets of a market."""

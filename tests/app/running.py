@@ -11,11 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.ports import free_port
 
 from foretell.app.gateway import bind, build_server
 from foretell.app.installation import ALL_ROLES, Installation, Role
 from foretell.app.lanes import NO_LANES, Lanes
-from foretell.chain.devchain import free_port
 from foretell.edge.telemetry import AsgiApp
 from foretell.settings import Settings
 

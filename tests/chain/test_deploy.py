@@ -17,6 +17,7 @@ from tests.chain.fault_proxy import (
     refuse,
 )
 from tests.conftest import NPM_FOLDER
+from tests.ports import free_port
 from tests.sandbox import Sandbox
 from tests.snapshots import take_back
 
@@ -33,7 +34,7 @@ from foretell.chain.deploy import (
     load_deployment,
     store_deployment,
 )
-from foretell.chain.devchain import DevChainOptions, free_port
+from foretell.chain.devchain import DevChainOptions
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.views import ViewCall, ask_all

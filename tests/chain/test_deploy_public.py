@@ -15,6 +15,7 @@ from tests.chain.fault_proxy import (
     proxying,
 )
 from tests.conftest import NPM_FOLDER
+from tests.ports import free_port
 from tests.snapshots import take_back
 
 from foretell.chain.artifacts import own_artifact
@@ -29,7 +30,7 @@ from foretell.chain.blueprint import (
 )
 from foretell.chain.caller import Caller
 from foretell.chain.deploy import deploy, is_intact, load_deployment, store_deployment
-from foretell.chain.devchain import DevChainOptions, free_port
+from foretell.chain.devchain import DevChainOptions
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.views import ViewCall, ask_all

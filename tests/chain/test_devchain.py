@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import NPM_FOLDER
+from tests.ports import free_port
 
 from foretell.chain.devchain import (
     CONFIRMING_BLOCKS,
     DevChain,
     DevChainOptions,
     find_anvil,
-    free_port,
 )
 from foretell.chain.rpc import Rpc
 from foretell.domain.chain_errors import ChainUnavailable, DevChainFailed, ProgramMissing

@@ -51,9 +51,9 @@ async def test_many_token_balances_come_in_the_order_they_are_asked_for(
 
 async def test_an_operator_may_move_tokens_once_it_is_approved(fresh_sandbox: Sandbox) -> None:
     trader, exchange = fresh_sandbox.trader(), fresh_sandbox.deployment.exchange
-    assert not await fresh_sandbox.reader.is_approved_for_all(trader.address, exchange)
+    assert not await fresh_sandbox.is_approved(trader.address, exchange)
     await fresh_sandbox.allow(trader, exchange)
-    assert await fresh_sandbox.reader.is_approved_for_all(trader.address, exchange)
+    assert await fresh_sandbox.is_approved(trader.address, exchange)
     allowance = await fresh_sandbox.reader.allowance_units(trader.address, exchange)
     assert allowance == ALLOWANCE_UNITS_MAX
 
@@ -72,8 +72,6 @@ async def test_a_question_its_condition_and_its_tokens_are_there_once_asked(
     assert question.reward_token == fresh_sandbox.deployment.collateral
     assert not question.is_resolved
     assert question.asked_at_s > 0
-    assert await reader.is_prepared(market.condition_id)
-    assert await reader.condition_of_token(str(market.tokens.yes)) == market.condition_id
     assert await reader.is_registered(market.tokens, market.condition_id)
     spent = CREATOR_UNITS - await reader.collateral_units(creator.address)
     assert spent == fresh_sandbox.deployment.creation.fee_units
@@ -85,8 +83,6 @@ async def test_what_nobody_made_is_not_there(sandbox: Sandbox) -> None:
     assert await reader.question(ZERO_BYTES32) is None
     assert await reader.market_entry(ZERO_BYTES32) is None
     assert await reader.payouts(ZERO_BYTES32) is None
-    assert await reader.condition_of_token("12") is None
-    assert not await reader.is_prepared(ZERO_BYTES32)
     assert not await reader.is_registered(TokenPair(12, 13), ZERO_BYTES32)
     assert await reader.safe(NOBODY) is None
     assert await reader.code(NOBODY) == b""

@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 from tests.cli.desk import Desk, a_client
+from tests.ports import free_port
 
-from foretell.chain.devchain import free_port
 from foretell.cli.clients import http
 from foretell.cli.clients.http import HttpClient, wait_for
 from foretell.domain.command_errors import ApiRefused, ApiUnreachable, NotInTime

@@ -1,13 +1,15 @@
 import asyncio
 import io
+import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from tests.app.running import installed, sandbox_settings
 from tests.build import a_key
+from tests.ports import free_port
 
-from foretell.chain.devchain import free_port
 from foretell.cli import doctor
 from foretell.cli.bench.world import make_world
 from foretell.cli.doctor import run_doctor
@@ -44,6 +46,7 @@ def test_a_machine_with_everything_is_well(settings: Settings) -> None:
     printed, ailing = examine(settings)
     assert (ailing, printed.count("✗")) == ("", 0)
     assert f"none runs on {settings.data}" in printed
+    assert f"Foretell │ {version('foretell')}" in re.sub(" +", " ", printed)
 
 
 @pytest.mark.parametrize(

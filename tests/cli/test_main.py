@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,32 @@ def test_the_commands_listed_are_those_that_there_are(call: Call) -> None:
         ]
         + [str(group.name) for group in main.app.registered_groups]
     )
+
+
+def test_the_version_is_the_one_that_is_installed(call: Call) -> None:
+    assert call("--version") == (0, f"foretell {version('foretell')}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [
+        (("up",), "[default: (.foretell)]"),
+        (("up",), "[default: (8000)]"),
+        (("up",), "[default: (8545)]"),
+        (("serve",), "[default: (everything)]"),
+        (("serve",), "[default: (one process for all)]"),
+        (("serve",), "[default: (1 beside --workers)]"),
+        (("deploy",), "[default: (the node's own)]"),
+        (("bench", "order"), "[default: 10000]"),
+        (("bench", "match"), "[default: 20000]"),
+        (("journal", "export"), "[default: (the oldest)]"),
+    ],
+)
+def test_an_option_says_what_it_is_if_nobody_does(
+    call: Call, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], default: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    assert default in call(*command, "--help").out
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,12 @@ async def test_nothing_can_be_written(reader: Reader, method: str) -> None:
     assert set(answer.json()) == {"error"}
 
 
+async def test_a_strict_client_may_send_nothing_where_nothing_is_read(reader: Reader) -> None:
+    status, body = await reader.refused("/", strict="true", luck="1")
+    assert status == 400
+    assert body == {"error": "unknown_field: luck is not a parameter of this route"}
+
+
 async def test_an_unknown_path_is_not_found(reader: Reader) -> None:
     assert await reader.refused("/nothing") == (404, {"error": "not_found: Not Found"})
 

@@ -97,6 +97,14 @@ async def test_nothing_is_counted_where_nobody_can_write(reader: Reader) -> None
     assert await reader.get("/sports/market-types") == {"marketTypes": []}
 
 
+@pytest.mark.parametrize("path", ["/teams", "/series/1", "/sports/market-types", "/status"])
+async def test_a_strict_client_may_send_nothing_where_nothing_is_read(
+    reader: Reader, path: str
+) -> None:
+    status, body = await reader.refused(path, strict="true", luck="1")
+    assert (status, body["error"]) == (400, "luck is not a parameter of this route")
+
+
 async def test_a_profile_needs_an_address(reader: Reader) -> None:
     assert (await reader.refused("/public-profile"))[0] == 400
     assert (await reader.refused("/public-profile", address="bob"))[0] == 422

@@ -222,6 +222,9 @@ def test_a_time_of_signing_outside_the_window_is_refused(off_by_s: int) -> None:
     with pytest.raises(request_errors.ClockSkew) as refusal:
         check_timestamp(str(NOW_S + off_by_s), NOW_S)
     assert refusal.value.details["server_time_s"] == NOW_S
+    assert refusal.value.message.startswith(
+        f"the timestamp is '{NOW_S + off_by_s}', and the server's clock says {NOW_S}: "
+    )
 
 
 @pytest.mark.parametrize(

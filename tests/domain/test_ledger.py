@@ -99,8 +99,13 @@ def test_one_allowance_of_tokens_is_for_all_of_them() -> None:
     ],
 )
 def test_a_lack_is_refused_by_its_cause(ledger: Ledger, refusal: type[Exception]) -> None:
-    with pytest.raises(refusal, match=r"needs 100 base units of 0: .+"):
+    with pytest.raises(refusal, match=r"needs 100 base units of collateral: .+"):
         ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 100)
+
+
+def test_a_lack_of_tokens_names_the_token() -> None:
+    with pytest.raises(matching_errors.InsufficientBalance, match=f"100 base units of token {NO}:"):
+        a_ledger().check_funds(ALICE, EXCHANGE, NO, 100)
 
 
 def test_a_refusal_tells_the_numbers() -> None:

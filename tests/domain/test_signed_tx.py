@@ -13,7 +13,6 @@ from foretell.domain.signed_tx import (
     Fees,
     TxFields,
     create2_address,
-    created_address,
     is_noop,
     sign_tx,
 )
@@ -82,12 +81,6 @@ def test_an_empty_call_of_oneself_does_nothing() -> None:
 def test_bytes_that_are_not_such_a_transaction_are_refused(raw: bytes) -> None:
     with pytest.raises(MalformedTransaction):
         is_noop(raw, SENDER)
-
-
-def test_a_created_contract_lands_where_the_sandbox_has_always_put_its_first() -> None:
-    # The first contract of the best-known development account, known from many tutorials.
-    assert created_address(SENDER, 0) == "0x5fbdb2315678afecb367f032d93f642f64180aa3"
-    assert created_address(SENDER, 1) == "0xe7f1725e7734ce288f8367e1bb143e90bb3f0512"
 
 
 @pytest.mark.parametrize(

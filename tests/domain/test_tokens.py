@@ -1,5 +1,6 @@
 """Condition, collection and token ids."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.build import an_address
@@ -12,6 +13,7 @@ from foretell.domain.tokens import (
     INDEX_SET_YES,
     collection_id,
     condition_id,
+    is_token_id,
     token_id,
     token_pair,
 )
@@ -75,3 +77,17 @@ def test_a_condition_depends_on_its_oracle_its_question_and_its_slots() -> None:
 def test_a_condition_packs_the_oracle_tightly() -> None:
     packed = bytes.fromhex(an_address("alice")[2:]) + bytes(32) + bytes(31) + b"\x02"
     assert condition_id(an_address("alice"), word_of(bytes(32))) == word_of(keccak256(packed))
+
+
+@given(st.integers(0, 2**256 - 1))
+def test_every_word_is_a_token_id_in_decimal(word: int) -> None:
+    assert is_token_id(str(word))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "0x12", "-1", "+1", " 1", "1\n", "1.0", "1e3", "\u0661", "\u00b2", "1" * 79],
+    ids=range(11),
+)
+def test_what_spells_no_integer_of_a_word_is_no_token_id(text: str) -> None:
+    assert not is_token_id(text)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
+from tests.ports import free_port
 
-from foretell.chain.devchain import free_port
 from foretell.cli.demo.stage import Stage
 from foretell.cli.ready import Ready, read_ready
 from foretell.domain.deployment import parse_deployment

@@ -27,7 +27,7 @@ from foretell.domain.credentials import (
 )
 from foretell.domain.hexadecimal import checksum_address
 from foretell.domain.typed_data import CURVE_ORDER, sign_digest
-from foretell.edge.auth import KEYS_CACHED_MAX, KeyRing, L1Caller, L2Caller
+from foretell.edge.auth import KEY_AGE_MS_MAX, KEYS_CACHED_MAX, KeyRing, L1Caller, L2Caller
 from foretell.edge.codec import read_body
 from foretell.edge.errors import handlers, trading_body
 from foretell.store.api_keys import record_key, revoke_key
@@ -437,6 +437,30 @@ async def test_a_key_revoked_by_another_process_is_refused_once_all_were_forgott
     await check(ring, l2_headers())
     await revoke(database)
     ring.forget_all()
+    with pytest.raises(request_errors.RevokedKey):
+        await check(ring, l2_headers())
+
+
+async def test_a_revoked_key_ends_though_nobody_told(database: RacingDatabase) -> None:
+    times_ms = [NOW_MS]
+    ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: times_ms[-1])
+    await check(ring, l2_headers())
+    await revoke(database)
+    times_ms.append(NOW_MS + KEY_AGE_MS_MAX - 1)
+    assert (await check(ring, l2_headers())).address == ALICE
+    times_ms.append(NOW_MS + KEY_AGE_MS_MAX)
+    with pytest.raises(request_errors.RevokedKey):
+        await check(ring, l2_headers())
+
+
+async def test_a_key_read_before_the_clock_was_set_back_is_read_again(
+    database: RacingDatabase,
+) -> None:
+    times_ms = [NOW_MS]
+    ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: times_ms[-1])
+    await check(ring, l2_headers())
+    await revoke(database)
+    times_ms.append(NOW_MS - 1)
     with pytest.raises(request_errors.RevokedKey):
         await check(ring, l2_headers())
 

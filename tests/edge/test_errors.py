@@ -324,7 +324,7 @@ def test_relayer_and_data_refusals_begin_with_a_word_for_machines() -> None:
     ("path", "method", "code"),
     [
         ("/nowhere", "GET", "unknown_route"),
-        ("/refused", "DELETE", "http_refusal"),
+        ("/refused", "DELETE", "method_not_allowed"),
         ("/malformed", "GET", "http_refusal"),
     ],
 )
@@ -428,8 +428,9 @@ async def test_a_method_that_a_route_does_not_take_is_told_in_the_style_of_the_a
     style: str,
 ) -> None:
     answer = await ask(style, "/refused", "DELETE")
-    assert answer.status_code == 405
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, OPTIONS")
     assert set(answer.json()) >= SHAPES[style]
+    assert "the route takes GET, OPTIONS, and not DELETE" in json.dumps(answer.json())
 
 
 @pytest.mark.anyio

@@ -273,7 +273,7 @@ async def check_balances(sandbox: Sandbox, database: Database) -> None:
         if row.is_collateral:
             units = await reader.allowance_units(row.wallet, row.spender)
         else:
-            units = unlimited * await reader.is_approved_for_all(row.wallet, row.spender)
+            units = unlimited * await sandbox.is_approved(row.wallet, row.spender)
         assert min(units, unlimited) == row.units
     async with database.reading() as tx:
         sizes = {

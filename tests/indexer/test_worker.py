@@ -21,10 +21,9 @@ from typing_extensions import override
 from foretell.chain.rpc import Rpc
 from foretell.domain.chain_errors import ChainUnavailable
 from foretell.domain.sandbox import Role
-from foretell.indexer.health import last_indexed
 from foretell.indexer.services import IndexerServices
 from foretell.indexer.worker import run
-from foretell.store.blocks import TOPIC
+from foretell.store.blocks import TOPIC, load_last_block
 from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +47,9 @@ async def reached_head(sandbox: Sandbox, database: Database) -> None:
     watch = await database.watch(TOPIC)
     async with asyncio.timeout(DEADLINE_S):
         while True:
-            header, last = await sandbox.reader.header(), await last_indexed(database)
+            header = await sandbox.reader.header()
+            async with database.reading() as tx:
+                last = await load_last_block(tx)
             if header is not None and last is not None and last.block_hash == header.block_hash:
                 return
             await watch.wait(1)

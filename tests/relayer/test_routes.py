@@ -151,10 +151,28 @@ async def test_what_is_not_served_is_not_there(newcomer: OwnerClient, path: str)
     assert answer.json()["error"].startswith("unknown_route: ")
 
 
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/", {}),
+        ("/nonce", {"address": an_address("owner")}),
+        ("/deployed", {"address": an_address("owner")}),
+        ("/transaction", {"id": "1"}),
+        ("/transactions", {}),
+        ("/schema/openapi.json", {}),
+    ],
+)
+async def test_no_route_takes_what_it_does_not_know_from_a_strict_client(
+    newcomer: OwnerClient, path: str, query: dict[str, str]
+) -> None:
+    status, words = error_of(await newcomer.get(path, **query, strict="true", luck="1"))
+    assert (status, words.partition(":")[0]) == (400, "invalid_field luck")
+
+
 async def test_a_route_has_its_methods_only(station: Station) -> None:
     answer: httpx.Response = await station.http.get("/submit")
-    assert answer.status_code == 405
-    assert "error" in answer.json()
+    assert (answer.status_code, answer.headers["allow"]) == (405, "OPTIONS, POST")
+    assert answer.json()["code"] == "method_not_allowed"
 
 
 async def test_the_routes_are_documented(station: Station) -> None:

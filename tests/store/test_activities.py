@@ -15,7 +15,6 @@ from foretell.store.activities import (
     Page,
     TradingTotals,
     load_activities,
-    load_exchange_fills,
     load_last_price,
     load_trading_totals,
     record_activities,
@@ -148,14 +147,6 @@ def a_fill(block_number: int, log_index: int, cost_units: int) -> ExchangeFill:
         is_taker=False,
         tx_hash=a_word("match"),
     )
-
-
-async def test_fills_of_a_transaction_come_in_the_order_of_its_logs(database: Database) -> None:
-    fills = [a_fill(4, 9, 7), a_fill(4, 2, 5)]
-    async with database.writing() as tx:
-        await record_exchange_fills(tx, fills)
-        assert await load_exchange_fills(tx, a_word("match")) == fills[::-1]
-        assert await load_exchange_fills(tx, a_word("another")) == []
 
 
 async def test_the_last_price_is_that_of_the_newest_fill(database: Database) -> None:

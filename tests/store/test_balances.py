@@ -8,10 +8,8 @@ from foretell.store.balances import (
     LockedCollateral,
     load_allowances,
     load_allowances_changed,
-    load_allowances_of,
     load_balances,
     load_balances_changed,
-    load_balances_of,
     load_holders,
     load_locked,
     load_most_locked,
@@ -35,15 +33,6 @@ async def test_the_last_change_of_a_balance_is_current(database: Database) -> No
     assert sorted(held) == [Balance(ANN, COLLATERAL, 9, 1), Balance(ANN, YES, 2**63 - 1, 3)]
 
 
-async def test_all_that_wallets_hold_is_found(database: Database) -> None:
-    held = [Balance(ANN, COLLATERAL, 9, 1), Balance(ANN, YES, 5, 1), Balance(BOB, YES, 0, 2)]
-    async with database.writing() as tx:
-        await record_balances(tx, held)
-        assert sorted(await load_balances_of(tx, [ANN, BOB])) == held
-        assert await load_balances_of(tx, [BOB]) == held[2:]
-        assert await load_balances_of(tx, []) == []
-
-
 async def test_only_later_changes_are_changes_since_a_block(database: Database) -> None:
     async with database.writing() as tx:
         await record_balances(tx, [Balance(ANN, YES, 5, 4), Balance(BOB, YES, 5, 5)])
@@ -64,7 +53,7 @@ async def test_collateral_and_tokens_are_allowed_apart(database: Database) -> No
     async with database.writing() as tx:
         await record_allowances(tx, [collateral, tokens])
         assert await load_allowances(tx, [(ANN, EXCHANGE, False)]) == [tokens]
-        assert sorted(await load_allowances_of(tx, [ANN, BOB])) == [tokens, collateral]
+        assert await load_allowances(tx, [(ANN, EXCHANGE, True)]) == [collateral]
 
 
 async def test_holders_come_largest_first_and_without_those_who_sold(database: Database) -> None:

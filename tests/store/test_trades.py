@@ -8,7 +8,7 @@ from foretell.domain.matching import Fill, MatchType
 from foretell.domain.order import Side
 from foretell.domain.trade import Trade, TradeStatus
 from foretell.store.database import Database
-from foretell.store.settlements import has_unsettled_before
+from foretell.store.settlements import has_unsettled_before, load_due_settlements
 from foretell.store.trades import (
     TOPIC,
     Quote,
@@ -20,7 +20,6 @@ from foretell.store.trades import (
     load_sequence,
     load_trade_ids,
     load_trades_by_id,
-    load_trades_by_status,
     load_wallet_trades,
     record_quotes,
     record_sequence,
@@ -124,9 +123,8 @@ async def test_a_trade_that_came_further_is_found_so(database: Database) -> None
         await record_trade_changes(tx, [])
     mined = a_row(1, status=TradeStatus.MINED, tx_hash=a_word("tx"), updated_at_ms=NOW_MS + 7)
     async with database.reading() as tx:
-        assert await load_trades_by_status(tx, [TradeStatus.MINED], 10) == [mined]
-        waiting = await load_trades_by_status(tx, [TradeStatus.MATCHED, TradeStatus.MINED], 1)
-    assert waiting == [mined]
+        assert await load_trades_by_id(tx, ["trade-1"]) == [mined]
+        assert await load_trades_by_id(tx, ["trade-2"]) == [a_row(2)]
 
 
 async def test_whoever_writes_trades_wakes_those_who_wait(database: Database) -> None:
@@ -152,7 +150,8 @@ async def test_trades_of_several_shards_settle_in_time(database: Database) -> No
     rows = of_two_shards()
     await record(database, *rows[1::2], *rows[::2])
     async with database.reading() as tx:
-        assert await load_trades_by_status(tx, [TradeStatus.MATCHED], 10) == rows
+        due = await load_due_settlements(tx, NOW_MS, 10)
+    assert [each.trade_id for each in due] == [row.trade.trade_id for row in rows]
 
 
 async def test_a_trade_comes_before_those_that_matched_later_in_any_shard(

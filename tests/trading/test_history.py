@@ -108,7 +108,13 @@ async def test_orders_are_filtered(
 
 @pytest.mark.parametrize(
     "query",
-    [{"id": "0x12"}, {"market": "x"}, {"asset_id": "0x12"}, {"asset_id": "-1"}],
+    [
+        {"id": "0x12"},
+        {"market": "x"},
+        {"asset_id": "0x12"},
+        {"asset_id": "-1"},
+        {"asset_id": "1" * 79},
+    ],
 )
 async def test_a_filter_of_orders_that_spells_nothing_is_refused(
     alice: Trader, query: dict[str, str]

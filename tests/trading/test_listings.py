@@ -225,3 +225,4 @@ async def test_a_market_that_there_is_not_is_not_found(
 
 async def test_a_token_of_no_market_is_not_found(venue: Venue) -> None:
     assert (await venue.client.get("/markets-by-token/12")).status_code == 404
+    assert (await venue.client.get(f"/markets-by-token/{YES}0")).status_code == 404

@@ -182,6 +182,37 @@ def fits(pattern: str, path: str) -> bool:
     return re.fullmatch(re.sub(r"\{[^}]*\}", "[^/]+", pattern), path) is not None
 
 
+GETS = [
+    path
+    for handler in ROUTES
+    if "GET" in getattr(handler, "http_methods", ())
+    for path in handler.paths
+]
+NEEDED: dict[str, dict[str, str]] = {
+    "/auth/account": {"address": an_address("alice")},
+    "/balance-allowance": {"asset_type": "COLLATERAL"},
+    "/balance-allowance/update": {"asset_type": "COLLATERAL"},
+    "/prices-history": {"interval": "1h", "market": an_asset(is_yes=True)},
+}
+"""What a route must be sent before it looks at what else there is."""
+
+
+@pytest.mark.parametrize("path", sorted(GETS))
+async def test_no_route_takes_what_it_does_not_know_from_a_strict_client(
+    alice: Trader, path: str
+) -> None:
+    query = NEEDED.get(path, {}) | {"strict": "true", "luck": "1"}
+    response = await alice.send("GET", re.sub(r"\{[^}]*\}", "1", path), query=query)
+    assert (response.status_code, response.json()["code"]) == (400, "unknown_parameter")
+
+
+@pytest.mark.parametrize("query", [{"luck": "1"}, {"strict": "true"}, {"strict": "false", "x": ""}])
+async def test_a_route_without_parameters_takes_what_nobody_strict_sends(
+    venue: Venue, query: dict[str, str]
+) -> None:
+    assert (await venue.client.get("/time", params=query)).text == str(NOW_S)
+
+
 async def test_an_unknown_path_is_refused_like_everything_else(venue: Venue) -> None:
     response = await venue.client.get("/nowhere")
     assert response.status_code == 404

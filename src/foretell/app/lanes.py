@@ -215,7 +215,9 @@ class LaneConnection(BoundedConnection):
             if not taken.keep_alive:
                 self.transport.close()
             self.on_response_complete()
-        telemetry.tell_whole(call.method, call.path, answer.status, request_id, taken.started)
+        telemetry.tell_whole(
+            call.method, taken.served.path, answer.status, request_id, taken.started
+        )
 
     def _head(self, taken: _Taken, answer: Answer, request_id: str) -> bytes:
         retry = "" if answer.retry_after_s is None else f"retry-after: {answer.retry_after_s}\r\n"

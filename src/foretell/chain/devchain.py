@@ -13,7 +13,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -207,11 +206,3 @@ def _process_running(pid_file: Path, mark: str) -> int | None:
     except (OSError, ValueError):
         return None
     return pid if mark.encode() in command else None
-
-
-def free_port() -> int:
-    """Return a loopback port that nothing listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -36,7 +36,6 @@ BALANCES_PER_CALL_MAX: Final = 500
 _BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
 _ALLOWANCE: Final = contract_function("allowance(address,address)", "(uint256)")
 _BALANCE_OF_BATCH: Final = contract_function("balanceOfBatch(address[],uint256[])", "(uint256[])")
-_IS_APPROVED: Final = contract_function("isApprovedForAll(address,address)", "(bool)")
 _SLOT_COUNT: Final = contract_function("getOutcomeSlotCount(bytes32)", "(uint256)")
 _PAYOUT_NUMERATOR: Final = contract_function("payoutNumerators(bytes32,uint256)", "(uint256)")
 _PAYOUT_DENOMINATOR: Final = contract_function("payoutDenominator(bytes32)", "(uint256)")
@@ -140,17 +139,6 @@ class Reader:
             calls.append(self._of_tokens(_BALANCE_OF_BATCH, *arguments))
         return [units for balances in await ask_all(self._rpc, calls, at) for units in balances]
 
-    async def is_approved_for_all(
-        self, wallet: Address, operator: Address, at: str = LATEST
-    ) -> bool:
-        """Return whether the operator may move the wallet's outcome tokens."""
-        return bool(await ask(self._rpc, self._of_tokens(_IS_APPROVED, wallet, operator), at))
-
-    async def is_prepared(self, condition_id: Bytes32, at: str = LATEST) -> bool:
-        """Return whether the condition exists."""
-        call = self._of_tokens(_SLOT_COUNT, word_bytes(condition_id))
-        return bool(await ask(self._rpc, call, at))
-
     async def payouts(self, condition_id: Bytes32, at: str = LATEST) -> Payouts | None:
         """Return what the oracle reported on a binary condition, or None while it has not."""
         condition = word_bytes(condition_id)
@@ -176,14 +164,6 @@ class Reader:
         """Return the nonce that a maker's orders must bear, at the standard exchange if unsaid."""
         call = ViewCall(exchange or self._deployment.exchange, _NONCES, (maker,))
         return int(await ask(self._rpc, call, at))
-
-    async def condition_of_token(self, token_id: str, at: str = LATEST) -> Bytes32 | None:
-        """Return the condition of a token that the exchange trades, or None when it does not."""
-        call = ViewCall(self._deployment.exchange, _CONDITION_OF, (int(token_id),))
-        try:
-            return word_of(await ask(self._rpc, call, at))
-        except ExecutionReverted:
-            return None
 
     async def is_registered(
         self,

@@ -4,6 +4,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from importlib.metadata import version
 from typing import Final, NamedTuple
 
 import uvloop
@@ -52,6 +53,7 @@ def _machine(settings: Settings) -> Iterator[Finding]:
     yield Finding(
         "Python", sys.version_info >= PYTHON_MIN, f"{platform.python_version()}, 3.11 or newer"
     )
+    yield Finding("Foretell", True, version("foretell"))  # noqa: FBT003 - always well
     yield _checked("signatures", _sign_and_recover)
     yield _checked("anvil", lambda: str(find_anvil(settings.anvil, settings.npm_folder)))
     yield _checked(

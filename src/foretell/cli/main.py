@@ -2,6 +2,7 @@
 
 import os
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,12 +21,42 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
-    help="A whole prediction-market exchange that one person can run.",
 )
 
-Data = Annotated[Path | None, typer.Option(help="Folder of everything that is kept.")]
-Port = Annotated[int | None, typer.Option(help="Port of the APIs.")]
-ChainPort = Annotated[int | None, typer.Option(help="Port of the dev chain.")]
+
+def _default(name: str) -> str:
+    """Return what a setting is if neither an option, the environment nor a file says otherwise."""
+    return str(Settings.model_fields[name].default)
+
+
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Folder of everything that is kept.", show_default=_default("data")),
+]
+Port = Annotated[int | None, typer.Option(help="Port of the APIs.", show_default=_default("port"))]
+ChainPort = Annotated[
+    int | None, typer.Option(help="Port of the dev chain.", show_default=_default("chain_port"))
+]
+
+
+def _say_version(is_asked: bool) -> None:  # noqa: FBT001 - as typer calls it
+    if is_asked:
+        typer.echo(f"foretell {version('foretell')}")
+        raise typer.Exit
+
+
+@app.callback()
+def say(
+    *,
+    is_version_asked: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_say_version, is_eager=True, help="Say which version this is."
+        ),
+    ] = False,
+) -> None:
+    """A whole prediction-market exchange that one person can run."""
+    del is_version_asked  # its callback has answered
 
 
 @app.command()
@@ -42,16 +73,27 @@ def up(data: Data = None, port: Port = None, chain_port: ChainPort = None) -> No
 @app.command()
 def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     roles: Annotated[
-        list[str] | None, typer.Argument(help="What this process does; everything if unsaid.")
+        list[str] | None, typer.Argument(help="What this process does.", show_default="everything")
     ] = None,
     data: Data = None,
     port: Port = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=64, help="Serve trading by so many processes, beside its engines."),
+        typer.Option(
+            min=1,
+            max=64,
+            help="Serve trading by so many processes, beside its engines.",
+            show_default="one process for all",
+        ),
     ] = None,
     shards: Annotated[
-        int | None, typer.Option(min=1, max=64, help="How many engines share the markets.")
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            help="How many engines share the markets.",
+            show_default="1 beside --workers",
+        ),
     ] = None,
     shard: Annotated[int, typer.Option(min=0, help="Which engine this one is.")] = 0,
     member: Annotated[int | None, typer.Option(hidden=True)] = None,
@@ -79,10 +121,11 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
 def deploy(
     data: Data = None,
     network: Annotated[
-        NetworkName | None, typer.Option(help="a chain that is known by name")
+        NetworkName | None,
+        typer.Option(help="A chain that is known by name.", show_default="the node's own"),
     ] = None,
     *,
-    check: Annotated[bool, typer.Option("--check", help="only compare chain and file")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only compare chain and file.")] = False,
 ) -> None:
     """Put the contracts on the chain, or complete what was begun, and write deployment.json."""
     from foretell.cli.deploy import run_deploy
@@ -206,10 +249,10 @@ def replay(
 def export(
     data: Data = None,
     since: Annotated[
-        int | None, typer.Option("--from", min=1, help="First sequence; the oldest if unsaid.")
+        int | None, typer.Option("--from", min=1, help="First sequence.", show_default="the oldest")
     ] = None,
     until: Annotated[
-        int | None, typer.Option("--to", min=1, help="Last sequence; the newest if unsaid.")
+        int | None, typer.Option("--to", min=1, help="Last sequence.", show_default="the newest")
     ] = None,
 ) -> None:
     """Write the commands to standard output, one JSON object on each line.

@@ -29,7 +29,7 @@ from foretell.creation.uploads import read_upload
 from foretell.edge.codec import AnyRequest, json_response, read_body
 from foretell.edge.errors import handlers, worker_body
 from foretell.edge.openapi import answering, documented, holding, integers, taking, texts
-from foretell.edge.query import Query
+from foretell.edge.query import Query, check_taken
 from foretell.edge.services import carried, carrying
 
 TITLE: Final = "Foretell market creation"
@@ -64,6 +64,7 @@ def build_app(services: CreationServices) -> Litestar:
         ],
         state=carrying(services),
         dependencies=carried(),
+        before_request=check_taken,
         exception_handlers=handlers(worker_body),
         openapi_config=documented(TITLE, ABOUT),
         request_max_body_size=None,

@@ -8,11 +8,11 @@ from typing import Final
 
 from foretell.data.records import FeeAggregate
 from foretell.domain.request_errors import MalformedQuery
+from foretell.domain.tokens import is_token_id
 from foretell.edge.query import Query
 
 ROWS_PER_PAGE_MAX: Final = 500
 OFFSET_MAX: Final = 10_000
-TOKEN_ID_CHARS_MAX: Final = 78
 
 
 def list_fee_shares(query: Query) -> list[FeeAggregate]:
@@ -20,9 +20,7 @@ def list_fee_shares(query: Query) -> list[FeeAggregate]:
     query.wallet("address")
     query.optional_wallet("exchange")
     token_id = query.text("tokenId")
-    if token_id is not None and not (
-        token_id.isascii() and token_id.isdigit() and len(token_id) <= TOKEN_ID_CHARS_MAX
-    ):
+    if token_id is not None and not is_token_id(token_id):
         raise MalformedQuery("tokenId", "a decimal integer")
     query.integer("limit", 100, 0, ROWS_PER_PAGE_MAX)
     query.integer("offset", 0, 0, OFFSET_MAX)

@@ -26,7 +26,7 @@ from foretell.edge.openapi import (
     taking,
     texts,
 )
-from foretell.edge.query import ID_MAX, Query
+from foretell.edge.query import ID_MAX, Query, check_taken
 from foretell.edge.services import carried, carrying
 
 TITLE: Final = "Foretell data API (pre-release)"
@@ -313,6 +313,7 @@ def build_app(services: DataServices) -> Litestar:
         route_handlers=ROUTES,
         state=carrying(services),
         dependencies=carried(),
+        before_request=check_taken,
         exception_handlers=handlers(data_body),
         openapi_config=documented(TITLE, ABOUT),
         plugins=[DecimalsAreNumbers()],

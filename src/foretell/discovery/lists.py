@@ -16,6 +16,7 @@ from foretell.domain.errors import MalformedHex
 from foretell.domain.hexadecimal import Bytes32, parse_address, parse_bytes32
 from foretell.domain.ledger import AssetId
 from foretell.domain.request_errors import MalformedQuery, UnknownSortField
+from foretell.domain.tokens import is_token_id
 from foretell.edge.query import ID_MAX, Query
 from foretell.store.answers import AnswerStep
 from foretell.store.selections import (
@@ -230,7 +231,7 @@ def _words(query: Query, name: str) -> list[Bytes32]:
 
 def _token_ids(query: Query) -> list[AssetId]:
     entries = query.entries("clob_token_ids")
-    if not all(entry.isascii() and entry.isdigit() for entry in entries):
+    if not all(map(is_token_id, entries)):
         raise MalformedQuery("clob_token_ids", "a list of decimal integers")
     return [AssetId(entry) for entry in entries]
 

@@ -35,7 +35,7 @@ from foretell.edge.openapi import (
     taking,
     texts,
 )
-from foretell.edge.query import Query
+from foretell.edge.query import Query, check_taken
 from foretell.edge.services import carried, carrying
 
 TITLE: Final = "Foretell discovery API"
@@ -94,6 +94,10 @@ MARKET_FILTERS: Final = (
 EVENT_ORDER: Final = lists("order", f"some of {', '.join(EVENT_SORTS)}")
 MARKET_ORDER: Final = lists("order", f"some of {', '.join(MARKET_SORTS)}")
 TAG_ORDER: Final = lists("order", f"some of {', '.join(TAG_SORTS)}")
+EVENT: Final = answering(records.Event, "The event.")
+MARKET: Final = answering(records.Market, "The market.")
+TAG: Final = answering(records.Tag, "The tag.")
+PLAIN: Final = taking()
 
 
 @get(["/", "/status"], media_type=MediaType.TEXT)
@@ -132,19 +136,23 @@ async def get_event_page(request: AnyRequest, services: Services) -> Answer:
     return json_response(await catalog.list_event_page(services, Query.of(request)))
 
 
-@get("/events/{event_id:str}", responses=answering(records.Event, "The event."))
+@get("/events/{event_id:str}", responses=EVENT, operation_class=PLAIN)
 async def get_event(request: AnyRequest, services: Services, event_id: FromPath[str]) -> Answer:
     """Return the event of an id."""
     return json_response(await catalog.find_event(services, Query.of(request), event_id))
 
 
-@get("/events/slug/{slug:str}", responses=answering(records.Event, "The event."))
+@get("/events/slug/{slug:str}", responses=EVENT, operation_class=PLAIN)
 async def get_event_by_slug(request: AnyRequest, services: Services, slug: FromPath[str]) -> Answer:
     """Return the event of a slug."""
     return json_response(await catalog.find_event_by_slug(services, Query.of(request), slug))
 
 
-@get("/events/{event_id:str}/tags", responses=answering(list[records.Tag], "Its tags."))
+@get(
+    "/events/{event_id:str}/tags",
+    responses=answering(list[records.Tag], "Its tags."),
+    operation_class=PLAIN,
+)
 async def get_event_tags(
     request: AnyRequest, services: Services, event_id: FromPath[str]
 ) -> Answer:
@@ -152,7 +160,11 @@ async def get_event_tags(
     return json_response(await catalog.list_event_tags(services, Query.of(request), event_id))
 
 
-@get("/events/{event_id:str}/comments/count", responses=answering(records.Count, "None."))
+@get(
+    "/events/{event_id:str}/comments/count",
+    responses=answering(records.Count, "None."),
+    operation_class=PLAIN,
+)
 async def get_comment_count(
     request: AnyRequest, services: Services, event_id: FromPath[str]
 ) -> Answer:
@@ -181,13 +193,13 @@ async def get_markets_after(request: AnyRequest, services: Services) -> Answer:
     return json_response(await catalog.list_markets_after(services, Query.of(request)))
 
 
-@get("/markets/{market_id:str}", responses=answering(records.Market, "The market."))
+@get("/markets/{market_id:str}", responses=MARKET, operation_class=PLAIN)
 async def get_market(request: AnyRequest, services: Services, market_id: FromPath[str]) -> Answer:
     """Return the market of an id or a condition id."""
     return json_response(await catalog.find_market(services, Query.of(request), market_id))
 
 
-@get("/markets/slug/{slug:str}", responses=answering(records.Market, "The market."))
+@get("/markets/slug/{slug:str}", responses=MARKET, operation_class=PLAIN)
 async def get_market_by_slug(
     request: AnyRequest, services: Services, slug: FromPath[str]
 ) -> Answer:
@@ -195,7 +207,11 @@ async def get_market_by_slug(
     return json_response(await catalog.find_market_by_slug(services, Query.of(request), slug))
 
 
-@get("/markets/{market_id:str}/tags", responses=answering(list[records.Tag], "Its tags."))
+@get(
+    "/markets/{market_id:str}/tags",
+    responses=answering(list[records.Tag], "Its tags."),
+    operation_class=PLAIN,
+)
 async def get_market_tags(
     request: AnyRequest, services: Services, market_id: FromPath[str]
 ) -> Answer:
@@ -206,6 +222,7 @@ async def get_market_tags(
 @get(
     "/markets/{market_id:str}/description",
     responses=answering(records.Description, "Its rules."),
+    operation_class=PLAIN,
 )
 async def get_market_description(
     request: AnyRequest, services: Services, market_id: FromPath[str]
@@ -224,13 +241,13 @@ async def get_tags(request: AnyRequest, services: Services) -> Answer:
     return json_response(await catalog.list_tags(services, Query.of(request)))
 
 
-@get("/tags/{tag_id:str}", responses=answering(records.Tag, "The tag."))
+@get("/tags/{tag_id:str}", responses=TAG, operation_class=PLAIN)
 async def get_tag(request: AnyRequest, services: Services, tag_id: FromPath[str]) -> Answer:
     """Return the tag of an id."""
     return json_response(await catalog.find_tag(services, Query.of(request), tag_id))
 
 
-@get("/tags/slug/{slug:str}", responses=answering(records.Tag, "The tag."))
+@get("/tags/slug/{slug:str}", responses=TAG, operation_class=PLAIN)
 async def get_tag_by_slug(request: AnyRequest, services: Services, slug: FromPath[str]) -> Answer:
     """Return the tag of a slug."""
     return json_response(await catalog.find_tag_by_slug(services, Query.of(request), slug))
@@ -239,6 +256,7 @@ async def get_tag_by_slug(request: AnyRequest, services: Services, slug: FromPat
 @get(
     ["/tags/{tag_id:str}/related-tags", "/tags/{tag_id:str}/related-tags/tags"],
     responses=answering(list[Any], "None."),
+    operation_class=PLAIN,
 )
 async def get_related_tags(
     request: AnyRequest, services: Services, tag_id: FromPath[str]
@@ -253,6 +271,7 @@ async def get_related_tags(
 @get(
     ["/tags/slug/{slug:str}/related-tags", "/tags/slug/{slug:str}/related-tags/tags"],
     responses=answering(list[Any], "None."),
+    operation_class=PLAIN,
 )
 async def get_related_tags_by_slug(
     request: AnyRequest, services: Services, slug: FromPath[str]
@@ -322,7 +341,7 @@ async def get_unknown(record_id: FromPath[str]) -> Answer:
     raise UnknownRecord("id")
 
 
-@get("/public-profile")
+@get("/public-profile", operation_class=taking(texts("address", "a wallet", required=True)))
 async def get_profile(request: AnyRequest) -> Answer:
     """Refuse the address of a profile: nobody has one."""
     query = Query.of(request)
@@ -365,6 +384,7 @@ def build_app(services: DiscoveryServices) -> Litestar:
         route_handlers=ROUTES,
         state=carrying(services),
         dependencies=carried(),
+        before_request=check_taken,
         exception_handlers=handlers(discovery_body),
         openapi_config=documented(TITLE, ABOUT),
         plugins=[DecimalsAreNumbers()],

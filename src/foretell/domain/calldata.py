@@ -42,8 +42,6 @@ PROPOSE_AND_RESOLVE: Final = contract_function(
 )
 SET_METADATA: Final = contract_function("setMetadata(bytes32,string)")
 REGISTER_WHITELIST: Final = contract_function("registerWhitelist(address)")
-ADD_PROPOSERS: Final = contract_function("addProposers(address[])")
-REMOVE_PROPOSERS: Final = contract_function("removeProposers(address[])")
 ADD_ADAPTER: Final = contract_function("addAdapter(address)")
 
 REGISTER_TOKEN: Final = contract_function("registerToken(uint256,uint256,bytes32)")

@@ -15,7 +15,7 @@ from foretell.domain.hexadecimal import Address, Bytes32
 AssetId = NewType("AssetId", str)
 """A token id as a decimal string, or COLLATERAL."""
 
-COLLATERAL: Final = AssetId("0")
+COLLATERAL: Final = AssetId(matching_errors.COLLATERAL)
 
 
 class Account:

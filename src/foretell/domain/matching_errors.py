@@ -3,9 +3,12 @@
 They belong to the tree at the top of `errors.py`.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from foretell.domain.errors import Conflict, InvalidInput, NotFound, Unavailable
+
+COLLATERAL: Final = "0"
+"""What stands for collateral where a token id would stand for a token."""
 
 
 class MalformedOrder(InvalidInput):
@@ -74,9 +77,10 @@ class NotEnoughFunds(InvalidInput):
     """The wallet cannot cover the order; the subclass says why, the details the numbers."""
 
     def __init__(self, **numbers: Any) -> None:
+        asset = numbers["asset"]
+        named = "collateral" if asset == COLLATERAL else f"token {asset}"
         super().__init__(
-            f"the order needs {numbers['need']} base units of {numbers['asset']}: {self.cause}",
-            **numbers,
+            f"the order needs {numbers['need']} base units of {named}: {self.cause}", **numbers
         )
 
     cause: ClassVar[str] = ""

@@ -3,6 +3,8 @@
 They belong to the tree at the top of `errors.py`.
 """
 
+from collections.abc import Sequence
+
 from foretell.domain.errors import InvalidInput, NotFound, Unauthenticated, Unavailable
 
 
@@ -29,7 +31,8 @@ class ClockSkew(Unauthenticated):
 
     def __init__(self, timestamp: str, now_s: int) -> None:
         super().__init__(
-            f"the timestamp is {timestamp[:20]!r}, and it is {now_s}: whole seconds are wanted",
+            f"the timestamp is {timestamp[:20]!r}, and the server's clock says {now_s}:"
+            " whole seconds close to it are wanted",
             server_time_s=now_s,
         )
 
@@ -86,6 +89,14 @@ class MalformedQuery(InvalidInput):
 
 class UnknownRoute(NotFound):
     """No route has this path."""
+
+
+class MethodNotAllowed(InvalidInput):
+    """The route has other methods, which the header Allow names."""
+
+    def __init__(self, method: str, allowed: Sequence[str]) -> None:
+        super().__init__(f"the route takes {', '.join(allowed)}, and not {method[:20]}")
+        self.allowed = allowed
 
 
 class UnsupportedMedia(InvalidInput):

@@ -87,12 +87,6 @@ def is_noop(raw: bytes, sender: Address) -> bool:
     return fields[_TO] == address_bytes(sender) and not fields[_CALLDATA]
 
 
-def created_address(sender: Address, account_nonce: int) -> Address:
-    """Return where a contract lands that the account creates with this nonce."""
-    body = encode_list([encode_bytes(address_bytes(sender)), encode_integer(account_nonce)])
-    return address_of(keccak256(body)[12:])
-
-
 def create2_address(deployer: Address, salt: bytes, init_code_hash: bytes) -> Address:
     """Return where a contract lands that a contract creates from this code with this salt."""
     return address_of(keccak256(b"\xff" + address_bytes(deployer) + salt + init_code_hash)[12:])

@@ -21,6 +21,9 @@ INDEX_SET_YES: Final = 1
 INDEX_SET_NO: Final = 2
 FULL_PARTITION: Final = (INDEX_SET_YES, INDEX_SET_NO)
 
+TOKEN_ID_DIGITS_MAX: Final = 78
+"""Of a word of 256 bits."""
+
 _SIGN_BIT: Final = 1 << 255
 _ODD_BIT: Final = 1 << 254
 
@@ -65,3 +68,8 @@ def token_pair(collateral: Address, condition: Bytes32) -> TokenPair:
         yes=token_id(collateral, collection_id(condition, INDEX_SET_YES)),
         no=token_id(collateral, collection_id(condition, INDEX_SET_NO)),
     )
+
+
+def is_token_id(text: str) -> bool:
+    """Return whether a text can be a token id: a decimal integer of no more digits than a word."""
+    return text.isascii() and text.isdigit() and len(text) <= TOKEN_ID_DIGITS_MAX

@@ -31,6 +31,8 @@ CLIENT_PREFIXES: Final = ("SERVICE_", "POLY_", "KUEST_")
 BUILDER: Final = "builder_"
 """What stands between the prefix and the name in the headers of one who sends for others."""
 KEYS_CACHED_MAX: Final = 10_000
+KEY_AGE_MS_MAX: Final = 30_000
+"""How long a key that was read is believed: a notice of its end may be lost."""
 
 _KEY_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
@@ -56,10 +58,11 @@ class _Opened(NamedTuple):
     key: ApiKey
     signer: L2Signer
     passphrase: str
+    read_at_ms: int
 
 
 class KeyRing:
-    """Checks who calls; remembers the keys that were used lately."""
+    """Checks who calls; remembers the keys that were read lately, for a bounded time."""
 
     def __init__(
         self,
@@ -155,9 +158,11 @@ class KeyRing:
 
     async def _open(self, key_id: str) -> _Opened:
         opened = self._opened_by_id.get(key_id)
-        if opened is not None:
+        now_ms = self._now_ms()
+        if opened is not None and 0 <= now_ms - opened.read_at_ms < KEY_AGE_MS_MAX:
             self._opened_by_id.move_to_end(key_id)
             return opened
+        self._opened_by_id.pop(key_id, None)
         if _KEY_ID.match(key_id) is None:
             raise request_errors.UnknownKey("no such API key")
         revocations = self._revocations
@@ -168,7 +173,7 @@ class KeyRing:
         if not key.is_active:
             raise request_errors.RevokedKey("the API key was revoked")
         derived = self.credentials(key.index)
-        opened = _Opened(key, L2Signer(derived.secret), derived.passphrase)
+        opened = _Opened(key, L2Signer(derived.secret), derived.passphrase, now_ms)
         if revocations == self._revocations:
             self._opened_by_id[key_id] = opened
         if len(self._opened_by_id) > KEYS_CACHED_MAX:

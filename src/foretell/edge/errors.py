@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 from litestar import Request, Response
 from litestar.datastructures import State
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
 from foretell.domain import (
     chain_errors,
@@ -31,6 +31,7 @@ Words = Callable[[errors.ForetellError], str]
 Handler = Callable[[Request[Any, Any, State], Any], Response[bytes]]
 
 STATUS_BY_FAMILY: Final[Mapping[type[errors.ForetellError], int]] = {
+    request_errors.MethodNotAllowed: 405,
     errors.InvalidInput: 400,
     errors.Unauthenticated: 401,
     errors.NotFound: 404,
@@ -115,6 +116,7 @@ TRADING: Final[Mapping[type[errors.ForetellError], Row]] = {
     matching_errors.InvalidFeeRate: Row(400, "Invalid order payload"),
     request_errors.MalformedBody: Row(400, "Invalid payload"),
     request_errors.BodyTooLarge: Row(400, "Payload exceeds the limit"),
+    request_errors.MethodNotAllowed: Row(words="Method Not Allowed"),
     trading_errors.OrderVersionMismatch: Row(400, "order_version_mismatch"),
     trading_errors.OwnerMismatch: Row(400, "the order owner has to be the owner of the API KEY"),
     trading_errors.SignerNotCaller: Row(
@@ -148,6 +150,7 @@ TRADING_L1_WORDS: Final = "Invalid L1 Request headers"
 
 WORKER: Final[Mapping[type[errors.ForetellError], Row]] = {
     errors.InvalidInput: Row(400, "validation_error"),
+    request_errors.MethodNotAllowed: Row(words="method_not_allowed"),
     request_errors.BodyTooLarge: Row(413, "payload_too_large"),
     request_errors.UploadTooLarge: Row(413, "payload_too_large"),
     request_errors.UploadTooSlow: Row(408, "upload_too_slow"),
@@ -279,7 +282,12 @@ def data_body(error: errors.ForetellError) -> tuple[int, object]:
 def discovery_body(error: errors.ForetellError) -> tuple[int, object]:
     """`{"type", "error"}`."""
     status, words = row_of(DISCOVERY, error)
-    kinds = {400: "bad request", 404: "not found error", 422: "validation error"}
+    kinds = {
+        400: "bad request",
+        404: "not found error",
+        405: "bad request",
+        422: "validation error",
+    }
     return status, {"type": kinds.get(status, "server error"), "error": words or error.message}
 
 
@@ -303,10 +311,20 @@ def handlers(
     def refuse_http(request: Request[Any, Any, State], error: HTTPException) -> Response[bytes]:
         if error.status_code >= 500:  # noqa: PLR2004 - HTTP's own number
             return fail(request, error)
-        not_found = error.status_code == 404  # noqa: PLR2004 - HTTP's own number
-        refusal = (
-            request_errors.UnknownRoute(error.detail) if not_found else HttpRefusal(error.detail)
-        )
-        return json_response(body_of(refusal)[1], error.status_code)
+        refusal = _http_refusal(request, error)
+        response = json_response(body_of(refusal)[1], error.status_code)
+        if isinstance(refusal, request_errors.MethodNotAllowed):
+            response.headers["allow"] = ", ".join(refusal.allowed)
+        return response
 
     return {errors.ForetellError: refuse, HTTPException: refuse_http, Exception: fail}
+
+
+def _http_refusal(request: Request[Any, Any, State], error: HTTPException) -> errors.ForetellError:
+    """Return in our words what the framework refused before a route saw it."""
+    if isinstance(error, MethodNotAllowedException):
+        allowed = (error.headers or {}).get("allow", "").split(", ")
+        return request_errors.MethodNotAllowed(request.method, sorted(allowed))
+    if isinstance(error, NotFoundException):
+        return request_errors.UnknownRoute(error.detail)
+    return HttpRefusal(error.detail)

@@ -77,6 +77,11 @@ def taking(*parameters: Parameter) -> type[Operation]:
     return Documented
 
 
+def takes_parameters(handler: HTTPRouteHandler) -> bool:
+    """Return whether a route says that it takes query parameters."""
+    return handler.operation_class is not Operation
+
+
 def answering(kind: Any, about: str) -> dict[int, ResponseSpec]:
     """Return the description of an answer that succeeds."""
     return {200: ResponseSpec(data_container=kind, description=about, generate_examples=False)}

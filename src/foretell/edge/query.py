@@ -11,10 +11,13 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Final, Self
 from urllib.parse import parse_qsl
 
+from litestar.handlers import HTTPRouteHandler
+
 from foretell.domain.amounts import AMOUNT_UNITS_MAX, UNITS_DECIMALS
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.request_errors import MalformedQuery, MissingParameter, UnknownParameter
 from foretell.edge.codec import AnyRequest
+from foretell.edge.openapi import takes_parameters
 from foretell.edge.paging import (
     IDS_MAX,
     parse_boolean,
@@ -154,6 +157,18 @@ class Query:
         spellings = [spelling for name in names for spelling in (name, f"{name}[]")]
         self._asked.update(spellings)
         return [value for spelling in spellings for value in self._values_by_name.get(spelling, ())]
+
+
+async def check_taken(request: AnyRequest) -> None:
+    """Refuse parameters of a route that takes none, if the client wants that.
+
+    Runs before every route of an API; a route that takes some checks them itself once it has asked
+    for all (`Query.check_known`).
+    """
+    handler = request.route_handler
+    assert isinstance(handler, HTTPRouteHandler)
+    if request.method == "GET" and request.scope["query_string"] and not takes_parameters(handler):
+        Query.of(request).check_known()
 
 
 def _check_text(name: str, value: str, chars_max: int) -> None:

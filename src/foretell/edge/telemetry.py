@@ -1,7 +1,8 @@
 """What is told of every request: an id, a line in the log, a count and a time.
 
-Wraps an ASGI application, so that it sees what really went out. Routes are counted by their first
-two parts only, which bounds how many there are, and no header, query or body is ever logged.
+Wraps an ASGI application, so that it sees what really went out. Requests are counted by the route
+that the framework matched, never by what stands in the path, which bounds how many counters there
+are; no header, query or body is ever logged.
 """
 
 import time
@@ -19,7 +20,8 @@ AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 """Any ASGI application; frameworks spell the types of its arguments in ways of their own."""
 
 REQUEST_ID_CHARS_MAX: Final = 64
-ROUTES_MAX: Final = 200
+OTHER: Final = "other"
+"""The route of requests that no route takes."""
 
 REQUESTS: Final = Counter(
     "foretell_requests", "requests answered", ["api", "method", "route", "status"]
@@ -36,7 +38,6 @@ class Telemetry:
         self._app = app
         self._api = api
         self._new_id = new_id
-        self._routes: set[str] = set()
         self._seconds = SECONDS.labels(api)
         self._counters: dict[tuple[str, str, int], Counter] = {}
 
@@ -59,7 +60,8 @@ class Telemetry:
             await send(message)
 
         await self._app(scope, receive, watched)
-        self._tell(scope["method"], scope["path"], status, request_id, started)
+        route = scope.get("path_template", OTHER)
+        self._tell(scope["method"], route, status, request_id, started)
 
     def request_id(self, given: str | None) -> str:
         """Return the id that the caller gave a request, if it can be repeated safely, or a new one."""
@@ -69,14 +71,13 @@ class Telemetry:
         return self._new_id()
 
     def tell_whole(
-        self, method: str, path: str, status: int, request_id: str, started: float
+        self, method: str, route: str, status: int, request_id: str, started: float
     ) -> None:
         """Tell of a request that was answered in one piece, just now, past the application."""
         self._seconds.observe(time.perf_counter() - started)
-        self._tell(method, path, status, request_id, started)
+        self._tell(method, route, status, request_id, started)
 
-    def _tell(self, method: str, path: str, status: int, request_id: str, started: float) -> None:
-        route = self._route(path)
+    def _tell(self, method: str, route: str, status: int, request_id: str, started: float) -> None:
         self._counter(method, route, status).inc()
         log.debug(
             "request",
@@ -95,14 +96,6 @@ class Telemetry:
             known = REQUESTS.labels(self._api, method, route, status)
             self._counters[method, route, status] = known
         return known
-
-    def _route(self, path: str) -> str:
-        route = "/".join(path.split("/")[:3])
-        if route not in self._routes:
-            if len(self._routes) >= ROUTES_MAX:
-                return "other"
-            self._routes.add(route)
-        return route
 
 
 def _given_id(scope: Scope) -> str | None:

@@ -14,7 +14,7 @@ from foretell.domain.relay import RelayKind
 from foretell.edge.codec import AnyRequest, json_response, read_body
 from foretell.edge.errors import handlers, relayer_body
 from foretell.edge.openapi import answering, choices, documented, taking, texts
-from foretell.edge.query import Query
+from foretell.edge.query import Query, check_taken
 from foretell.edge.services import carried, carrying
 from foretell.relayer import records
 from foretell.relayer.bodies import BODY_BYTES_MAX
@@ -151,6 +151,7 @@ def build_app(services: RelayerServices) -> Litestar:
         ],
         state=carrying(services),
         dependencies=carried(),
+        before_request=check_taken,
         exception_handlers=handlers(relayer_body),
         openapi_config=documented(TITLE, ABOUT),
         request_max_body_size=None,

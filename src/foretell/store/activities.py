@@ -141,16 +141,6 @@ async def load_trading_totals(tx: Transaction, wallet: Address) -> TradingTotals
     return TradingTotals(row.trades, row.conditions, int(row.volume_units or 0))
 
 
-async def load_exchange_fills(tx: Transaction, tx_hash: Bytes32) -> Sequence[ExchangeFill]:
-    """Return the fills of one transaction, in the order of its logs."""
-    rows = await tx.all(
-        sa.select(exchange_fills)
-        .where(exchange_fills.c.tx_hash == tx_hash)
-        .order_by(exchange_fills.c.block_number, exchange_fills.c.log_index)
-    )
-    return [ExchangeFill._make(row)._replace(side=Side[row.side]) for row in rows]
-
-
 async def load_last_price(tx: Transaction, token_id: AssetId) -> TradePrice | None:
     """Return the price of a token's newest fill, if it was ever traded."""
     row = await tx.first(

@@ -85,18 +85,6 @@ async def load_allowances(
     ]
 
 
-async def load_balances_of(tx: Transaction, wallets: Collection[Address]) -> Sequence[Balance]:
-    """Return everything that these wallets hold or held."""
-    rows = await load_rows(tx, balances, [balances.c.wallet], [(wallet,) for wallet in wallets])
-    return [Balance._make(row) for row in rows]
-
-
-async def load_allowances_of(tx: Transaction, wallets: Collection[Address]) -> Sequence[Allowance]:
-    """Return everything that these wallets allow or allowed."""
-    rows = await load_rows(tx, allowances, [allowances.c.wallet], [(wallet,) for wallet in wallets])
-    return [Allowance._make(row) for row in rows]
-
-
 async def load_balances_changed(tx: Transaction, since_block: int) -> Sequence[Balance]:
     """Return what balances are now that changed in a later block than this."""
     changed = balances.c.block_number > since_block

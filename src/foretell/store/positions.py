@@ -1,9 +1,7 @@
 """Positions: what each wallet holds of each token, what it cost and what it brought."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-
-import sqlalchemy as sa
 
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.holdings import Position
@@ -50,15 +48,4 @@ async def load_positions(
 ) -> Sequence[PositionRow]:
     """Return the positions of these wallets in these tokens, those that there are."""
     rows = await load_rows(tx, positions, positions.primary_key, keys)
-    return [PositionRow._make(row) for row in rows]
-
-
-async def load_positions_of(
-    tx: Transaction, wallet: Address, condition_ids: Collection[Bytes32] | None = None
-) -> Sequence[PositionRow]:
-    """Return every position that a wallet has or had, in these conditions or in all."""
-    query = sa.select(positions).where(positions.c.wallet == wallet)
-    if condition_ids is not None:
-        query = query.where(positions.c.condition_id.in_(sorted(condition_ids)))
-    rows = await tx.all(query.order_by(positions.c.condition_id, positions.c.token_id))
     return [PositionRow._make(row) for row in rows]

@@ -170,15 +170,6 @@ async def load_quotes(tx: Transaction) -> Mapping[Bytes32, Quote]:
     return {Bytes32(row.condition_id): Quote(**row._mapping) for row in rows}  # noqa: SLF001 - public API of SQLAlchemy
 
 
-async def load_trades_by_status(
-    tx: Transaction, statuses: Sequence[TradeStatus], limit: int
-) -> Sequence[TradeRow]:
-    """Return the oldest trades that are in one of these states."""
-    wanted = [status.value for status in statuses]
-    query = sa.select(trades).where(trades.c.status.in_(wanted))
-    return await _with_fills(tx, query.order_by(*OLDEST_FIRST).limit(limit))
-
-
 async def load_trades_by_id(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[TradeRow]:
     """Return those of the trades that there are."""
     return await _with_fills(tx, sa.select(trades).where(trades.c.trade_id.in_(trade_ids)))

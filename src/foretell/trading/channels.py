@@ -6,7 +6,7 @@ an object without its opening brace.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,9 +21,6 @@ from foretell.domain.trade import Trade
 from foretell.store.listings import Listing
 from foretell.trading.board import EncodedBook, MarketBoard, price_texts
 from foretell.trading.records import OrderRecord, TradeRecord
-
-NO_BID: Final = "0"
-NO_ASK: Final = "1"
 
 
 class PriceChange(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from foretell.domain.errors import InvalidInput, MalformedHex
 from foretell.domain.hexadecimal import Address, Bytes32, parse_address, parse_bytes32
 from foretell.domain.price_history import SECONDS_MAX
 from foretell.domain.request_errors import MalformedQuery
+from foretell.domain.tokens import is_token_id
 from foretell.domain.trading_errors import InvalidOrderFilter, InvalidTradeFilter, OrderNotFound
 from foretell.edge.query import Query
 from foretell.store.orders import OrderFilter, OrderRow, load_live_orders, load_order
@@ -140,6 +141,6 @@ def _address(query: Query, name: str) -> Address | None:
 
 def _token(query: Query, refusal: type[InvalidInput]) -> str | None:
     text = query.text("asset_id")
-    if text is not None and not (text.isascii() and text.isdigit()):
+    if text is not None and not is_token_id(text):
         raise refusal("asset_id must be a decimal integer")
     return text

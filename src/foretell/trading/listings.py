@@ -21,7 +21,6 @@ from foretell.trading.market_records import (
     tape_record,
     token_market_record,
 )
-from foretell.trading.quotes import TOKEN_DIGITS_MAX
 from foretell.trading.services import TradingServices
 
 MARKETS_PER_PAGE: Final = 1000
@@ -73,7 +72,7 @@ async def market_tape(services: TradingServices, condition_id: str) -> list[Tape
 
 async def market_of_token(services: TradingServices, token_id: str) -> TokenMarketRecord:
     """Return which market a token belongs to, or refuse."""
-    found = services.board.find(token_id[:TOKEN_DIGITS_MAX])
+    found = services.board.find(token_id)
     return token_market_record(await _listing(services, found.market.condition_id))
 
 

@@ -16,6 +16,7 @@ from foretell.domain.effects import (
 from foretell.domain.errors import ForetellError
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.prices import BookTop
+from foretell.domain.tokens import is_token_id
 from foretell.trading.board import Board, MarketBoard
 from foretell.trading.catalogue import Catalogue
 from foretell.trading.channels import (
@@ -30,7 +31,6 @@ from foretell.trading.connections import Connection
 from foretell.trading.engine import Durable
 
 TOKENS_PER_CONNECTION_MAX: Final = 500
-TOKEN_CHARS_MAX: Final = 78
 ANNOUNCEMENTS_WAITING_MAX: Final = 10_000
 
 
@@ -144,7 +144,7 @@ class MarketChannel:
     def _tokens(self, wanted: MarketSubscription) -> list[str] | None:
         """Return the tokens that a message names, or None when one is none."""
         tokens = [*wanted.assets_ids, *wanted.asset_ids]
-        if any(len(one) > TOKEN_CHARS_MAX or not _is_decimal(one) for one in tokens):
+        if not all(map(is_token_id, tokens)):
             return None
         for condition_id in wanted.markets:
             market = self._board.market_by_id.get(Bytes32(condition_id.lower()))
@@ -246,7 +246,3 @@ class MarketChannel:
         self.announcements.append(
             Announcement(condition_id, at_ms, sequence, is_resolved, is_awaited)
         )
-
-
-def _is_decimal(text: str) -> bool:
-    return text.isascii() and text.isdigit()

@@ -16,6 +16,7 @@ from foretell.domain.price_history import (
     parse_interval,
 )
 from foretell.domain.request_errors import MalformedQuery
+from foretell.domain.tokens import is_token_id
 from foretell.domain.trading_errors import BatchTooLong, InvalidTokenId, MalformedBatch
 from foretell.edge.codec import decode
 from foretell.edge.paging import parse_integer
@@ -23,7 +24,6 @@ from foretell.edge.query import Query
 from foretell.edge.rendering import rounded
 from foretell.store.quote_points import load_first_minute, load_history
 from foretell.trading.board import Board, TokenPlace
-from foretell.trading.quotes import TOKEN_DIGITS_MAX
 from foretell.trading.services import TradingServices
 
 TOKENS_PER_BATCH_MAX: Final = 20
@@ -140,8 +140,7 @@ def _buckets(span: Span, first_s: int) -> Buckets:
 
 def _find(board: Board, token_id: str) -> TokenPlace:
     """Return where a token trades or did: history outlives a market."""
-    is_decimal = token_id.isascii() and token_id.isdigit()
-    if not is_decimal or len(token_id) > TOKEN_DIGITS_MAX:
+    if not is_token_id(token_id):
         raise InvalidTokenId
     return board.find(token_id)
 

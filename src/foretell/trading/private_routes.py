@@ -21,7 +21,6 @@ from foretell.trading.board import TokenPlace
 from foretell.trading.callers import caller_of
 from foretell.trading.cursors import Page
 from foretell.trading.questions import Beat
-from foretell.trading.quotes import TOKEN_DIGITS_MAX
 from foretell.trading.records import OrderRecord, TradeRecord
 from foretell.trading.services import TradingServices
 from foretell.trading.validating import Validation, validate_order
@@ -192,7 +191,7 @@ def _place(services: TradingServices, query: Query) -> TokenPlace | None:
         return None
     if kind != "CONDITIONAL":
         raise InvalidAssetType
-    return services.board.find(token_id[:TOKEN_DIGITS_MAX])
+    return services.board.find(token_id)
 
 
 def _wallet(services: TradingServices, address: Address, query: Query) -> Address:

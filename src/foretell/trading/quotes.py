@@ -14,6 +14,7 @@ from foretell.domain.amounts import ratio_text, tick_text
 from foretell.domain.matching_errors import UnknownMarket
 from foretell.domain.order import Side
 from foretell.domain.prices import BookTop
+from foretell.domain.tokens import is_token_id
 from foretell.domain.trading_errors import (
     BatchTooLong,
     InvalidSide,
@@ -28,7 +29,6 @@ from foretell.trading.channels import bests, spread_text
 from foretell.trading.services import PriceSide
 
 TOKENS_PER_BATCH_MAX: Final = 500
-TOKEN_DIGITS_MAX: Final = 78
 
 
 class TokenQuery(msgspec.Struct):
@@ -113,7 +113,7 @@ class FeeRecord(msgspec.Struct, frozen=True):
 
 def find(board: Board, token_id: str | None) -> TokenPlace:
     """Return where a token trades now, or refuse with the words that clients know."""
-    if not token_id or len(token_id) > TOKEN_DIGITS_MAX or not _is_decimal(token_id):
+    if token_id is None or not is_token_id(token_id):
         raise InvalidTokenId
     return board.find_open(token_id)
 
@@ -268,7 +268,3 @@ def _last_price_text(place: TokenPlace) -> str | None:
     top = _top(place)
     ticks = top.last_price_ticks
     return None if ticks is None else price_texts(top.ticks_per_one)[ticks]
-
-
-def _is_decimal(text: str) -> bool:
-    return text.isascii() and text.isdigit()

@@ -17,7 +17,7 @@ from foretell.edge.openapi import (
     taking,
     texts,
 )
-from foretell.edge.query import Query
+from foretell.edge.query import Query, check_taken
 from foretell.edge.services import carried, carrying
 from foretell.trading import empty_routes, keys, private_routes, public_routes
 from foretell.trading.accounts import AccountRecord, account_record
@@ -177,6 +177,7 @@ def build_app(services: TradingServices) -> Litestar:
         route_handlers=ROUTES,
         state=carrying(services),
         dependencies=carried(),
+        before_request=check_taken,
         exception_handlers=handlers(trading_body),
         openapi_config=documented(TITLE, ABOUT),
         plugins=[DecimalsAreNumbers()],

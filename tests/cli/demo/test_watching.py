@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from tests.ports import free_port
 from websockets.asyncio.server import ServerConnection, serve
 
-from foretell.chain.devchain import free_port
 from foretell.cli.demo.watching import Frame, Stream, subscribed
 from foretell.domain.command_errors import NotInTime
 

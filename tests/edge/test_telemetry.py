@@ -1,0 +1,83 @@
+"""What is counted and told of every request."""
+
+from typing import Any
+
+import httpx
+import pytest
+import structlog
+from litestar import Litestar, get
+from litestar.params import FromPath
+from prometheus_client import REGISTRY
+
+from foretell.domain.request_errors import UnknownRecord
+from foretell.edge.errors import data_body, handlers
+from foretell.edge.telemetry import REQUEST_ID_CHARS_MAX, Telemetry
+
+pytestmark = pytest.mark.anyio
+
+
+@get("/things/{thing_id:str}/parts")
+async def get_parts(thing_id: FromPath[str]) -> str:
+    if thing_id == "none":
+        raise UnknownRecord("thing")
+    return thing_id
+
+
+def a_client(api: str) -> httpx.AsyncClient:
+    """Return a client of an API with one route, whose counters are its own."""
+    app = Litestar([get_parts], exception_handlers=handlers(data_body), openapi_config=None)
+    telemetry = Telemetry(app, api, lambda: "a new id")
+    transport = httpx.ASGITransport(telemetry)
+    return httpx.AsyncClient(transport=transport, base_url="http://test")
+
+
+def counted(api: str) -> dict[tuple[str, str, str], float]:
+    """Return the counters of an API by method, route and status."""
+    return {
+        (sample.labels["method"], sample.labels["route"], sample.labels["status"]): sample.value
+        for metric in REGISTRY.collect()
+        for sample in metric.samples
+        if sample.name == "foretell_requests_total" and sample.labels["api"] == api
+    }
+
+
+async def test_requests_are_counted_by_the_route_and_not_by_what_the_path_names() -> None:
+    async with a_client("ids") as client:
+        for thing in range(20):
+            await client.get(f"/things/{thing}/parts")
+        await client.get("/things/none/parts")
+    route = "/things/{thing_id}/parts"
+    assert counted("ids") == {("GET", route, "200"): 20, ("GET", route, "404"): 1}
+
+
+async def test_what_no_route_takes_is_counted_together() -> None:
+    async with a_client("strangers") as client:
+        for path in range(20):
+            await client.get(f"/{path}/{path}")
+        await client.delete("/things/1/parts")
+    assert counted("strangers") == {("GET", "other", "404"): 20, ("DELETE", "other", "405"): 1}
+
+
+async def test_no_part_of_a_path_that_was_sent_is_logged() -> None:
+    with structlog.testing.capture_logs() as entries:
+        async with a_client("logged") as client:
+            await client.get("/things/canary/parts?canary=1")
+    told: list[Any] = [entry for entry in entries if entry["event"] == "request"]
+    assert [entry["route"] for entry in told] == ["/things/{thing_id}/parts"]
+    assert "canary" not in str(entries)
+
+
+@pytest.mark.parametrize(
+    ("given", "answered"),
+    [
+        ("abc-123", "abc-123"),
+        ("a" * REQUEST_ID_CHARS_MAX, "a" * REQUEST_ID_CHARS_MAX),
+        ("a" * (REQUEST_ID_CHARS_MAX + 1), "a new id"),
+        ("a b", "a new id"),
+        ("", "a new id"),
+    ],
+)
+async def test_the_callers_own_id_is_repeated_if_it_is_plain(given: str, answered: str) -> None:
+    async with a_client("named") as client:
+        answer = await client.get("/things/1/parts", headers={"x-request-id": given})
+    assert answer.headers["x-request-id"] == answered

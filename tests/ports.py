@@ -1,0 +1,11 @@
+"""Ports for what a test starts."""
+
+import socket
+
+
+def free_port() -> int:
+    """Return a loopback port that nothing listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -46,6 +46,7 @@ class SandboxMarket:
     question_id: Bytes32
     condition_id: Bytes32
     tokens: TokenPair
+    is_neg_risk: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 import sqlalchemy as sa
 from tests.build import NOW_MS
+from tests.events import SandboxEvent
 from tests.indexer.live import an_indexer, catch_up
 from tests.relayer.station import Clock
 from tests.rows import a_market_row, an_event_row
@@ -42,6 +43,7 @@ from foretell.domain.order import (
     check_order,
     order_struct_hash,
 )
+from foretell.domain.profiles import Separators
 from foretell.domain.safe import SafeTx, sign_safe_tx
 from foretell.domain.sandbox import SANDBOX_CHAIN_ID, Role, SandboxAccount
 from foretell.domain.state import Placement
@@ -95,7 +97,7 @@ class Floor:
         await self.projection.start()
         self.engine.hear(self.projection.hear)
         await self.engine.start()
-        exchanges = [self.sandbox.deployment.exchange]
+        exchanges = self.sandbox.deployment.exchanges
         self.feed = Feed(self.engine, self.database, exchanges, self.confirmations)
         self.indexer = an_indexer(self.sandbox, self.database)
         rpc = await self.stack.enter_async_context(Rpc(self.rpc_url or self.sandbox.rpc_url))
@@ -125,18 +127,40 @@ class Floor:
     async def open(self, title: str = "Will it rain?") -> SandboxMarket:
         """Ask a question and open its market."""
         market = await self.sandbox.ask(title)
+        await self._register(title, market)
+        return market
+
+    async def open_event(self, title: str = "Most rain") -> SandboxMarket:
+        """Put an event of one true outcome together, and open its first market."""
+        event = await SandboxEvent.ask(self.sandbox, title=title)
+        ids = event.markets[0]
+        market = SandboxMarket(ids.question_id, ids.condition_id, ids.tokens, is_neg_risk=True)
+        await self._register(title, market)
+        return market
+
+    def exchange(self, market: SandboxMarket) -> Address:
+        """Return where a market's trades settle."""
+        deployment = self.sandbox.deployment
+        return deployment.neg_risk_exchange if market.is_neg_risk else deployment.exchange
+
+    def separators(self, market: SandboxMarket) -> Separators:
+        """Return the domains that orders for a market may be signed for."""
+        deployment = self.sandbox.deployment
+        is_event = market.is_neg_risk
+        return deployment.neg_risk_separators() if is_event else deployment.separators()
+
+    async def _register(self, title: str, market: SandboxMarket) -> None:
         row = a_market_row(
             title,
             condition_id=market.condition_id,
             question_id=market.question_id,
             tokens=market.tokens,
-            exchange=self.sandbox.deployment.exchange,
+            exchange=self.exchange(market),
             ticks_per_one=TICKS,
             size_units_min=SIZE_UNITS_MIN,
         )
         async with self.database.writing() as tx:
             await record_event(tx, an_event_row(title, row), NOW_MS)
-        return market
 
     async def trader(self, number: int) -> "Trader":
         """Return an account that lets the exchange move everything it has."""
@@ -304,7 +328,7 @@ class Trader:
             signature=b"",
         )
         order = msgspec.structs.replace(order, **fields)
-        separators = self.floor.sandbox.deployment.separators()
+        separators = self.floor.separators(market)
         digest = typed_digest(separators.by_profile[order.profile], order_struct_hash(order))
         signature = sign_digest(digest, self.account.private_key)
         return msgspec.structs.replace(order, signature=signature)
@@ -317,7 +341,7 @@ class Trader:
     ) -> Placement:
         """Have the engine take an order."""
         engine = self.floor.engine
-        order_id = self.floor.sandbox.deployment.separators().order_id(order)
+        order_id = self.floor.separators(market).order_id(order)
         rules = MarketRules(TICKS, SIZE_UNITS_MIN, 0)
         command = PlaceOrder(
             at_ms=engine.clock_ms(),

@@ -82,6 +82,47 @@ async def test_while_the_exchange_is_closed_trades_wait_and_no_try_is_counted(
     await floor.check_ledger()
 
 
+@pytest.mark.parametrize("is_event_closed", [True, False])
+async def test_while_one_exchange_is_closed_the_trades_of_the_other_go_on(
+    floor: Floor,
+    market: SandboxMarket,
+    traders: list[Trader],
+    is_event_closed: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    event = await floor.open_event()
+    for trader in traders[:2]:
+        await floor.sandbox.allow(trader.account, floor.exchange(event))
+    await floor.see()
+    closed, other = (event, market) if is_event_closed else (market, event)
+    floor.change(in_flight_max=2)
+    waiting = [await minted(closed, traders) for _ in range(3)]
+    going = [await minted(other, traders) for _ in range(3)]
+    admin = floor.sandbox.account(Role.ADMIN)
+    await floor.sandbox.call(admin, floor.exchange(closed), PAUSE.encode())
+
+    for _ in range(6):
+        with pytest.raises(ExchangeClosed, match="it is paused"):
+            await floor.act()
+        await floor.services.operator.look()
+        await floor.sandbox.mine()
+        floor.clock.move(1_000)
+        await floor.see()
+
+    assert await floor.statuses(waiting) == [TradeStatus.MATCHED] * 3
+    assert await floor.statuses(going) == [CONFIRMED] * 3
+    await floor.sandbox.call(admin, floor.exchange(closed), UNPAUSE.encode())
+    await floor.settle()
+    assert await floor.statuses([*waiting, *going]) == [CONFIRMED] * 6
+    await floor.check_ledger()
+
+
+async def minted(market: SandboxMarket, traders: list[Trader]) -> str:
+    """Match two buyers of complements, for whom a complete set is to be split."""
+    await traders[0].buy(market, 40, 10 * UNIT)
+    (trade_id,) = (await traders[1].buy(market, 60, 10 * UNIT, is_yes=False)).trade_ids
+    return trade_id
+
+
 async def test_what_was_on_its_way_when_a_pause_began_loses_one_try_and_then_waits(
     floor: Floor, market: SandboxMarket, traders: list[Trader]
 ) -> None:

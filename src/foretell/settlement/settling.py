@@ -16,7 +16,8 @@ from typing import Final
 import structlog
 
 from foretell.chain.artifacts import reason_of
-from foretell.domain.chain_errors import ExecutionReverted, RpcRefused
+from foretell.domain.chain_errors import ExchangeClosed, ExecutionReverted, RpcRefused
+from foretell.domain.hexadecimal import Address
 from foretell.domain.transactions import OutgoingTx, TxStatus
 from foretell.settlement.batches import Matched, match_call
 from foretell.settlement.culprits import examine
@@ -38,24 +39,31 @@ from foretell.store.transactions import SETTLEMENT, load_txs
 
 CAUSE_CHARS_MAX: Final = 500
 
+_Closed = dict[Address, ExchangeClosed]
+"""The exchanges that were found closed in one look, and why each is."""
+
 _log: Final = structlog.get_logger(__name__)
 
 
 async def look(services: SettlementServices) -> bool:
     """Bring every trade as far as it goes now, and say whether one is not on the chain yet.
 
-    Raises ExchangeClosed when none can be settled; nothing is counted against any of them.
+    Raises ExchangeClosed when an exchange settles none of its trades; nothing is counted against
+    any of them, and those of another exchange have gone on.
     """
-    room = services.options.in_flight_max - await _follow(services)
+    closed: _Closed = {}
+    room = services.options.in_flight_max - await _follow(services, closed)
     async with services.database.reading() as tx:
-        due = await load_due_settlements(tx, services.now_ms(), max(0, room))
+        due = await load_due_settlements(tx, services.now_ms(), max(0, room), closed)
     for settlement in due:
-        await _start(services, settlement)
+        await _start(services, settlement, closed)
+    for refusal in closed.values():
+        raise refusal
     async with services.database.reading() as tx:
         return await has_unsettled(tx)
 
 
-async def _follow(services: SettlementServices) -> int:
+async def _follow(services: SettlementServices, closed: _Closed) -> int:
     """See to the trades that were begun, and return how many of them are on their way."""
     async with services.database.reading() as tx:
         begun = await load_open_settlements(tx)
@@ -65,29 +73,41 @@ async def _follow(services: SettlementServices) -> int:
     for settlement in begun:
         carrier = carrier_by_id.get(settlement.tx_id or "")
         if carrier is None:
-            await _send(services, settlement)
-        elif carrier.status in {TxStatus.FAILED, TxStatus.CANCELED}:
+            under_way += await _send(services, settlement, closed)
+            continue
+        if carrier.status in {TxStatus.FAILED, TxStatus.CANCELED}:
             await _fail(services, settlement, carrier.failure or carrier.status)
             continue
         under_way += 1
     return under_way
 
 
-async def _start(services: SettlementServices, due: Settlement) -> None:
-    """Name the transaction that will carry a trade, and send it."""
+async def _start(services: SettlementServices, due: Settlement, closed: _Closed) -> None:
+    """Name the transaction that will carry a trade, and send it, unless its exchange is closed."""
+    if closed and (await _load(services, due)).exchange in closed:
+        return
     named = due._replace(tx_id=f"settle:{due.trade_id}:{due.attempts + 1}")
     await _record(services, named)
-    await _send(services, named)
+    await _send(services, named, closed)
 
 
-async def _send(services: SettlementServices, settlement: Settlement) -> None:
-    """Send the transaction that a trade's row names, unless it was sent before."""
+async def _send(services: SettlementServices, settlement: Settlement, closed: _Closed) -> bool:
+    """Send the transaction that a trade's row names, unless it was sent before.
+
+    Return whether it takes a place among those on their way: at a closed exchange none does.
+    """
     assert settlement.tx_id is not None
     matched = await _load(services, settlement)
+    if matched.exchange in closed:
+        return False
     try:
         await _carry(services, settlement, match_call(matched, settlement.tx_id), matched)
     except RpcRefused as refusal:
         await _make_room(services, settlement, refusal)
+    except ExchangeClosed as refusal:
+        closed[matched.exchange] = refusal
+        return False
+    return True
 
 
 async def _carry(

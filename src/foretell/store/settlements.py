@@ -1,16 +1,18 @@
 """Which transaction carries a trade, and what the chain has of it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from foretell.domain.hexadecimal import Address
 from foretell.domain.trade import TradeStatus
 from foretell.domain.transactions import TxStatus
 from foretell.store.database import Transaction
 from foretell.store.tables import (
     exchange_fills,
     fills,
+    markets,
     refused_orders,
     settled_trades,
     settlement_tx_attempts,
@@ -57,11 +59,16 @@ async def record_settlement(tx: Transaction, settlement: Settlement) -> None:
     await tx.announce(TOPIC)
 
 
-async def load_due_settlements(tx: Transaction, now_ms: int, limit: int) -> Sequence[Settlement]:
+async def load_due_settlements(
+    tx: Transaction, now_ms: int, limit: int, closed: Collection[Address] = ()
+) -> Sequence[Settlement]:
     """Return the oldest unsettled trades that nothing under way carries and that may be tried.
 
-    One that is to be split waits until it is.
+    One that is to be split waits until it is, and one of a closed exchange until that opens.
     """
+    is_closed = trades.c.condition_id.in_(
+        sa.select(markets.c.condition_id).where(markets.c.exchange.in_(closed))
+    )
     is_known = settled_trades.c.trade_id.is_not(None)
     may_be_tried = sa.and_(
         settled_trades.c.tx_id.is_(None),
@@ -75,6 +82,7 @@ async def load_due_settlements(tx: Transaction, now_ms: int, limit: int) -> Sequ
             trades.c.status.in_(UNSETTLED),
             sa.or_(sa.not_(is_known), may_be_tried),
             sa.not_(_is_to_be_split()),
+            *([sa.not_(is_closed)] if closed else []),
         )
         .order_by(*OLDEST_FIRST)
         .limit(limit)

@@ -100,7 +100,8 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
 ) -> None:
     """Run chosen roles against a node and a database that are there already.
 
-    Roles: trading, creation, relayer, data, discovery (each an API), settlement, indexer (loops).
+    Roles: trading, creation, relayer, data, discovery (each an API), settlement, indexer (loops);
+    engine and treasury, for trading that is spread over processes.
     A process with one API serves it at `/`; with several, each under its prefix. Needs
     FORETELL_RPC_URL, FORETELL_CHAIN_ID, the keys, and `foretell deploy` to have run.
 

@@ -165,3 +165,18 @@ async def test_the_oldest_expired_challenges_of_all_creators_are_swept_beyond_th
 
     assert await kept(studio, expired) == [False] * 3 + [True]
     assert await kept(studio, fresh) == [True] * 3
+
+
+async def test_what_is_kept_of_all_creators_is_bounded_though_nobody_sweeps(
+    studio: Studio,
+) -> None:
+    studio.change(options=CreationOptions(unsigned_max=2))
+    oldest = await issued(studio, "a", "b")
+    studio.clock.now_ms += CHALLENGE_LIFETIME_MS
+    expired = await issued(studio, "c", "d")
+    studio.clock.now_ms += CHALLENGE_LIFETIME_MS
+
+    fresh = await issued(studio, "e", "f")
+
+    assert await kept(studio, oldest) == [False] * 2
+    assert await kept(studio, expired + fresh) == [True] * 4

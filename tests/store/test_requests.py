@@ -15,7 +15,7 @@ from foretell.domain.plan import PlanItem, PlanTx
 from foretell.store.database import Database
 from foretell.store.requests import (
     CreationRequest,
-    count_unexpired,
+    count_unsigned,
     drop_expired,
     drop_images,
     drop_surplus,
@@ -320,6 +320,6 @@ async def test_unsigned_requests_are_counted_until_they_expire_of_one_creator_or
     await move(database, "prepare", "signed")
 
     async with database.reading() as tx:
-        assert await count_unexpired(tx, EXPIRES_AT_MS) == 2
-        assert await count_unexpired(tx, EXPIRES_AT_MS, an_address("creator")) == 1
-        assert await count_unexpired(tx, EXPIRES_AT_MS + 1) == 0
+        assert await count_unsigned(tx, EXPIRES_AT_MS) == (2, 2)
+        assert await count_unsigned(tx, EXPIRES_AT_MS, an_address("creator")) == (1, 1)
+        assert await count_unsigned(tx, EXPIRES_AT_MS + 1) == (2, 0)

@@ -10,13 +10,15 @@ from foretell.domain.errors import FieldProblem, InvalidFields
 from foretell.domain.hexadecimal import Address, checksum_address
 from foretell.store.database import Transaction
 from foretell.store.requests import (
-    count_unexpired,
+    count_unsigned,
     drop_expired,
     drop_surplus,
     record_challenge,
 )
 
 UNSIGNED_PER_CREATOR_MAX: Final = 50
+KEPT_PER_WAITING_MAX: Final = 2
+"""How many challenges are kept, expired ones counted in, for each that may wait."""
 EXPIRED_KEPT_MS: Final = 24 * 60 * 60 * 1000
 """How long one who comes too late is told so, and not that there is no such request."""
 
@@ -41,20 +43,25 @@ async def issue_challenge(services: CreationServices, wish: AuthWish) -> Challen
         chain_id=chain_id,
     )
     async with services.database.writing() as tx:
-        await _check_room(tx, services, challenge.creator, now_ms)
+        await _make_room(tx, services, challenge.creator, now_ms)
         await record_challenge(tx, challenge, now_ms)
         await drop_surplus(tx, UNSIGNED_PER_CREATOR_MAX, now_ms, wish.creator)
     return challenge
 
 
-async def _check_room(
+async def _make_room(
     tx: Transaction, services: CreationServices, creator: Address, now_ms: int
 ) -> None:
-    if await count_unexpired(tx, now_ms, creator) >= UNSIGNED_PER_CREATOR_MAX:
+    """Refuse one too many, and drop expired ones where twice as many are kept as may wait."""
+    of_creator = await count_unsigned(tx, now_ms, creator)
+    if of_creator.unexpired >= UNSIGNED_PER_CREATOR_MAX:
         raise TooManyChallenges(checksum_address(creator), UNSIGNED_PER_CREATOR_MAX)
     unsigned_max = services.options.unsigned_max
-    if await count_unexpired(tx, now_ms) >= unsigned_max:
+    of_all = await count_unsigned(tx, now_ms)
+    if of_all.unexpired >= unsigned_max:
         raise TooManyChallenges("all creators", unsigned_max)
+    if of_all.kept >= KEPT_PER_WAITING_MAX * unsigned_max:
+        await drop_surplus(tx, unsigned_max, now_ms)
 
 
 async def sweep_challenges(services: CreationServices) -> None:

@@ -248,14 +248,25 @@ async def drop_expired(tx: Transaction, before_ms: int) -> int:
     )
 
 
-async def count_unexpired(tx: Transaction, now_ms: int, creator: Address | None = None) -> int:
-    """Return how many challenges can still be signed, of one creator or of all."""
-    count = await tx.scalar(
-        sa.select(sa.func.count())
+class UnsignedCount(NamedTuple):
+    """How many challenges are kept that nobody signed, and how many of them can still be."""
+
+    kept: int
+    unexpired: int
+
+
+async def count_unsigned(
+    tx: Transaction, now_ms: int, creator: Address | None = None
+) -> UnsignedCount:
+    """Return how many challenges wait or waited in vain, of one creator or of all."""
+    is_unexpired = requests.c.expires_at_ms >= now_ms
+    row = await tx.first(
+        sa.select(sa.func.count(), sa.func.count().filter(is_unexpired))
         .select_from(requests)
-        .where(requests.c.expires_at_ms >= now_ms, *_unsigned(creator))
+        .where(*_unsigned(creator))
     )
-    return int(count)
+    assert row is not None
+    return UnsignedCount._make(row)
 
 
 async def drop_surplus(

@@ -1,11 +1,12 @@
 import asyncio
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typing_extensions import override
 
-from foretell.app import sockets
 from foretell.app.sockets import TCP, UNIX, connect, engine_token, listen, socket_path
 from foretell.domain.command_errors import SocketsUnsafe
 
@@ -39,10 +40,11 @@ class Reading(asyncio.Protocol):
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder where temporary files go."""
-    monkeypatch.setattr(sockets.tempfile, "gettempdir", lambda: str(tmp_path))  # type: ignore[attr-defined]
-    return tmp_path
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder where temporary files go, its path short enough for a socket's."""
+    with tempfile.TemporaryDirectory(prefix="ft-") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
 
 
 @pytest.mark.parametrize(("host", "kind"), [(None, UNIX), ("127.0.0.1", TCP)])

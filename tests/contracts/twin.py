@@ -1,0 +1,268 @@
+"""One market twice: in the engine's memory and on the contracts, told the same orders.
+
+The engine decides what meets what; settlement's own call carries it to the exchange. What either of
+them says of wallets and of orders is there to be compared.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from tests.build import NOW_MS, a_state, an_observation, some_rules
+from tests.contracts.evm import Actor
+from tests.contracts.lives.stage import Stage, Venue, order_digest, signed_order
+from tests.contracts.signing import OWN_V1, Order
+
+from foretell.domain.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.commands import AllowanceSeen, BalanceSeen, OpenMarket, PlaceOrder
+from foretell.domain.effects import OrderPlaced, TradeMatched
+from foretell.domain.errors import ForetellError
+from foretell.domain.fold import apply
+from foretell.domain.hexadecimal import ZERO_ADDRESS, Address, parse_address, word_of
+from foretell.domain.ledger import COLLATERAL, AssetId
+from foretell.domain.matching import MatchType
+from foretell.domain.order import (
+    OrderStatus,
+    OrderType,
+    Side,
+    SignatureType,
+    SignedOrder,
+    check_order,
+)
+from foretell.domain.state import State
+from foretell.domain.trade import Trade, TradeStatus
+from foretell.settlement.batches import Matched, match_call
+from foretell.store.orders import OrderRow
+from foretell.store.trades import TradeRow
+
+SETS_OF: Final = {MatchType.COMPLEMENTARY: 0, MatchType.MINT: 1, MatchType.MERGE: -1}
+"""How many complete sets each kind of match makes of a token."""
+
+Moves = Counter[tuple[Address, AssetId]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """An order that somebody wants; its limit is so many ticks."""
+
+    trader: int
+    side: Side
+    is_yes: bool
+    price_ticks: int
+    size_units: int
+    order_type: OrderType = OrderType.GTC
+    profile: int = OWN_V1
+
+
+@dataclass
+class Twin:
+    """A market of the stage and the engine's state of it."""
+
+    stage: Stage
+    venue: Venue
+    ticks_per_one: int
+    order_by_id: dict[str, OrderRow] = field(default_factory=dict)
+    rig_order_by_id: dict[str, Order] = field(default_factory=dict)
+    filled_by_id: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def state(self) -> State:
+        """The engine's memory, which begins with what the chain holds."""
+        held = self.held_on_chain(self.traders)
+        return a_state(
+            self.market,
+            an_observation(
+                [BalanceSeen(wallet, asset, units) for (wallet, asset), units in held.items()],
+                [
+                    AllowanceSeen(wallet, self.market.exchange, is_collateral, AMOUNT_UNITS_MAX)
+                    for wallet in self.traders
+                    for is_collateral in (True, False)
+                ],
+            ),
+        )
+
+    @cached_property
+    def market(self) -> OpenMarket:
+        """The command that opens it."""
+        return OpenMarket(
+            at_ms=NOW_MS,
+            condition_id=word_of(self.venue.condition),
+            token_yes=AssetId(str(self.venue.pair[0])),
+            token_no=AssetId(str(self.venue.pair[1])),
+            exchange=parse_address(self.venue.exchange.address),
+            rules=some_rules(self.ticks_per_one, size_units_min=1),
+        )
+
+    @property
+    def traders(self) -> list[Address]:
+        return [parse_address(actor.address) for actor in self.stage.traders]
+
+    @property
+    def bystanders(self) -> list[Address]:
+        """Those whom no match gives or takes anything."""
+        world = self.stage.world
+        others = (
+            self.market.exchange,
+            world.fee_receiver,
+            world.operator,
+            self.venue.splitter.address,
+        )
+        lock = parse_address(self.venue.lock)
+        return [each for each in map(parse_address, others) if each != lock]
+
+    def place(self, wish: Wish) -> list[Trade]:
+        """Return what the engine makes of an order: its trades, none when it is refused."""
+        rig_order, order = self.sign(wish)
+        order_id = word_of(order_digest(rig_order, self.venue.exchange))
+        try:
+            command = PlaceOrder(
+                at_ms=NOW_MS,
+                order_id=order_id,
+                order=order,
+                order_type=wish.order_type,
+                is_post_only=False,
+                owner=f"key of {order.signer}",
+                condition_id=self.market.condition_id,
+                is_yes=wish.is_yes,
+                terms=check_order(order, wish.order_type, self.market.rules, order_id),
+            )
+            effects = apply(self.state, command).effects
+        except ForetellError:
+            return []
+        [placed] = [each for each in effects if isinstance(each, OrderPlaced)]
+        self.rig_order_by_id[order_id] = rig_order
+        self.order_by_id[order_id] = order_row(placed, len(self.order_by_id))
+        return [each.trade for each in effects if isinstance(each, TradeMatched)]
+
+    def sign(self, wish: Wish) -> tuple[Order, SignedOrder]:
+        """Return the order as the rig and as the engine have it."""
+        actor: Actor = self.stage.traders[wish.trader]
+        token = self.market.token_yes if wish.is_yes else self.market.token_no
+        cost = wish.size_units * wish.price_ticks // self.ticks_per_one
+        given, gotten = (cost, wish.size_units)[:: 1 if wish.side is Side.BUY else -1]
+        rig_order = Order(
+            maker=actor.address,
+            signer=actor.address,
+            token_id=int(token),
+            maker_amount=given,
+            taker_amount=gotten,
+            side=int(wish.side),
+            salt=1 + len(self.order_by_id),
+            profile=wish.profile,
+        )
+        rig_order = signed_order(rig_order, self.venue.exchange, actor.key)
+        order = SignedOrder(
+            salt=str(rig_order.salt),
+            maker=parse_address(actor.address),
+            signer=parse_address(actor.address),
+            taker=ZERO_ADDRESS,
+            token_id=token,
+            maker_amount=given,
+            taker_amount=gotten,
+            expiration_s=0,
+            nonce=0,
+            fee_rate_bps=0,
+            side=wish.side,
+            signature_type=SignatureType.EOA,
+            profile=wish.profile,
+            signature=rig_order.signature,
+        )
+        return rig_order, order
+
+    def settle(self, trade: Trade) -> Moves:
+        """Settle a trade on the chain as settlement does; return what it moved there."""
+        everybody = [*self.traders, *self.bystanders, parse_address(self.venue.lock)]
+        before = self.held_on_chain(everybody)
+        matched = Matched(self.trade_row(trade), self.order_by_id, self.market.exchange)
+        call = match_call(matched, trade.trade_id)
+        self.stage.evm.transact(self.stage.world.operator, call.target, call.calldata)
+        self.filled_by_id[trade.taker_order_id] += trade.taker_fill_units
+        for fill in trade.fills:
+            self.filled_by_id[fill.maker_order_id] += fill.making_units
+        moved = self.held_on_chain(everybody)
+        moved.subtract(before)
+        return moved
+
+    def trade_row(self, trade: Trade) -> TradeRow:
+        """Return the row of a trade that was just matched."""
+        return TradeRow(
+            trade=trade,
+            sequence=len(self.order_by_id),
+            token_id=self.market.token_yes if trade.is_yes else self.market.token_no,
+            fill_tokens=tuple(
+                self.market.token_yes if fill.is_yes else self.market.token_no
+                for fill in trade.fills
+            ),
+            ticks_per_one=self.ticks_per_one,
+            status=TradeStatus.MATCHED,
+            tx_hash="",
+            updated_at_ms=NOW_MS,
+        )
+
+    def moves(self, trade: Trade) -> Moves:
+        """Return what the engine says that a trade moves, sets made or unmade included."""
+        moves: Moves = Counter()
+        for wallet, asset, units in self.state.unsettled_trades[trade.trade_id].moves:
+            moves[wallet, asset] += units
+        moves[parse_address(self.venue.lock), COLLATERAL] += sum(
+            SETS_OF[fill.match_type] * fill.size_units for fill in trade.fills
+        )
+        return moves
+
+    def held_on_chain(self, wallets: list[Address]) -> Moves:
+        """Return what these wallets have of collateral and of both tokens."""
+        world = self.stage.world
+        held: Moves = Counter()
+        for wallet in wallets:
+            held[wallet, COLLATERAL] = world.collateral.call("balanceOf", wallet)
+            for token in self.venue.pair:
+                held[wallet, AssetId(str(token))] = world.ctf.call("balanceOf", wallet, token)
+        return held
+
+    def held_in_ledger(self) -> Moves:
+        """Return what the traders have once all that they traded is settled."""
+        assets = (COLLATERAL, self.market.token_yes, self.market.token_no)
+        held: Moves = Counter()
+        for wallet in self.traders:
+            for asset in assets:
+                account = self.state.ledger.look_up(wallet, asset)
+                units = account.confirmed_units + account.credit_units - account.debit_units
+                held[wallet, asset] = units
+        return held
+
+    def left_on_chain(self) -> dict[str, int]:
+        """Return what the exchange can still fill of each order that was accepted."""
+        return {
+            order_id: self.venue.exchange.call("remaining", order.fields)
+            for order_id, order in self.rig_order_by_id.items()
+        }
+
+    def left_by_trades(self) -> dict[str, int]:
+        """Return what the trades leave of each order that was accepted."""
+        return {
+            order_id: row.signed.maker_amount - self.filled_by_id[order_id]
+            for order_id, row in self.order_by_id.items()
+        }
+
+
+def order_row(placed: OrderPlaced, sequence: int) -> OrderRow:
+    """Return the row of an order that was just placed."""
+    command = placed.command
+    return OrderRow(
+        order_id=command.order_id,
+        sequence=sequence,
+        condition_id=command.condition_id,
+        is_yes=command.is_yes,
+        owner=command.owner,
+        order_type=command.order_type,
+        price_ticks=command.terms.price_ticks,
+        ticks_per_one=command.terms.ticks_per_one,
+        size_units=placed.size_units,
+        matched_units=placed.matched_units,
+        status=OrderStatus.LIVE,
+        close_reason=None,
+        placed_at_ms=NOW_MS,
+        updated_at_ms=NOW_MS,
+        signed=command.order,
+    )

@@ -165,9 +165,9 @@ def abandonRequest(
     if requests._state(key) == requests.REQUESTED:
         requests._close(key, requests.IGNORE, block.timestamp)
     elif not requests._is_too_early(key):
+        requests.abandoned[key] = True
         return
-    requests.owed[requests.requests[key].creator] += requests.requests[key].reward
-    requests.requests[key].reward = 0
+    requests._return_reward(key)
 
 
 @external
@@ -260,6 +260,9 @@ def arbitrate(
         requests._check_price(key, price)
     requests._close(key, price, block.timestamp)
     requests._pay_dispute(request, price, appointments.treasury)
+    if price == requests.IGNORE and requests.abandoned[key]:
+        # Nobody will ask anew, and so nobody else would take the reward over.
+        requests._return_reward(key)
     self._log_settled(requester, identifier, timestamp, ancillaryData, key)
 
 

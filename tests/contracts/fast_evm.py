@@ -29,7 +29,7 @@ class FastEvm(Evm):
         self._evm = pyrevm.EVM(
             env=pyrevm.Env(
                 cfg=pyrevm.CfgEnv(chain_id=CHAIN_ID),
-                block=pyrevm.BlockEnv(number=1, timestamp=START_S, gas_limit=2**60),
+                block=_block_at(START_S),
                 tx=pyrevm.TxEnv(chain_id=CHAIN_ID),
             ),
             spec_id="CANCUN",
@@ -96,6 +96,8 @@ class FastEvm(Evm):
             call = params[0]
             answer = self.act(call.get("from", NOBODY), call["to"], bytes.fromhex(call["data"][2:]))
             return "0x" + answer.hex()
+        if method == "evm_increaseTime":
+            return self._set_time(self._now_s + params[0])
         assert method == "anvil_setCode", method
         address, code = params
         info = pyrevm.AccountInfo(code=bytes.fromhex(code[2:]))
@@ -104,11 +106,20 @@ class FastEvm(Evm):
     @override
     @contextmanager
     def rolled_back(self) -> Iterator[None]:
-        checkpoint = self._evm.snapshot()
+        checkpoint, now_s = self._evm.snapshot(), self._now_s
         try:
             yield
         finally:
             self._evm.revert(checkpoint)
+            self._set_time(now_s)
+
+    def _set_time(self, now_s: int) -> None:
+        self._now_s = now_s
+        self._evm.set_block_env(_block_at(now_s))
+
+
+def _block_at(now_s: int) -> pyrevm.BlockEnv:
+    return pyrevm.BlockEnv(number=1, timestamp=now_s, gas_limit=2**60)
 
 
 def _revert_data(message: str) -> bytes:

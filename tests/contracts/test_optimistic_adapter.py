@@ -326,6 +326,19 @@ def test_uma_h_01_no_reward_is_stuck_after_a_second_dispute(optimistic: Optimist
     assert sum(optimistic.owed(*everybody)) == optimistic.held == 4 * BOND + REWARD
 
 
+def test_uma_h_01_no_reward_is_stuck_where_it_was_too_early_after_an_answer_by_hand(
+    optimistic: Optimistic,
+) -> None:
+    asked_at = optimistic.escalate(PRICE_YES, PRICE_NO)
+    act(optimistic, "flag")
+    optimistic.wait(SAFETY_S)
+    act(optimistic, "resolveManually", [1, 0])
+    optimistic.decide(IGNORE)
+    optimistic.settle(asked_at)
+    accounts = (optimistic.proposer, optimistic.disputer, optimistic.creator)
+    assert optimistic.owed(*accounts) == (2 * BOND, 2 * BOND, REWARD)
+
+
 def test_uma_l_03_a_dispute_of_a_question_that_was_answered_by_hand_changes_no_answer(
     asked: Optimistic,
 ) -> None:
@@ -375,6 +388,23 @@ def event(neg_risk: NegRisk, optimistic: Optimistic) -> tuple[Optimistic, Contra
 def test_an_event_has_no_half_to_propose(event: tuple[Optimistic, Contract, bytes]) -> None:
     with reverts("InvalidPrice"):
         event[0].propose(PRICE_UNKNOWN)
+
+
+def test_uma_m_02_no_tie_leaves_an_events_question_stuck(
+    neg_risk: NegRisk, event: tuple[Optimistic, Contract, bytes]
+) -> None:
+    """The arbiter cannot call it one either, and its answer or its silence ends the question."""
+    asked, operator, question = event
+    for _ in range(2):
+        asked.propose(PRICE_YES)
+        asked.dispute()
+    with reverts("InvalidPrice"):
+        asked.decide(PRICE_UNKNOWN)
+    asked.decide(PRICE_NO)
+    asked.resolve()
+    operator.send("resolveQuestion", question, sender=asked.creator)
+    condition = neg_risk.adapter.call("getConditionId", question)
+    assert neg_risk.world.ctf.call("payoutNumerators", condition, 1) == 1
 
 
 def test_a_question_of_an_event_is_answered_through_the_operator(

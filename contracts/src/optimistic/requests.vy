@@ -45,6 +45,8 @@ CURRENCY: immutable(address)
 
 requests: HashMap[bytes32, Request]
 owed: public(HashMap[address, uint256])
+# Whether its requester will never ask again, whatever comes of a proposal that was made before.
+abandoned: HashMap[bytes32, bool]
 
 
 @deploy
@@ -202,6 +204,12 @@ def _settle(key: bytes32, treasury: address):
 def _close(key: bytes32, price: int256, available_at: uint256):
     self.requests[key].price = price
     self.requests[key].availableAt = available_at
+
+
+@internal
+def _return_reward(key: bytes32):
+    self.owed[self.requests[key].creator] += self.requests[key].reward
+    self.requests[key].reward = 0
 
 
 @internal

@@ -306,3 +306,23 @@ def test_to_a_resolution_adapter_it_looks_like_conditional_tokens(
 ) -> None:
     neg_risk.operator.send("prepareCondition", stranger, b"\1" * 32, 2, sender=stranger)
     assert neg_risk.operator.call("getOutcomeSlotCount", b"\1" * 32) == 2
+
+
+def test_what_the_operator_was_deployed_with_can_be_read(neg_risk: NegRisk) -> None:
+    operator = neg_risk.operator
+    assert operator.call("nrAdapter") == neg_risk.adapter.address
+    assert operator.call("resolutionStack") == "dro_moov2"
+    assert (operator.call("DELAY_PERIOD"), operator.call("HOLD_PERIOD")) == (DELAY_S, HOLD_S)
+
+
+def test_flagged_at_says_since_when(event: NegRisk, admin: str) -> None:
+    assert event.operator.call("flaggedAt", event.question(0)) == 0
+    event.operator.send("flagQuestion", event.question(0), sender=admin)
+    since = event.operator.call("flaggedAt", event.question(0))
+    assert since == event.world.evm.now()
+
+
+def test_burnt_tokens_have_an_address_that_nobody_owns(neg_risk: NegRisk) -> None:
+    burnt = neg_risk.adapter.call("NO_TOKEN_BURN_ADDRESS")
+    assert neg_risk.world.evm.rpc("eth_getCode", burnt, "latest") == "0x"
+    assert burnt not in {ZERO, neg_risk.adapter.address}

@@ -449,3 +449,9 @@ def test_two_questions_are_told_apart_by_their_text(asked: Optimistic) -> None:
     asked.propose(PRICE_YES)
     assert other.state() == REQUESTED
     assert asked.request()[1] == YES_OR_NO_QUERY
+
+
+def test_what_the_adapter_was_deployed_with_can_be_read(optimistic: Optimistic) -> None:
+    adapter = optimistic.adapter
+    assert (adapter.call("defaultBond"), adapter.call("defaultLiveness")) == (BOND, LIVENESS_S)
+    assert adapter.call("holdPeriod") == HOLD_S

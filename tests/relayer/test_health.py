@@ -29,9 +29,9 @@ async def test_a_node_that_stalls_is_not_waited_for(
 ) -> None:
     released = asyncio.Event()
 
-    async def stall(_request: Request, forward: Forward) -> Any:
+    async def stall(request: Request, forward: Forward) -> Any:
         await released.wait()
-        return await forward()
+        return await lose_request(request, forward)
 
     proxy.fail_always("eth_chainId", stall)
     status, words = error_of(await shaky_station.http.get("/"))

@@ -41,7 +41,7 @@ from foretell.domain.deployment import (
 from foretell.domain.hexadecimal import ZERO_BYTES32, Address, Bytes32
 from foretell.domain.order import SignedOrder
 from foretell.domain.profiles import SANDBOX_NEG_RISK_PROFILES, SANDBOX_PROFILES
-from foretell.domain.typed_data import sign_digest
+from foretell.domain.typed_data import recover_signer, sign_digest
 from foretell.edge.auth import KeyRing, L1Caller
 from foretell.journal.file import FileJournal
 from foretell.store.database import Database
@@ -284,6 +284,11 @@ def numbered_uuids() -> Any:
     return lambda: str(uuid.UUID(int=next(numbers), version=4))
 
 
+async def recover_here(digest: bytes, signature: bytes) -> Address:
+    """Recover a signer where it is asked; a process for that would cost each test its start."""
+    return recover_signer(digest, signature)
+
+
 @contextlib.asynccontextmanager
 async def a_venue(
     folder: Path, database_file: Path, clock: Clock | None = None, **fields: Any
@@ -315,6 +320,7 @@ async def a_venue_on(
         journal=FileJournal(folder, segment_bytes=SEGMENT_BYTES),
         key_ring=key_ring,
         chain=ChainView(chain.fetch_nonce, chain.fetch_has_code),
+        recover=recover_here,
         blob_base_url=BLOBS,
         now_ms=clock.now_ms,
         new_uuid=numbered_uuids(),
@@ -330,5 +336,4 @@ async def a_venue_on(
             loop.cancel()
         await asyncio.gather(*loops, return_exceptions=True)
         await venue.client.aclose()
-        trading.services.signers.close()
         await trading.host.engine.close()

@@ -10,6 +10,7 @@ from foretell.app.chance import new_uuid, now_ms, numbered_ids
 from foretell.app.gateway import Gateway, bind, build_server
 from foretell.app.installation import PREFIX_BY_ROLE, START_LOOK_S, Role
 from foretell.app.lanes import served_under
+from foretell.app.recovery import Recovery
 from foretell.domain.deployment import Deployment
 from foretell.domain.hexadecimal import Address
 from foretell.edge.auth import KeyRing
@@ -40,12 +41,15 @@ async def trading_alone(
     """Give a trading API on a free port; it ends with the block."""
     async with Database(f"sqlite+aiosqlite:///{folder / 'foretell.db'}") as database:
         await upgrade(database)
+        recovery = Recovery()
+        await recovery.start()
         trading = build_embedded(
             deployment=deployment,
             database=database,
             journal=FileJournal(folder / "journal"),
             key_ring=KeyRing(database, master_key, [deployment.chain_id], now_ms),
             chain=ChainView(_first_nonce, _no_code),
+            recover=recovery.recover,
             blob_base_url="",
             now_ms=now_ms,
             new_uuid=new_uuid,
@@ -56,7 +60,7 @@ async def trading_alone(
         lanes = served_under(prefix, trading_lanes(trading.services), app)
         listener = bind("127.0.0.1", 0, "--port")
         server = build_server(Gateway({prefix: app}, ""), "127.0.0.1", 0, lanes)
-        loops = asyncio.create_task(run_together(trading.loops().values()))
+        loops = asyncio.create_task(run_together([*trading.loops().values(), recovery.run]))
         serving = asyncio.create_task(server.serve([listener]))
         try:
             while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
@@ -67,6 +71,7 @@ async def trading_alone(
             await serving
             loops.cancel()
             await trading.host.engine.close()
+            await recovery.close()
 
 
 async def _first_nonce(exchange: Address, maker: Address) -> int:

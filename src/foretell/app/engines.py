@@ -48,6 +48,7 @@ from foretell.trading.remote import RemoteShard
 from foretell.trading.services import TradingServices, build_services
 from foretell.trading.serving import EngineServer
 from foretell.trading.shards import Shards
+from foretell.trading.signers import Recover
 from foretell.trading.treasurer import Treasurer
 from foretell.trading.treasury_engine import TreasuryEngine
 from foretell.trading.treasury_host import TreasuryHost
@@ -258,7 +259,7 @@ class AskingTrading(NamedTuple):
     loops: dict[str, Loop]
 
 
-def build_asking(ground: Ground) -> AskingTrading:
+def build_asking(ground: Ground, recover: Recover) -> AskingTrading:
     """Return trading that asks engines in other processes."""
     shards = remote_shards(ground)
     treasury = remote_shard(ground, TREASURY_SHARD) if len(shards) > 1 else None
@@ -268,6 +269,7 @@ def build_asking(ground: Ground) -> AskingTrading:
         shards=Shards(shards, treasury),
         key_ring=ground.key_ring,
         chain=chain_view(ground),
+        recover=recover,
         blob_base_url=ground.settings.blob_base_url,
         now_ms=now_ms,
         new_uuid=new_uuid,

@@ -29,6 +29,7 @@ from foretell.app.parts import (
     build_settlement,
     build_trading,
 )
+from foretell.app.recovery import Recovery
 from foretell.app.vault import open_vault
 from foretell.chain.answers import quantity_of
 from foretell.chain.blueprint import sandbox_plan
@@ -240,15 +241,19 @@ class Installation:
             self._loop_by_name |= each.loops
         if Role.TRADING not in self._roles:
             return
+        recovery = Recovery()
+        await recovery.start()
+        self._closing.push_async_callback(recovery.close)
+        self._loop_by_name["recovery"] = recovery.run
         if ground.settings.shards:
             if ground.settings.is_sandbox:
                 url = f"http://127.0.0.1:{ground.settings.chain_port}"
                 self._loop_by_name |= kept_engines(ground, url)
-            asking = build_asking(ground)
+            asking = build_asking(ground, recovery.recover)
             self._answer_traders(asking.services)
             self._loop_by_name |= asking.loops
             return
-        trading, feed, snapshots = build_trading(ground)
+        trading, feed, snapshots = build_trading(ground, recovery.recover)
         self._closing.push_async_callback(trading.host.engine.close)
         await trading.start()
         self._answer_traders(trading.services)

@@ -36,6 +36,7 @@ from foretell.store.transactions import (
 from foretell.trading.embedded import Embedded, build_embedded
 from foretell.trading.feed import Feed
 from foretell.trading.services import ChainView
+from foretell.trading.signers import Recover
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def chain_view(ground: Ground) -> ChainView:
     return ChainView(fetch_nonce, fetch_has_code)
 
 
-def build_trading(ground: Ground) -> TradingParts:
+def build_trading(ground: Ground, recover: Recover) -> TradingParts:
     """Return trading; nothing of it is started."""
     journal = FileJournal(ground.settings.data / "journal")
     trading = build_embedded(
@@ -94,6 +95,7 @@ def build_trading(ground: Ground) -> TradingParts:
         journal=journal,
         key_ring=ground.key_ring,
         chain=chain_view(ground),
+        recover=recover,
         blob_base_url=ground.settings.blob_base_url,
         now_ms=now_ms,
         new_uuid=new_uuid,

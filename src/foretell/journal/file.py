@@ -60,7 +60,8 @@ class FileJournal:
         self._last_sequence = self._tail.end.sequence
         self._appended: list[bytes] = []
         self._wakes = threading.Condition()
-        self._is_closing = False
+        self._is_closing = self._is_waking = False
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._is_stuck = self._is_mark_stuck = False
         self._writer: threading.Thread | None = None
         self._mark_at = time.monotonic() + MARK_EVERY_S
@@ -111,7 +112,7 @@ class FileJournal:
     ) -> None:
         """Begin to write; both callbacks are called in the thread of the running event loop."""
         assert self._writer is None
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
 
         def run() -> None:
             try:
@@ -134,9 +135,17 @@ class FileJournal:
         assert 0 < len(payload) <= self._payload_bytes_max
         with self._wakes:
             self._appended.append(payload)
-            self._last_sequence += 1
+        self._last_sequence += 1
+        if self._loop is not None and not self._is_waking:
+            self._is_waking = True
+            self._loop.call_soon(self._wake)
+        return self._last_sequence
+
+    def _wake(self) -> None:
+        """Wake the writer, once for all that was appended within a turn of the event loop."""
+        self._is_waking = False
+        with self._wakes:
             self._wakes.notify()
-            return self._last_sequence
 
     async def close(self) -> None:
         """Make durable what was appended, and let go of the folder."""

@@ -16,6 +16,7 @@ from foretell.trading.projection import Projection
 from foretell.trading.questions import Canceled, CancelMatching
 from foretell.trading.services import ChainView, PriceSide, TradingServices, build_services
 from foretell.trading.shards import Shards
+from foretell.trading.signers import Recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ def build_embedded(  # noqa: PLR0913 - the composition root calls it, once, by k
     journal: Journal,
     key_ring: KeyRing,
     chain: ChainView,
+    recover: Recover,
     blob_base_url: str,
     now_ms: Callable[[], int],
     new_uuid: Callable[[], str],
@@ -68,6 +70,7 @@ def build_embedded(  # noqa: PLR0913 - the composition root calls it, once, by k
         shards=shards,
         key_ring=key_ring,
         chain=chain,
+        recover=recover,
         blob_base_url=blob_base_url,
         now_ms=now_ms,
         new_uuid=new_uuid,

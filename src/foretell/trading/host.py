@@ -100,4 +100,5 @@ class Host:
         while self.projection.sequence < wanted:
             if time.monotonic() > deadline:
                 raise StoreUnavailable("the tables are too far behind the journal")
+            self.projection.hurry()
             await asyncio.sleep(TABLES_LOOK_S)

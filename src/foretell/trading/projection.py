@@ -6,6 +6,7 @@ milliseconds behind the engine; nobody waits for them.
 """
 
 import asyncio
+import contextlib
 from typing import Final, NamedTuple
 
 from foretell.domain.book import yes_price
@@ -56,8 +57,11 @@ from foretell.trading.engine import Durable
 COMMANDS_PER_WRITE_MAX: Final = 1_000
 COMMANDS_BEHIND_MAX: Final = 100_000
 MINUTE_MS: Final = 1000 * MINUTE_S
-PAUSE_S: Final = 0.025
-"""How long to gather what comes between two writes: one costs milliseconds, however small it is."""
+PAUSE_S: Final = 0.1
+"""How long to gather what comes between two writes: one costs milliseconds, however small it is.
+
+Nobody who waits for the tables waits for that.
+"""
 
 
 class Projection:
@@ -68,6 +72,7 @@ class Projection:
         self._name = name
         self._heard: list[Durable] = []
         self._wakes = asyncio.Event()
+        self._hurries = asyncio.Event()
         self._market_by_id: dict[Bytes32, OpenMarket] = {}
         self._quote_by_id: dict[Bytes32, Quote] = {}
         self.sequence = 0
@@ -101,8 +106,15 @@ class Projection:
         """Write, for ever, what is heard."""
         while True:
             await self._wakes.wait()
+            self._hurries.clear()
             await self._write()
-            await asyncio.sleep(PAUSE_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE_S):
+                    await self._hurries.wait()
+
+    def hurry(self) -> None:
+        """Write what was heard at once: somebody waits for it."""
+        self._hurries.set()
 
     async def catch_up(self) -> None:
         """Write everything that was heard until now; what fails is tried again at the next call."""

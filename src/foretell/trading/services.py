@@ -15,7 +15,7 @@ from foretell.trading.catalogue import Catalogue
 from foretell.trading.engine import Durable
 from foretell.trading.loops import Loop, forever
 from foretell.trading.shards import Shards
-from foretell.trading.signers import Signers
+from foretell.trading.signers import Recover, Signers
 from foretell.trading.streams import Streams
 
 PriceSide = Literal["taker", "book"]
@@ -79,6 +79,7 @@ def build_services(  # noqa: PLR0913 - the composition root calls it, once, by k
     shards: Shards,
     key_ring: KeyRing,
     chain: ChainView,
+    recover: Recover,
     blob_base_url: str,
     now_ms: Callable[[], int],
     new_uuid: Callable[[], str],
@@ -104,7 +105,7 @@ def build_services(  # noqa: PLR0913 - the composition root calls it, once, by k
         board=board,
         catalogue=catalogue,
         streams=streams,
-        signers=Signers(deployment.profiles_of, deployment.chain_id),
+        signers=Signers(deployment.profiles_of, deployment.chain_id, recover),
         wallets=wallets,
         nonces=OrderNonces(chain.fetch_nonce, now_ms),
         fetch_has_code=chain.fetch_has_code,

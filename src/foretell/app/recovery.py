@@ -1,0 +1,207 @@
+"""Signers recovered in a process of its own, beside the one that serves.
+
+A recovery costs half of what an order costs in all, and threads would not take it off the serving
+one: they fight with it over the interpreter at every step. What is asked within one turn of the event
+loop goes out in one piece. The process is started again when it ends or hangs, and what it was asked is
+asked anew: a recovery changes nothing.
+"""
+
+import asyncio
+import contextlib
+import socket
+import sys
+from collections import deque
+from typing import Final, cast
+
+import structlog
+from typing_extensions import override
+
+from foretell.app import recovering
+from foretell.app.recovering import ANSWER_BYTES, NO_SIGNER
+from foretell.domain.errors import ForetellError, MalformedSignature
+from foretell.domain.hexadecimal import Address, address_of
+from foretell.domain.matching_errors import EngineBusy, EngineRestarting
+
+WAITING_MAX: Final = 10_000
+ATTEMPTS_MAX: Final = 3
+LOOK_S: Final = 1.0
+ANSWER_DEADLINE_S: Final = 5.0
+RESTART_S: Final = 0.2
+STOP_DEADLINE_S: Final = 5.0
+COMMAND: Final = (sys.executable, "-m", recovering.__name__)
+
+log = structlog.get_logger(__name__)
+
+
+class _Asked:
+    """A digest with its signature, and who waits for the answer."""
+
+    __slots__ = ("answer", "asked_at_s", "attempts", "words")
+
+    def __init__(self, words: bytes, loop: asyncio.AbstractEventLoop) -> None:
+        self.words = words
+        self.answer: asyncio.Future[Address] = loop.create_future()
+        self.asked_at_s = loop.time()
+        self.attempts = 1
+
+
+def _refuse(asked: _Asked, refusal: ForetellError) -> None:
+    if not asked.answer.done():
+        asked.answer.set_exception(refusal)
+
+
+class Recovery:
+    """The process, and what it was asked and has not answered yet."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[_Asked] = deque()
+        self._unsent: list[bytes] = []
+        self._line: _Line | None = None
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start the process."""
+        self._process, self._line = await _begin(self)
+
+    async def run(self) -> None:
+        """Start the process again, for ever, when it has ended or does not answer."""
+        while True:
+            code = await self._end_of_process()
+            log.error("recovery ended and is started again", code=code)
+            await asyncio.sleep(RESTART_S)
+            self._give_up_on_first()
+            await self.start()
+            self._ask_anew()
+
+    async def recover(self, digest: bytes, signature: bytes) -> Address:
+        """Return who signed a digest with a normalized signature.
+
+        Raises MalformedSignature when nobody can have, and EngineBusy when too many wait.
+        """
+        if len(self._waiting) >= WAITING_MAX:
+            raise EngineBusy
+        loop = asyncio.get_running_loop()
+        asked = _Asked(digest + signature, loop)
+        self._waiting.append(asked)
+        if not self._unsent:
+            loop.call_soon(self._send)
+        self._unsent.append(asked.words)
+        return await asked.answer
+
+    async def close(self) -> None:
+        """End the process, and refuse those who wait."""
+        line, process = self._line, self._process
+        self._line = self._process = None
+        while self._waiting:
+            _refuse(self._waiting.popleft(), EngineRestarting())
+        if line is not None:
+            line.close()
+        if process is not None:
+            await _stop(process)
+
+    def take_back(self, answers: bytes) -> None:
+        """Give answers, in the order of the questions, to those who wait for them."""
+        for at in range(0, len(answers), ANSWER_BYTES):
+            asked = self._waiting.popleft()
+            if asked.answer.done():
+                continue
+            answer = answers[at : at + ANSWER_BYTES]
+            if answer == NO_SIGNER:
+                asked.answer.set_exception(
+                    MalformedSignature("the signature of a point on the curve")
+                )
+            else:
+                asked.answer.set_result(address_of(answer[1:]))
+
+    def _send(self) -> None:
+        words, self._unsent = b"".join(self._unsent), []
+        if self._line is not None:
+            self._line.send(words)
+
+    async def _end_of_process(self) -> int | None:
+        """Return the code that the process ended with; one that does not answer is killed."""
+        process = self._process
+        assert process is not None, "it was started"
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await process.wait()
+                    break
+            if self._is_overdue():
+                process.kill()
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+        return process.returncode
+
+    def _is_overdue(self) -> bool:
+        now_s = asyncio.get_running_loop().time()
+        return bool(self._waiting) and now_s - self._waiting[0].asked_at_s > ANSWER_DEADLINE_S
+
+    def _give_up_on_first(self) -> None:
+        """Refuse what the process ended over again and again."""
+        if self._waiting and self._waiting[0].attempts >= ATTEMPTS_MAX:
+            _refuse(self._waiting.popleft(), EngineBusy())
+
+    def _ask_anew(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        for asked in self._waiting:
+            asked.asked_at_s = now_s
+        if self._waiting:
+            self._waiting[0].attempts += 1
+        self._unsent = [asked.words for asked in self._waiting]
+        self._send()
+
+
+class _Line(asyncio.Protocol):
+    """Our end of the socket."""
+
+    def __init__(self, recovery: Recovery) -> None:
+        self._recovery = recovery
+        self._transport: asyncio.WriteTransport | None = None
+        self._arrived = b""
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.WriteTransport", transport)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        arrived = self._arrived + data if self._arrived else data
+        end = len(arrived) - len(arrived) % ANSWER_BYTES
+        self._arrived = arrived[end:]
+        self._recovery.take_back(arrived[:end])
+
+    def send(self, words: bytes) -> None:
+        """Send questions; a line that is closed loses them."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(words)
+
+    def close(self) -> None:
+        """Hang up, after which nothing arrives."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
+async def _begin(recovery: Recovery) -> tuple[asyncio.subprocess.Process, _Line]:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND,
+            str(theirs.fileno()),
+            stdin=asyncio.subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+        )
+    loop = asyncio.get_running_loop()
+    _, line = await loop.create_connection(lambda: _Line(recovery), sock=ours)
+    return process, line
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Wait for a process whose line is closed to end."""
+    try:
+        async with asyncio.timeout(STOP_DEADLINE_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()

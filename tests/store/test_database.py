@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from tests.postgres import PostgresServer
 
 from foretell.domain.storage_errors import StoreUnavailable
-from foretell.store.database import ROWS_PER_STATEMENT_MAX, Database
+from foretell.store.database import ROWS_PER_STATEMENT_MAX, WRITER_CACHE_KIB, Database
 from foretell.store.tables import projections
 
 pytestmark = pytest.mark.anyio
@@ -221,6 +221,15 @@ async def test_sqlite_syncs_every_commit_and_checks_what_refers_to_what(tmp_path
     async with Database(url) as database, database.writing() as tx:
         seen = [await tx.scalar(sa.text(f"PRAGMA {name}")) for name in pragmas.split()]
     assert seen == ["wal", 2, 1]
+
+
+async def test_the_writer_of_sqlite_keeps_more_in_memory_than_readers(tmp_path: Path) -> None:
+    async with Database(f"sqlite+aiosqlite:///{tmp_path / 'foretell.db'}") as database:
+        async with database.writing() as tx:
+            kept = await tx.scalar(sa.text("PRAGMA cache_size"))
+        async with database.reading() as tx:
+            kept_by_reader = await tx.scalar(sa.text("PRAGMA cache_size"))
+    assert kept == -WRITER_CACHE_KIB < kept_by_reader
 
 
 def a_sqlite_that_is_not_there(_: pytest.FixtureRequest) -> str:

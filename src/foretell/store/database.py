@@ -29,6 +29,9 @@ STATEMENTS_KEPT_MAX: Final = 64
 # PostgreSQL: no connection, no access, no such database, rolled back, out of resources, shut down.
 _UNAVAILABLE_STATES: Final = ("08", "28", "3D", "40", "53", "57", "58")
 
+WRITER_CACHE_KIB: Final = 32 * 1024
+"""How much of an SQLite file its writer keeps in memory: rows are put in by their hashes, all over it."""
+
 _SQLITE_PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
@@ -219,6 +222,8 @@ def _open_engine(url: sa.URL, *, is_writer: bool) -> AsyncEngine:
         cursor = connection.cursor()
         for pragma in _SQLITE_PRAGMAS:
             cursor.execute(pragma)
+        if is_writer:
+            cursor.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
         cursor.close()
 
     @sa.event.listens_for(engine.sync_engine, "invalidate")

@@ -82,8 +82,8 @@ async def test_processes_that_are_killed_are_started_again_and_folder_and_port_s
         async with httpx.AsyncClient(timeout=WITHIN_S) as client:
             answer = await client.get(f"http://127.0.0.1:{settings.port}/ok")
     assert answer.status_code == 200
-    assert fleet._running is not None
-    assert not fleet._running.done()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(fleet.wait(), 0.01)
 
 
 async def test_a_fleet_whose_port_is_taken_starts_nothing(settings: Settings) -> None:

@@ -19,6 +19,7 @@ from foretell.app.chance import numbered_ids
 from foretell.app.engines import build_asking, kept_engines, lead_shard, lead_treasury
 from foretell.app.gateway import Gateway, Server, bind, build_server
 from foretell.app.lanes import RequestLine, ServedLane, served_under
+from foretell.app.lifetime import Lifetime
 from foretell.app.parts import (
     Ground,
     build_creation,
@@ -46,7 +47,6 @@ from foretell.domain.deployment import Deployment, check_usable
 from foretell.edge.lane import Lane, Route
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.indexer import worker as indexer_worker
-from foretell.journal.locking import lock_folder, unlock_folder
 from foretell.relayer import routes as relayer_routes
 from foretell.relayer import worker as relayer_worker
 from foretell.settings import Settings
@@ -129,51 +129,45 @@ class Installation:
         self._roles = frozenset(roles)
         self._shard = shard
         self._membership = membership
-        self._closing = contextlib.AsyncExitStack()
+        self._lifetime = Lifetime()
         self._app_by_role: dict[Role, AsgiApp] = {}
         self._lanes_by_role: dict[Role, Mapping[Route, Lane]] = {}
         self._loop_by_name: dict[str, Loop] = {}
         self._is_stopping = False
-        self._running: asyncio.Task[None] | None = None
         self._server: Server | None = None
         self._serving: asyncio.Task[None] | None = None
-        self._folder_lock: int | None = None
+        self._has_folder = membership is not None
         self.deployment: Deployment | None = None
 
     def take_folder(self) -> None:
         """Keep other processes out of the data folder, or refuse; `start` does so if nobody did."""
-        if self._folder_lock is None and self._membership is None:
-            self._settings.data.mkdir(parents=True, exist_ok=True)
-            self._folder_lock = lock_folder(self._settings.data)
-            self._closing.callback(unlock_folder, self._folder_lock)
+        if not self._has_folder:
+            self._lifetime.take_folder(self._settings.data)
+            self._has_folder = True
 
     async def start(self) -> None:
         """Start everything, and return when the APIs answer."""
-        try:
+        async with self._lifetime.starting():
             ground = await self._lay_ground()
             await self._build(ground)
             await self._serve()
-        except BaseException:
-            await self._closing.aclose()
-            raise
 
     async def wait(self) -> None:
         """Return when something that must not end has ended, raising what ended it."""
-        assert self._running is not None
-        await asyncio.shield(self._running)
+        await self._lifetime.wait()
 
     async def stop(self) -> None:
         """Stop everything, the APIs first, the chain last."""
-        await self._closing.aclose()
+        await self._lifetime.stop()
 
     async def _lay_ground(self) -> Ground:
         settings = self._settings
         self.take_folder()
         needed = {key for role in self._roles for key in KEYS_BY_ROLE.get(role, ())}
         vault = open_vault(settings, sorted(needed))
-        rpc = await self._closing.enter_async_context(Rpc(await self._rpc_url()))
+        rpc = await self._lifetime.closing.enter_async_context(Rpc(await self._rpc_url()))
         self.deployment = deployment = await self._deployment(rpc)
-        database = await self._closing.enter_async_context(Database(settings.database))
+        database = await self._lifetime.closing.enter_async_context(Database(settings.database))
         await upgrade(database)
         return Ground(settings, vault, deployment, database, rpc)
 
@@ -191,7 +185,7 @@ class Installation:
             )
         )
         await chain.start()
-        self._closing.push_async_callback(chain.stop)
+        self._lifetime.closing.push_async_callback(chain.stop)
         self._loop_by_name["chain"] = lambda: _keep(chain)
         return chain.rpc_url
 
@@ -237,13 +231,13 @@ class Installation:
         if Role.TREASURY in self._roles:
             led.append(await lead_treasury(ground))
         for each in led:
-            self._closing.push_async_callback(each.close)
+            self._lifetime.closing.push_async_callback(each.close)
             self._loop_by_name |= each.loops
         if Role.TRADING not in self._roles:
             return
         recovery = Recovery()
         await recovery.start()
-        self._closing.push_async_callback(recovery.close)
+        self._lifetime.closing.push_async_callback(recovery.close)
         self._loop_by_name["recovery"] = recovery.run
         if ground.settings.shards:
             if ground.settings.is_sandbox:
@@ -254,7 +248,7 @@ class Installation:
             self._loop_by_name |= asking.loops
             return
         trading, feed, snapshots = build_trading(ground, recovery.recover)
-        self._closing.push_async_callback(trading.host.engine.close)
+        self._lifetime.closing.push_async_callback(trading.host.engine.close)
         await trading.start()
         self._answer_traders(trading.services)
         self._loop_by_name |= trading.loops()
@@ -280,11 +274,11 @@ class Installation:
             self._server = build_server(gateway, settings.host, settings.port, lanes)
             self._serving = asyncio.create_task(self._server.serve([listener]), name="server")
             self._loop_by_name["server"] = self._watch_server
-        self._running = asyncio.create_task(self._run(), name="installation")
-        self._closing.push_async_callback(self._end)
+        running = self._lifetime.run(self._run())
+        self._lifetime.closing.push_async_callback(self._finish_serving)
         while self._server is not None and not self._server.started:
-            if self._running.done():
-                await self._running
+            if running.done():
+                await running
             await asyncio.sleep(START_LOOK_S)
 
     def _listener(self) -> socket.socket:
@@ -313,17 +307,13 @@ class Installation:
         assert self._serving is not None
         await asyncio.shield(self._serving)
 
-    async def _end(self) -> None:
-        """Let the server finish what it has begun, then stop the loops."""
+    async def _finish_serving(self) -> None:
+        """Let the server finish what it has begun; then the loops may end."""
         self._is_stopping = True
-        assert self._running is not None
         if self._server is not None and self._serving is not None:
             self._server.should_exit = True
             await asyncio.wait({self._serving}, timeout=STOP_DEADLINE_S)
             self._serving.cancel()
-        self._running.cancel()
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await self._running
 
 
 async def _check_node(rpc: Rpc, chain_id: int) -> None:

@@ -1,0 +1,52 @@
+"""From start to stop of what one process keeps: taken in order, let go in the reverse order."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
+from typing import Any
+
+from foretell.journal.locking import lock_folder, unlock_folder
+
+
+class Lifetime:
+    """What was taken, and the task that runs until the stop or until something ends it."""
+
+    def __init__(self) -> None:
+        self.closing = contextlib.AsyncExitStack()
+        self._running: asyncio.Task[None] | None = None
+
+    @contextlib.asynccontextmanager
+    async def starting(self) -> AsyncIterator[None]:
+        """Let go of what was taken when the start fails."""
+        try:
+            yield
+        except BaseException:
+            await self.closing.aclose()
+            raise
+
+    def take_folder(self, folder: Path) -> None:
+        """Keep other processes out of a data folder, or refuse."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.closing.callback(unlock_folder, lock_folder(folder))
+
+    def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin what runs; the stop cancels it before it lets go of anything."""
+        self._running = asyncio.create_task(work)
+        self.closing.push_async_callback(self._end)
+        return self._running
+
+    async def wait(self) -> None:
+        """Return when what runs has ended, raising what ended it."""
+        assert self._running is not None
+        await asyncio.shield(self._running)
+
+    async def stop(self) -> None:
+        """Stop everything, what was taken last first."""
+        await self.closing.aclose()
+
+    async def _end(self) -> None:
+        assert self._running is not None
+        self._running.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await self._running

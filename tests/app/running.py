@@ -14,8 +14,9 @@ import pytest
 from tests.ports import free_port
 
 from foretell.app.gateway import bind, build_server
-from foretell.app.installation import ALL_ROLES, Installation, Role
+from foretell.app.installation import Installation
 from foretell.app.lanes import NO_LANES, Lanes
+from foretell.app.roles import ALL_ROLES, Role
 from foretell.edge.telemetry import AsgiApp
 from foretell.settings import Settings
 

@@ -23,7 +23,8 @@ from tests.build import a_key
 from tests.sandbox import Sandbox
 
 from foretell.app import installation as module
-from foretell.app.installation import Installation, Role
+from foretell.app.installation import Installation
+from foretell.app.roles import Role
 from foretell.chain.deploy import store_deployment
 from foretell.chain.rpc import Rpc
 from foretell.cli.clients.http import wait_for
@@ -79,6 +80,27 @@ async def test_every_api_answers_once_it_is_started(
     assert statuses == dict.fromkeys(HEALTH_PATHS, 200)
     assert running.deployment is not None
     assert (await get(settings, "/")).json()["clob"] == f"{settings.base_url}/clob"
+
+
+async def test_until_it_has_started_every_api_says_that_it_will(settings: Settings) -> None:
+    running = Installation(settings)
+    starting = asyncio.create_task(running.start())
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            while is_free(settings.port):
+                await asyncio.sleep(0)
+        answers = {path: await get(settings, path) for path in HEALTH_PATHS}
+        assert not starting.done()
+        await starting
+        assert (await get(settings, "/clob/ok")).status_code == 200
+    finally:
+        starting.cancel()
+        await running.stop()
+    assert {path: answer.status_code for path, answer in answers.items()} == {
+        **dict.fromkeys(HEALTH_PATHS, 503),
+        "/clob/ok": 425,
+        "/metrics": 200,
+    }
 
 
 async def test_a_process_with_one_api_serves_it_at_the_root(settings: Settings) -> None:

@@ -10,7 +10,8 @@ import pytest
 from tests.app.running import get, processes_left, sandbox_settings
 from typing_extensions import override
 
-from foretell.app.installation import Installation, Role
+from foretell.app.installation import Installation
+from foretell.app.roles import Role
 from foretell.cli.running import STOP_SIGNALS, run_until_stopped
 from foretell.domain.command_errors import NotInTime
 from foretell.journal.locking import lock_folder, unlock_folder

@@ -10,7 +10,7 @@ from tests.build import a_key
 from tests.postgres import PostgresServer
 from typing_extensions import override
 
-from foretell.app.installation import ALL_ROLES, Role
+from foretell.app.roles import ALL_ROLES, Role
 from foretell.chain.deploy import store_deployment
 from foretell.cli import serve
 from foretell.cli.bench.world import make_world

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from foretell.app.chance import new_uuid, now_ms, numbered_ids
 from foretell.app.gateway import Gateway, bind, build_server
-from foretell.app.installation import PREFIX_BY_ROLE, START_LOOK_S, Role
+from foretell.app.installation import START_LOOK_S
 from foretell.app.lanes import served_under
 from foretell.app.recovery import Recovery
+from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.domain.deployment import Deployment
 from foretell.domain.hexadecimal import Address
 from foretell.edge.auth import KeyRing

@@ -6,16 +6,15 @@ that it is told. If a loop that must not end does end, everything stops, loudly.
 
 import asyncio
 import contextlib
-import enum
 import socket
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 import structlog
 
 from foretell.app.chance import numbered_ids
+from foretell.app.closed import Closed
 from foretell.app.engines import build_asking, kept_engines, lead_shard, lead_treasury
 from foretell.app.gateway import Gateway, Server, bind, build_server
 from foretell.app.lanes import RequestLine, ServedLane, served_under
@@ -31,6 +30,7 @@ from foretell.app.parts import (
     build_trading,
 )
 from foretell.app.recovery import Recovery
+from foretell.app.roles import ALL_ROLES, KEYS_BY_ROLE, PREFIX_BY_ROLE, Role
 from foretell.app.vault import open_vault
 from foretell.chain.answers import quantity_of
 from foretell.chain.blueprint import sandbox_plan
@@ -66,47 +66,6 @@ log = structlog.get_logger(__name__)
 Loop = Callable[[], Awaitable[None]]
 
 
-class Role(enum.StrEnum):
-    """What a process may do."""
-
-    TRADING = "trading"
-    ENGINE = "engine"
-    TREASURY = "treasury"
-    CREATION = "creation"
-    RELAYER = "relayer"
-    DATA = "data"
-    DISCOVERY = "discovery"
-    SETTLEMENT = "settlement"
-    INDEXER = "indexer"
-
-
-ALL_ROLES: Final = frozenset(Role) - {Role.ENGINE, Role.TREASURY}
-"""What one process does alone: its engine is in trading."""
-
-PREFIX_BY_ROLE: Final[Mapping[Role, str]] = MappingProxyType(
-    {
-        Role.TRADING: "/clob",
-        Role.CREATION: "/create-market",
-        Role.RELAYER: "/relayer",
-        Role.DATA: "/data",
-        Role.DISCOVERY: "/discovery",
-    }
-)
-"""The roles that serve an API, and where."""
-
-KEYS_BY_ROLE: Final[Mapping[Role, Collection[str]]] = MappingProxyType(
-    {
-        Role.TRADING: ("master",),
-        Role.ENGINE: ("master",),
-        Role.TREASURY: ("master",),
-        Role.CREATION: ("registrar", "storage"),
-        Role.RELAYER: ("master", "relayer"),
-        Role.SETTLEMENT: ("operator",),
-    }
-)
-"""The keys that a role needs; the others read only."""
-
-
 @dataclass(frozen=True, slots=True)
 class Membership:
     """Of a process that others keep running: who began it holds the folder, and maybe the port."""
@@ -134,6 +93,11 @@ class Installation:
         self._lanes_by_role: dict[Role, Mapping[Route, Lane]] = {}
         self._loop_by_name: dict[str, Loop] = {}
         self._is_stopping = False
+        self._served_roles = [role for role in PREFIX_BY_ROLE if role in self._roles]
+        self._app_by_prefix: dict[str, AsgiApp] = {
+            self._prefix(role): Closed(role) for role in self._served_roles
+        }
+        self._lanes: dict[RequestLine, ServedLane] = {}
         self._server: Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._has_folder = membership is not None
@@ -146,11 +110,18 @@ class Installation:
             self._has_folder = True
 
     async def start(self) -> None:
-        """Start everything, and return when the APIs answer."""
+        """Start everything, and return when the APIs answer; until then they say that they will."""
         async with self._lifetime.starting():
+            self.take_folder()
+            if self._membership is None:
+                await self._serve()
             ground = await self._lay_ground()
             await self._build(ground)
-            await self._serve()
+            self._open()
+            if self._membership is not None:
+                await self._serve()
+            self._lifetime.run(self._run())
+            self._lifetime.closing.push_async_callback(self._finish_serving)
 
     async def wait(self) -> None:
         """Return when something that must not end has ended, raising what ended it."""
@@ -162,7 +133,6 @@ class Installation:
 
     async def _lay_ground(self) -> Ground:
         settings = self._settings
-        self.take_folder()
         needed = {key for role in self._roles for key in KEYS_BY_ROLE.get(role, ())}
         vault = open_vault(settings, sorted(needed))
         rpc = await self._lifetime.closing.enter_async_context(Rpc(await self._rpc_url()))
@@ -260,26 +230,30 @@ class Installation:
         self._lanes_by_role[Role.TRADING] = trading_lanes(services)
 
     async def _serve(self) -> None:
+        """Answer at the port, if there is an API; one of another process has its port from there."""
+        if not self._served_roles:
+            return
         settings = self._settings
-        is_alone = len(self._app_by_role) == 1
-        app_by_prefix: dict[str, AsgiApp] = {}
-        lanes: dict[RequestLine, ServedLane] = {}
-        for role, app in self._app_by_role.items():
-            prefix = "" if is_alone else PREFIX_BY_ROLE[role]
-            telemetry = app_by_prefix[prefix] = Telemetry(app, role, numbered_ids())
-            lanes |= served_under(prefix, self._lanes_by_role.get(role, {}), telemetry)
-        if app_by_prefix:
-            listener = self._listener()
-            gateway = Gateway(app_by_prefix, settings.base_url)
-            self._server = build_server(gateway, settings.host, settings.port, lanes)
-            self._serving = asyncio.create_task(self._server.serve([listener]), name="server")
-            self._loop_by_name["server"] = self._watch_server
-        running = self._lifetime.run(self._run())
+        gateway = Gateway(self._app_by_prefix, settings.base_url)
+        self._server = build_server(gateway, settings.host, settings.port, self._lanes)
+        serving = asyncio.create_task(self._server.serve([self._listener()]), name="server")
+        self._serving = serving
         self._lifetime.closing.push_async_callback(self._finish_serving)
-        while self._server is not None and not self._server.started:
-            if running.done():
-                await running
+        self._loop_by_name["server"] = self._watch_server
+        while not self._server.started:
+            if serving.done():
+                await serving
             await asyncio.sleep(START_LOOK_S)
+
+    def _prefix(self, role: Role) -> str:
+        return "" if len(self._served_roles) == 1 else PREFIX_BY_ROLE[role]
+
+    def _open(self) -> None:
+        """Let the APIs answer that were built."""
+        for role, app in self._app_by_role.items():
+            prefix = self._prefix(role)
+            telemetry = self._app_by_prefix[prefix] = Telemetry(app, role, numbered_ids())
+            self._lanes |= served_under(prefix, self._lanes_by_role.get(role, {}), telemetry)
 
     def _listener(self) -> socket.socket:
         if self._membership is not None and self._membership.listener is not None:

@@ -7,8 +7,9 @@ from rich.console import Console
 
 from foretell.app.engines import NO_LISTENER
 from foretell.app.fleet import Fleet
-from foretell.app.installation import ALL_ROLES, Installation, Membership, Role
+from foretell.app.installation import Installation, Membership
 from foretell.app.memory import settle_memory
+from foretell.app.roles import ALL_ROLES, Role
 from foretell.cli.running import run_until_stopped, set_up_logs
 from foretell.domain.command_errors import MissingSetting, UnknownRole
 from foretell.settings import Settings

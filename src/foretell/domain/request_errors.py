@@ -153,3 +153,10 @@ class UnknownSortField(MalformedQuery):
 
     def __init__(self, wanted: str) -> None:
         super().__init__("order", f"a list of {wanted}")
+
+
+class Starting(Unavailable):
+    """The process that was asked has not started yet; nothing was done."""
+
+    def __init__(self) -> None:
+        super().__init__("the service is starting", retry_after_s=1)

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from foretell.app.chance import new_key, now_ms
-from foretell.app.installation import PREFIX_BY_ROLE, Role
+from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.cli.bench.exchange import Exchange, running_exchange
 from foretell.cli.bench.load import make_requests, send_all
 from foretell.cli.bench.machine import (

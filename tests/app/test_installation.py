@@ -87,7 +87,7 @@ async def test_until_it_has_started_every_api_says_that_it_will(settings: Settin
     starting = asyncio.create_task(running.start())
     try:
         async with asyncio.timeout(WITHIN_S):
-            while is_free(settings.port):
+            while is_free(settings.port):  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0)
         answers = {path: await get(settings, path) for path in HEALTH_PATHS}
         assert not starting.done()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,19 @@ from tests.build import (
     some_rules,
 )
 from tests.domain.digest import digest
-from tests.trading.venue import SEGMENT_BYTES, Clock, Trader, Venue, a_venue
+from tests.routing import an_app
+from tests.trading.venue import (
+    SEGMENT_BYTES,
+    Clock,
+    Trader,
+    Venue,
+    a_venue,
+    client_of,
+    numbered_uuids,
+    recover_here,
+)
 
+from foretell.app.sockets import UNIX, connect, listen
 from foretell.domain.commands import ChangeTick, Command, ResolveMarket
 from foretell.domain.effects import Effect, TickChanged
 from foretell.domain.snapshot import encode_state
@@ -31,8 +43,13 @@ from foretell.journal.file import FileJournal
 from foretell.journal.port import Snapshot
 from foretell.store.trades import load_quotes, load_trades_by_id
 from foretell.trading import tick_watch
-from foretell.trading.engine import Engine
+from foretell.trading.engine import Durable, Engine
 from foretell.trading.loops import run_together
+from foretell.trading.remote import RemoteShard
+from foretell.trading.routes import build_app
+from foretell.trading.services import ChainView, build_services
+from foretell.trading.serving import EngineServer
+from foretell.trading.shards import Shards
 from foretell.trading.tick_watch import TickWatch
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +58,7 @@ YES = an_asset(is_yes=True)
 NO = an_asset(is_yes=False)
 MARKET = a_word("market")
 SOON_S = 10.0
+TOKEN_OF_LINES = b"the token of this installation"
 
 AT_THE_EDGE: list[Command] = [
     a_placing(a_sell("bob", price_ticks=97)),
@@ -267,6 +285,79 @@ async def test_an_order_that_was_judged_before_the_change_is_placed_after_it(
 
     monkeypatch.setattr(type(venue.services.nonces), "check", staticmethod(change_first))
     await carol.placed(a_buy("carol", price_ticks=40))
+    assert (await get(venue, "/book", token_id=YES))["bids"] == [{"price": "0.4", "size": "10"}]
+
+
+class Beside:
+    """What serves clients in a process of its own, over the socket of a venue's engine."""
+
+    def __init__(self, venue: Venue, path: Path) -> None:
+        async def find() -> str:
+            return f"{UNIX}{path}"
+
+        self.shard = RemoteShard(partial(connect, find), TOKEN_OF_LINES, self)
+        self.services = build_services(
+            deployment=venue.services.deployment,
+            database=venue.services.database,
+            shards=Shards([self.shard]),
+            key_ring=venue.services.key_ring,
+            chain=ChainView(venue.chain.fetch_nonce, venue.chain.fetch_has_code),
+            blob_base_url=venue.services.blob_base_url,
+            recover=recover_here,
+            now_ms=venue.clock.now_ms,
+            new_uuid=numbered_uuids(),
+        )
+        self.client = client_of(an_app(build_app, self.services))
+
+    def begin(self) -> None:
+        self.services.begin(lambda _: True)
+
+    def hear(self, durable: Durable) -> None:
+        self.services.hear(durable)
+
+
+@pytest.fixture
+async def beside(venue: Venue, tmp_path: Path) -> AsyncIterator[Beside]:
+    server = EngineServer(TOKEN_OF_LINES)
+    server.open(venue.host, venue.host.engine)
+    listening = await listen(server.connection, tmp_path / "socket", None)
+    beside = Beside(venue, tmp_path / "socket")
+    running = asyncio.create_task(beside.shard.run())
+    async with asyncio.timeout(SOON_S):
+        await beside.shard.begun.wait()
+    yield beside
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await beside.client.aclose()
+    await listening.close()
+
+
+async def test_a_process_that_serves_clients_judges_by_the_finer_tick_once_it_is_told(
+    venue: Venue, beside: Beside, carol: Trader
+) -> None:
+    finer = carol.body(a_buy("carol", price_ticks=35, ticks_per_one=1_000))
+    refused = await carol.send("POST", "/order", finer, client=beside.client)
+    assert refused.json()["code"] == "price_off_tick"
+    await venue.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+    market = beside.services.board.market_by_id[MARKET]
+    await until(lambda: market.ticks_per_one == 1_000)
+    placed = await carol.send("POST", "/order", finer, client=beside.client)
+    assert placed.json()["status"] == "live"
+    answer = await beside.client.get("/tick-size", params={"token_id": YES})
+    assert answer.json() == {"minimum_tick_size": 0.001}
+
+
+async def test_an_order_from_a_process_that_was_not_told_yet_is_placed_at_its_price(
+    venue: Venue, beside: Beside, carol: Trader
+) -> None:
+    """The engine's word is on its way while the order is, and the order overtakes it."""
+    await venue.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+    market = beside.services.board.market_by_id[MARKET]
+    await until(lambda: market.ticks_per_one == 1_000)
+    market.rules = some_rules(100)
+    body = carol.body(a_buy("carol", price_ticks=40))
+    placed = await carol.send("POST", "/order", body, client=beside.client)
+    assert placed.json()["status"] == "live"
     assert (await get(venue, "/book", token_id=YES))["bids"] == [{"price": "0.4", "size": "10"}]
 
 

@@ -57,8 +57,8 @@ def judge_order(state: State, command: PlaceOrder) -> MatchPlan:
 
 
 def _judge(state: State, market: Market, command: PlaceOrder, price_ticks: int) -> MatchPlan:
-    _check_standing(state, market, command)
     _check_unspent(state, command)
+    _check_standing(state, market, command)
     _check_funds(state, market, command, price_ticks)
     plan = plan_match(market.book, _taker(market, command, price_ticks))
     _check_plan(command, plan)

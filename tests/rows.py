@@ -291,7 +291,8 @@ class Rows:
             taker_fill_units=cost_units,
             matched_at_ms=at_ms,
             fills=(fill,),
+            ticks_per_one=100,
         )
         token = an_asset(is_yes=True, market=name)
-        row = TradeRow(trade, number, token, (token,), 100, status, "", at_ms)
+        row = TradeRow(trade, number, token, (token,), status, "", at_ms)
         await record_trades(self.tx, [row])

@@ -88,6 +88,7 @@ STAYS_INSIDE: Final = {
     storage_errors.SnapshotFailed,
     errors.MalformedAmount,
     errors.MalformedHex,
+    matching_errors.TickNotFiner,
 }
 """Caught by a worker or at a product's border, which says something of its own."""
 SAYS_NO_CODE: Final = {request_errors.UnknownRecord, request_errors.UnknownSortField}

@@ -18,6 +18,7 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from foretell.domain.sandbox import SANDBOX_CHAIN_ID
+from foretell.domain.ticks import TICKS_PER_ONE
 
 PREFIX: Final = "FORETELL_"
 TESTS_PREFIX: Final = "FORETELL_TEST_"
@@ -25,8 +26,6 @@ CHECKOUT: Final = Path(__file__).parents[2]
 SQLITE: Final = "sqlite+aiosqlite://"
 DATABASE_DRIVERS: Final = ("postgresql+asyncpg://", SQLITE)
 SHARDS_MAX: Final = 1024
-TICKS_PER_ONE: Final = (10, 100, 200, 400, 1_000, 10_000)
-"""The ticks that clients know; every price has a finite decimal."""
 
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"], BeforeValidator(lambda text: str(text).lower())

@@ -19,7 +19,8 @@ SIZE_MAX = 4_000
 SCRIPT_MIN, SCRIPT_MAX = 10, 20
 SWEEPERS = 3
 MAKERS = FILLS_PER_TRADE_MAX + 5
-KINDS_MIN = 20
+KINDS_MIN = 5
+"""Which scripts are tried depends on what else the process has loaded: there are always some."""
 TAKING_TYPES = (OrderType.FAK, OrderType.FOK)
 sides = st.sampled_from(Side)
 

@@ -194,7 +194,6 @@ class Twin:
                 self.market.token_yes if fill.is_yes else self.market.token_no
                 for fill in trade.fills
             ),
-            ticks_per_one=self.ticks_per_one,
             status=TradeStatus.MATCHED,
             tx_hash="",
             updated_at_ms=NOW_MS,

@@ -134,6 +134,15 @@ def test_a_market_is_listed_at_its_midpoint_else_at_its_last_trade(
     assert market_record(a_market(top=top), an_event(), BLOBS).outcome_prices == prices
 
 
+@pytest.mark.parametrize(
+    ("top", "tick"),
+    [(None, "0.01"), (BookTop(100, 3, 5, 4), "0.01"), (BookTop(1_000, 30, 50, 39), "0.001")],
+)
+def test_the_tick_is_that_of_the_book_once_it_is_quoted(top: BookTop | None, tick: str) -> None:
+    market = market_record(a_market(ticks_per_one=100, top=top), an_event(), BLOBS)
+    assert market.order_price_min_tick_size == Decimal(tick)
+
+
 def test_what_a_book_does_not_say_is_left_out() -> None:
     market = market_record(a_market(top=None), an_event(), BLOBS)
     assert (market.best_bid, market.best_ask, market.spread) == (UNSET, UNSET, UNSET)

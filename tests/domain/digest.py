@@ -45,6 +45,7 @@ def picture(state: State) -> dict[str, Any]:
 def _market(market: Market) -> dict[str, Any]:
     return {
         "opened": market.opened,
+        "rules": market.rules,
         "is_open": market.is_open,
         "last": (market.last_price_ticks, market.last_side, market.changed_at_ms),
         "spent": sorted(market.spent_orders),

@@ -29,6 +29,7 @@ from foretell.domain.commands import (
     BalanceSeen,
     CancelOrders,
     CancelSeen,
+    ChangeTick,
     Command,
     ExpireOrders,
     NonceSeen,
@@ -79,6 +80,7 @@ class Draft(NamedTuple):
     seconds: int
     is_post_only: bool
     nonce: int
+    is_of_first_tick: bool
 
 
 DRAFTS = st.builds(
@@ -94,6 +96,7 @@ DRAFTS = st.builds(
     seconds=st.integers(61, 90),
     is_post_only=st.sampled_from([False, False, False, False, True]),
     nonce=st.sampled_from([0, 0, 1, 2]),
+    is_of_first_tick=st.booleans(),
 )
 
 
@@ -138,7 +141,8 @@ class EngineMachine(RuleBasedStateMachine):
 
     def placing(self, draft: Draft) -> PlaceOrder:
         opened, number = self.opened[draft.market], len(self.placings)
-        ticks_per_one = opened.rules.ticks_per_one
+        ticks_now = self.reference.ticks[opened.condition_id]
+        ticks_per_one = opened.rules.ticks_per_one if draft.is_of_first_tick else ticks_now
         price_ticks = 1 + int(draft.price * (ticks_per_one - 1))
         size = draft.lots * lot_units(price_ticks, ticks_per_one) + draft.odd_units
         cost = reserve_units(size, price_ticks, ticks_per_one)
@@ -263,6 +267,19 @@ class EngineMachine(RuleBasedStateMachine):
             balances, trades=[TradeSeen(trade_id, status, tx_hash)], at_ms=self.at_ms
         )
 
+    @rule(
+        market=markets,
+        ticks_per_one=st.sampled_from([3, 10, 20, 100, 200, 400, 1_000, 10_000]),
+        chance=st.integers(0, 2),
+    )
+    def change_the_tick(self, market: str, ticks_per_one: int, chance: int) -> None:
+        some = [market] if chance == 0 else []
+        self.tell_all([ChangeTick(self.at_ms, a_word(each), ticks_per_one) for each in some])
+
+    @rule()
+    def change_the_tick_of_a_market_that_nobody_opened(self) -> None:
+        self.tell(ChangeTick(self.at_ms, a_word("unheard"), 1_000))
+
     @rule(market=markets, chance=st.integers(0, 29))
     def resolve(self, market: str, chance: int) -> None:
         some = [market] if chance == 0 else []
@@ -346,6 +363,11 @@ class EngineMachine(RuleBasedStateMachine):
                 (each for each in offers if not each.is_bid), key=lambda each: each.yes_price
             )
             assert seen == [(offer.order_id, offer.left) for offer in bids + asks]
+            ticks = self.reference.ticks[market.opened.condition_id]
+            assert market.rules.ticks_per_one == market.book.ticks_per_one == ticks
+            assert [order.yes_price_ticks for order in market.book.orders()] == [
+                offer.yes_price * ticks for offer in bids + asks
+            ]
         assert set(self.state.live_orders) == {each.order_id for each in self.reference.resting}
 
     @invariant()
@@ -415,4 +437,4 @@ def check_trade(state: State, trade: Trade, placing: PlaceOrder) -> None:
     for fill in trade.fills:
         at_limit = fill.size_units * fill.price_ticks
         cost = fill.making_units if fill.side is Side.BUY else fill.taking_units
-        assert cost * placing.terms.ticks_per_one == at_limit
+        assert cost * trade.ticks_per_one == at_limit

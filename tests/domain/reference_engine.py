@@ -15,6 +15,7 @@ from typing import Any
 
 from foretell.domain.commands import (
     CancelOrders,
+    ChangeTick,
     Command,
     ExpireOrders,
     ObserveChain,
@@ -31,6 +32,7 @@ COLLATERAL = "0"
 FILLS_PER_TRADE = 20
 SECONDS_BEFORE_EXPIRATION = 60
 ON_THEIR_WAY = {TradeStatus.MATCHED, TradeStatus.RETRYING}
+KNOWN_TICKS = {10, 100, 200, 400, 1_000, 10_000}
 ENDED = {TradeStatus.CONFIRMED, TradeStatus.FAILED}
 
 Move = tuple[str, str, int]
@@ -110,6 +112,7 @@ class Report:
 class ReferenceEngine:
     def __init__(self, answers_kept_max: int) -> None:
         self.markets: dict[str, OpenMarket] = {}
+        self.ticks: dict[str, int] = {}
         self.resolved: set[str] = set()
         self.resting: list[Offer] = []
         self.balances: Counter[tuple[str, str]] = Counter()
@@ -125,7 +128,8 @@ class ReferenceEngine:
 
     def tell(self, command: Any) -> Report:
         tellers: dict[type[Command], Any] = {
-            OpenMarket: lambda told, _: self.markets.setdefault(told.condition_id, told),
+            OpenMarket: self._open,
+            ChangeTick: self._change_tick,
             ResolveMarket: self._resolve,
             PlaceOrder: self._place,
             CancelOrders: self._cancel,
@@ -153,6 +157,18 @@ class ReferenceEngine:
         allowed = self.allowances[wallet, exchange, asset == COLLATERAL]
         going = sum(units for units in coming if units < 0)
         return min(held, allowed + going) - self.reserved(wallet, asset)
+
+    def _open(self, command: OpenMarket, _: Report) -> None:
+        self.markets.setdefault(command.condition_id, command)
+        self.ticks.setdefault(command.condition_id, command.rules.ticks_per_one)
+
+    def _change_tick(self, command: ChangeTick, _: Report) -> None:
+        """Prices are fractions here, so a tick is a number that is told and nothing else."""
+        now, wanted = self.ticks.get(command.condition_id), command.ticks_per_one
+        if now is None or command.condition_id in self.resolved or now == wanted:
+            return
+        refuse_if("TickNotFiner", wanted not in KNOWN_TICKS or wanted % now != 0)
+        self.ticks[command.condition_id] = wanted
 
     def _resolve(self, command: ResolveMarket, report: Report) -> None:
         self.resolved |= {command.condition_id} & set(self.markets)

@@ -26,6 +26,7 @@ from foretell.domain.commands import (
     BalanceSeen,
     CancelOrders,
     CancelSeen,
+    ChangeTick,
     Command,
     ExpireOrders,
     JoinTreasury,
@@ -46,6 +47,7 @@ from foretell.domain.trade import TradeStatus
 
 COMMANDS: dict[str, Command] = {
     "open": an_open_market(),
+    "tick": ChangeTick(NOW_MS, a_word("market"), 1_000),
     "resolve": ResolveMarket(NOW_MS, a_word("market")),
     "place": a_placing(a_buy()),
     "place, post-only": a_placing(a_sell(is_yes=False), is_post_only=True),
@@ -97,6 +99,7 @@ def test_every_kind_of_command_has_a_tag_of_its_own() -> None:
     tags = {kind.__struct_config__.tag for kind in kinds}
     assert tags == {
         "open",
+        "tick",
         "resolve",
         "place",
         "cancel",
@@ -175,6 +178,10 @@ KEPT = {
         "NTg4ODkxNjMyNjQxNTcyMDA0MzUxNjE2ODQ3MjczMDk5OTU2MTYwNTE32U01MTQwNTc5NDM3MzQzMTQ5"
         "MDk1ODYyODk1NjQwNjA0NDk5MzE1MjMxMTQ5OTEzMjQ4NTIyMjQ4OTkyMTYxMjAyNzA0Njg4MTQ0MzU0"
         "NNkqMHhlMWUxZTFlMWUxZTFlMWUxZTFlMWUxZTFlMWUxZTFlMWUxZTFlMWUxk2TOAExLQAA="
+    ),
+    "tick": (
+        "lKR0aWNrzwAAAaMYXFAA2UIweDhiMzA5NTFkZjM4MGI2YjEwZGE3NDdlMTE2N2RkOGU0MGJmODYwNGM4"
+        "OGM3NWIyNDVkYzE3Mjc2N2YzYjczMjDNA+g="
     ),
     "resolve": (
         "k6dyZXNvbHZlzwAAAaMYXFAA2UIweDhiMzA5NTFkZjM4MGI2YjEwZGE3NDdlMTE2N2RkOGU0MGJmODYw"

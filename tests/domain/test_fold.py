@@ -52,7 +52,7 @@ from foretell.domain.effects import (
 from foretell.domain.fold import NOT_CANCELED, Cancellation, apply
 from foretell.domain.hexadecimal import ZERO_BYTES32, Address, Bytes32
 from foretell.domain.ledger import COLLATERAL, AssetId
-from foretell.domain.order import EXPIRATION_MARGIN_S, OrderType, Side
+from foretell.domain.order import EXPIRATION_MARGIN_S, OrderStatus, OrderType, Side
 from foretell.domain.state import State
 
 TestEngine = EngineMachine.TestCase
@@ -305,3 +305,48 @@ def test_a_replay_of_the_journal_ends_in_the_same_state(placings: list[PlaceOrde
     retold = [tell(again, decode_command(raw)) for raw in journal]
     assert retold == story
     assert picture(again) == picture(state)
+
+
+@given(orders())
+def test_the_end_of_a_market_cancels_all_that_rests_with_its_event_and_frees_it(
+    placings: list[PlaceOrder],
+) -> None:
+    """What another market holds, and what trades are on their way with, stays as it was."""
+    market = an_open_market(rules=some_rules(placings[0].terms.ticks_per_one))
+    other = an_open_market("other")
+    state = a_state(
+        market,
+        other,
+        some_funds("alice", "bob", "carol", units=10**15),
+        a_placing(a_buy("alice", market="other"), market=other),
+    )
+    for placing in placings:
+        tell(state, placing)
+    resting = [order for order in state.live_orders.values() if order.order_id in ids(placings)]
+    coming, at_ms = pending(state), state.latest_ms + 1
+    effects = apply(state, ResolveMarket(at_ms, market.condition_id)).effects
+    gone = [each for each in effects if isinstance(each, OrderClosed)]
+    assert {(each.order_id, each.remaining_units) for each in gone} == {
+        (order.order_id, order.remaining_units) for order in resting
+    }
+    assert {(each.reason, each.status, each.at_ms) for each in gone} <= {
+        (CloseReason.MARKET_RESOLVED, OrderStatus.CANCELED, at_ms)
+    }
+    assert effects[-1] == MarketResolved(market.condition_id, at_ms)
+    assert [order.condition_id for order in state.live_orders.values()] == [other.condition_id]
+    assert list(state.market_by_id[market.condition_id].book.orders()) == []
+    assert pending(state) == coming
+    check_reserved(state)
+    assert tell(state, a_placing(a_buy("bob", salt="99"), market=an_open_market())) == []
+
+
+def ids(placings: list[PlaceOrder]) -> set[Bytes32]:
+    return {placing.order_id for placing in placings}
+
+
+def pending(state: State) -> dict[tuple[Address, AssetId], tuple[int, int]]:
+    """Return what trades on their way will bring to each account, and take from it."""
+    return {
+        (wallet, asset): (account.credit_units, account.debit_units)
+        for wallet, asset, account in state.ledger.accounts()
+    }

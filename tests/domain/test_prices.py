@@ -144,3 +144,15 @@ def test_even_odds_are_the_most_competitive() -> None:
     assert competitiveness(ONE_HALF) == 1
     assert competitiveness(Fraction(1)) == competitiveness(Fraction(0)) == Fraction(4, 5)
     assert competitiveness(Fraction(3, 4)) == Fraction(16, 17)
+
+
+@given(top=tops(), factor=st.integers(1, 100))
+def test_a_book_told_in_finer_ticks_has_the_same_prices(top: BookTop, factor: int) -> None:
+    finer = top.refined(top.ticks_per_one * factor)
+    assert finer.ticks_per_one == top.ticks_per_one * factor
+    assert (midpoint(finer), spread(finer), last_price(finer)) == (
+        midpoint(top),
+        spread(top),
+        last_price(top),
+    )
+    assert [ticks is None for ticks in finer] == [ticks is None for ticks in top]

@@ -15,6 +15,7 @@ from tests.build import (
     an_open_market,
     an_order_id,
     an_owner,
+    some_rules,
 )
 
 from foretell.domain.book import LevelSize
@@ -45,6 +46,7 @@ def test_a_market_is_told_with_its_book_and_its_last_price() -> None:
     (market, *_) = restored_effects(a_busy_state())
     assert market == MarketRestored(
         market=an_open_market(),
+        rules=some_rules(),
         is_open=True,
         levels=(LevelChange(is_bid=False, level=LevelSize(40, 4 * TOKEN)),),
         best_bid_ticks=None,

@@ -177,6 +177,25 @@ def test_an_order_whose_placement_is_forgotten_is_never_placed_again(*, is_cance
     assert digest(restored) == before
 
 
+@pytest.mark.parametrize(
+    "ended",
+    [
+        {"nonces": (NonceSeen(EXCHANGE, an_address("alice"), 1),)},
+        {"cancels": (CancelSeen(EXCHANGE, some_buys(1)[0].order_id),)},
+    ],
+    ids=["nonce", "cancel"],
+)
+def test_an_order_that_was_placed_is_refused_for_that_though_it_ended_on_chain_since(
+    ended: dict[str, Any],
+) -> None:
+    """Whoever sends it again learns that it was taken once, and may ask what became of it."""
+    placings = some_buys(12)
+    state = a_forgetful_state(*placings)
+    apply(state, an_observation(**ended))
+    with pytest.raises(matching_errors.OrderPlacedBefore):
+        apply(state, placings[0])
+
+
 def test_an_order_that_is_over_is_forgotten_altogether_and_refused_for_that() -> None:
     dated = some_buys(1, expiration_s=NOW_S + 100)
     state = a_forgetful_state(*dated)

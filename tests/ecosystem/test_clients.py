@@ -19,7 +19,7 @@ from tests.ecosystem.clients import Client, Family, Refused, a_client
 from tests.trading.venue import Venue
 
 from foretell.domain.amounts import AMOUNT_UNITS_MAX
-from foretell.domain.commands import AllowanceSeen, BalanceSeen
+from foretell.domain.commands import AllowanceSeen, BalanceSeen, ChangeTick
 from foretell.domain.hexadecimal import checksum_address
 from foretell.domain.ledger import COLLATERAL
 
@@ -151,6 +151,30 @@ async def test_orders_of_every_size_are_rounded_so_that_they_are_taken(
         await alice.log_in()
         placed = await alice.call("create_and_post_order", order_args(price, size, side))
     assert placed["status"] == "live"
+
+
+async def test_a_client_that_knows_the_tick_of_before_trades_on(
+    venue: Venue, alice: Client
+) -> None:
+    assert await alice.call("get_tick_size", YES) == "0.01"
+    await venue.tell(ChangeTick(venue.clock.at_ms, MARKET, 1_000))
+    placed = await alice.call("create_and_post_order", order_args(0.97, 10))
+    order = await alice.call("get_order", placed["orderID"])
+    assert (placed["status"], order["price"]) == ("live", "0.97")
+
+
+async def test_a_client_that_comes_after_the_change_prices_in_the_finer_tick(
+    venue: Venue, alice: Client
+) -> None:
+    await venue.rest(a_sell("bob", price_ticks=97, size_units=50 * TOKEN))
+    await venue.tell(ChangeTick(venue.clock.at_ms, MARKET, 1_000))
+    assert await alice.call("get_tick_size", YES) == "0.001"
+    placed = await alice.call("create_and_post_order", order_args(0.965, 10))
+    order = await alice.call("get_order", placed["orderID"])
+    assert (placed["status"], order["price"]) == ("live", "0.965")
+    await alice.call("create_market_order", market_args(12.5), keep="order")
+    taken = await alice.call("post_order", {"__kept": "order"}, "FOK")
+    assert taken["status"] == "matched"
 
 
 async def test_an_order_till_a_date_is_placed(venue: Venue, alice: Client) -> None:

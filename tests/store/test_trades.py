@@ -66,13 +66,13 @@ def a_row(number: int, taker: str = "alice", *makers: str, **fields: Any) -> Tra
         taker_fill_units=8 * TOKEN,
         matched_at_ms=NOW_MS + 1000 * number,
         fills=fills,
+        ticks_per_one=fields.pop("ticks_per_one", 100),
     )
     row = TradeRow(
         trade=trade,
         sequence=number,
         token_id=YES,
         fill_tokens=tuple(NO for _ in fills),
-        ticks_per_one=100,
         status=TradeStatus.MATCHED,
         tx_hash="",
         updated_at_ms=NOW_MS,

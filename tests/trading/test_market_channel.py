@@ -15,12 +15,13 @@ from tests.build import (
     an_observation,
     an_open_market,
     some_funds,
+    some_rules,
 )
 from tests.rows import Rows
 from tests.trading.serving import Listener, listening, serving
 from tests.trading.venue import Trader, Venue
 
-from foretell.domain.commands import AllowanceSeen, CancelOrders, ResolveMarket
+from foretell.domain.commands import AllowanceSeen, CancelOrders, ChangeTick, ResolveMarket
 from foretell.trading.connections import BAD_MESSAGES_MAX
 from foretell.trading.market_channel import TOKENS_PER_CONNECTION_MAX
 
@@ -233,6 +234,40 @@ async def test_best_prices_are_told_to_those_who_want_them(
     }
     await venue.rest(a_buy("alice", price_ticks=30))
     assert (await listener.message())["event_type"] == "price_change"
+    await listener.silence()
+
+
+async def test_a_finer_tick_is_told_of_each_token_before_any_price_in_it(
+    venue: Venue, listener: Listener
+) -> None:
+    await listener.subscribe(YES, NO, initial_dump=False)
+    await listener.silence()
+    await venue.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
+    finer = an_open_market(rules=some_rules(1_000))
+    await venue.rest(a_buy("alice", price_ticks=35, ticks_per_one=1_000), market=finer)
+    yes, no, change = await listener.messages(3)
+    assert bare(yes) == {
+        "event_type": "tick_size_change",
+        "asset_id": YES,
+        "market": a_word("market"),
+        "old_tick_size": "0.01",
+        "new_tick_size": "0.001",
+        "timestamp": str(NOW_MS),
+    }
+    assert bare(no) == bare(yes) | {"asset_id": NO}
+    assert [each["price"] for each in change["price_changes"]] == ["0.035", "0.965"]
+
+
+async def test_a_finer_tick_alone_is_no_change_of_the_best_prices(
+    venue: Venue, listener: Listener
+) -> None:
+    await venue.rest(a_buy("alice", price_ticks=40))
+    await listener.subscribe(YES, initial_dump=False, custom_feature_enabled=True)
+    await listener.silence()
+    await venue.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
+    await venue.rest(a_buy("bob", price_ticks=30))
+    kinds = [message["event_type"] for message in await listener.messages(2)]
+    assert kinds == ["tick_size_change", "price_change"]
     await listener.silence()
 
 

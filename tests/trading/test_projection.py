@@ -27,6 +27,7 @@ from tests.trading.venue import Clock
 from foretell.domain.commands import (
     AllowanceSeen,
     CancelOrders,
+    ChangeTick,
     Command,
     ExpireOrders,
     ResolveMarket,
@@ -65,6 +66,7 @@ def a_story() -> list[Command]:
         a_placing(resting, at_ms=NOW_MS + 1_000),
         a_placing(TAKER, at_ms=NOW_MS + 61_000),
         a_settlement(TRADE_ID, TradeStatus.RETRYING, ""),
+        ChangeTick(NOW_MS + 61_500, MARKET, 1_000),
         canceled,
         CancelOrders(NOW_MS + 62_000, an_address("bob"), (canceled.order_id,)),
         a_placing(GTD, OrderType.GTD, at_ms=NOW_MS + 63_000),
@@ -122,7 +124,7 @@ async def test_the_tables_say_what_happened(tmp_path: Path, database: Database) 
     assert (trade.status, trade.tx_hash) == (TradeStatus.CONFIRMED, a_word("tx"))
     assert len(trade.trade.fills) == len(trade.fill_tokens) == 1
     assert (quote.best_bid_ticks, quote.best_ask_ticks) == (None, None)
-    assert (quote.last_price_ticks, quote.last_side) == (41, "BUY")
+    assert (quote.ticks_per_one, quote.last_price_ticks, quote.last_side) == (1_000, 410, "BUY")
     assert quote.volume_units == 6 * TOKEN * 40 // 100 + 4 * TOKEN * 59 // 100
 
 
@@ -140,7 +142,7 @@ async def test_the_top_of_the_book_is_kept_once_a_minute(
     ]
 
 
-@pytest.mark.parametrize("cut", range(1, 14))
+@pytest.mark.parametrize("cut", range(1, 15))
 async def test_a_restart_goes_on_where_it_stopped(
     tmp_path: Path, database_file: Path, database: Database, cut: int
 ) -> None:

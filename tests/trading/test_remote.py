@@ -5,11 +5,28 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.build import a_buy, a_placing, a_sell, an_address, an_order_id
+from tests.build import (
+    NOW_MS,
+    a_buy,
+    a_placing,
+    a_sell,
+    a_word,
+    an_address,
+    an_open_market,
+    an_order_id,
+    some_rules,
+)
 from tests.trading.venue import Trader, Venue
 
 from foretell.app.sockets import UNIX, connect, listen
-from foretell.domain.effects import Effect, MarketRestored, OrderPlaced, OrderRestored
+from foretell.domain.commands import ChangeTick
+from foretell.domain.effects import (
+    Effect,
+    MarketRestored,
+    OrderPlaced,
+    OrderRestored,
+    TickChanged,
+)
 from foretell.domain.matching_errors import AnswerLost, EngineRestarting, InsufficientBalance
 from foretell.trading.engine import Durable
 from foretell.trading.questions import (
@@ -298,6 +315,32 @@ async def lose_the_first_answer(
         return answer
 
     monkeypatch.setattr(venue.host, "ask", lose)
+
+
+async def test_a_finer_tick_is_heard_and_restored(
+    venue: Venue, server: EngineServer, path: Path
+) -> None:
+    heard = Heard()
+    async with line_to(path, heard) as shard:
+        await begun(shard)
+        await venue.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
+        await until(lambda: bool(heard.of(TickChanged)))
+        for asker in list(server.askers):
+            asker.hang_up()
+        await until(lambda: heard.begun == 2 and bool(heard.of(MarketRestored)))
+    assert heard.of(MarketRestored) == [
+        MarketRestored(
+            market=an_open_market(),
+            rules=some_rules(1_000),
+            is_open=True,
+            levels=(),
+            best_bid_ticks=None,
+            best_ask_ticks=None,
+            last_price_ticks=None,
+            last_side=None,
+            changed_at_ms=NOW_MS,
+        )
+    ]
 
 
 async def test_an_order_whose_answer_was_lost_is_asked_for_again(

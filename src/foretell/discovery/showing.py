@@ -111,7 +111,7 @@ def market_record(
         icon=icon,
         outcomes=_json_text([market.outcome_yes, market.outcome_no]),
         clob_token_ids=_json_text([market.token_yes, market.token_no]),
-        order_price_min_tick_size=rounded(Fraction(1, market.ticks_per_one)),
+        order_price_min_tick_size=rounded(Fraction(1, _top(market).ticks_per_one)),
         order_min_size=amount(market.size_units_min),
         maker_base_fee=market.fee_rate_bps,
         taker_base_fee=market.fee_rate_bps,
@@ -193,7 +193,7 @@ def _recent(volumes: Volumes) -> dict[str, Any]:
 def _prices(market: CatalogMarket) -> dict[str, Any]:
     """Return what the market is listed at, what its book says, and how the price has changed."""
     price = listed_price(market.top, market.payout, is_yes=True)
-    top = BookTop(market.ticks_per_one) if market.top is None else market.top
+    top = _top(market)
     bid, ask = top.best_bid_ticks, top.best_ask_ticks
     changes = zip(CHANGES, market.past_prices, strict=True)
     return {
@@ -204,6 +204,11 @@ def _prices(market: CatalogMarket) -> dict[str, Any]:
         "spread": _present(spread(top)),
         "last_trade_price": _present(last_price(top)),
     } | {name: _present(None if past is None else price - Fraction(past)) for name, past in changes}
+
+
+def _top(market: CatalogMarket) -> BookTop:
+    """Return what the book says, its tick of now included; before it was quoted, nothing but that."""
+    return BookTop(market.ticks_per_one) if market.top is None else market.top
 
 
 def _closing_time(closed_at_s: int | None) -> str | UnsetType:

@@ -201,6 +201,17 @@ class Book:
             yield bit.bit_length() - 1
             mask ^= bit
 
+    def change_tick(self, ticks_per_one: int) -> None:
+        """Tell all prices in finer ticks from now on; nobody's price or place changes."""
+        factor, rest = divmod(ticks_per_one, self.ticks_per_one)
+        assert rest == 0, "a tick only ever becomes finer"
+        for order in self.orders():
+            order.price_ticks *= factor
+            order.yes_price_ticks *= factor
+        self._bids, self._bid_mask = _spread(self._bids, factor)
+        self._asks, self._ask_mask = _spread(self._asks, factor)
+        self.ticks_per_one = ticks_per_one
+
     def size_at(self, yes_price_ticks: int, *, is_bid: bool) -> int:
         """Return how much rests at a price of yes on one side."""
         level = (self._bids if is_bid else self._asks)[yes_price_ticks]
@@ -219,3 +230,11 @@ class Book:
         """Yield every resting order: bids then asks, best price first, then oldest."""
         yield from self.opposite(0, taker_is_bid=False)
         yield from self.opposite(self.ticks_per_one, taker_is_bid=True)
+
+
+def _spread(levels: list[Level | None], factor: int) -> tuple[list[Level | None], int]:
+    """Return one side's levels at so many times their index, and the mask of those with orders."""
+    spread: list[Level | None] = [None] * (len(levels) * factor)
+    spread[::factor] = levels
+    taken = (price for price, level in enumerate(spread) if level is not None and level.head)
+    return spread, sum(1 << price for price in taken)

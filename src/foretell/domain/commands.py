@@ -28,6 +28,14 @@ class OpenMarket(msgspec.Struct, frozen=True, array_like=True, tag="open"):
     rules: MarketRules
 
 
+class ChangeTick(msgspec.Struct, frozen=True, array_like=True, tag="tick"):
+    """From now on there are so many ticks between 0 and 1 in a market, more than before."""
+
+    at_ms: int
+    condition_id: Bytes32
+    ticks_per_one: int
+
+
 class ResolveMarket(msgspec.Struct, frozen=True, array_like=True, tag="resolve"):
     """The chain has the condition's payout: trading ends and every order leaves the book."""
 
@@ -169,6 +177,7 @@ class SplitTrade(msgspec.Struct, frozen=True, array_like=True, tag="split"):
 
 Command = (
     OpenMarket
+    | ChangeTick
     | ResolveMarket
     | PlaceOrder
     | CancelOrders

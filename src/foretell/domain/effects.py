@@ -11,7 +11,7 @@ from foretell.domain.book import LevelSize
 from foretell.domain.commands import OpenMarket, PlaceOrder
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.ledger import AssetId
-from foretell.domain.order import OrderStatus, OrderType, Side
+from foretell.domain.order import MarketRules, OrderStatus, OrderType, Side
 from foretell.domain.slices import Total
 from foretell.domain.trade import Trade, TradeStatus
 
@@ -36,6 +36,20 @@ class MarketOpened(msgspec.Struct, frozen=True, array_like=True, tag="market_ope
     """A market began to trade."""
 
     market: OpenMarket
+
+
+class TickChanged(msgspec.Struct, frozen=True, array_like=True, tag="tick_changed"):
+    """A market's tick became finer: all that is told of it from now on counts the new ticks."""
+
+    condition_id: Bytes32
+    old_ticks_per_one: int
+    ticks_per_one: int
+    at_ms: int
+
+    @property
+    def factor(self) -> int:
+        """How many of the new ticks make an old one."""
+        return self.ticks_per_one // self.old_ticks_per_one
 
 
 class MarketResolved(msgspec.Struct, frozen=True, array_like=True, tag="market_resolved"):
@@ -152,9 +166,13 @@ class SliceMoved(msgspec.Struct, frozen=True, array_like=True, tag="slice_moved"
 
 
 class MarketRestored(msgspec.Struct, frozen=True, array_like=True, tag="market_restored"):
-    """A market as it stands, for one who did not hear how it came so."""
+    """A market as it stands, for one who did not hear how it came so.
+
+    `market` is how it was opened, `rules` what it asks of orders now.
+    """
 
     market: OpenMarket
+    rules: MarketRules
     is_open: bool
     levels: tuple[LevelChange, ...]
     best_bid_ticks: int | None
@@ -196,6 +214,7 @@ class TradeRestored(msgspec.Struct, frozen=True, array_like=True, tag="trade_res
 
 Effect = (
     MarketOpened
+    | TickChanged
     | MarketResolved
     | OrderPlaced
     | OrderFilled

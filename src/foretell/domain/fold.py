@@ -10,6 +10,7 @@ import msgspec
 
 from foretell.domain.commands import (
     CancelOrders,
+    ChangeTick,
     Command,
     ExpireOrders,
     JoinTreasury,
@@ -21,7 +22,7 @@ from foretell.domain.commands import (
     SplitTrade,
     TakeSlices,
 )
-from foretell.domain.effects import CloseReason, Effect, MarketOpened, MarketResolved
+from foretell.domain.effects import CloseReason, Effect, MarketOpened, MarketResolved, TickChanged
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.observing import observe_chain
 from foretell.domain.placing import place_order
@@ -29,6 +30,7 @@ from foretell.domain.slices import SliceTotal
 from foretell.domain.slicing import change_slices
 from foretell.domain.splitting import split_trade
 from foretell.domain.state import Market, Placement, State
+from foretell.domain.ticks import check_finer
 
 NOT_CANCELED = "order can't be found - already canceled or matched"
 """Clients of the ecosystem look for these words."""
@@ -78,7 +80,7 @@ def _outcome(state: State, command: Command) -> Outcome:
 
 
 def _tell(
-    state: State, command: ExpireOrders | SplitTrade | OpenMarket | ResolveMarket
+    state: State, command: ExpireOrders | SplitTrade | OpenMarket | ChangeTick | ResolveMarket
 ) -> list[Effect]:
     """Change the state by what nobody is answered."""
     match command:
@@ -88,6 +90,8 @@ def _tell(
             return split_trade(state, command)
         case OpenMarket():
             return _open(state, command)
+        case ChangeTick():
+            return _change_tick(state, command)
         case ResolveMarket():
             return _resolve(state, command)
         case _:
@@ -121,6 +125,19 @@ def _open(state: State, command: OpenMarket) -> list[Effect]:
         return []
     state.market_by_id[command.condition_id] = Market(command)
     return [MarketOpened(command)]
+
+
+def _change_tick(state: State, command: ChangeTick) -> list[Effect]:
+    market = state.market_by_id.get(command.condition_id)
+    if market is None or not market.is_open:
+        return []
+    before = market.rules.ticks_per_one
+    if command.ticks_per_one == before:
+        return []
+    check_finer(before, command.ticks_per_one)
+    market.change_tick(command.ticks_per_one)
+    market.changed_at_ms = command.at_ms
+    return [TickChanged(command.condition_id, before, command.ticks_per_one, command.at_ms)]
 
 
 def _resolve(state: State, command: ResolveMarket) -> list[Effect]:

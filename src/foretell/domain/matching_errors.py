@@ -44,6 +44,15 @@ class PriceOffTick(InvalidInput):
         )
 
 
+class TickNotFiner(Conflict):
+    """A market's tick only ever becomes finer, and a whole number of the finer make the coarser."""
+
+    def __init__(self, ticks_per_one: int, wanted: int) -> None:
+        super().__init__(
+            f"a tick of 1/{ticks_per_one} cannot become one of 1/{wanted}", ticks_per_one=wanted
+        )
+
+
 class SizeBelowMinimum(InvalidInput):
     """The order is for fewer tokens than the market's minimum."""
 

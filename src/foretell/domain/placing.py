@@ -57,8 +57,8 @@ def judge_order(state: State, command: PlaceOrder) -> MatchPlan:
 
 
 def _judge(state: State, market: Market, command: PlaceOrder, price_ticks: int) -> MatchPlan:
-    _check_standing(state, market, command)
     _check_unspent(state, command)
+    _check_standing(state, market, command)
     _check_funds(state, market, command, price_ticks)
     plan = plan_match(market.book, _taker(market, command, price_ticks))
     _check_plan(command, plan)
@@ -139,7 +139,7 @@ def _carry_out(
     fills = [
         fill_of(planned, command.order.side, market.book.ticks_per_one) for planned in plan.fills
     ]
-    trades = _trades(command, fills)
+    trades = _trades(market, command, fills)
     for trade in trades:
         effects.append(TradeMatched(trade))
         effects += _settle_later(state, market, trade, command)
@@ -155,7 +155,7 @@ def _carry_out(
     return placement, [placed, *effects, *state.book_changes(command.at_ms)]
 
 
-def _trades(command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
+def _trades(market: Market, command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
     if not fills:
         return []
     spends = command.terms.budget_units is not None
@@ -176,6 +176,7 @@ def _trades(command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
                 taker_fill_units=taker_fill_units(command.order, size, cost, spends=spends),
                 matched_at_ms=command.at_ms,
                 fills=group,
+                ticks_per_one=market.book.ticks_per_one,
                 bucket_index=index,
             )
         )

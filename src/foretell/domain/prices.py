@@ -39,6 +39,12 @@ class BookTop(NamedTuple):
             last_price_ticks=self._complement(self.last_price_ticks),
         )
 
+    def refined(self, ticks_per_one: int) -> "BookTop":
+        """Return the same prices told in finer ticks."""
+        factor = ticks_per_one // self.ticks_per_one
+        finer = (None if ticks is None else ticks * factor for ticks in self[1:])
+        return BookTop(ticks_per_one, *finer)
+
     def _complement(self, ticks: int | None) -> int | None:
         return None if ticks is None else self.ticks_per_one - ticks
 

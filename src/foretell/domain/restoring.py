@@ -30,6 +30,7 @@ def _market(market: Market) -> MarketRestored:
     book = market.book
     return MarketRestored(
         market=market.opened,
+        rules=market.rules,
         is_open=market.is_open,
         levels=tuple(
             LevelChange(is_bid, level)

@@ -27,6 +27,7 @@ SPENT_BYTES: Final = 32
 
 class _Market(msgspec.Struct, frozen=True, array_like=True):
     opened: OpenMarket
+    ticks_per_one: int
     is_open: bool
     last_price_ticks: int | None
     last_side: Side | None
@@ -185,6 +186,7 @@ def _market(market: Market) -> _Market:
     assert not market.touched, "a state is pictured between two commands"
     return _Market(
         opened=market.opened,
+        ticks_per_one=market.rules.ticks_per_one,
         is_open=market.is_open,
         last_price_ticks=market.last_price_ticks,
         last_side=market.last_side,
@@ -195,6 +197,7 @@ def _market(market: Market) -> _Market:
 
 def _restored_market(seen: _Market) -> Market:
     market = Market(seen.opened)
+    market.change_tick(seen.ticks_per_one)
     market.is_open = seen.is_open
     market.last_price_ticks, market.last_side = seen.last_price_ticks, seen.last_side
     market.changed_at_ms = seen.changed_at_ms

@@ -41,8 +41,9 @@ PLACEMENTS_KEPT_MAX: Final = 100_000
 class Market:
     """A market that trades or did.
 
-    `last_side` is what the last taker did with yes; `spent_orders` are the orders that were placed
-    and whose placements are forgotten.
+    `opened` is how it was opened, `rules` what it asks of orders now. `last_side` is what the last
+    taker did with yes; `spent_orders` are the orders that were placed and whose placements are
+    forgotten.
     """
 
     __slots__ = (
@@ -52,12 +53,14 @@ class Market:
         "last_price_ticks",
         "last_side",
         "opened",
+        "rules",
         "spent_orders",
         "touched",
     )
 
     def __init__(self, opened: OpenMarket) -> None:
         self.opened = opened
+        self.rules = opened.rules
         self.book = Book(opened.rules.ticks_per_one)
         self.is_open = True
         self.last_price_ticks: int | None = None
@@ -73,6 +76,14 @@ class Market:
     def asset_given(self, side: Side, *, is_yes: bool) -> AssetId:
         """Return what an order of this side pays with."""
         return COLLATERAL if side is Side.BUY else self.token(is_yes=is_yes)
+
+    def change_tick(self, ticks_per_one: int) -> None:
+        """Tell all prices in finer ticks from now on; none of them changes."""
+        factor = ticks_per_one // self.rules.ticks_per_one
+        self.rules = msgspec.structs.replace(self.rules, ticks_per_one=ticks_per_one)
+        self.book.change_tick(ticks_per_one)
+        if self.last_price_ticks is not None:
+            self.last_price_ticks *= factor
 
 
 class Placement(msgspec.Struct, frozen=True, array_like=True):

@@ -95,6 +95,7 @@ def trade_path(status: TradeStatus, target: TradeStatus) -> tuple[TradeTrigger, 
 class Trade(msgspec.Struct, frozen=True, array_like=True):
     """A taker's fills, in base units.
 
+    Prices of its fills count ticks of one part in `ticks_per_one`, whatever the market's became since.
     `cost_units` is the collateral that the taker paid or got for `size_units` of its token;
     `taker_fill_units` is what the exchange takes off what remains of the taker's order, and
     `bucket_index` says the how-manieth trade of that order it is, or is a part of, from zero.
@@ -112,6 +113,7 @@ class Trade(msgspec.Struct, frozen=True, array_like=True):
     taker_fill_units: int
     matched_at_ms: int
     fills: tuple[Fill, ...]
+    ticks_per_one: int
     bucket_index: int = 0
 
 

@@ -114,7 +114,7 @@ async def _judge(
         return _Failing(fill, end, is_ended=True, is_blamed=True)
     is_blamed = False
     if has_passing:
-        lot = _lot_of(fill, matched.row.ticks_per_one)
+        lot = _lot_of(fill, matched.row.trade.ticks_per_one)
         is_blamed = await _revert(operator, matched, (lot,)) is not None
     return _Failing(fill, cause, is_ended=False, is_blamed=is_blamed)
 

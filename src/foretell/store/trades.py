@@ -27,7 +27,6 @@ class TradeRow(NamedTuple):
     sequence: int
     token_id: AssetId
     fill_tokens: tuple[AssetId, ...]
-    ticks_per_one: int
     status: TradeStatus
     tx_hash: str
     updated_at_ms: int
@@ -296,7 +295,7 @@ def _fill_cells(row: TradeRow) -> Iterator[tuple[Any, ...]]:
             token,
             fill.is_yes,
             fill.price_ticks,
-            row.ticks_per_one,
+            row.trade.ticks_per_one,
             fill.size_units,
             fill.making_units,
             fill.taking_units,
@@ -318,6 +317,7 @@ def _trade_row(row: sa.Row[Any], parts: Sequence[sa.Row[Any]]) -> TradeRow:
         taker_fill_units=row.taker_fill_units,
         matched_at_ms=row.matched_at_ms,
         fills=tuple(_fill(part) for part in parts),
+        ticks_per_one=parts[0].ticks_per_one,
         bucket_index=row.bucket_index,
     )
     return TradeRow(
@@ -325,7 +325,6 @@ def _trade_row(row: sa.Row[Any], parts: Sequence[sa.Row[Any]]) -> TradeRow:
         sequence=row.sequence,
         token_id=AssetId(row.token_id),
         fill_tokens=tuple(AssetId(part.token_id) for part in parts),
-        ticks_per_one=parts[0].ticks_per_one,
         status=TradeStatus(row.status),
         tx_hash=row.tx_hash,
         updated_at_ms=row.updated_at_ms,

@@ -20,6 +20,7 @@ from foretell.domain.effects import (
     MarketOpened,
     MarketResolved,
     MarketRestored,
+    TickChanged,
     TradeMatched,
 )
 from foretell.domain.hexadecimal import Address, Bytes32
@@ -71,7 +72,7 @@ def price_texts(ticks_per_one: int) -> tuple[str, ...]:
 
 
 class MarketBoard:
-    """One market as it is shown."""
+    """One market as it is shown: `opened` is how it began, `rules` what it asks of orders now."""
 
     __slots__ = (
         "_asks",
@@ -82,12 +83,14 @@ class MarketBoard:
         "is_neg_risk",
         "is_open",
         "opened",
+        "rules",
         "sequence",
         "top",
     )
 
     def __init__(self, opened: OpenMarket, *, is_neg_risk: bool, sequence: int) -> None:
         self.opened = opened
+        self.rules = opened.rules
         self.is_neg_risk = is_neg_risk
         self.is_open = True
         self.sequence = sequence
@@ -125,13 +128,15 @@ class MarketBoard:
 
     def restore(self, restored: MarketRestored) -> None:
         """Take the market as it stands."""
+        self.rules = restored.rules
         for change in restored.levels:
             levels = self._bids if change.is_bid else self._asks
             levels[change.level.price_ticks] = change.level.size_units
-        self.top = self.top._replace(
-            best_bid_ticks=restored.best_bid_ticks,
-            best_ask_ticks=restored.best_ask_ticks,
-            last_price_ticks=restored.last_price_ticks,
+        self.top = BookTop(
+            restored.rules.ticks_per_one,
+            restored.best_bid_ticks,
+            restored.best_ask_ticks,
+            restored.last_price_ticks,
         )
         if restored.last_side is not None:
             self._last_side_of_yes = restored.last_side
@@ -161,6 +166,15 @@ class MarketBoard:
         self._last_side_of_yes = Side.BUY if is_buy else Side.SELL
         self._renew(trade.matched_at_ms, sequence)
 
+    def change_tick(self, changed: TickChanged, sequence: int) -> None:
+        """Tell all prices in finer ticks from now on; none of them changes."""
+        factor = changed.factor
+        self.rules = msgspec.structs.replace(self.rules, ticks_per_one=changed.ticks_per_one)
+        self.top = self.top.refined(changed.ticks_per_one)
+        self._bids = {ticks * factor: size_units for ticks, size_units in self._bids.items()}
+        self._asks = {ticks * factor: size_units for ticks, size_units in self._asks.items()}
+        self._renew(changed.at_ms, sequence)
+
     def resolve(self, at_ms: int, sequence: int) -> None:
         """End the trading."""
         self.is_open = False
@@ -182,7 +196,7 @@ class MarketBoard:
             hash="",
             bids=self._levels(bids, is_yes=is_yes, is_falling=not is_yes),
             asks=self._levels(asks, is_yes=is_yes, is_falling=is_yes),
-            min_order_size=decimal_text(self.opened.rules.size_units_min),
+            min_order_size=decimal_text(self.rules.size_units_min),
             tick_size=tick_text(self.ticks_per_one),
             neg_risk=self.is_neg_risk,
             last_trade_price="" if last is None else prices[last],
@@ -240,6 +254,9 @@ class Board:
                     self._open(effect.market, durable.sequence)
                 case MarketRestored():
                     self._open(effect.market, durable.sequence).restore(effect)
+                case TickChanged():
+                    market = self.market_by_id[effect.condition_id]
+                    market.change_tick(effect, durable.sequence)
                 case MarketResolved():
                     market = self.market_by_id[effect.condition_id]
                     market.resolve(effect.at_ms, durable.sequence)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from foretell.domain.amounts import decimal_text, ratio_text
+from foretell.domain.amounts import decimal_text, ratio_text, tick_text
 from foretell.domain.book import yes_price
-from foretell.domain.effects import BookChanged
+from foretell.domain.effects import BookChanged, TickChanged
 from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.ledger import AssetId
 from foretell.domain.matching import Fill
@@ -63,6 +63,16 @@ class BestPricesMessage(msgspec.Struct, frozen=True, tag="best_bid_ask", tag_fie
     best_bid: str
     best_ask: str
     spread: str
+    timestamp: str
+
+
+class TickSizeMessage(msgspec.Struct, frozen=True, tag="tick_size_change", tag_field="event_type"):
+    """The tick of a token's price became finer."""
+
+    asset_id: str
+    market: Bytes32
+    old_tick_size: str
+    new_tick_size: str
     timestamp: str
 
 
@@ -176,7 +186,7 @@ def last_trade_text(market: MarketBoard, trade: Trade, fill: Fill) -> str:
             price=price_texts(scale)[yes_price(of_yes, scale, is_yes=trade.is_yes)],
             size=decimal_text(fill.size_units),
             side=trade.side.name,
-            fee_rate_bps=str(market.opened.rules.fee_rate_bps),
+            fee_rate_bps=str(market.rules.fee_rate_bps),
             timestamp=str(trade.matched_at_ms),
         )
     )
@@ -193,6 +203,20 @@ def best_prices_texts(market: MarketBoard, at_ms: int) -> Iterator[TokenText]:
             best_ask=best_ask,
             spread=spread_text(market.top),
             timestamp=str(at_ms),
+        )
+        yield TokenText(token_id, tail(message))
+
+
+def tick_size_texts(market: MarketBoard, changed: TickChanged) -> Iterator[TokenText]:
+    """Yield the change of the tick, once for each token."""
+    for is_yes in (True, False):
+        token_id = market.token(is_yes=is_yes)
+        message = TickSizeMessage(
+            asset_id=token_id,
+            market=market.condition_id,
+            old_tick_size=tick_text(changed.old_ticks_per_one),
+            new_tick_size=tick_text(changed.ticks_per_one),
+            timestamp=str(changed.at_ms),
         )
         yield TokenText(token_id, tail(message))
 

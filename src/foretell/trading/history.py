@@ -116,7 +116,7 @@ def _wallets(services: TradingServices, address: Address, query: Query) -> Seque
 
 def _fees(services: TradingServices, condition_ids: Iterable[Bytes32]) -> Mapping[Bytes32, int]:
     markets = services.board.market_by_id
-    return {one: markets[one].opened.rules.fee_rate_bps for one in condition_ids}
+    return {one: markets[one].rules.fee_rate_bps for one in condition_ids}
 
 
 def _word(query: Query, name: str, refusal: type[InvalidInput]) -> Bytes32 | None:

@@ -27,6 +27,7 @@ from foretell.trading.questions import (
     answer,
 )
 from foretell.trading.slice_reports import ChangedSlices, report_slices
+from foretell.trading.tick_watch import TickWatch
 
 TABLES_WAIT_S: Final = 5.0
 TABLES_LOOK_S: Final = 0.002
@@ -47,6 +48,8 @@ class Host:
         self.projection = projection
         self.heartbeats = heartbeats
         engine.hear(projection.hear)
+        self._tick_watch = TickWatch(engine)
+        engine.hear(self._tick_watch.hear)
         self._changed_slices: ChangedSlices | None = None
         if purse is not None:
             self._changed_slices = ChangedSlices()
@@ -64,6 +67,7 @@ class Host:
         return {
             "projection": partial(forever, "projection", self.projection.run),
             "expiry": partial(forever, "expiry", self.engine.expire),
+            "ticks": partial(forever, "ticks", self._tick_watch.run),
             "heartbeats": partial(forever, "heartbeats", self.heartbeats.run),
             "engine": self._watch,
         }

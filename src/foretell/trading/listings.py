@@ -45,7 +45,7 @@ async def market_page(
         listings = await load_listings(
             tx, offset, MARKETS_PER_PAGE + 1, is_unresolved_only=is_sampling
         )
-    shown = [_with_urls(services, listing) for listing in listings]
+    shown = [_as_shown(services, listing) for listing in listings]
     records = [record_of(listing, _top(services, listing)) for listing in shown]
     return page(records, offset, MARKETS_PER_PAGE)
 
@@ -85,14 +85,16 @@ async def _listing(services: TradingServices, condition_id: str) -> Listing:
         listing = (await load_listings_of(tx, [wanted])).get(wanted)
     if listing is None:
         raise MarketNotFound(wanted)
-    return _with_urls(services, listing)
+    return _as_shown(services, listing)
 
 
-def _with_urls(services: TradingServices, listing: Listing) -> Listing:
-    """Return the listing with addresses of its images in place of their ids."""
-    base_url = services.blob_base_url
+def _as_shown(services: TradingServices, listing: Listing) -> Listing:
+    """Return the listing with addresses of its images in place of their ids, and its tick of now."""
+    base_url, top = services.blob_base_url, _top(services, listing)
     return listing._replace(
-        icon=blob_url(base_url, listing.icon), event_image=blob_url(base_url, listing.event_image)
+        icon=blob_url(base_url, listing.icon),
+        event_image=blob_url(base_url, listing.event_image),
+        ticks_per_one=listing.ticks_per_one if top is None else top.ticks_per_one,
     )
 
 

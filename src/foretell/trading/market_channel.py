@@ -11,6 +11,7 @@ from foretell.domain.effects import (
     MarketOpened,
     MarketResolved,
     MarketRestored,
+    TickChanged,
     TradeMatched,
 )
 from foretell.domain.errors import ForetellError
@@ -26,6 +27,7 @@ from foretell.trading.channels import (
     market_resolved_text,
     new_market_text,
     price_change_text,
+    tick_size_texts,
 )
 from foretell.trading.connections import Connection
 from foretell.trading.engine import Durable
@@ -115,6 +117,8 @@ class MarketChannel:
                     self._tell_book(
                         effect, durable.sequence, is_traded=effect.condition_id in traded
                     )
+                case TickChanged():
+                    self._tell_tick(effect, durable.sequence)
                 case MarketRestored():
                     condition_id = effect.market.condition_id
                     top = self._board.market_by_id[condition_id].top
@@ -224,6 +228,14 @@ class MarketChannel:
             for token_id, text in best_prices_texts(market, changed.at_ms):
                 custom = [one for one in by_token[token_id] if one in self._custom]
                 self._say(custom, sequence, text)
+
+    def _tell_tick(self, changed: TickChanged, sequence: int) -> None:
+        top = self._top_by_market.get(changed.condition_id)
+        if top is not None:
+            self._top_by_market[changed.condition_id] = top.refined(changed.ticks_per_one)
+        market = self._board.market_by_id[changed.condition_id]
+        for token_id, text in tick_size_texts(market, changed):
+            self._say(self._subscribers(token_id), sequence, text)
 
     def _tell_whole_books(self, market: MarketBoard, sequence: int) -> None:
         for is_yes in (True, False):

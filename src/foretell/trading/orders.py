@@ -107,7 +107,7 @@ async def prepare_order(
     order = check_sender(caller, body)
     services.wallets.check_maker(order)
     market, is_yes = services.board.find(order.token_id)
-    rules, exchange = market.opened.rules, market.opened.exchange
+    rules, exchange = market.rules, market.opened.exchange
     profile, order_id = await services.signers.identify(order, exchange)
     order = msgspec.structs.replace(order, profile=profile)
     terms = check_order(order, body.order_type, rules, order_id)

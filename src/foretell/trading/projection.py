@@ -23,6 +23,7 @@ from foretell.domain.effects import (
     OrderPlaced,
     OrderRestored,
     SliceMoved,
+    TickChanged,
     TradeAdvanced,
     TradeMatched,
     TradeRestored,
@@ -189,7 +190,7 @@ class _Batch:
                 self._advance(effect)
             case TradeSplit():
                 self._split.append(_parts(effect))
-            case BookChanged() | MarketOpened() | MarketResolved():
+            case BookChanged() | MarketOpened() | TickChanged() | MarketResolved():
                 self._quote(effect)
             case (
                 TreasuryJoined()
@@ -219,20 +220,20 @@ class _Batch:
 
     def _trade(self, sequence: int, trade: Trade) -> None:
         market = self._market_by_id[trade.condition_id]
-        ticks_per_one = market.rules.ticks_per_one
         self._traded[trade.trade_id] = TradeRow(
             trade=trade,
             sequence=sequence,
             token_id=_token(market, is_yes=trade.is_yes),
             fill_tokens=tuple(_token(market, is_yes=fill.is_yes) for fill in trade.fills),
-            ticks_per_one=ticks_per_one,
             status=TradeStatus.MATCHED,
             tx_hash="",
             updated_at_ms=trade.matched_at_ms,
         )
         last = trade.fills[-1]
         latest = self._latest(trade.condition_id, trade.matched_at_ms)
-        latest.last_price_ticks = yes_price(last.price_ticks, ticks_per_one, is_yes=last.is_yes)
+        latest.last_price_ticks = yes_price(
+            last.price_ticks, trade.ticks_per_one, is_yes=last.is_yes
+        )
         latest.last_side = trade.side.name
         latest.volume_units += trade.cost_units
 
@@ -249,7 +250,7 @@ class _Batch:
                 effect.trade_id, effect.status, effect.tx_hash, effect.at_ms
             )
 
-    def _quote(self, effect: BookChanged | MarketOpened | MarketResolved) -> None:
+    def _quote(self, effect: BookChanged | MarketOpened | TickChanged | MarketResolved) -> None:
         if isinstance(effect, MarketOpened):
             condition_id = effect.market.condition_id
             self._quotes[condition_id] = _LatestQuote(_first_quote(effect.market))
@@ -257,6 +258,8 @@ class _Batch:
         latest = self._latest(effect.condition_id, effect.at_ms)
         if isinstance(effect, MarketResolved):
             latest.best_bid_ticks = latest.best_ask_ticks = None
+        elif isinstance(effect, TickChanged):
+            latest.refine(effect)
         else:
             latest.best_bid_ticks = effect.best_bid_ticks
             latest.best_ask_ticks = effect.best_ask_ticks
@@ -299,6 +302,13 @@ class _LatestQuote:
         self.volume_units = quote.volume_units
         self.updated_at_ms = quote.updated_at_ms
         self.is_pointed = False
+
+    def refine(self, changed: TickChanged) -> None:
+        """Tell the same prices in finer ticks."""
+        top = BookTop(
+            self.ticks_per_one, self.best_bid_ticks, self.best_ask_ticks, self.last_price_ticks
+        ).refined(changed.ticks_per_one)
+        self.ticks_per_one, self.best_bid_ticks, self.best_ask_ticks, self.last_price_ticks = top
 
     def quote(self) -> Quote:
         """Return it as it is now."""

@@ -205,7 +205,7 @@ def neg_risk(board: Board, token_id: str | None) -> NegRiskRecord:
 
 def fee_rate(board: Board, token_id: str | None) -> FeeRecord:
     """Return what a v1 order for a token must state as its fee."""
-    bps = find(board, token_id).market.opened.rules.fee_rate_bps
+    bps = find(board, token_id).market.rules.fee_rate_bps
     return FeeRecord(
         base_fee=bps,
         fd=FeeDetails(r=0, e=0, to=True),

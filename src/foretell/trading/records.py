@@ -249,7 +249,7 @@ def _maker_order(
         owner=fill.owner if fill.maker in wallets else ZERO_UUID,
         maker_address=checksum_address(fill.maker),
         matched_amount=decimal_text(fill.size_units),
-        price=price_text(fill.price_ticks, row.ticks_per_one),
+        price=price_text(fill.price_ticks, row.trade.ticks_per_one),
         fee_rate_bps=str(fee_rate_bps),
         asset_id=token_id,
         outcome=outcome_of(row.trade.condition_id, fill.is_yes),

@@ -253,7 +253,6 @@ class UserChannel:
             sequence=sequence,
             token_id=market.token(is_yes=trade.is_yes),
             fill_tokens=tuple(market.token(is_yes=fill.is_yes) for fill in trade.fills),
-            ticks_per_one=market.ticks_per_one,
             status=TradeStatus.MATCHED,
             tx_hash="",
             updated_at_ms=trade.matched_at_ms,
@@ -355,7 +354,7 @@ class UserChannel:
                     row,
                     self._wallets.of(address),
                     self._outcome_of,
-                    market.opened.rules.fee_rate_bps,
+                    market.rules.fee_rate_bps,
                 )
                 self._say(connections, sequence, trade_text(record, at_ms))
 

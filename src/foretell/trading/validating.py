@@ -177,7 +177,7 @@ class _Trial:
         assert self.order is not None
         assert self.place is not None
         assert self.body is not None
-        rules = self.place.market.opened.rules
+        rules = self.place.market.rules
         order_id = self.order_id or word_of(order_struct_hash(self.order))
         self.terms = check_order(self.order, self.body.order_type, rules, order_id)
 

@@ -75,7 +75,7 @@ class Steps:
             owner=owner,
             condition_id=condition_id,
             is_yes=True,
-            terms=check_order(order, OrderType.GTC, market.opened.rules, order_id),
+            terms=check_order(order, OrderType.GTC, market.rules, order_id),
         )
         encode_command(command)
         apply(self._state, command)

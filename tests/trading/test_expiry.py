@@ -1,0 +1,167 @@
+"""Orders that leave the book by themselves: whoever comes at that moment or later never meets them."""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.build import (
+    NOW_S,
+    TOKEN,
+    a_buy,
+    a_placing,
+    a_sell,
+    an_open_market,
+    some_funds,
+)
+from tests.domain.digest import digest
+from tests.trading.venue import SEGMENT_BYTES, Clock
+
+from foretell.domain.effects import CloseReason, Effect, OrderClosed, OrderFilled, TradeMatched
+from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.matching_errors import FillAndKillUnmatched
+from foretell.domain.order import EXPIRATION_MARGIN_S, OrderType
+from foretell.journal.file import FileJournal
+from foretell.trading.engine import Engine
+from foretell.trading.questions import Place, Placed, answer
+
+pytestmark = pytest.mark.anyio
+
+
+class Floor:
+    """An engine that is asked and restarted, and what it told."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self.folder = folder
+        self.clock = clock
+        self.effects: list[Effect] = []
+        self.placed = 0
+
+    async def start(self) -> None:
+        journal = FileJournal(self.folder, segment_bytes=SEGMENT_BYTES)
+        self.engine = Engine(journal, self.clock.now_ms)
+        self.effects.clear()
+        self.engine.hear(lambda durable: self.effects.extend(durable.effects))
+        await self.engine.start()
+
+    async def restart(self) -> None:
+        before = digest(self.engine.state)
+        await self.engine.close()
+        await self.start()
+        assert digest(self.engine.state) == before
+
+    async def rest(self, leaves_at_s: int) -> Bytes32:
+        """Have bob offer tokens until a time."""
+        self.placed += 1
+        expiration_s = leaves_at_s + EXPIRATION_MARGIN_S
+        order = a_sell("bob", 40, 5 * TOKEN, expiration_s=expiration_s, salt=str(self.placed))
+        command = a_placing(order, OrderType.GTD)
+        await answer(self.engine, Place(command))
+        return command.order_id
+
+    async def take(self) -> list[Bytes32]:
+        """Have alice take what is offered, and return whose orders she met."""
+        self.placed += 1
+        order = a_buy("alice", 40, 5 * TOKEN, salt=str(self.placed))
+        try:
+            placed = await answer(self.engine, Place(a_placing(order, OrderType.FAK)))
+        except FillAndKillUnmatched:
+            return []
+        assert isinstance(placed, Placed)
+        (trade_id,) = placed.placement.trade_ids
+        trades = [each.trade for each in self.effects if isinstance(each, TradeMatched)]
+        (trade,) = [trade for trade in trades if trade.trade_id == trade_id]
+        return [fill.maker_order_id for fill in trade.fills]
+
+
+@contextlib.asynccontextmanager
+async def a_floor(folder: Path) -> AsyncIterator[Floor]:
+    floor = Floor(folder, Clock())
+    await floor.start()
+    await floor.engine.submit(an_open_market())
+    await floor.engine.submit(some_funds("alice", "bob"))
+    yield floor
+    await floor.engine.close()
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
+@pytest.mark.parametrize(
+    ("late_ms", "is_met"), [(-1_000, True), (-1, True), (0, False), (1, False), (3_600_000, False)]
+)
+async def test_who_comes_when_an_orders_time_is_over_does_not_meet_it(
+    tmp_path: Path, late_ms: int, *, is_met: bool, restarts: bool
+) -> None:
+    async with a_floor(tmp_path) as floor:
+        order_id = await floor.rest(NOW_S + 5)
+        floor.clock.move(5_000 + late_ms)
+        if restarts:
+            await floor.restart()
+        assert await floor.take() == [order_id] * is_met
+        closed = [each for each in floor.effects if isinstance(each, OrderClosed)]
+        assert [each.reason for each in closed] == [CloseReason.EXPIRED] * (not is_met)
+
+
+class Step(NamedTuple):
+    """Time passes, or a clock is set back, and then somebody acts."""
+
+    wait_ms: int
+    act: str
+    lives_s: int
+
+
+STEPS = st.builds(
+    Step,
+    wait_ms=st.sampled_from([-5_000, -1, 0, 0, 1, 499, 500, 999, 1_000, 1_000, 2_500, 10_000]),
+    act=st.sampled_from(["rest", "rest", "rest", "take", "take", "sweep", "restart"]),
+    lives_s=st.integers(1, 12),
+)
+
+
+@settings(max_examples=40)
+@given(steps=st.lists(STEPS, min_size=5, max_size=30))
+def test_an_order_is_met_in_its_turn_until_its_very_second_and_never_after(
+    steps: list[Step],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(play(Path(folder), steps))
+
+
+async def play(folder: Path, steps: list[Step]) -> None:
+    """Act step by step, and compare with a list of who waits until when."""
+    waiting: list[tuple[Bytes32, int]] = []
+    async with a_floor(folder) as floor:
+        for step in steps:
+            floor.clock.move(step.wait_ms)
+            now_ms = floor.engine.clock_ms()
+            if step.act == "rest":
+                leaves_at_s = now_ms // 1000 + step.lives_s
+                waiting.append((await floor.rest(leaves_at_s), leaves_at_s))
+            elif step.act == "take":
+                waiting = [each for each in waiting if each[1] * 1000 > now_ms]
+                met, waiting = waiting[:1], waiting[1:]
+                assert await floor.take() == [order_id for order_id, _ in met]
+                assert list(floor.engine.state.live_orders) == [each for each, _ in waiting]
+            elif step.act == "sweep":
+                await sweep(floor.engine)
+                waiting = [each for each in waiting if each[1] * 1000 > now_ms]
+                assert list(floor.engine.state.live_orders) == [each for each, _ in waiting]
+            else:
+                await floor.restart()
+        ended = [each.order_id for each in floor.effects if isinstance(each, OrderClosed)]
+        filled = {each.order_id for each in floor.effects if isinstance(each, OrderFilled)}
+        assert len(ended) == len(set(ended))
+        assert filled.isdisjoint(ended)
+
+
+async def sweep(engine: Engine) -> None:
+    """Let the engine take out what is due, as its loop does once in a while."""
+    sweeping = asyncio.create_task(engine.expire())
+    await asyncio.sleep(0)
+    await engine.settle()
+    sweeping.cancel()
+    await asyncio.gather(sweeping, return_exceptions=True)

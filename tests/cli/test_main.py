@@ -23,6 +23,7 @@ COMMANDS = {
     ("bench", "latency"): "One order at a time",
     ("bench", "durable"): "Orders over HTTP that wait for the disk",
     ("bench", "match"): "Orders in memory",
+    ("bench", "journal"): "Batches of records until they are durable",
     ("journal",): "Check, replay and export the journal",
     ("journal", "verify"): "Check every record, the chain through all of them",
     ("journal", "replay"): "Fold the journal into memory",

@@ -19,10 +19,11 @@ from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.cli.bench.exchange import Exchange, running_exchange
 from foretell.cli.bench.load import make_requests, send_all
 from foretell.cli.bench.machine import (
-    DISTURBED_CORES,
+    disturbance,
     others_words,
     recoveries_per_s,
     sync_s,
+    undisturbed,
     usage_with,
 )
 from foretell.cli.bench.world import World, make_world
@@ -105,8 +106,8 @@ def run_bench_order(rounds: int, orders: int, connections: int, console: Console
         f" one core does; p50 {p50:.1f} ms, p99 {p99:.1f} ms"
         f" (median of {len(counted)} rounds of {orders}, {connections} connections)"
     )
-    if len(counted) < rounds or counted[0].others_cores > DISTURBED_CORES:
-        console.print(disturbance(measured))
+    if words := disturbance(measured):
+        console.print(words)
 
 
 def table_of(measured: Sequence[Round]) -> Table:
@@ -125,16 +126,3 @@ def table_of(measured: Sequence[Round]) -> Table:
             others_words(shown.others_cores),
         )
     return table
-
-
-def undisturbed(measured: Sequence[Round]) -> Sequence[Round]:
-    """Return the rounds that nobody disturbed, or all when there is none of them."""
-    return [one for one in measured if one.others_cores <= DISTURBED_CORES] or measured
-
-
-def disturbance(measured: Sequence[Round]) -> str:
-    """Return what to make of the figures when others used the machine too."""
-    disturbed = sum(one.others_cores > DISTURBED_CORES for one in measured)
-    if disturbed == len(measured):
-        return "every round was disturbed by other programs: the figures say little"
-    return f"{disturbed} of {len(measured)} rounds were disturbed by other programs: not counted"

@@ -1,0 +1,80 @@
+"""The commands of `foretell bench`. Each imports what it needs when it is called."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+bench = typer.Typer(no_args_is_help=True, help="Measure, each figure beside its ceiling.")
+
+Rounds = Annotated[int, typer.Option(min=1, max=50, help="Interleaved rounds.")]
+
+
+@bench.command()
+def order(
+    rounds: Rounds = 5,
+    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 10_000,
+    conns: Annotated[int, typer.Option(min=1, max=512, help="Connections kept open.")] = 32,
+) -> None:
+    """Orders over HTTP, verified, matched and durable, against signer recoveries of one core."""
+    from foretell.cli.bench.order import run_bench_order
+
+    run_bench_order(rounds, orders, conns, Console())
+
+
+@bench.command()
+def latency(
+    rounds: Rounds = 5,
+    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 2_000,
+) -> None:
+    """One order at a time, against the steps that it takes and one sync of the disk."""
+    from foretell.cli.bench.latency import run_bench_latency
+
+    run_bench_latency(rounds, orders, Console())
+
+
+@bench.command()
+def durable(
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="Pairs of rounds.")] = 3,
+    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 5_000,
+    conns: Annotated[int, typer.Option(min=1, max=512, help="Connections kept open.")] = 32,
+) -> None:
+    """Orders over HTTP that wait for the disk, against orders that do not."""
+    from foretell.cli.bench.durable import run_bench_durable
+
+    run_bench_durable(rounds, orders, conns, Console())
+
+
+@bench.command()
+def match(
+    commands: Annotated[
+        int, typer.Option(min=1_000, max=1_000_000, help="At each depth.")
+    ] = 20_000,
+) -> None:
+    """Orders in memory, by how many rest in the book."""
+    from foretell.cli.bench.match import run_bench_match
+
+    run_bench_match(commands, Console())
+
+
+@bench.command()
+def journal(
+    rounds: Rounds = 5,
+    postgres: Annotated[
+        str | None,
+        typer.Option(
+            help="Measure the journal in a database of this address, which must have none.",
+            show_default="the journal in files",
+        ),
+    ] = None,
+) -> None:
+    """Batches of records until they are durable, against one bare sync of the same bytes."""
+    from foretell.app.chance import new_word
+    from foretell.cli.bench.journal import run_bench_journal
+    from foretell.cli.bench.postgres_journal import run_bench_postgres_journal
+    from foretell.domain.hexadecimal import word_bytes
+
+    if postgres is None:
+        run_bench_journal(rounds, Console())
+    else:
+        run_bench_postgres_journal(postgres, word_bytes(new_word()), rounds, Console())

@@ -24,6 +24,7 @@ COMMANDS = {
     ("bench", "durable"): "Orders over HTTP that wait for the disk",
     ("bench", "match"): "Orders in memory",
     ("bench", "journal"): "Batches of records until they are durable",
+    ("bench", "replay"): "A start from a journal with much in it",
     ("journal",): "Check, replay and export the journal",
     ("journal", "verify"): "Check every record, the chain through all of them",
     ("journal", "replay"): "Fold the journal into memory",

@@ -5,7 +5,6 @@ same bytes are made durable in the barest way that there is, so that whatever el
 server does meets both alike.
 """
 
-import asyncio
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,14 +13,13 @@ from typing import Final, NamedTuple
 from rich.table import Table
 
 from foretell.cli.bench.machine import Usage, others_words, undisturbed
-from foretell.domain.command_errors import BenchFailed
+from foretell.cli.bench.writing import Writing
 from foretell.journal.port import Journal
 
 BATCHES: Final = (1, 16, 128, 1024)
 RECORD_BYTES: Final = 260
 TURNS: Final = 50
 """Pairs of a batch and the bare way, of each size in each round."""
-SYNC_DEADLINE_S: Final = 30.0
 
 Bare = Callable[[Sequence[bytes]], Awaitable[None]]
 """Makes payloads durable, and nothing else."""
@@ -49,15 +47,11 @@ class Measured(NamedTuple):
 
 
 class Turns:
-    """The journal that is measured, and the last sequence that it told."""
+    """The journal that is measured, and the bare way beside it."""
 
     def __init__(self, journal: Journal, bare: Bare) -> None:
-        self._journal = journal
         self._bare = bare
-        self._failure: Exception | None = None
-        self._synced = 0
-        self._woken = asyncio.Event()
-        journal.start(self._hear, self._fail)
+        self._writing = Writing(journal)
 
     async def take_rounds(self, rounds: int, look: Look) -> list[Measured]:
         """Return what each size showed in each round."""
@@ -79,29 +73,10 @@ class Turns:
             await self._bare(payloads)
             bare_s.append(time.perf_counter() - started)
             started = time.perf_counter()
-            await self._append(payloads)
+            await self._writing.write(payloads)
             journal_s.append(time.perf_counter() - started)
         journal_ms, bare_ms = (statistics.median(each[1:]) * 1e3 for each in (journal_s, bare_s))
         return Measured(batch, journal_ms, bare_ms)
-
-    async def _append(self, payloads: Sequence[bytes]) -> None:
-        """Append payloads at once, and wait until the last of them is durable."""
-        for payload in payloads:
-            self._journal.append(payload)
-        async with asyncio.timeout(SYNC_DEADLINE_S):
-            while self._synced < self._journal.last_sequence:
-                if self._failure is not None:
-                    raise BenchFailed(str(self._failure))
-                self._woken.clear()
-                await self._woken.wait()
-
-    def _hear(self, sequence: int) -> None:
-        self._synced = sequence
-        self._woken.set()
-
-    def _fail(self, failure: Exception) -> None:
-        self._failure = failure
-        self._woken.set()
 
 
 def batch_table(measured: Sequence[Measured], bare: str, *, is_watched: bool) -> Table:

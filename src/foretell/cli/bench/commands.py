@@ -78,3 +78,19 @@ def journal(
         run_bench_journal(rounds, Console())
     else:
         run_bench_postgres_journal(postgres, word_bytes(new_word()), rounds, Console())
+
+
+@bench.command()
+def replay(
+    rounds: Rounds = 5,
+    orders: Annotated[
+        int, typer.Option(min=100, max=1_000_000, help="Open orders in the snapshot.")
+    ] = 200_000,
+    events: Annotated[
+        int, typer.Option(min=100, max=10_000_000, help="Commands after the snapshot.")
+    ] = 1_000_000,
+) -> None:
+    """A start from a journal with much in it, against the engine alone in memory."""
+    from foretell.cli.bench.replay import run_bench_replay
+
+    run_bench_replay(rounds, orders, events, Console())

@@ -46,7 +46,7 @@ def test_a_run_tells_its_ratio_its_start_and_the_memory_of_an_order() -> None:
 def test_the_journal_of_a_run_holds_what_was_asked_for(
     tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(past, "TRADES_PER_BLOCK", 30)
+    monkeypatch.setattr(past, "TRADES_PER_BLOCK", 20)
     last = uvloop.run(write_past(tmp_path, world, ORDERS, EVENTS))
     snapshot = newest_snapshot(tmp_path)
     assert snapshot is not None
@@ -54,7 +54,7 @@ def test_the_journal_of_a_run_holds_what_was_asked_for(
     entries = list(read_entries(tmp_path, snapshot.sequence))
     kinds = Counter(type(decode_command(entry.payload)) for entry in entries)
     assert len(entries) == EVENTS == last - snapshot.sequence
-    assert kinds[ObserveChain] == 3
+    assert kinds[ObserveChain] == 2
     assert kinds[PlaceOrder] > EVENTS / 2
     assert verify(tmp_path).last_sequence == last
 
@@ -62,11 +62,12 @@ def test_the_journal_of_a_run_holds_what_was_asked_for(
 def test_every_block_settles_the_trades_before_it(
     tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(past, "TRADES_PER_BLOCK", 100)
-    uvloop.run(write_past(tmp_path, world, ORDERS, 401))
+    monkeypatch.setattr(past, "TRADES_PER_BLOCK", 50)
+    until_block = len(world.conditions) * 6 + 1
+    uvloop.run(write_past(tmp_path, world, ORDERS, until_block))
     state, _ = fold(tmp_path, newest_snapshot(tmp_path))
     assert (state.observed_block, len(state.unsettled_trades)) == (2, 0)
-    assert len(state.live_orders) == ORDERS
+    assert len(state.live_orders) == ORDERS + len(world.conditions)
 
 
 def test_states_that_differ_fail_the_benchmark(

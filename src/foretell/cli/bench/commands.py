@@ -47,14 +47,15 @@ def durable(
 
 @bench.command()
 def match(
+    rounds: Rounds = 5,
     commands: Annotated[
-        int, typer.Option(min=1_000, max=1_000_000, help="At each depth.")
+        int, typer.Option(min=1_000, max=1_000_000, help="Commands a round, at each depth.")
     ] = 20_000,
 ) -> None:
-    """Orders in memory, by how many rest in the book."""
+    """Orders in memory, by how many rest in the book, and against matching that others wrote."""
     from foretell.cli.bench.match import run_bench_match
 
-    run_bench_match(commands, Console())
+    run_bench_match(rounds, commands, Console())
 
 
 @bench.command()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from foretell.cli.bench.operations import BEST_ASK, BEST_BID
 from foretell.cli.bench.stream import Stream
 from foretell.cli.bench.world import FUNDS_UNITS, World, funding_command, market_commands
 from foretell.cli.bench.writing import Writing
@@ -33,6 +34,7 @@ from foretell.journal.port import Snapshot
 
 WRITTEN_AT_ONCE: Final = 10_000
 TRADES_PER_BLOCK: Final = 5_000
+BESTS: Final = (BEST_BID, BEST_ASK)
 
 
 async def write_past(folder: Path, world: World, orders: int, events: int) -> int:
@@ -41,7 +43,7 @@ async def write_past(folder: Path, world: World, orders: int, events: int) -> in
     Return the sequence of the last one.
     """
     journal = FileJournal(folder)
-    stream = Stream(world, makers=len(world.users), markets=len(world.conditions)).commands(orders)
+    stream = Stream(world, len(world.conditions)).commands(orders)
     beginning: list[Command] = [*market_commands(world, 0), funding_command(world, 0)]
     try:
         writing = Writing(journal)
@@ -66,29 +68,27 @@ def _parts(commands: Iterator[Command]) -> Iterator[Sequence[Command]]:
 
 def _with_blocks(stream: Iterator[PlaceOrder | CancelOrders]) -> Iterator[Command]:
     """Yield the commands, and now and then that the trades so far are settled."""
-    met: list[tuple[PlaceOrder, PlaceOrder]] = []
-    bid: PlaceOrder | None = None
     for number in itertools.count(2):
-        while len(met) < TRADES_PER_BLOCK:
+        met: list[PlaceOrder] = []
+        takers: list[PlaceOrder] = []
+        while len(takers) < TRADES_PER_BLOCK:
             command = next(stream)
             yield command
-            if isinstance(command, PlaceOrder):
-                if command.order.side is Side.SELL and bid is not None:
-                    met.append((bid, command))
-                bid = command
-        yield _block(number, met)
-        met.clear()
+            if isinstance(command, PlaceOrder) and command.terms.price_ticks in BESTS:
+                met.append(command)
+                if (command.order.side is Side.BUY) == (command.terms.price_ticks == BEST_ASK):
+                    takers.append(command)
+        yield _block(number, met, takers)
 
 
-def _block(number: int, met: Sequence[tuple[PlaceOrder, PlaceOrder]]) -> ObserveChain:
-    """Return what the chain tells when orders that met are settled; takers come second."""
+def _block(number: int, met: Sequence[PlaceOrder], takers: Sequence[PlaceOrder]) -> ObserveChain:
+    """Return what the chain tells when the trades of some takers are settled."""
     accounts = dict.fromkeys(
         (placing.order.maker, asset)
-        for pair in met
-        for placing in pair
+        for placing in met
         for asset in (COLLATERAL, AssetId(placing.order.token_id))
     )
-    trade_ids = [trade_id_of(taker.order_id, 0) for _, taker in met]
+    trade_ids = [trade_id_of(taker.order_id, 0) for taker in takers]
     return ObserveChain(
         at_ms=0,
         block_number=number,

@@ -1,91 +1,83 @@
-"""Commands as an engine gets them, with nothing before it: the same ones each time.
+"""The operations of `operations.py` as commands of an engine, in some markets of a world."""
 
-Orders come to rest until the books are as deep as wanted. Then each round of four leaves them so: it
-takes the oldest order out, puts a new one in, puts a best bid in and fills that.
-"""
-
-from collections import deque
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Final
 
 import msgspec
 
 from foretell.cli.bench.load import make_order
+from foretell.cli.bench.operations import Operation, operations
 from foretell.cli.bench.world import TICKS_PER_ONE, World
 from foretell.domain.commands import CancelOrders, PlaceOrder
-from foretell.domain.hexadecimal import keccak256, word_of
+from foretell.domain.hexadecimal import Address, Bytes32, keccak256, word_of
 from foretell.domain.order import OrderTerms, OrderType, Side
 
-SIZE_UNITS: Final = 10_000_000
-"""Of every order: large enough to be whole lots at every price."""
-RESTING_PRICES: Final = 40
-"""How many prices the orders that stay are spread over; the best bid is one above them."""
+LOT_UNITS: Final = 10_000_000
+"""Large enough to be whole lots at every price."""
 
 
 class Stream:
-    """Commands of so many makers, whom the user after each of them fills, in so many markets."""
+    """Commands for so many of a world's markets; most users make, the others take."""
 
-    def __init__(self, world: World, makers: int, markets: int) -> None:
-        assert makers <= len(world.users)
+    def __init__(self, world: World, markets: int) -> None:
         assert markets <= len(world.conditions)
         self._world = world
-        self._makers = makers
         self._markets = markets
+        self._makers = len(world.users) * 9 // 10
         self._template = make_order(world, world.users[0], world.deployment.separators(), 0)
 
     def commands(self, depth: int) -> Iterator[PlaceOrder | CancelOrders]:
-        """Yield what fills the books to a depth in all, then rounds for ever."""
-        resting: deque[PlaceOrder | CancelOrders] = deque()
-        for number in range(depth):
-            bid = self._bid(number, 1 + number % RESTING_PRICES)
-            resting.append(_cancel(bid))
-            yield bid
-        number = depth
-        while True:
-            bid = self._bid(number, 1 + number % RESTING_PRICES)
-            resting.append(_cancel(bid))
-            yield resting.popleft()
-            yield bid
-            yield self._bid(number + 1, RESTING_PRICES + 1)
-            yield self._fill(number + 1)
-            number += 3
+        """Yield what fills the books to a depth in all, then rounds for ever, in every market."""
+        share, more = divmod(depth, self._markets)
+        books = [(market, operations(share + (market < more))) for market in range(self._markets)]
+        turns = cycle(books)
+        for _ in range(depth):
+            market, book = next(turns)
+            yield self.command(market, next(book))
+        for market, book in cycle(books):
+            yield self.command(market, next(book))
 
-    def _bid(self, number: int, price_ticks: int) -> PlaceOrder:
-        return self._place(b"bid %d" % number, number % self._makers, number, price_ticks, Side.BUY)
+    def command(self, market: int, operation: Operation) -> PlaceOrder | CancelOrders:
+        """Return an operation on a market's book as a command."""
+        if operation.is_cancel:
+            order_id = order_id_of(market, operation.number)
+            return CancelOrders(0, self._user(market, operation), (order_id,))
+        return self._place(market, operation)
 
-    def _fill(self, number: int) -> PlaceOrder:
-        """Return what fills the best bid of this number."""
-        taker = (number % self._makers + 1) % len(self._world.users)
-        return self._place(b"fill %d" % number, taker, number, RESTING_PRICES + 1, Side.SELL)
+    def _user(self, market: int, operation: Operation) -> Address:
+        number = operation.number + market
+        if operation.is_taker:
+            takers = len(self._world.users) - self._makers
+            return self._world.users[self._makers + number % takers].address
+        return self._world.users[number % self._makers].address
 
-    def _place(
-        self, name: bytes, user: int, number: int, price_ticks: int, side: Side
-    ) -> PlaceOrder:
-        market = number // self._makers % self._markets
-        maker = self._world.users[user].address
-        cost = SIZE_UNITS * price_ticks // TICKS_PER_ONE
+    def _place(self, market: int, operation: Operation) -> PlaceOrder:
+        user, size_units = self._user(market, operation), operation.lots * LOT_UNITS
+        cost_units = size_units * operation.price_ticks // TICKS_PER_ONE
         order = msgspec.structs.replace(
             self._template,
-            salt=str(number),
-            maker=maker,
-            signer=maker,
+            salt=str(operation.number),
+            maker=user,
+            signer=user,
             token_id=str(self._world.tokens[market].yes),
-            side=side,
-            maker_amount=cost if side is Side.BUY else SIZE_UNITS,
-            taker_amount=SIZE_UNITS if side is Side.BUY else cost,
+            side=Side.BUY if operation.is_bid else Side.SELL,
+            maker_amount=cost_units if operation.is_bid else size_units,
+            taker_amount=size_units if operation.is_bid else cost_units,
         )
         return PlaceOrder(
             at_ms=0,
-            order_id=word_of(keccak256(name)),
+            order_id=order_id_of(market, operation.number),
             order=order,
             order_type=OrderType.GTC,
             is_post_only=False,
             owner="bench",
             condition_id=self._world.conditions[market],
             is_yes=True,
-            terms=OrderTerms(price_ticks, TICKS_PER_ONE, SIZE_UNITS, None),
+            terms=OrderTerms(operation.price_ticks, TICKS_PER_ONE, size_units, None),
         )
 
 
-def _cancel(placing: PlaceOrder) -> CancelOrders:
-    return CancelOrders(0, placing.order.signer, (placing.order_id,))
+def order_id_of(market: int, number: int) -> Bytes32:
+    """Return the id of the order of this number in a market."""
+    return word_of(keccak256(b"%d/%d" % (market, number)))

@@ -54,7 +54,9 @@ def test_matching_is_told_by_the_depth_of_the_book_beside_the_best_peer(
         assert float(ratio) == pytest.approx(ours / max(peers), abs=0.02)
         assert int(fills) == pytest.approx(75, abs=1)
     assert "with 40 resting orders that there are with 20" in told
-    assert re.search(r"^match: \d+\.\d\d \(10 resting\), \d+\.\d\d \(20 resting\),", told, re.MULTILINE)
+    assert re.search(
+        r"^match: \d+\.\d\d \(10 resting\), \d+\.\d\d \(20 resting\),", told, re.MULTILINE
+    )
 
 
 def test_without_peers_the_engine_is_measured_and_it_is_said_how_to_get_them(

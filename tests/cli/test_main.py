@@ -25,6 +25,7 @@ COMMANDS = {
     ("bench", "match"): "Orders in memory",
     ("bench", "journal"): "Batches of records until they are durable",
     ("bench", "replay"): "A start from a journal with much in it",
+    ("bench", "failover"): "How long a shard is without a leader",
     ("journal",): "Check, replay and export the journal",
     ("journal", "verify"): "Check every record, the chain through all of them",
     ("journal", "replay"): "Fold the journal into memory",

@@ -95,3 +95,17 @@ def replay(
     from foretell.cli.bench.replay import run_bench_replay
 
     run_bench_replay(rounds, orders, events, Console())
+
+
+@bench.command()
+def failover(
+    postgres: Annotated[
+        str, typer.Option(help="Address of a database, which must have no journal.")
+    ],
+    cycles: Annotated[int, typer.Option(min=1, max=100, help="Leaders that are killed.")] = 5,
+    lease: Annotated[float, typer.Option(min=0.2, max=60, help="Seconds of a lease.")] = 3.0,
+) -> None:
+    """How long a shard is without a leader when it loses one, against its lease."""
+    from foretell.cli.bench.failover import run_bench_failover
+
+    run_bench_failover(postgres, lease, cycles, Console())

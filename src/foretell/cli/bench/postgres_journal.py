@@ -10,23 +10,17 @@ import uvloop
 from rich.console import Console
 
 from foretell.cli.bench.batches import Measured, Turns, batch_table, ratio_words
-from foretell.domain.command_errors import BenchFailed
-from foretell.journal.connections import LOST, cause_of, connected
+from foretell.cli.bench.lent import lent_database
 from foretell.journal.leases import Candidate, ShardPlace
 from foretell.journal.postgres import lead
 
-_IS_THERE: Final = "SELECT to_regnamespace('journal') IS NOT NULL"
 _MAKE_BARE: Final = "CREATE SCHEMA journal; CREATE TABLE journal.bare (payload bytea)"
 _INSERT_BARE: Final = "INSERT INTO journal.bare SELECT unnest($1::bytea[])"
-_FORGET: Final = "DROP SCHEMA journal CASCADE"
 
 
 def run_bench_postgres_journal(url: str, holder: bytes, rounds: int, console: Console) -> None:
     """Measure on a database without a journal, which is left as it was; print the ratios."""
-    try:
-        measured = uvloop.run(_measure(url, holder, rounds))
-    except LOST as error:
-        raise BenchFailed(f"the database: {cause_of(error)}") from error
+    measured = uvloop.run(_measure(url, holder, rounds))
     console.print(batch_table(measured, "bare commit", is_watched=False))
     console.print(
         f"journal-postgres: a batch takes {ratio_words(measured)} times as long as a bare commit of"
@@ -35,19 +29,14 @@ def run_bench_postgres_journal(url: str, holder: bytes, rounds: int, console: Co
 
 
 async def _measure(url: str, holder: bytes, rounds: int) -> Sequence[Measured]:
-    async with connected(url) as connection:
-        if await connection.fetchval(_IS_THERE):
-            raise BenchFailed("the database has a journal; name one that has none")
+    async with lent_database(url) as connection:
         await connection.execute(_MAKE_BARE)
 
         async def insert(payloads: Sequence[bytes]) -> None:
             await connection.execute(_INSERT_BARE, payloads)
 
+        journal = await lead(ShardPlace(url, 0, 1), Candidate(holder, "bench"))
         try:
-            journal = await lead(ShardPlace(url, 0, 1), Candidate(holder, "bench"))
-            try:
-                return await Turns(journal, insert).take_rounds(rounds, lambda: None)
-            finally:
-                await journal.close()
+            return await Turns(journal, insert).take_rounds(rounds, lambda: None)
         finally:
-            await connection.execute(_FORGET)
+            await journal.close()

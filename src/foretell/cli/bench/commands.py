@@ -15,11 +15,39 @@ def order(
     rounds: Rounds = 5,
     orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 10_000,
     conns: Annotated[int, typer.Option(min=1, max=512, help="Connections kept open.")] = 32,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=64,
+            help="Compare so many processes, beside their engines, with a single one.",
+            show_default="measure one process",
+        ),
+    ] = None,
+    shards: Annotated[int, typer.Option(min=1, max=64, help="Engines beside --workers.")] = 1,
+    postgres: Annotated[
+        str | None,
+        typer.Option(
+            help="A server for the tables of --workers, which get a database of their own.",
+            show_default="needed with --workers",
+        ),
+    ] = None,
 ) -> None:
-    """Orders over HTTP, verified, matched and durable, against signer recoveries of one core."""
-    from foretell.cli.bench.order import run_bench_order
+    """Orders over HTTP, verified, matched and durable, against signer recoveries of one core.
 
-    run_bench_order(rounds, orders, conns, Console())
+    With --workers: by several processes, against one process.
+    """
+    from foretell.cli.bench.fleet import Size
+    from foretell.cli.bench.order import run_bench_order
+    from foretell.cli.bench.scale import run_bench_scale
+    from foretell.domain.command_errors import BenchFailed
+
+    if workers is None:
+        run_bench_order(rounds, orders, conns, Console())
+    elif postgres is None:
+        raise BenchFailed("several processes meet in PostgreSQL; name one with --postgres")
+    else:
+        run_bench_scale(rounds, orders, conns, Size(workers, shards), postgres, Console())
 
 
 @bench.command()
@@ -73,11 +101,14 @@ def journal(
     from foretell.app.chance import new_word
     from foretell.cli.bench.journal import run_bench_journal
     from foretell.cli.bench.postgres_journal import run_bench_postgres_journal
+    from foretell.cli.running import set_up_logs
     from foretell.domain.hexadecimal import word_bytes
+    from foretell.settings import Settings
 
     if postgres is None:
         run_bench_journal(rounds, Console())
     else:
+        set_up_logs(Settings(log_level="warning"))
         run_bench_postgres_journal(postgres, word_bytes(new_word()), rounds, Console())
 
 

@@ -14,6 +14,7 @@ import uvloop
 from foretell.app.alone import trading_alone
 from foretell.app.chance import now_ms
 from foretell.app.memory import settle_memory
+from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.cli.bench.world import World, funding_command, make_world, market_commands
 from foretell.cli.running import set_up_logs
 from foretell.domain.command_errors import BenchFailed
@@ -25,10 +26,11 @@ STOP_DEADLINE_S: Final = 20.0
 
 
 class Exchange(NamedTuple):
-    """Where an exchange listens, and the process that it is."""
+    """Where an exchange listens, the processes that it is, and what the paths of trading begin with."""
 
     port: int
-    pid: int
+    pids: tuple[int, ...]
+    path: str = PREFIX_BY_ROLE[Role.TRADING]
 
 
 @contextlib.contextmanager
@@ -49,7 +51,7 @@ def running_exchange(
     try:
         port = _port(ours)
         assert process.pid is not None
-        yield Exchange(port, process.pid)
+        yield Exchange(port, (process.pid,))
     finally:
         with contextlib.suppress(OSError):
             ours.send("stop")

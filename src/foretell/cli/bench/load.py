@@ -91,16 +91,20 @@ async def send_all(port: int, requests: Sequence[bytes], connections: int) -> An
     """Send every request once, a new one on a connection when the one before was answered."""
     queue = iter(requests)
     loop = asyncio.get_running_loop()
-    senders = []
-    for _ in range(connections):
-        _, sender = await loop.create_connection(lambda: _Sender(queue), "127.0.0.1", port)
-        senders.append(sender)
-    started = time.perf_counter()
-    for sender in senders:
-        sender.send_next()
-    async with asyncio.timeout(ROUND_DEADLINE_S):
-        await asyncio.gather(*(sender.finished for sender in senders))
-    seconds = time.perf_counter() - started
+    senders: list[_Sender] = []
+    try:
+        for _ in range(connections):
+            _, sender = await loop.create_connection(lambda: _Sender(queue), "127.0.0.1", port)
+            senders.append(sender)
+        started = time.perf_counter()
+        for sender in senders:
+            sender.send_next()
+        async with asyncio.timeout(ROUND_DEADLINE_S):
+            await asyncio.gather(*(sender.finished for sender in senders))
+        seconds = time.perf_counter() - started
+    finally:
+        for sender in senders:
+            sender.close()
     return Answers(seconds, [latency for sender in senders for latency in sender.latencies_s])
 
 
@@ -141,7 +145,11 @@ class _Sender(asyncio.Protocol):
         request = next(self._queue, None)
         if request is None:
             self.finished.set_result(None)
-            self._transport.close()
             return
         self._sent_at = time.perf_counter()
         self._transport.write(request)
+
+    def close(self) -> None:
+        """Close the connection, and let nobody wait for it."""
+        self.finished.cancel()
+        self._transport.close()

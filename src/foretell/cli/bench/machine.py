@@ -1,9 +1,10 @@
 """What a benchmark must know of the machine: its ceilings now, and who else was using it."""
 
+import contextlib
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -42,11 +43,14 @@ W = TypeVar("W", bound=Watched)
 
 
 def usage_with(*child_pids: int) -> Usage:
-    """Return what was used by now; the children's part is ours. Needs the kernel's own figures."""
+    """Return what was used by now; what children and theirs used is ours too.
+
+    Needs the kernel's own figures. What a process used that ended counts for whoever waited for it.
+    """
     ticks_per_s = os.sysconf("SC_CLK_TCK")
     user, nice, system, _, _, _, _, stolen, *_ = Path("/proc/stat").read_text().split()[1:]
     own = os.times()
-    own_ticks = sum(map(_ticks, child_pids))
+    own_ticks = sum(_ticks(pid) for child in child_pids for pid in _family(child))
     return Usage(
         at_s=time.perf_counter(),
         everybody_s=sum(map(int, (user, nice, system, stolen))) / ticks_per_s,
@@ -54,9 +58,21 @@ def usage_with(*child_pids: int) -> Usage:
     )
 
 
+def _family(pid: int) -> Iterator[int]:
+    """Yield a process, its children, and theirs."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # the thread has ended
+            for child in children.read_text().split():
+                yield from _family(int(child))
+
+
 def _ticks(pid: int) -> int:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
+    """Return what a process used, and those that it waited for; 0 when it is gone."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15]))
+    return 0
 
 
 def others_words(cores: float) -> str:

@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.table import Table
 
 from foretell.app.chance import new_key, now_ms
-from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.cli.bench.exchange import Exchange, running_exchange
 from foretell.cli.bench.load import make_requests, send_all
 from foretell.cli.bench.machine import (
@@ -67,7 +66,7 @@ class Rounds:
         self._console.print(f"signing {orders} orders, then placing them")
         requests = self._sign(orders)
         recoveries, sync = recoveries_per_s(), sync_s(self._folder)
-        before = usage_with(self._exchange.pid)
+        before = usage_with(*self._exchange.pids)
         answers = uvloop.run(send_all(self._exchange.port, requests, connections))
         quantiles = statistics.quantiles(answers.latencies_s, n=100)
         return Round(
@@ -76,12 +75,12 @@ class Rounds:
             p50_ms=quantiles[49] * 1e3,
             p99_ms=quantiles[98] * 1e3,
             sync_ms=sync * 1e3,
-            others_cores=before.others_cores(usage_with(self._exchange.pid)),
+            others_cores=before.others_cores(usage_with(*self._exchange.pids)),
         )
 
     def _sign(self, orders: int) -> list[bytes]:
         first, self._salt = self._salt, self._salt + orders
-        path = PREFIX_BY_ROLE[Role.TRADING]
+        path = self._exchange.path
         return make_requests(self._world, path, orders, first, now_ms() // 1000)
 
 

@@ -10,6 +10,7 @@ from tests.build import a_key
 from foretell.cli.bench import latency, machine, order
 from foretell.cli.bench.durable import run_bench_durable
 from foretell.cli.bench.latency import run_bench_latency, steps_s
+from foretell.cli.bench.pace import run_bench_pace
 from foretell.cli.bench.world import World, make_world
 
 ORDERS = 100
@@ -58,3 +59,14 @@ def test_what_durability_costs_is_told_of_pairs_of_rounds(console: Console) -> N
     (ratio,) = re.findall(r"^durable-cost: (\d+\.\d\d) of the orders", told(console), re.MULTILINE)
     assert float(ratio) == pytest.approx(durable / loose, abs=0.02)
     assert "(median of 1 pairs of rounds of 100, 4 connections)" in told(console)
+
+
+def test_slow_orders_are_told_beside_ordinary_ones_at_a_steady_rate(console: Console) -> None:
+    run_bench_pace(1, ORDERS, 0.5, console)
+    ((most, paced, p50, p99, ratio),) = re.findall(
+        r"│ 1 +│ ([\d,]+) +│ ([\d,]+) +│ (\S+) +│ (\S+) +│ (\S+) +│", told(console)
+    )
+    rates = [float(each.replace(",", "")) for each in (most, paced)]
+    assert rates[1] < 0.7 * rates[0]
+    assert float(ratio) == pytest.approx(float(p99) / float(p50), rel=0.05)
+    assert " at 0.5 of the most (median of 1 rounds of 100, 32 connections)" in told(console)

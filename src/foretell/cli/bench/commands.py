@@ -54,11 +54,27 @@ def order(
 def latency(
     rounds: Rounds = 5,
     orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 2_000,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            min=0.05,
+            max=1.0,
+            help="Send orders at this part of the most that there is, answered or not.",
+            show_default="one at a time",
+        ),
+    ] = None,
 ) -> None:
-    """One order at a time, against the steps that it takes and one sync of the disk."""
-    from foretell.cli.bench.latency import run_bench_latency
+    """One order at a time, against the steps that it takes and one sync of the disk.
 
-    run_bench_latency(rounds, orders, Console())
+    With --rate: orders that come steadily, slow ones against ordinary ones.
+    """
+    from foretell.cli.bench.latency import run_bench_latency
+    from foretell.cli.bench.pace import run_bench_pace
+
+    if rate is None:
+        run_bench_latency(rounds, orders, Console())
+    else:
+        run_bench_pace(rounds, orders, rate, Console())
 
 
 @bench.command()

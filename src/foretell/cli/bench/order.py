@@ -16,7 +16,7 @@ from rich.table import Table
 
 from foretell.app.chance import new_key, now_ms
 from foretell.cli.bench.exchange import Exchange, running_exchange
-from foretell.cli.bench.load import make_requests, send_all
+from foretell.cli.bench.load import make_requests, send_all, send_paced
 from foretell.cli.bench.machine import (
     disturbance,
     others_words,
@@ -61,13 +61,18 @@ class Rounds:
         self._console.print(f"signing {WARM_UP_ORDERS} orders to warm up")
         uvloop.run(send_all(self._exchange.port, self._sign(WARM_UP_ORDERS), connections))
 
-    def measure(self, orders: int, connections: int) -> Round:
-        """Sign orders, measure the ceilings, and place the orders."""
+    def measure(self, orders: int, connections: int, per_s: float | None = None) -> Round:
+        """Sign orders, measure the ceilings, and place the orders, so many a second if it is said."""
         self._console.print(f"signing {orders} orders, then placing them")
         requests = self._sign(orders)
         recoveries, sync = recoveries_per_s(), sync_s(self._folder)
         before = usage_with(*self._exchange.pids)
-        answers = uvloop.run(send_all(self._exchange.port, requests, connections))
+        port = self._exchange.port
+        answers = uvloop.run(
+            send_all(port, requests, connections)
+            if per_s is None
+            else send_paced(port, requests, connections, per_s)
+        )
         quantiles = statistics.quantiles(answers.latencies_s, n=100)
         return Round(
             orders_per_s=orders / answers.seconds,

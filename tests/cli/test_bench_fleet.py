@@ -3,6 +3,8 @@
 import io
 import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import httpx
@@ -12,7 +14,7 @@ from tests.build import a_key
 from tests.cli.conftest import Call
 from tests.journal.shards import query
 
-from foretell.cli.bench import fleet, machine, order
+from foretell.cli.bench import fleet, fleet_tables, machine, order
 from foretell.cli.bench.fleet import Size, running_fleet
 from foretell.cli.bench.fleet_tables import own_database, server_pids
 from foretell.cli.bench.machine import usage_with
@@ -62,10 +64,23 @@ def test_a_database_of_our_own_goes_away(postgres_url: str) -> None:
     assert query(postgres_url, DATABASES) == [(0,)]
 
 
-def test_what_the_server_of_the_tables_uses_is_ours(postgres_url: str) -> None:
-    (pid,) = server_pids(postgres_url)
-    assert "postgres" in Path(f"/proc/{pid}/cmdline").read_text()
-    assert usage_with(pid).own_s >= usage_with().own_s
+@pytest.mark.parametrize(("program", "known"), [("postgres", 1), ("posters", 0)])
+def test_the_parent_of_a_server_is_known_by_its_child(
+    tmp_path: Path, program: str, known: int
+) -> None:
+    sleep = shutil.which("sleep")
+    assert sleep is not None
+    (tmp_path / program).symlink_to(sleep)
+    with subprocess.Popen([str(tmp_path / program), "60"]) as child:
+        while child.poll() is None and program not in Path(f"/proc/{child.pid}/stat").read_text():
+            os.sched_yield()
+        parent = fleet_tables._parent_of_server(child.pid)
+        child.kill()
+    assert parent == known * os.getpid()
+
+
+def test_what_a_server_on_this_machine_uses_is_ours(postgres_url: str) -> None:
+    assert usage_with(*server_pids(postgres_url)).own_s >= usage_with().own_s
 
 
 def test_a_server_that_is_not_there_fails_the_benchmark() -> None:

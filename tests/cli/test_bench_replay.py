@@ -10,7 +10,8 @@ from tests.build import a_key
 
 from foretell.cli.bench import past, replay
 from foretell.cli.bench.past import write_past
-from foretell.cli.bench.replay import Folded, Restored, Round, run_bench_replay
+from foretell.cli.bench.replay import Round, run_bench_replay
+from foretell.cli.bench.starts import Folded, Restored
 from foretell.cli.bench.world import World, make_world
 from foretell.domain.command_errors import BenchFailed
 from foretell.domain.commands import ObserveChain, PlaceOrder, decode_command

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -89,3 +90,15 @@ async def _serve(world: World, folder: Path, parent: Connection) -> None:
         settle_memory()
         parent.send(alone.port)
         await asyncio.to_thread(parent.recv)
+
+
+def seconds_until_ready(folder: Path, master_key: bytes) -> float:
+    """Start everything that serves trading, stop it, and return how long it took to answer."""
+    world = make_world(master_key)
+
+    async def start() -> float:
+        began_s = time.perf_counter()
+        async with trading_alone(world.deployment, world.master_key, folder):
+            return time.perf_counter() - began_s
+
+    return uvloop.run(start())

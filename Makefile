@@ -9,7 +9,7 @@ CYCLES ?= 200
 DAMAGES ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check faults spec bench mutants lock artifacts gas invariants clean
+.PHONY: help up test check faults spec bench peers mutants lock artifacts gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ spec: $(VENV)/.dev $(CHAIN)  ## which statement of the interfaces is covered by 
 bench: $(VENV)/.run  ## orders over HTTP, verified, matched and durable, beside the ceiling of the same run
 	$(BIN)/foretell bench order
 
+peers: $(VENV)/.run  ## install the matching of others that foretell bench match measures beside ours
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/peers.txt
+
 mutants: $(VENV)/.dev  ## mutation testing of the domain
 	$(BIN)/mutmut run && $(BIN)/mutmut results
 
@@ -69,8 +72,9 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/python
 	@touch $@
 
 # Unmodified clients for tests/ecosystem: their packages have the same import names, so each has a folder.
-$(VENV)/.dev: requirements/dev.txt $(wildcard requirements/clients/*.txt) $(VENV)/.run
+$(VENV)/.dev: requirements/dev.txt requirements/peers.txt $(wildcard requirements/clients/*.txt) $(VENV)/.run
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/peers.txt
 	@for client in py-clob-client kuest-py-clob-client; do \
 	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --upgrade \
 	    --target $(VENV)/clients/$$client --requirement requirements/clients/$$client.txt || exit 1; \

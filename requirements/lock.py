@@ -13,6 +13,7 @@ SETS = {
         *("pyproject.toml", "--group", "build", "--group", "dev", "--group", "ecosystem"),
         *("--constraints", "requirements/run.txt"),
     ),
+    "peers.txt": ("--group", "peers"),
     "node.txt": ("--group", "node"),
 }
 

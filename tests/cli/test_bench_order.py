@@ -9,7 +9,8 @@ from tests.build import a_key
 from foretell.cli.bench import machine, order
 from foretell.cli.bench.exchange import running_exchange
 from foretell.cli.bench.load import make_requests
-from foretell.cli.bench.order import Round, disturbance, run_bench_order, undisturbed
+from foretell.cli.bench.machine import disturbance, undisturbed
+from foretell.cli.bench.order import Round, run_bench_order
 from foretell.cli.bench.world import make_world
 from foretell.domain.command_errors import BenchFailed
 
@@ -51,6 +52,10 @@ def test_rounds_that_others_disturbed_do_not_count() -> None:
     quiet, busy = a_round(0.05), a_round(0.5)
     assert undisturbed([busy, quiet, busy]) == [quiet]
     assert disturbance([busy, quiet, busy]).startswith("2 of 3 rounds were disturbed")
+
+
+def test_nothing_is_said_of_rounds_that_nobody_disturbed() -> None:
+    assert disturbance([a_round()]) == ""
 
 
 def test_rounds_all_of_which_were_disturbed_count_and_say_so() -> None:

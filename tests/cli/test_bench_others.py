@@ -1,4 +1,4 @@
-"""The benchmarks beside `bench order`: latency, durable, match."""
+"""The benchmarks beside `bench order`: latency, durable."""
 
 import io
 import re
@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 from tests.build import a_key
 
-from foretell.cli.bench import latency, machine, match, order
+from foretell.cli.bench import latency, machine, order
 from foretell.cli.bench.durable import run_bench_durable
 from foretell.cli.bench.latency import run_bench_latency, steps_s
-from foretell.cli.bench.match import measure, run_bench_match
+from foretell.cli.bench.pace import run_bench_pace
 from foretell.cli.bench.world import World, make_world
 
 ORDERS = 100
@@ -23,7 +23,6 @@ def console(monkeypatch: pytest.MonkeyPatch) -> Console:
     monkeypatch.setattr(machine, "SYNCS", 5)
     monkeypatch.setattr(order, "WARM_UP_ORDERS", 20)
     monkeypatch.setattr(latency, "STEPS_ORDERS", 20)
-    monkeypatch.setattr(match, "DEPTHS", (10, 20, 40))
     return Console(file=io.StringIO(), width=200)
 
 
@@ -62,12 +61,12 @@ def test_what_durability_costs_is_told_of_pairs_of_rounds(console: Console) -> N
     assert "(median of 1 pairs of rounds of 100, 4 connections)" in told(console)
 
 
-def test_matching_is_told_by_the_depth_of_the_book(console: Console) -> None:
-    run_bench_match(200, console)
-    rows = re.findall(r"│ (\d+) +│ [\d,]+ +│ (\d+) +│", told(console))
-    assert rows == [("10", "50"), ("20", "50"), ("40", "50")]
-    assert "with 40 resting orders that there are with 20" in told(console)
-
-
-def test_one_command_in_four_of_the_stream_is_a_fill(world: World) -> None:
-    assert measure(world, 50, 400).fills == 100
+def test_slow_orders_are_told_beside_ordinary_ones_at_a_steady_rate(console: Console) -> None:
+    run_bench_pace(1, ORDERS, 0.5, console)
+    ((most, paced, p50, p99, ratio),) = re.findall(
+        r"│ 1 +│ ([\d,]+) +│ ([\d,]+) +│ (\S+) +│ (\S+) +│ (\S+) +│", told(console)
+    )
+    rates = [float(each.replace(",", "")) for each in (most, paced)]
+    assert rates[1] < 0.7 * rates[0]
+    assert float(ratio) == pytest.approx(float(p99) / float(p50), rel=0.05)
+    assert " at 0.5 of the most (median of 1 rounds of 100, 32 connections)" in told(console)

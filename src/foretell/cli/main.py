@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
+from foretell.cli.bench.commands import bench
 from foretell.domain.command_errors import UnknownSetting
 from foretell.domain.errors import ForetellError
 from foretell.domain.networks import NetworkName
@@ -160,56 +161,7 @@ def doctor(data: Data = None) -> None:
     run_doctor(_settings(data=data), Console())
 
 
-bench = typer.Typer(no_args_is_help=True, help="Measure, each figure beside its ceiling.")
 app.add_typer(bench, name="bench")
-
-
-@bench.command()
-def order(
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Interleaved rounds.")] = 5,
-    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 10_000,
-    conns: Annotated[int, typer.Option(min=1, max=512, help="Connections kept open.")] = 32,
-) -> None:
-    """Orders over HTTP, verified, matched and durable, against signer recoveries of one core."""
-    from foretell.cli.bench.order import run_bench_order
-
-    run_bench_order(rounds, orders, conns, Console())
-
-
-@bench.command()
-def latency(
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Rounds.")] = 5,
-    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 2_000,
-) -> None:
-    """One order at a time, against the steps that it takes and one sync of the disk."""
-    from foretell.cli.bench.latency import run_bench_latency
-
-    run_bench_latency(rounds, orders, Console())
-
-
-@bench.command()
-def durable(
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Pairs of rounds.")] = 3,
-    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 5_000,
-    conns: Annotated[int, typer.Option(min=1, max=512, help="Connections kept open.")] = 32,
-) -> None:
-    """Orders over HTTP that wait for the disk, against orders that do not."""
-    from foretell.cli.bench.durable import run_bench_durable
-
-    run_bench_durable(rounds, orders, conns, Console())
-
-
-@bench.command()
-def match(
-    commands: Annotated[
-        int, typer.Option(min=1_000, max=1_000_000, help="At each depth.")
-    ] = 20_000,
-) -> None:
-    """Orders in memory, by how many rest in the book."""
-    from foretell.cli.bench.match import run_bench_match
-
-    run_bench_match(commands, Console())
-
 
 journal = typer.Typer(
     no_args_is_help=True, help="Check, replay and export the journal; nothing is changed."

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from foretell.app.chance import new_key
 from foretell.cli.bench.exchange import running_exchange
-from foretell.cli.bench.machine import DISTURBED_CORES
-from foretell.cli.bench.order import Rounds, disturbance, table_of
+from foretell.cli.bench.machine import disturbance
+from foretell.cli.bench.order import Rounds, table_of
 from foretell.cli.bench.world import make_world
 
 
@@ -45,5 +45,5 @@ def run_bench_durable(rounds: int, orders: int, connections: int, console: Conso
         f"durable-cost: {ratio:.2f} of the orders a second that there would be without waiting for"
         f" the disk (median of {rounds} pairs of rounds of {orders}, {connections} connections)"
     )
-    if any(one.others_cores > DISTURBED_CORES for one in measured):
-        console.print(disturbance(measured).replace(": not counted", ", and are counted"))
+    if words := disturbance(measured):
+        console.print(words.replace(": not counted", ", and are counted"))

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -14,6 +15,7 @@ import uvloop
 from foretell.app.alone import trading_alone
 from foretell.app.chance import now_ms
 from foretell.app.memory import settle_memory
+from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.cli.bench.world import World, funding_command, make_world, market_commands
 from foretell.cli.running import set_up_logs
 from foretell.domain.command_errors import BenchFailed
@@ -25,10 +27,11 @@ STOP_DEADLINE_S: Final = 20.0
 
 
 class Exchange(NamedTuple):
-    """Where an exchange listens, and the process that it is."""
+    """Where an exchange listens, the processes that it is, and what the paths of trading begin with."""
 
     port: int
-    pid: int
+    pids: tuple[int, ...]
+    path: str = PREFIX_BY_ROLE[Role.TRADING]
 
 
 @contextlib.contextmanager
@@ -49,7 +52,7 @@ def running_exchange(
     try:
         port = _port(ours)
         assert process.pid is not None
-        yield Exchange(port, process.pid)
+        yield Exchange(port, (process.pid,))
     finally:
         with contextlib.suppress(OSError):
             ours.send("stop")
@@ -87,3 +90,15 @@ async def _serve(world: World, folder: Path, parent: Connection) -> None:
         settle_memory()
         parent.send(alone.port)
         await asyncio.to_thread(parent.recv)
+
+
+def seconds_until_ready(folder: Path, master_key: bytes) -> float:
+    """Start everything that serves trading, stop it, and return how long it took to answer."""
+    world = make_world(master_key)
+
+    async def start() -> float:
+        began_s = time.perf_counter()
+        async with trading_alone(world.deployment, world.master_key, folder):
+            return time.perf_counter() - began_s
+
+    return uvloop.run(start())

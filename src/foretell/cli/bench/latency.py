@@ -17,7 +17,8 @@ from rich.console import Console
 from foretell.app.chance import new_key, now_ms
 from foretell.cli.bench.exchange import running_exchange
 from foretell.cli.bench.load import make_order
-from foretell.cli.bench.order import Rounds, disturbance, table_of, undisturbed
+from foretell.cli.bench.machine import disturbance, undisturbed
+from foretell.cli.bench.order import Rounds, table_of
 from foretell.cli.bench.world import World, funding_command, make_world, market_commands
 from foretell.cli.clients.trading import order_body
 from foretell.domain.commands import PlaceOrder, encode_command
@@ -110,8 +111,8 @@ def run_bench_latency(rounds: int, orders: int, console: Console) -> None:
         f" {floor_ms:.2f} ms (steps {steps * 1e3:.2f}, fdatasync {sync_ms:.2f});"
         f" p99 is {tail:.1f} times p50 (median of {len(counted)} rounds of {orders}, 1 connection)"
     )
-    if len(counted) < rounds:
-        console.print(disturbance(measured))
+    if words := disturbance(measured):
+        console.print(words)
 
 
 def _time(act: Callable[[], None]) -> float:

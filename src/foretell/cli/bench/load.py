@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from typing import Final, NamedTuple, cast
 
 import httptools
@@ -22,6 +23,7 @@ OK: Final = 200
 ROUND_DEADLINE_S: Final = 300.0
 SIZE_UNITS: Final = 10_000_000
 CROSSING_ONE_IN: Final = 4
+PACE_S: Final = 0.001
 
 
 class Answers(NamedTuple):
@@ -89,30 +91,119 @@ def _request(user: User, signer: L2Signer, path: str, body: bytes, timestamp: st
 
 async def send_all(port: int, requests: Sequence[bytes], connections: int) -> Answers:
     """Send every request once, a new one on a connection when the one before was answered."""
-    queue = iter(requests)
-    loop = asyncio.get_running_loop()
-    senders = []
-    for _ in range(connections):
-        _, sender = await loop.create_connection(lambda: _Sender(queue), "127.0.0.1", port)
-        senders.append(sender)
-    started = time.perf_counter()
-    for sender in senders:
-        sender.send_next()
-    async with asyncio.timeout(ROUND_DEADLINE_S):
-        await asyncio.gather(*(sender.finished for sender in senders))
-    seconds = time.perf_counter() - started
-    return Answers(seconds, [latency for sender in senders for latency in sender.latencies_s])
+    return await _Load(requests).run(port, connections)
+
+
+async def send_paced(
+    port: int, requests: Sequence[bytes], connections: int, per_s: float
+) -> Answers:
+    """Send every request once, so many a second, however slowly they are answered.
+
+    A latency counts from when the request was due, so one that waits for a connection counts in full.
+    """
+    return await _PacedLoad(requests, per_s).run(port, connections)
+
+
+class _Load:
+    """Requests that are sent whenever a connection is free."""
+
+    def __init__(self, requests: Sequence[bytes]) -> None:
+        self._requests = requests
+        self._sent = 0
+        self._latencies_s: list[float] = []
+        self._finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run(self, port: int, connections: int) -> Answers:
+        """Send everything over so many connections, and return how that went."""
+        loop = asyncio.get_running_loop()
+        senders: list[_Sender] = []
+        try:
+            for _ in range(connections):
+                _, sender = await loop.create_connection(lambda: _Sender(self), "127.0.0.1", port)
+                senders.append(sender)
+            started = time.perf_counter()
+            self.begin(senders)
+            async with asyncio.timeout(ROUND_DEADLINE_S):
+                await self._finished
+            return Answers(time.perf_counter() - started, self._latencies_s)
+        finally:
+            self._finished.cancel()
+            for sender in senders:
+                sender.close()
+
+    def begin(self, senders: Sequence["_Sender"]) -> None:
+        """Use connections that are free for the first time."""
+        for sender in senders:
+            self.use(sender)
+
+    def use(self, sender: "_Sender") -> None:
+        """Send the next request, if there is one, on a connection that is free."""
+        if self._sent < len(self._requests):
+            self._send(sender, time.perf_counter())
+
+    def take(self, latency_s: float) -> None:
+        """Count an answer."""
+        self._latencies_s.append(latency_s)
+        if len(self._latencies_s) == len(self._requests):
+            self._finished.set_result(None)
+
+    def fail(self, failure: BenchFailed) -> None:
+        """End the round; what comes later changes nothing."""
+        if not self._finished.done():
+            self._finished.set_exception(failure)
+
+    def _send(self, sender: "_Sender", due_at_s: float) -> None:
+        request = self._requests[self._sent]
+        self._sent += 1
+        sender.send(request, due_at_s)
+
+
+class _PacedLoad(_Load):
+    """Requests that are sent when they are due, or as soon after that as a connection is free."""
+
+    def __init__(self, requests: Sequence[bytes], per_s: float) -> None:
+        super().__init__(requests)
+        self._per_s = per_s
+        self._began_at_s = 0.0
+        self._free: deque[_Sender] = deque()
+
+    @override
+    def begin(self, senders: Sequence["_Sender"]) -> None:
+        self._began_at_s = time.perf_counter()
+        self._free.extend(senders)
+        self._send_due()
+
+    @override
+    def use(self, sender: "_Sender") -> None:
+        self._free.append(sender)
+        self._send_overdue()
+
+    def _send_due(self) -> None:
+        """Send what is due, and look again when the next is; loops count in milliseconds."""
+        self._send_overdue()
+        if self._sent < len(self._requests):
+            wait_s = max(self._due_at_s() - time.perf_counter(), PACE_S)
+            asyncio.get_running_loop().call_later(wait_s, self._send_due)
+
+    def _send_overdue(self) -> None:
+        while self._free and self._sent < len(self._requests):
+            due_at_s = self._due_at_s()
+            if due_at_s > time.perf_counter():
+                return
+            self._send(self._free.popleft(), due_at_s)
+
+    def _due_at_s(self) -> float:
+        """Return when the next request is due."""
+        return self._began_at_s + self._sent / self._per_s
 
 
 class _Sender(asyncio.Protocol):
-    """One connection."""
+    """One connection, which is free or has one request under way."""
 
-    def __init__(self, queue: Iterator[bytes]) -> None:
-        self._queue = queue
+    def __init__(self, load: _Load) -> None:
+        self._load = load
         self._parser = httptools.HttpResponseParser(self)
-        self._sent_at = 0.0
-        self.latencies_s: list[float] = []
-        self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._due_at_s = 0.0
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -124,24 +215,23 @@ class _Sender(asyncio.Protocol):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self.finished.done():
-            self.finished.set_exception(BenchFailed("the exchange closed a connection"))
+        self._load.fail(BenchFailed("the exchange closed a connection"))
 
     def on_message_complete(self) -> None:
-        """Count an answer and send the next request."""
-        self.latencies_s.append(time.perf_counter() - self._sent_at)
-        if self._parser.get_status_code() != OK:
-            self.finished.set_exception(BenchFailed(f"HTTP {self._parser.get_status_code()}"))
+        """Count an answer and be free again."""
+        status = self._parser.get_status_code()
+        if status != OK:
+            self._load.fail(BenchFailed(f"HTTP {status}"))
             return
         self._parser = httptools.HttpResponseParser(self)
-        self.send_next()
+        self._load.take(time.perf_counter() - self._due_at_s)
+        self._load.use(self)
 
-    def send_next(self) -> None:
-        """Send a request, or end when there is none left."""
-        request = next(self._queue, None)
-        if request is None:
-            self.finished.set_result(None)
-            self._transport.close()
-            return
-        self._sent_at = time.perf_counter()
+    def send(self, request: bytes, due_at_s: float) -> None:
+        """Send a request whose latency counts from then on."""
+        self._due_at_s = due_at_s
         self._transport.write(request)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._transport.close()

@@ -1,10 +1,12 @@
 """What a benchmark must know of the machine: its ceilings now, and who else was using it."""
 
+import contextlib
 import os
 import statistics
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from foretell.domain.hexadecimal import keccak256
 from foretell.domain.typed_data import recover_signer, sign_digest
@@ -29,22 +31,68 @@ class Usage(NamedTuple):
         return max(others_s, 0.0) / (later.at_s - self.at_s)
 
 
-def usage_with(child_pid: int) -> Usage:
-    """Return what was used by now; a child's part is ours. Needs the kernel's own figures."""
+class Watched(Protocol):
+    """Something measured, and how many cores others kept busy meanwhile."""
+
+    @property
+    def others_cores(self) -> float:
+        """The cores of others."""
+
+
+W = TypeVar("W", bound=Watched)
+
+
+def usage_with(*child_pids: int) -> Usage:
+    """Return what was used by now; what children and theirs used is ours too.
+
+    Needs the kernel's own figures. What a process used that ended counts for whoever waited for it.
+    """
     ticks_per_s = os.sysconf("SC_CLK_TCK")
     user, nice, system, _, _, _, _, stolen, *_ = Path("/proc/stat").read_text().split()[1:]
-    child = Path(f"/proc/{child_pid}/stat").read_text().rpartition(")")[2].split()
     own = os.times()
+    own_ticks = sum(_ticks(pid) for child in child_pids for pid in _family(child))
     return Usage(
         at_s=time.perf_counter(),
         everybody_s=sum(map(int, (user, nice, system, stolen))) / ticks_per_s,
-        own_s=own.user + own.system + (int(child[11]) + int(child[12])) / ticks_per_s,
+        own_s=own.user + own.system + own_ticks / ticks_per_s,
     )
+
+
+def _family(pid: int) -> Iterator[int]:
+    """Yield a process, its children, and theirs."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # the thread has ended
+            for child in children.read_text().split():
+                yield from _family(int(child))
+
+
+def _ticks(pid: int) -> int:
+    """Return what a process used, and those that it waited for; 0 when it is gone."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15]))
+    return 0
 
 
 def others_words(cores: float) -> str:
     """Return how many cores others kept busy, marked when that was too much."""
     return f"{cores:.2f}" + (" !" if cores > DISTURBED_CORES else "")
+
+
+def undisturbed(measured: Sequence[W]) -> Sequence[W]:
+    """Return what nobody disturbed, or all when there is none of it."""
+    return [one for one in measured if one.others_cores <= DISTURBED_CORES] or measured
+
+
+def disturbance(measured: Sequence[Watched]) -> str:
+    """Return what to make of the figures when others used the machine too, nothing when not."""
+    disturbed = sum(one.others_cores > DISTURBED_CORES for one in measured)
+    if not disturbed:
+        return ""
+    if disturbed == len(measured):
+        return "every round was disturbed by other programs: the figures say little"
+    return f"{disturbed} of {len(measured)} rounds were disturbed by other programs: not counted"
 
 
 def recoveries_per_s() -> float:

@@ -1,120 +1,157 @@
-"""`foretell bench match`: orders a second that the engine takes in memory, by the depth of the book.
+"""`foretell bench match`: what matching takes in memory (match, match-depth).
 
-No signature, network or disk: what is measured is `domain.fold.apply`. One order in four crosses,
-and each resting order that is added or filled keeps the book at its depth.
+No signature, network or disk. The whole engine is `domain.fold.apply`: funds, trades, effects and the
+book. The book alone is what peers do, so that is what they are compared with: all of them do the same
+operations in turns, and must tell the same fills.
 """
 
+import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from foretell.app.chance import new_key
-from foretell.cli.bench.load import make_order
-from foretell.cli.bench.world import (
-    TICKS_PER_ONE,
-    World,
-    funding_command,
-    make_world,
-    market_commands,
-)
-from foretell.domain.commands import CancelOrders, Command, PlaceOrder
-from foretell.domain.fold import apply
-from foretell.domain.hexadecimal import keccak256, word_of
-from foretell.domain.order import OrderTerms, OrderType, Side, SignedOrder
-from foretell.domain.state import Placement, State
+from foretell.app.memory import settle_memory
+from foretell.cli.bench.engines import Contender, OwnBook, WholeEngine, installed_peers
+from foretell.cli.bench.machine import disturbance, others_words, undisturbed, usage_with
+from foretell.cli.bench.operations import Operation, operations
+from foretell.cli.bench.world import make_world
+from foretell.domain.command_errors import BenchFailed
 
 DEPTHS: Final = (10, 1_000, 100_000)
-SIZE_UNITS: Final = 10_000_000
-"""Of every order: large enough to be whole lots at every price."""
+TURN: Final = 1_000
+"""Operations that each contender does before the next one does the same."""
+WHOLE: Final = "engine"
+BOOK: Final = "book"
+HOW_TO_GET_PEERS: Final = "no peer is installed; get them with: make peers"
 
 
-class Speed(NamedTuple):
-    """What was measured at a depth: orders resting, commands a second, fills."""
+class Speeds(NamedTuple):
+    """Operations in a second of processor time of each contender at a depth, in one round."""
 
     depth: int
-    commands_per_s: float
+    per_s: Mapping[str, float]
     fills: int
+    others_cores: float
+
+    @property
+    def best_peer_per_s(self) -> float | None:
+        """What the fastest peer did, if there is any."""
+        return max(
+            (speed for name, speed in self.per_s.items() if name not in {WHOLE, BOOK}), default=None
+        )
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as fast as the fastest peer the book alone is."""
+        best = self.best_peer_per_s
+        return None if best is None else self.per_s[BOOK] / best
 
 
-def run_bench_match(commands: int, console: Console) -> None:
-    """Measure at each depth and print the ratio of the deepest to the middle one."""
+class Field:
+    """Contenders whose books are as deep, and what is done to them next."""
+
+    def __init__(self, depth: int, contenders: Mapping[str, Contender]) -> None:
+        self._depth = depth
+        self._contenders = contenders
+        self._operations: Iterator[Operation] = operations(depth)
+        self._race(depth)
+
+    def measure(self, count: int) -> Speeds:
+        """Let everybody do the next operations, one after the other."""
+        before = usage_with()
+        per_s, fills = self._race(count)
+        return Speeds(self._depth, per_s, fills, before.others_cores(usage_with()))
+
+    def _race(self, count: int) -> tuple[dict[str, float], int]:
+        """Return the operations a second of each, and how many fills there were."""
+        seconds = dict.fromkeys(self._contenders, 0.0)
+        fills = 0
+        for start in range(0, count, TURN):
+            batch = list(islice(self._operations, min(TURN, count - start)))
+            told = []
+            for name, contender in self._contenders.items():
+                prepared = contender.prepare(batch)
+                started = time.thread_time()
+                said = contender.run(prepared)
+                seconds[name] += time.thread_time() - started
+                told.append(contender.fills(said))
+            for name, same in zip(self._contenders, told, strict=True):
+                if same != told[0]:
+                    raise BenchFailed(f"{name} told other fills than the {WHOLE}")
+            fills += len(told[0])
+        return {name: count / seconds[name] for name in seconds}, fills
+
+
+def run_bench_match(rounds: int, commands: int, console: Console) -> None:
+    """Measure at each depth, round after round, and print the ratios."""
     world = make_world(new_key())
-    speeds = [measure(world, depth, commands) for depth in DEPTHS]
-    table = Table("resting orders", "commands/s", "fills")
-    for speed in speeds:
-        table.add_row(f"{speed.depth:,}", f"{speed.commands_per_s:,.0f}", f"{speed.fills:,}")
-    console.print(table)
-    _, middle, deepest = speeds
-    console.print(
-        f"match-depth: {deepest.commands_per_s / middle.commands_per_s:.2f} of the commands a"
-        f" second with {deepest.depth:,} resting orders that there are with {middle.depth:,}"
-    )
-
-
-def measure(world: World, depth: int, count: int) -> Speed:
-    """Return how fast the engine takes this many commands while so many orders rest."""
-    state = State()
-    apply(state, market_commands(world, 0)[0])
-    apply(state, funding_command(world, 0))
-    stream = _stream(world, depth)
-    for _ in range(depth):
-        apply(state, next(stream))
-    commands: list[Command] = [next(stream) for _ in range(count)]
-    started = time.perf_counter()
-    outcomes = [apply(state, command) for command in commands]
-    seconds = time.perf_counter() - started
-    assert abs(len(state.live_orders) - depth) <= 1, "the book keeps its depth"
-    placed = [one.result for one in outcomes if isinstance(one.result, Placement)]
-    return Speed(depth, count / seconds, sum(len(placement.trade_ids) for placement in placed))
-
-
-def _stream(world: World, depth: int) -> Iterator[Command]:
-    """Yield orders that fill a book to its depth, then rounds of four that leave it as deep.
-
-    A round takes the oldest order out, puts a new one in, fills the best bid and replaces that.
-    """
-    template = make_order(world, world.users[0], world.deployment.separators(), 0)
-    resting = [
-        _place(world, template, number, 1 + number % 40, Side.BUY) for number in range(depth)
+    peers = installed_peers()
+    fields = [
+        Field(
+            depth,
+            {
+                WHOLE: WholeEngine(world),
+                BOOK: OwnBook(),
+                **{name: make() for name, make in peers.items()},
+            },
+        )
+        for depth in DEPTHS
     ]
-    yield from resting
-    number, oldest = depth, 0
-    while True:
-        yield CancelOrders(0, world.users[0].address, (resting[oldest % depth].order_id,))
-        resting[oldest % depth] = _place(world, template, number, 1 + number % 40, Side.BUY)
-        yield resting[oldest % depth]
-        yield _place(world, template, number + 1, 41, Side.BUY)
-        yield _place(world, template, number + 2, 41, Side.SELL, user=1)
-        number, oldest = number + 3, oldest + 1
+    settle_memory()
+    measured = [field.measure(commands) for _ in range(rounds) for field in fields]
+    console.print(_table_of(measured))
+    console.print(_depth_words(measured))
+    console.print(_peer_words(measured) if peers else HOW_TO_GET_PEERS)
+    if words := disturbance(measured):
+        console.print(words)
 
 
-def _place(
-    world: World, template: SignedOrder, number: int, price: int, side: Side, *, user: int = 0
-) -> PlaceOrder:
-    maker = world.users[user].address
-    cost = SIZE_UNITS * price // TICKS_PER_ONE
-    amounts = (cost, SIZE_UNITS) if side is Side.BUY else (SIZE_UNITS, cost)
-    order = msgspec.structs.replace(
-        template,
-        salt=str(number),
-        maker=maker,
-        signer=maker,
-        side=side,
-        maker_amount=amounts[0],
-        taker_amount=amounts[1],
+def _table_of(measured: Sequence[Speeds]) -> Table:
+    names = list(measured[0].per_s)
+    table = Table("resting orders", *(f"{name}/s" for name in names), "ratio", "fills")
+    table.add_column("cores of others")
+    for shown in sorted(measured, key=lambda each: each.depth):
+        table.add_row(
+            f"{shown.depth:,}",
+            *(f"{shown.per_s[name]:,.0f}" for name in names),
+            "-" if shown.ratio is None else f"{shown.ratio:.2f}",
+            f"{shown.fills:,}",
+            others_words(shown.others_cores),
+        )
+    return table
+
+
+def _depth_words(measured: Sequence[Speeds]) -> str:
+    _, middle, deepest = DEPTHS
+    slower, faster = (
+        statistics.median(shown.per_s[WHOLE] for shown in _counted(measured, depth))
+        for depth in (deepest, middle)
     )
-    return PlaceOrder(
-        at_ms=0,
-        order_id=word_of(keccak256(b"%d" % number)),
-        order=order,
-        order_type=OrderType.GTC,
-        is_post_only=False,
-        owner="bench",
-        condition_id=world.conditions[0],
-        is_yes=True,
-        terms=OrderTerms(price, TICKS_PER_ONE, SIZE_UNITS, None),
+    return (
+        f"match-depth: {slower / faster:.2f} of the commands a second of the engine with {deepest:,}"
+        f" resting orders that there are with {middle:,}"
     )
+
+
+def _peer_words(measured: Sequence[Speeds]) -> str:
+    ratios = ", ".join(
+        f"{_median_ratio(measured, depth):.2f} ({depth:,} resting)" for depth in DEPTHS
+    )
+    return (
+        f"match: {ratios} operations of our book and its matching for each one of the best peer,"
+        f" with identical fills"
+    )
+
+
+def _median_ratio(measured: Sequence[Speeds], depth: int) -> float:
+    ratios = [shown.ratio for shown in _counted(measured, depth)]
+    return statistics.median(ratio for ratio in ratios if ratio is not None)
+
+
+def _counted(measured: Sequence[Speeds], depth: int) -> Sequence[Speeds]:
+    return undisturbed([shown for shown in measured if shown.depth == depth])

@@ -15,14 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from foretell.app.chance import new_key, now_ms
-from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.cli.bench.exchange import Exchange, running_exchange
-from foretell.cli.bench.load import make_requests, send_all
+from foretell.cli.bench.load import make_requests, send_all, send_paced
 from foretell.cli.bench.machine import (
-    DISTURBED_CORES,
+    disturbance,
     others_words,
     recoveries_per_s,
     sync_s,
+    undisturbed,
     usage_with,
 )
 from foretell.cli.bench.world import World, make_world
@@ -61,13 +61,18 @@ class Rounds:
         self._console.print(f"signing {WARM_UP_ORDERS} orders to warm up")
         uvloop.run(send_all(self._exchange.port, self._sign(WARM_UP_ORDERS), connections))
 
-    def measure(self, orders: int, connections: int) -> Round:
-        """Sign orders, measure the ceilings, and place the orders."""
+    def measure(self, orders: int, connections: int, per_s: float | None = None) -> Round:
+        """Sign orders, measure the ceilings, and place the orders, so many a second if it is said."""
         self._console.print(f"signing {orders} orders, then placing them")
         requests = self._sign(orders)
         recoveries, sync = recoveries_per_s(), sync_s(self._folder)
-        before = usage_with(self._exchange.pid)
-        answers = uvloop.run(send_all(self._exchange.port, requests, connections))
+        before = usage_with(*self._exchange.pids)
+        port = self._exchange.port
+        answers = uvloop.run(
+            send_all(port, requests, connections)
+            if per_s is None
+            else send_paced(port, requests, connections, per_s)
+        )
         quantiles = statistics.quantiles(answers.latencies_s, n=100)
         return Round(
             orders_per_s=orders / answers.seconds,
@@ -75,12 +80,12 @@ class Rounds:
             p50_ms=quantiles[49] * 1e3,
             p99_ms=quantiles[98] * 1e3,
             sync_ms=sync * 1e3,
-            others_cores=before.others_cores(usage_with(self._exchange.pid)),
+            others_cores=before.others_cores(usage_with(*self._exchange.pids)),
         )
 
     def _sign(self, orders: int) -> list[bytes]:
         first, self._salt = self._salt, self._salt + orders
-        path = PREFIX_BY_ROLE[Role.TRADING]
+        path = self._exchange.path
         return make_requests(self._world, path, orders, first, now_ms() // 1000)
 
 
@@ -105,8 +110,8 @@ def run_bench_order(rounds: int, orders: int, connections: int, console: Console
         f" one core does; p50 {p50:.1f} ms, p99 {p99:.1f} ms"
         f" (median of {len(counted)} rounds of {orders}, {connections} connections)"
     )
-    if len(counted) < rounds or counted[0].others_cores > DISTURBED_CORES:
-        console.print(disturbance(measured))
+    if words := disturbance(measured):
+        console.print(words)
 
 
 def table_of(measured: Sequence[Round]) -> Table:
@@ -125,16 +130,3 @@ def table_of(measured: Sequence[Round]) -> Table:
             others_words(shown.others_cores),
         )
     return table
-
-
-def undisturbed(measured: Sequence[Round]) -> Sequence[Round]:
-    """Return the rounds that nobody disturbed, or all when there is none of them."""
-    return [one for one in measured if one.others_cores <= DISTURBED_CORES] or measured
-
-
-def disturbance(measured: Sequence[Round]) -> str:
-    """Return what to make of the figures when others used the machine too."""
-    disturbed = sum(one.others_cores > DISTURBED_CORES for one in measured)
-    if disturbed == len(measured):
-        return "every round was disturbed by other programs: the figures say little"
-    return f"{disturbed} of {len(measured)} rounds were disturbed by other programs: not counted"

@@ -1,0 +1,61 @@
+"""What is done to one book, in terms that any matching engine understands: the same each time.
+
+Orders come to rest on both sides until the book is as deep as wanted. Then each round of six leaves it
+so: twice an order somewhere in the book is canceled and another comes to rest, an order becomes the
+best of its side, and one meets it. So one in four of those that are placed crosses; a best order
+is filled in part first, and its rest together with all of the next one.
+"""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Final, NamedTuple
+
+ROUND: Final = 6
+BEST_BID: Final = 41
+BEST_ASK: Final = 59
+_SCATTER: Final = 2_654_435_761
+"""A prime that takes consecutive numbers far from each other."""
+
+
+class Operation(NamedTuple):
+    """An order that is placed, or the cancellation of one that rests; whole lots, prices in ticks."""
+
+    number: int
+    is_cancel: bool
+    is_bid: bool
+    price_ticks: int
+    lots: int
+
+    @property
+    def is_taker(self) -> bool:
+        """Whether it meets the best order of the other side."""
+        best = BEST_ASK if self.is_bid else BEST_BID
+        return not self.is_cancel and self.price_ticks == best
+
+
+def operations(depth: int) -> Iterator[Operation]:
+    """Yield what fills a book to a depth, then rounds for ever."""
+    numbers = count()
+    resting: list[Operation] = []
+    for _ in range(depth):
+        resting.append(_resting(next(numbers)))
+        yield resting[-1]
+    for turn in count():
+        for _ in range(2):
+            number = next(numbers)
+            chosen = number * _SCATTER % len(resting)
+            resting[chosen], placed = _resting(number), resting[chosen]
+            yield placed._replace(is_cancel=True)
+            yield resting[chosen]
+        is_bid, is_first = turn // 2 % 2 == 0, turn % 2 == 0
+        price = BEST_BID if is_bid else BEST_ASK
+        yield Operation(next(numbers), False, is_bid, price, 2)  # noqa: FBT003 - fields of a row
+        yield Operation(next(numbers), False, not is_bid, price, 1 if is_first else 3)  # noqa: FBT003 - the same
+
+
+def _resting(number: int) -> Operation:
+    """Return an order that meets nobody, on either side in turn."""
+    is_bid = number % 2 == 0
+    distance = 1 + number * 7 % (BEST_BID - 1)
+    price = BEST_BID - distance if is_bid else BEST_ASK + distance
+    return Operation(number, False, is_bid, price, 1)  # noqa: FBT003 - fields of a row

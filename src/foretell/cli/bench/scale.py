@@ -1,0 +1,52 @@
+"""`foretell bench order --workers N --shards M`: what more processes bring (order-scale).
+
+A fleet and an exchange in one process take turns, on the same machine and with the same client.
+"""
+
+import contextlib
+import statistics
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from foretell.app.chance import new_key
+from foretell.cli.bench.exchange import running_exchange
+from foretell.cli.bench.fleet import Size, running_fleet
+from foretell.cli.bench.machine import disturbance
+from foretell.cli.bench.order import Rounds, table_of
+from foretell.cli.bench.world import make_world
+
+
+def run_bench_scale(
+    rounds: int, orders: int, connections: int, size: Size, url: str, console: Console
+) -> None:
+    """Measure with a fleet and with one process, in turns, and print the ratio."""
+    master_key = new_key()
+    world = make_world(master_key)
+    with contextlib.ExitStack() as stack:
+        ours, theirs = (
+            Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foretell-bench-")))
+            for _ in range(2)
+        )
+        exchange = stack.enter_context(running_exchange(master_key, ours))
+        fleet = stack.enter_context(running_fleet(world, theirs, url, size))
+        alone = Rounds(world, exchange, ours, console)
+        many = Rounds(world, fleet, theirs, console)
+        for each in (alone, many):
+            each.warm_up(connections)
+        pairs = [
+            (many.measure(orders, connections), alone.measure(orders, connections))
+            for _ in range(rounds)
+        ]
+    measured = [one for pair in pairs for one in pair]
+    console.print("each round twice: with the fleet, then with one process")
+    console.print(table_of(measured))
+    ratio = statistics.median(one.orders_per_s / other.orders_per_s for one, other in pairs)
+    console.print(
+        f"order-scale: {ratio:.2f} orders a second by {size.workers} processes and {size.shards}"
+        f" engines for each one by one process (median of {rounds} pairs of rounds of {orders},"
+        f" {connections} connections)"
+    )
+    if words := disturbance(measured):
+        console.print(words.replace(": not counted", ", and are counted"))

@@ -1,8 +1,8 @@
 """A process that leads a shard as soon as it may, and appends to its journal until it is ended.
 
-Arguments: the database, the shard, the seconds of a lease, and a name. It tells `waits`, then
-`leads <epoch> <sequence of the last entry>`, then `<sequence> <payload>` of each that was
-acknowledged, and `lost` when it may not go on.
+Arguments: the database, the shard, the seconds of a lease, a name, and how often it leads before it
+ends. It tells `waits`, then `leads <sequence of the last entry>`, then `<sequence> <payload>` of each
+that was acknowledged, and `lost` when it may not go on.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import sys
 
 import structlog
 
+from foretell.domain.storage_errors import JournalFailed
 from foretell.journal.leases import Candidate, ShardPlace
 from foretell.journal.postgres import PostgresJournal, lead
 
@@ -50,16 +51,28 @@ async def append_for_ever(journal: PostgresJournal, name: str) -> None:
         await asyncio.sleep(PAUSE_S)
 
 
-async def main(url: str, shard: int, lease_s: float, name: str) -> None:
-    tell("waits")
-    place = ShardPlace(url, shard, SHARD_COUNT)
-    journal = await lead(place, Candidate(os.urandom(16), name, lease_s))
-    entries = sum(1 for _ in journal.entries())
-    assert entries == journal.last_sequence
-    tell("leads", journal.last_sequence)
-    await append_for_ever(journal, name)
-    await journal.close()
+async def serve_a_term(place: ShardPlace, candidate: Candidate, name: str) -> None:
+    journal = await lead(place, candidate)
+    try:
+        entries = sum(1 for _ in journal.entries())
+        assert entries == journal.last_sequence
+        tell("leads", journal.last_sequence)
+        await append_for_ever(journal, name)
+    finally:
+        await journal.close()
+
+
+async def main(place: ShardPlace, lease_s: float, name: str, terms: int) -> None:
+    """Lead, and after each loss wait to lead again: in a process of the product that is a start."""
+    for term in range(terms):
+        tell("waits")
+        candidate = Candidate(os.urandom(16), name, lease_s)
+        try:
+            await serve_a_term(place, candidate, f"{name}.{term}")
+        except JournalFailed as failure:
+            tell("failed", failure)
 
 
 structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
-asyncio.run(main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]))
+url, shard, lease, leader, count = sys.argv[1:]
+asyncio.run(main(ShardPlace(url, int(shard), SHARD_COUNT), float(lease), leader, int(count)))

@@ -1,0 +1,66 @@
+"""A database that is three servers under Patroni, whose primary is killed or stopped under load.
+
+Collected where FORETELL_TEST_PATRONI is set, as `make faults` sets it.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from tests.faults.leaders import Leader, check_journal, leaders
+from tests.faults.patroni import Cluster, a_cluster, until
+
+from foretell.journal.leases import LEASE_S
+
+KILLS = max(1, int(os.environ.get("FORETELL_TEST_CYCLES", "3")) // 50)
+TERMS = 10_000
+ACKNOWLEDGED = 200
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with a_cluster() as cluster:
+        yield cluster
+
+
+def go_on(*told: Leader) -> None:
+    """Return when one of the processes had so many more acknowledged."""
+    wanted = count(*told) + ACKNOWLEDGED
+    until(lambda: count(*told) >= wanted or None)
+
+
+def count(*told: Leader) -> int:
+    return sum(len(leader.acknowledged) for leader in told)
+
+
+def test_nothing_acknowledged_is_lost_when_the_primary_is_killed_again_and_again(
+    cluster: Cluster,
+) -> None:
+    with leaders(cluster.url, LEASE_S, "first", "second", terms=TERMS) as told:
+        for _ in range(KILLS):
+            go_on(*told)
+            primary = cluster.primary()
+            primary.kill()
+            cluster.primary(other_than=primary)
+            go_on(*told)
+            cluster.start_node(primary)
+            cluster.until_whole()
+        go_on(*told)
+    check_journal(cluster.url, *told)
+
+
+def test_nothing_acknowledged_is_lost_when_the_primary_is_stopped_and_goes_on(
+    cluster: Cluster,
+) -> None:
+    with leaders(cluster.url, LEASE_S, "first", "second", terms=TERMS) as told:
+        for _ in range(KILLS):
+            go_on(*told)
+            primary = cluster.primary()
+            primary.signal(signal.SIGSTOP)
+            cluster.primary(other_than=primary)
+            go_on(*told)
+            primary.signal(signal.SIGCONT)
+            cluster.until_whole()
+        go_on(*told)
+    check_journal(cluster.url, *told)

@@ -10,7 +10,7 @@ import random
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -31,6 +31,7 @@ from foretell.domain.fold import apply
 from foretell.domain.hexadecimal import ZERO_BYTES32
 from foretell.domain.ledger import COLLATERAL
 from foretell.domain.state import State
+from foretell.journal.port import Entry
 from foretell.journal.reading import read_entries
 from foretell.store.balances import Allowance, Balance, record_allowances, record_balances
 from foretell.store.blocks import Block, record_blocks
@@ -63,6 +64,7 @@ class Exchange:
     https: list[HttpClient]
     notes: Notes
     port: int = field(default_factory=free_port)
+    is_over: bool = False
 
     @property
     def data(self) -> Path:
@@ -76,17 +78,21 @@ class Exchange:
     def told(self) -> Told:
         return self.notes.read()
 
-    async def start(self, fault: str = "none") -> Member:
-        """Start the process that serves everybody, and return when it does."""
-        self.armed.unlink(missing_ok=True)
-        environment = {
+    @property
+    def environment(self) -> dict[str, str]:
+        """What every process is set to."""
+        return {
             "FORETELL_DATA": str(self.data),
             "FORETELL_PORT": str(self.port),
             "FORETELL_RPC_URL": "http://127.0.0.1:1",
             "FORETELL_MASTER_KEY": a_key("master").hex(),
             "FORETELL_SNAPSHOT_EVERY": str(SNAPSHOT_EVERY),
         }
-        member = await self.processes.start(self.folder, ["trading"], environment, fault)
+
+    async def start(self, fault: str = "none") -> Member:
+        """Start the process that serves everybody, and return when it does."""
+        self.armed.unlink(missing_ok=True)
+        member = await self.processes.start(self.folder, ["trading"], self.environment, fault)
         await member.serves()
         for http in self.https:
             http.base_url = f"http://127.0.0.1:{self.port}"
@@ -110,14 +116,24 @@ class Exchange:
         """Have everybody trade until nobody answers any more."""
         await asyncio.gather(*(person.trade() for person in self.people.values()))
 
+    async def trade_on(self) -> None:
+        """Have everybody trade until it is over, whoever has to be waited for."""
+
+        async def go_on(person: Person) -> None:
+            while not self.is_over:
+                await person.trade(is_over=lambda: self.is_over)
+
+        await asyncio.gather(*(go_on(person) for person in self.people.values()))
+
     def retold(self) -> Retold:
         """Return what the journal holds, while nobody writes to it."""
-        return retell(self.data / "journal")
+        return retell(read_entries(self.data / "journal"))
 
     async def check(self) -> None:
         """Check what everybody was told, while they are silent and a process serves."""
         told, retold = self.told(), await self.caught_up()
         check_placed_once(retold.commands)
+        check_canceled_by_them(retold.commands, told)
         check_told(retold.state, told)
         await self.check_tables(retold)
         await self.check_sent_again(retold.state, told)
@@ -171,6 +187,17 @@ def check_placed_once(commands: list[Command]) -> None:
     assert set(placed.values()) | set(canceled.values()) <= {1}
 
 
+def check_canceled_by_them(commands: list[Command], told: Told) -> None:
+    """Nothing leaves the book that nobody asked for."""
+    canceled = {
+        order_id
+        for each in commands
+        if isinstance(each, CancelOrders)
+        for order_id in each.order_ids
+    }
+    assert told.canceled <= canceled <= told.canceling
+
+
 def check_told(state: State, told: Told) -> None:
     """What was acknowledged is there; what was canceled is gone, and nothing else is."""
     assert told.answer_by_order.keys() <= state.placement_by_order.keys() <= told.asked
@@ -182,10 +209,10 @@ def check_told(state: State, told: Told) -> None:
         assert answer["tradeIDs"] == list(placement.trade_ids)
 
 
-def retell(journal: Path) -> Retold:
+def retell(entries: Iterable[Entry]) -> Retold:
     """Fold a journal, as a start without a snapshot does."""
     retold = Retold([], State(), [])
-    for entry in read_entries(journal):
+    for entry in entries:
         retold.commands.append(decode_command(entry.payload))
         effects = apply(retold.state, retold.commands[-1]).effects
         if effects:
@@ -247,18 +274,33 @@ async def an_exchange(
     folder: Path, empty_database: Path, made: Processes, chance: random.Random
 ) -> AsyncIterator[Exchange]:
     """Give an exchange that nobody serves yet."""
+    data = await lay_out(folder, empty_database)
+    shutil.copy(folder / "first.db", data / "foretell.db")
+    notes = Notes(folder / "notes")
+    async with people_of(notes, chance) as (people, https):
+        yield Exchange(folder, made, people, https, notes)
+
+
+async def lay_out(folder: Path, empty_database: Path) -> Path:
+    """Make a data folder, and beside it a database as it is before anybody trades."""
     data = folder / "data"
     data.mkdir(parents=True)
     store_deployment(data / "deployment.json", the_deployment())
     first = Path(shutil.copy(empty_database, folder / "first.db"))
     async with Database(f"sqlite+aiosqlite:///{first}") as database:
         await furnish(database)
-    shutil.copy(first, data / "foretell.db")
-    notes = Notes(folder / "notes")
+    return data
+
+
+@contextlib.asynccontextmanager
+async def people_of(
+    notes: Notes, chance: random.Random
+) -> AsyncIterator[tuple[Mapping[str, Person], list[HttpClient]]]:
+    """Give everybody, each with a connection."""
     async with contextlib.AsyncExitStack() as stack:
         https = [await stack.enter_async_context(HttpClient("")) for _ in BUYERS + SELLERS]
         people = {
             name: a_person(name, http, notes, chance)
             for name, http in zip(BUYERS + SELLERS, https, strict=True)
         }
-        yield Exchange(folder, made, people, https, notes)
+        yield people, https

@@ -4,7 +4,7 @@ import itertools
 import json
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -80,9 +80,9 @@ class Person:
     placed: list[Bytes32] = field(default_factory=list)
     order_by_id: dict[Bytes32, SignedOrder] = field(default_factory=dict)
 
-    async def trade(self) -> None:
-        """Place and cancel until nobody answers, or the one who does has to be started again."""
-        while True:
+    async def trade(self, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Place and cancel until it is over, or nobody answers, or who does cannot just now."""
+        while not is_over():
             try:
                 await self.act()
             except ApiUnreachable:

@@ -15,7 +15,7 @@ import pytest
 from tests.faults.exchange import Exchange, an_exchange
 from tests.faults.fault_points import LAST_SYNCED
 from tests.faults.people import BUYERS, SELLERS
-from tests.faults.processes import Member, Processes, processes
+from tests.faults.processes import Member, Processes
 
 from foretell.domain.command_errors import ApiUnreachable
 from foretell.domain.commands import Command, PlaceOrder
@@ -36,12 +36,6 @@ ALL_FAULTS = [
 ]
 FAULTS = ALL_FAULTS[: max(1, CYCLES // 20)]
 """Where the process ends, and whether the journal has by then what it was asked for."""
-
-
-@pytest.fixture(scope="session")
-async def made() -> AsyncIterator[Processes]:
-    async with processes() as made:
-        yield made
 
 
 async def live_and_die(exchange: Exchange, cycles: int, chance: random.Random) -> None:

@@ -278,7 +278,10 @@ async def an_exchange(
     shutil.copy(folder / "first.db", data / "foretell.db")
     notes = Notes(folder / "notes")
     async with people_of(notes, chance) as (people, https):
-        yield Exchange(folder, made, people, https, notes)
+        try:
+            yield Exchange(folder, made, people, https, notes)
+        finally:
+            await made.end()
 
 
 async def lay_out(folder: Path, empty_database: Path) -> Path:

@@ -60,4 +60,7 @@ async def a_led_exchange(
         await furnish(database)
     notes = Notes(folder / "notes")
     async with people_of(notes, random.Random(1)) as (people, https):
-        yield LedExchange(folder, made, people, https, notes, url=url)
+        try:
+            yield LedExchange(folder, made, people, https, notes, url=url)
+        finally:
+            await made.end()

@@ -91,6 +91,12 @@ class Node:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
+    def kill_server(self) -> None:
+        """Take the power from the server alone; Patroni sees it and starts it again."""
+        for pid in self.server_pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def kill(self) -> None:
         """Take the power away."""
         if self.patroni is not None:
@@ -115,8 +121,9 @@ class Cluster:
         self.until_whole()
 
     def start_node(self, node: Node) -> None:
-        """Start one, for the first time or again."""
-        node.start(self._settings(node))
+        """Start one, for the first time or again, unless it runs."""
+        if node.patroni is None:
+            node.start(self._settings(node))
 
     def close(self) -> None:
         for node in self.nodes:

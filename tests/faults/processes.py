@@ -83,13 +83,17 @@ class Processes:
         await self._maker.stdin.drain()
         return member
 
-    async def close(self) -> None:
+    async def end(self) -> None:
         """Kill what still runs, whatever it does."""
         for member in self._members.values():
             if not member.code.done():
                 with contextlib.suppress(ProcessLookupError):
                     await member.signal(signal.SIGKILL)
                 await member.ended()
+
+    async def close(self) -> None:
+        """Make no more."""
+        await self.end()
         assert self._maker.stdin is not None
         self._maker.stdin.close()
         await self._maker.wait()

@@ -5,11 +5,11 @@ Collected where FORETELL_TEST_PATRONI is set, as `make faults` sets it.
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.faults.leaders import Leader, check_journal, leaders
-from tests.faults.patroni import Cluster, a_cluster, until
+from tests.faults.patroni import Cluster, Node, a_cluster, until
 
 from foretell.journal.leases import LEASE_S
 
@@ -34,14 +34,15 @@ def count(*told: Leader) -> int:
     return sum(len(leader.acknowledged) for leader in told)
 
 
+@pytest.mark.parametrize("kill", [Node.kill, Node.kill_server], ids=["both", "server alone"])
 def test_nothing_acknowledged_is_lost_when_the_primary_is_killed_again_and_again(
-    cluster: Cluster,
+    cluster: Cluster, kill: Callable[[Node], None]
 ) -> None:
     with leaders(cluster.url, LEASE_S, "first", "second", terms=TERMS) as told:
         for _ in range(KILLS):
             go_on(*told)
             primary = cluster.primary()
-            primary.kill()
+            kill(primary)
             cluster.primary(other_than=primary)
             go_on(*told)
             cluster.start_node(primary)

@@ -7,6 +7,7 @@ CHAIN  := contracts/node_modules/.package-lock.json
 WORKERS ?= 3
 CYCLES ?= 200
 DAMAGES ?= 10000
+PATRONI ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help up test check faults spec bench peers mutants lock artifacts gas invariants clean
@@ -32,8 +33,10 @@ check: $(VENV)/.dev $(CHAIN)  ## the whole gate: format, lint, spelling, types, 
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='*/foretell/domain/*' --fail-under=100
 
-faults: $(VENV)/.dev $(CHAIN)  ## kill processes and damage files many times: CYCLES=200 DAMAGES=10000
-	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) $(BIN)/pytest tests/faults
+faults: $(VENV)/.dev $(CHAIN)  ## kill processes and damage files many times: CYCLES=200 DAMAGES=10000; PATRONI= leaves the cluster out
+	$(if $(PATRONI),sh tests/faults/install_patroni.sh)
+	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) FORETELL_TEST_PATRONI=$(PATRONI) \
+	  $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
 
 spec: $(VENV)/.dev $(CHAIN)  ## which statement of the interfaces is covered by which test
 	$(BIN)/python tests/run.py spec

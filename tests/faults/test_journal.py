@@ -7,6 +7,7 @@ import asyncio
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -31,6 +32,7 @@ from foretell.journal.segments import MARK_NAME, find_end, segment_paths
 from foretell.journal.snapshots import (
     check_snapshots,
     newest_snapshot,
+    remove_parts,
     snapshot_name,
     snapshot_paths,
 )
@@ -39,6 +41,8 @@ from foretell.journal.verifying import first_sequence, verify
 
 CYCLES = int(os.environ.get("FORETELL_TEST_CYCLES", "3"))
 DAMAGES = int(os.environ.get("FORETELL_TEST_DAMAGES", "500"))
+CALLS_MIN = 4
+STOPPING = Path(__file__).with_name("stopping.py")
 TRADER = Path(__file__).with_name("trader.py")
 KILLED_WITHIN_S = 1.2
 SEGMENT_BYTES = 16 * 1024
@@ -179,3 +183,39 @@ def test_a_snapshot_whose_making_is_killed_is_there_whole_or_not_at_all(
         assert newest.sequence in {80, len(COMMANDS)}
         assert start_of(copy) == last_digest
         (copy / snapshot_name(len(COMMANDS))).unlink(missing_ok=True)
+
+
+NEVER = 10**6
+
+
+def stop_at(call: int, act: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Have a process do something to a journal's files, and end before one of its calls."""
+    return subprocess.run(
+        [sys.executable, str(STOPPING), act, str(folder), str(call)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("act", "newest"), [("snapshot", 80), ("let-go", 100)])
+def test_work_on_the_files_that_is_ended_at_any_call_changes_nothing_that_is_restored(
+    copy: Path, tmp_path: Path, last_digest: str, act: str, newest: int
+) -> None:
+    """Done anew, it comes to the same end as if nothing had happened."""
+    take_snapshot(copy, newest)
+    whole = Path(shutil.copytree(copy, tmp_path / "whole"))
+    calls = int(stop_at(NEVER, act, whole).stdout)
+    assert calls >= CALLS_MIN
+    for call in random.Random(CYCLES).sample(range(1, calls + 1), min(CYCLES, calls)):
+        broken = Path(shutil.copytree(copy, tmp_path / f"broken {call}"))
+        assert stop_at(call, act, broken).returncode == -signal.SIGKILL
+        assert start_of(broken) == last_digest
+        assert verify(broken).last_sequence == len(COMMANDS)
+        assert stop_at(NEVER, act, broken).returncode == 0
+        remove_parts(broken)
+        assert names(broken) == names(whole)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())

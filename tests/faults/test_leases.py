@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.faults.leaders import check_journal
 from tests.journal.shards import query
 
 from foretell.cli.bench.leaders import Succession
-from foretell.journal.rows import read_entries
 
 KILLED_LEASE_S = 1.2
 STOPPED_LEASE_S = 0.5
@@ -30,21 +30,6 @@ def lead(journal_url: str) -> Iterator[Lead]:
         leaders.end()
 
 
-def check_journal(url: str, leaders: Succession) -> None:
-    """Check that all who were acknowledged are in the journal, and nobody twice.
-
-    To read it checks that it has no gap, and that each entry follows the one before.
-    """
-    payload_by_sequence = {entry.sequence: entry.payload.decode() for entry in read_entries(url, 0)}
-    payloads = list(payload_by_sequence.values())
-    assert len(payloads) == len(set(payloads))
-    for leader in leaders.leaders:
-        assert leader.acknowledged
-        assert leader.acknowledged.items() <= payload_by_sequence.items()
-        theirs = [payload for payload in payloads if payload.startswith(f"{leader.name}-")]
-        assert theirs == [f"{leader.name}-{number}" for number in range(len(theirs))]
-
-
 def test_another_leads_soon_after_a_leader_was_killed_and_nothing_is_lost(
     journal_url: str, lead: Lead
 ) -> None:
@@ -57,7 +42,7 @@ def test_another_leads_soon_after_a_leader_was_killed_and_nothing_is_lost(
     assert leads_at - killed_at < OUTAGE_PER_LEASE * KILLED_LEASE_S
     waiting.until_acknowledged(200)
     leaders.end()
-    check_journal(journal_url, leaders)
+    check_journal(journal_url, leaders.leaders)
 
 
 def test_a_leader_that_was_stopped_for_a_while_is_fenced(journal_url: str, lead: Lead) -> None:
@@ -73,6 +58,6 @@ def test_a_leader_that_was_stopped_for_a_while_is_fenced(journal_url: str, lead:
     second.until_acknowledged(100)
     first.wait()
     leaders.end()
-    check_journal(journal_url, leaders)
+    check_journal(journal_url, leaders.leaders)
     ((epochs,),) = query(journal_url, "SELECT count(DISTINCT epoch) FROM journal.record")
     assert epochs == 2

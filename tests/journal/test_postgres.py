@@ -445,6 +445,19 @@ async def test_entries_of_a_database_that_cannot_be_reached_are_refused() -> Non
         next(read_entries("postgresql://nobody@127.0.0.1:1/nothing", 0))
 
 
+async def test_a_server_that_has_less_than_there_was_is_not_believed(
+    journal_url: str, shards: Shards
+) -> None:
+    """A primary that was replaced may answer for a moment more."""
+    await written(shards.open("j"), [b"one", b"two"])
+    async with contextlib.AsyncExitStack() as stack:
+        journal = shards.open("j")
+        stack.push_async_callback(journal.close)
+        query(journal_url, "DELETE FROM journal.record WHERE sequence = 2")
+        with pytest.raises(JournalFailed, match="ends at 1, not at 2"):
+            list(journal.entries())
+
+
 async def test_rows_that_are_not_as_they_were_written_end_the_journal(
     journal_url: str, shards: Shards
 ) -> None:

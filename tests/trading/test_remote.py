@@ -3,6 +3,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.build import (
@@ -17,6 +18,7 @@ from tests.build import (
     some_rules,
 )
 from tests.trading.venue import Trader, Venue
+from typing_extensions import override
 
 from foretell.app.sockets import UNIX, connect, listen
 from foretell.domain.commands import ChangeTick
@@ -41,7 +43,7 @@ from foretell.trading.questions import (
 )
 from foretell.trading.remote import RemoteShard
 from foretell.trading.serving import EngineServer
-from foretell.trading.wire import VERSION, Hello, frame
+from foretell.trading.wire import VERSION, Begun, Hello, frame
 
 pytestmark = pytest.mark.anyio
 
@@ -365,6 +367,56 @@ async def test_of_anything_else_whose_answer_was_lost_the_outcome_is_not_known(
     again = await shard.ask(CancelNamed(an_address("alice"), [order_id]))
     assert isinstance(again, Canceled)
     assert list(again.not_canceled) == [order_id]
+
+
+class Silent(asyncio.Protocol):
+    """An engine that takes connections and says no more than it has greeted, if it has."""
+
+    def __init__(self, greeting: bytes) -> None:
+        self._greeting = greeting
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast("asyncio.Transport", transport).write(self._greeting)
+
+
+@pytest.mark.parametrize("greeting", [b"", frame(Begun())], ids=["ungreeted", "greeted"])
+async def test_an_engine_that_is_silent_is_left_for_the_one_that_leads_then(
+    venue: Venue,
+    server: EngineServer,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    greeting: bytes,
+) -> None:
+    """A stopped process keeps its connections, and answers nothing."""
+    assert server.host is venue.host
+    monkeypatch.setattr("foretell.trading.remote.SILENT_S", 0.05)
+    monkeypatch.setattr("foretell.trading.remote.HELD_S", SOON_S)
+    silent = path.with_name("silent")
+    leads = [silent, path]
+
+    async def find() -> str:
+        return f"{UNIX}{leads.pop(0)}"
+
+    stopped = await listen(lambda: Silent(greeting), silent, None)
+    shard = RemoteShard(partial(connect, find), TOKEN)
+    running = asyncio.create_task(shard.run())
+    placed = await shard.ask(Place(a_placing(a_buy("alice"))))
+    assert isinstance(placed, Placed)
+    assert len(venue.host.engine.state.live_orders) == 1
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await stopped.close()
+
+
+async def test_an_engine_that_owes_nothing_may_be_silent(
+    shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = shard._line
+    monkeypatch.setattr("foretell.trading.remote.SILENT_S", 0.01)
+    await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
+    await asyncio.sleep(0.05)
+    assert shard._line is line
 
 
 async def test_tables_are_waited_for_where_the_engine_is(

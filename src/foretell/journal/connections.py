@@ -1,12 +1,15 @@
 """Connections to the PostgreSQL of a journal: every wait has an end, and a commit is durable.
 
-Each is opened by the thread that uses it, and thrown away after any failure: what its last statement
+A URL may name several servers of which one leads at a time: all are asked at once, so that one that
+is silent costs nothing, and the first that takes writes is the one. Each is opened by the thread that uses it, and thrown away after any failure: what its last statement
 did is unknown then, and is looked up on a new one.
 """
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
 
@@ -46,9 +49,64 @@ WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')
 
 
 async def connect(url: str) -> asyncpg.Connection:
-    """Return a new connection; one of LOST says why there is none."""
+    """Return a new connection to the server that takes writes; one of LOST says why there is none."""
+    attempts = [asyncio.ensure_future(_connect(each)) for each in servers(url)]
+    chosen: asyncpg.Connection | None = None
+    failures: list[BaseException] = []
+    try:
+        for attempt in asyncio.as_completed(attempts):
+            try:
+                chosen = await attempt
+            except LOST as error:
+                failures.append(error)
+            else:
+                return chosen
+    finally:
+        await _give_up(attempts, chosen)
+    raise next((failure for failure in failures if is_passing(failure)), failures[0])
+
+
+async def _give_up(
+    attempts: Sequence["asyncio.Task[asyncpg.Connection]"], chosen: asyncpg.Connection | None
+) -> None:
+    """End every attempt but the one that is chosen."""
+    for attempt in attempts:
+        attempt.cancel()
+    for outcome in await asyncio.gather(*attempts, return_exceptions=True):
+        if isinstance(outcome, asyncpg.Connection) and outcome is not chosen:
+            outcome.terminate()
+
+
+def servers(url: str) -> list[str]:
+    """Return a URL for each server that one names, as libpq or as SQLAlchemy has them named.
+
+    That is `?host=a,b&port=1,2` or `?host=a:1&host=b:2` or `//user@a:1,b:2/`.
+    """
+    url = url.replace(DRIVER, "postgresql://", 1)
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query)
+    user, at, named = parts.netloc.rpartition("@")
+    hosts = _values(query, "host") or named.split(",")
+    ports = _values(query, "port")
+    if len(hosts) == 1:
+        return [url]
+    rest = [(name, value) for name, value in query if name not in {"host", "port"}]
+    rest = list({"target_session_attrs": "read-write", **dict(rest)}.items())
+    urls = []
+    for index, host in enumerate(hosts):
+        port = ports[index % len(ports)] if ports else ""
+        place = [("host", host), *([("port", port)] if port else [])]
+        urls.append(f"{parts.scheme}://{user}{at}{parts.path}?{urlencode([*place, *rest])}")
+    return urls
+
+
+def _values(query: Sequence[tuple[str, str]], name: str) -> list[str]:
+    return [each for key, value in query if key == name for each in value.split(",")]
+
+
+async def _connect(url: str) -> asyncpg.Connection:
     connection = await asyncpg.connect(
-        url.replace(DRIVER, "postgresql://", 1),
+        url,
         timeout=CONNECT_DEADLINE_S,
         command_timeout=STATEMENT_DEADLINE_S,
         server_settings=_SERVER_SETTINGS,

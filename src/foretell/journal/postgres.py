@@ -82,7 +82,7 @@ class PostgresJournal:
         self._lease = lease
         self._writer = _Writer(place, lease, tail)
         self._writing: Future[None] | None = None
-        self._last_sequence = tail.sequence
+        self._last_sequence = self._first_end = tail.sequence
 
     @property
     def last_sequence(self) -> int:
@@ -90,8 +90,17 @@ class PostgresJournal:
         return self._last_sequence
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
-        """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
-        return read_entries(self._place.url, self._place.shard, after)
+        """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
+
+        A server that led before, and does not know yet that another does, has less than was there
+        when the lease was taken: it is refused with JournalFailed.
+        """
+        end = after
+        for entry in read_entries(self._place.url, self._place.shard, after):
+            end = entry.sequence
+            yield entry
+        if end < self._first_end:
+            raise JournalFailed(f"a server answered that ends at {end}, not at {self._first_end}")
 
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]

@@ -1,11 +1,13 @@
 """An engine in another process, as its callers see it.
 
-The connection is made again whenever it is lost, to wherever the engine is then. While there is none,
-questions wait a while, and are then refused as while an engine starts. Of what was asked and not answered when it was lost,
+The connection is made again whenever it is lost, to wherever the engine is then; so it is when the
+engine is silent though it owes an answer, for one that is stopped keeps its connections. While there
+is none, questions wait a while, and are then refused as while an engine starts. Of what was asked and not answered when it was lost,
 an order is asked again, since its hash makes it the same one; of anything else the outcome is unknown.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
 
@@ -33,6 +35,8 @@ from foretell.trading.wire import (
 CONNECT_DEADLINE_S: Final = 2.0
 RETRY_S: Final = 0.05
 ANSWER_DEADLINE_S: Final = 10.0
+SILENT_S: Final = 3.0
+"""How long an engine may say nothing at all while it owes an answer, or to greet; twice that at most."""
 HELD_S: Final = 10.0
 """How long a question waits for an engine that is lost; a lease is over sooner."""
 HELD_MAX: Final = 10_000
@@ -129,12 +133,25 @@ class RemoteShard:
         """Greet, begin, and go on until the line is lost."""
         line.send(frame(Hello(VERSION, self._token, self.hearer is not None)))
         self._line = line
-        await line.lost.wait()
+        while not line.lost.is_set():
+            await self._hang_up_if_silent(line)
         self._line = None
         self.begun.clear()
         for waiting in list(self._waiting_by_number.values()):
             if not isinstance(waiting.question, _ASKED_AGAIN) and not waiting.answer.done():
                 waiting.answer.set_exception(AnswerLost())
+
+    async def _hang_up_if_silent(self, line: "_Line") -> None:
+        """Hang up on an engine that says nothing for a while, though it could."""
+        heard, owed, has_begun = line.heard, set(self._waiting_by_number), self.begun.is_set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SILENT_S):
+                await line.lost.wait()
+        is_owing = not has_begun or not owed.isdisjoint(self._waiting_by_number)
+        if line.heard == heard and is_owing:
+            log.warning("hung up on an engine that is silent")
+            line.hang_up()
+            await line.lost.wait()
 
     def _begin(self) -> None:
         """Take questions, those first that an earlier line lost."""
@@ -177,6 +194,7 @@ class _Line(Framed):
     def __init__(self, shard: RemoteShard) -> None:
         super().__init__()
         self._shard = shard
+        self.heard = 0
         self.lost = asyncio.Event()
 
     @override
@@ -186,4 +204,5 @@ class _Line(Framed):
 
     @override
     def take(self, message: bytes) -> None:
+        self.heard += 1
         self._shard.take(message)

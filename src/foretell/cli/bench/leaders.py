@@ -18,15 +18,15 @@ LOOK_S: Final = 0.005
 
 
 class Leader:
-    """A process that leads or waits to, and what it told."""
+    """A process that leads or waits to, so many terms, and what it told."""
 
-    def __init__(self, url: str, lease_s: float, name: str) -> None:
+    def __init__(self, url: str, lease_s: float, name: str, terms: int = 1) -> None:
         self.name = name
         self.acknowledged: dict[int, str] = {}
         self.first_at_s: float | None = None
         self.last_at_s: float | None = None
         self._process = subprocess.Popen(  # noqa: S603 - a module of our own
-            [sys.executable, "-m", leading.__name__, str(lease_s), name],
+            [sys.executable, "-m", leading.__name__, str(lease_s), name, str(terms)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -103,14 +103,15 @@ class Leader:
 class Succession:
     """Leaders of a shard, one after the other; whoever waits is known before it is needed."""
 
-    def __init__(self, url: str, lease_s: float) -> None:
+    def __init__(self, url: str, lease_s: float, terms: int = 1) -> None:
         self._url = url
         self._lease_s = lease_s
+        self._terms = terms
         self.leaders: list[Leader] = []
 
     def follow(self) -> Leader:
         """Start one more, and return it once it leads, if it is the first, or waits to."""
-        leader = Leader(self._url, self._lease_s, f"leader{len(self.leaders)}")
+        leader = Leader(self._url, self._lease_s, f"leader{len(self.leaders)}", self._terms)
         self.leaders.append(leader)
         leader.until("leads" if len(self.leaders) == 1 else "waits")
         return leader
@@ -122,9 +123,9 @@ class Succession:
 
 
 @contextlib.contextmanager
-def succession(url: str, lease_s: float) -> Iterator[Succession]:
-    """Give leaders that end with the block."""
-    leaders = Succession(url, lease_s)
+def succession(url: str, lease_s: float, terms: int = 1) -> Iterator[Succession]:
+    """Give leaders that end with the block; each leads again when it lost the lease, so many terms."""
+    leaders = Succession(url, lease_s, terms)
     try:
         yield leaders
     finally:

@@ -1,9 +1,9 @@
 """A process that leads a shard as soon as it may, and appends to its journal until it is ended.
 
-Arguments: the seconds of a lease, and a name; the first line of its standard input is the address of
-the database, and it ends when that input does. It tells `waits`, then `leads <sequence of the
-last entry>`, then `<sequence> <payload>` of each that was acknowledged, and `lost` when it may not go
-on.
+Arguments: the seconds of a lease, a name, and how often it leads before it ends; the first line of its
+standard input is the address of the database, and it ends when that input does. It tells `waits`, then
+`leads <sequence of the last entry>`, then `<sequence> <payload>` of each that was acknowledged, and
+`lost` when it may not go on.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ import structlog
 
 from foretell.app.chance import new_word
 from foretell.domain.hexadecimal import word_bytes
+from foretell.domain.storage_errors import JournalFailed
 from foretell.journal.leases import Candidate, ShardPlace
 from foretell.journal.postgres import PostgresJournal, lead
 
@@ -31,7 +32,8 @@ def main() -> None:
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     url = sys.stdin.readline().strip()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    asyncio.run(_lead(url, float(sys.argv[1]), sys.argv[2]))
+    lease_s, name, terms = sys.argv[1:]
+    asyncio.run(_lead(url, float(lease_s), name, int(terms)))
 
 
 def _end_with_parent() -> None:
@@ -39,15 +41,26 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-async def _lead(url: str, lease_s: float, name: str) -> None:
-    _tell("waits")
-    candidate = Candidate(word_bytes(new_word()), name, lease_s)
+async def _lead(url: str, lease_s: float, name: str, terms: int) -> None:
+    """Lead, and after each loss wait to lead again: in a process of the product that is a start."""
+    for term in range(terms):
+        _tell("waits")
+        candidate = Candidate(word_bytes(new_word()), name, lease_s)
+        try:
+            await _serve_a_term(url, candidate, f"{name}.{term}")
+        except JournalFailed as failure:
+            _tell("failed", failure)
+
+
+async def _serve_a_term(url: str, candidate: Candidate, name: str) -> None:
     journal = await lead(ShardPlace(url, SHARD, SHARD_COUNT), candidate)
-    entries = sum(1 for _ in journal.entries())
-    assert entries == journal.last_sequence
-    _tell("leads", journal.last_sequence)
-    await _append_for_ever(journal, name)
-    await journal.close()
+    try:
+        entries = sum(1 for _ in journal.entries())
+        assert entries == journal.last_sequence
+        _tell("leads", journal.last_sequence)
+        await _append_for_ever(journal, name)
+    finally:
+        await journal.close()
 
 
 async def _append_for_ever(journal: PostgresJournal, name: str) -> None:

@@ -1,0 +1,108 @@
+"""Where a process ends or its disk fails, once a file named `armed` is there: stand-ins that fail."""
+
+import errno
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from foretell.journal.tail import Tail
+from foretell.trading import engine as engine_module
+
+LAST_SYNCED: Final = "last synced"
+
+
+def end() -> None:
+    """Take the power away from this process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def none(armed: Path) -> None:
+    del armed
+
+
+def at_append(armed: Path) -> None:
+    """End before the journal's thread writes anything."""
+    write = Tail.write
+
+    def fail(self: Tail, payloads: Sequence[bytes]) -> int:
+        if armed.exists():
+            end()
+        return write(self, payloads)
+
+    Tail.write = fail  # type: ignore[method-assign]
+
+
+def at_sync(armed: Path) -> None:
+    """End when the record is written, instead of syncing it; marks are synced as ever."""
+    sync, write = os.fdatasync, Tail.write
+    is_writing = False
+
+    def fail(handle: int) -> None:
+        if armed.exists() and is_writing:
+            end()
+        sync(handle)
+
+    def note(self: Tail, payloads: Sequence[bytes]) -> int:
+        nonlocal is_writing
+        is_writing = True
+        written = write(self, payloads)
+        is_writing = False
+        return written
+
+    os.fdatasync, Tail.write = fail, note  # type: ignore[method-assign,assignment]
+
+
+def after_sync(armed: Path) -> None:
+    """End when the record is synced, before anybody hears of it."""
+    write = Tail.write
+
+    def fail(self: Tail, payloads: Sequence[bytes]) -> int:
+        written = write(self, payloads)
+        if armed.exists():
+            end()
+        return written
+
+    Tail.write = fail  # type: ignore[method-assign]
+
+
+def before_answer(armed: Path) -> None:
+    """End when the tables and the streams have heard of a command, and its caller has not."""
+    settle = engine_module._settle
+
+    def fail(waiting: Any) -> None:
+        if armed.exists():
+            end()
+        settle(waiting)
+
+    engine_module._settle = fail
+
+
+def failing_sync(armed: Path) -> None:
+    """Have every sync fail from some moment on, and write down what was synced until then."""
+    sync, write = os.fdatasync, Tail.write
+    last_synced = 0
+
+    def fail(handle: int) -> None:
+        if armed.exists():
+            armed.with_name(LAST_SYNCED).write_text(str(last_synced))
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        sync(handle)
+
+    def note(self: Tail, payloads: Sequence[bytes]) -> int:
+        nonlocal last_synced
+        written = write(self, payloads)
+        last_synced = self.end.sequence
+        return written
+
+    os.fdatasync, Tail.write = fail, note  # type: ignore[method-assign,assignment]
+
+
+FAULTS: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(
+    {
+        fault.__name__: fault
+        for fault in (none, at_append, at_sync, after_sync, before_answer, failing_sync)
+    }
+)

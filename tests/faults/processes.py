@@ -1,0 +1,119 @@
+"""Processes of an installation that a test starts, kills and stops, and that end with the test."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+SERVING: Final = Path(__file__).with_name("serving.py")
+SERVES_WITHIN_S: Final = 60.0
+ENDS_WITHIN_S: Final = 30.0
+
+
+@dataclass
+class Member:
+    """One process, from when it is begun."""
+
+    name: str
+    pid: "asyncio.Future[int]" = field(default_factory=asyncio.Future)
+    code: "asyncio.Future[int]" = field(default_factory=asyncio.Future)
+    served: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def serves(self) -> None:
+        """Return when it serves; one that ends before fails the test."""
+        self.code.add_done_callback(lambda _: self.served.set())
+        async with asyncio.timeout(SERVES_WITHIN_S):
+            await self.served.wait()
+        assert not self.code.done(), f"{self.name} ended with {self.code.result()}"
+
+    async def signal(self, number: signal.Signals) -> None:
+        os.kill(await self.pid, number)
+
+    async def kill(self) -> None:
+        """Take the power away, and return when it is gone."""
+        await self.signal(signal.SIGKILL)
+        assert await self.ended() == -signal.SIGKILL
+
+    async def ended(self) -> int:
+        """Wait for its end, and return its code."""
+        async with asyncio.timeout(ENDS_WITHIN_S):
+            return await asyncio.shield(self.code)
+
+    def hear(self, word: str, value: str) -> None:
+        match word:
+            case "began":
+                self.pid.set_result(int(value))
+            case "serves":
+                self.served.set()
+            case _:
+                assert word == "ended"
+                self.code.set_result(int(value))
+
+
+class Processes:
+    """What makes the processes, and all that it made; see serving.py."""
+
+    def __init__(self, maker: asyncio.subprocess.Process) -> None:
+        self._maker = maker
+        self._members: dict[str, Member] = {}
+        self._count = 0
+        self._hearing = asyncio.create_task(self._hear())
+
+    async def start(
+        self,
+        folder: Path,
+        roles: Sequence[str],
+        environment: Mapping[str, str],
+        fault: str = "none",
+    ) -> Member:
+        """Begin a process that does these roles, and return at once."""
+        self._count += 1
+        name = f"{roles[0]}-{self._count}"
+        member = self._members[name] = Member(name)
+        job = {"name": name, "folder": str(folder), "roles": list(roles), "fault": fault}
+        assert self._maker.stdin is not None
+        line = json.dumps({**job, "environment": dict(environment)})
+        self._maker.stdin.write(line.encode() + b"\n")
+        await self._maker.stdin.drain()
+        return member
+
+    async def end(self) -> None:
+        """Kill what still runs, whatever it does."""
+        for member in self._members.values():
+            if not member.code.done():
+                with contextlib.suppress(ProcessLookupError):
+                    await member.signal(signal.SIGKILL)
+                await member.ended()
+
+    async def close(self) -> None:
+        """Make no more."""
+        await self.end()
+        assert self._maker.stdin is not None
+        self._maker.stdin.close()
+        await self._maker.wait()
+        await self._hearing
+
+    async def _hear(self) -> None:
+        assert self._maker.stdout is not None
+        async for line in self._maker.stdout:
+            name, word, *values = line.decode().split()
+            self._members[name].hear(word, "".join(values))
+
+
+@contextlib.asynccontextmanager
+async def processes() -> AsyncIterator[Processes]:
+    """Give what makes processes, and end all of them with the block."""
+    maker = await asyncio.create_subprocess_exec(
+        sys.executable, str(SERVING), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    made = Processes(maker)
+    try:
+        yield made
+    finally:
+        await made.close()

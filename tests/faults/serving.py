@@ -1,0 +1,99 @@
+"""Makes processes of an installation by the dozen: each is a fork of this one, which has imported all.
+
+It reads jobs, a line of JSON each, and tells of a process by the name that its job gave it: `began
+<pid>`, `serves`, and `ended <code>`, negative when a signal ended it. No chain is part of it: every
+maker's nonce is the first one.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import traceback
+import types
+from pathlib import Path
+from typing import Any
+
+# The tests are not an installed package, and others install one of that name.
+tests = types.ModuleType("tests")
+tests.__path__ = [str(Path(__file__).parents[1])]
+sys.modules["tests"] = tests
+
+from tests.faults.fault_points import FAULTS  # noqa: E402 - after the lines above
+
+from foretell.app import engines, parts  # noqa: E402
+from foretell.app.installation import Installation, Membership
+from foretell.app.parts import Ground  # noqa: E402
+from foretell.app.roles import Role  # noqa: E402
+from foretell.cli.running import run_until_stopped, set_up_logs  # noqa: E402
+from foretell.domain.hexadecimal import Address  # noqa: E402
+from foretell.settings import Settings  # noqa: E402
+from foretell.trading.services import ChainView  # noqa: E402
+
+
+def tell(*words: object) -> None:
+    """Write a line in one piece: forks share the pipe."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def without_chain(_ground: Ground) -> ChainView:
+    async def fetch_nonce(_exchange: Address, _maker: Address) -> int:
+        return 0
+
+    async def fetch_has_code(_address: Address) -> bool:
+        return False
+
+    return ChainView(fetch_nonce, fetch_has_code)
+
+
+def begin(job: dict[str, Any]) -> None:
+    """Fork who waits for the process and tells how it ended, and from that the process itself."""
+    if os.fork():
+        return
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(end_code(job))
+    tell(job["name"], "began", pid)
+    _, status = os.waitpid(pid, 0)
+    tell(job["name"], "ended", os.waitstatus_to_exitcode(status))
+    os._exit(0)
+
+
+def end_code(job: dict[str, Any]) -> int:
+    """Serve, and return what the command would end with."""
+    folder = Path(job["folder"])
+    os.chdir(folder)
+    with (folder / f"log of {job['name']}").open("a") as log:
+        os.dup2(log.fileno(), 2)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.environ.update(job["environment"])
+        FAULTS[job["fault"]](folder / "armed")
+        try:
+            serve(job)
+        except BaseException:  # noqa: BLE001 - as the command itself, it tells and ends
+            traceback.print_exc()
+            return 1
+    return 0
+
+
+def serve(job: dict[str, Any]) -> None:
+    async def greet() -> None:
+        tell(job["name"], "serves")
+        await asyncio.sleep(0)
+
+    settings = Settings()
+    set_up_logs(settings)
+    roles = [Role(role) for role in job["roles"]]
+    membership = Membership() if Role.ENGINE in roles else None
+    installation = Installation(settings, roles, membership=membership)
+    run_until_stopped(installation, greet, lambda: None)
+
+
+if __name__ == "__main__":
+    for module in (parts, engines):
+        vars(module)["chain_view"] = without_chain
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in sys.stdin:
+        begin(json.loads(line))

@@ -1,0 +1,62 @@
+"""Engines that may lead the same shard, stopped and killed while people trade over HTTP."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.faults.led_exchange import LedExchange, a_led_exchange
+from tests.faults.processes import Processes
+from tests.postgres import PostgresServer
+
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("faults")]
+
+ROUNDS = max(1, int(os.environ.get("FORETELL_TEST_CYCLES", "3")) // 20)
+ANSWERS = 30
+WITHIN_S = 60.0
+LOOK_S = 0.05
+
+
+@pytest.fixture
+async def exchange(
+    made: Processes,
+    tmp_path: Path,
+    empty_database: Path,
+    postgres: PostgresServer,
+    journal_url: str,
+) -> AsyncIterator[LedExchange]:
+    await asyncio.to_thread(postgres.empty_database)
+    async with a_led_exchange(tmp_path, empty_database, made, journal_url) as exchange:
+        yield exchange
+
+
+async def go_on(exchange: LedExchange) -> None:
+    """Return when so many more orders were acknowledged."""
+    wanted = len(exchange.told().answer_by_order) + ANSWERS
+    async with asyncio.timeout(WITHIN_S):
+        while len(exchange.told().answer_by_order) < wanted:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(LOOK_S)
+
+
+async def test_a_leader_that_is_stopped_and_goes_on_loses_and_doubles_nothing(
+    exchange: LedExchange,
+) -> None:
+    leading = await exchange.start_engine()
+    await leading.serves()
+    await exchange.start()
+    trading = asyncio.create_task(exchange.trade_on())
+    for _ in range(ROUNDS):
+        waiting = await exchange.start_engine()
+        await go_on(exchange)
+        await leading.signal(signal.SIGSTOP)
+        await waiting.serves()
+        await go_on(exchange)
+        await leading.signal(signal.SIGCONT)
+        assert await leading.ended() == 1
+        leading = waiting
+    await go_on(exchange)
+    exchange.is_over = True
+    await trading
+    await exchange.check()

@@ -23,7 +23,7 @@ sys.modules["tests"] = tests
 from tests.faults.fault_points import FAULTS  # noqa: E402 - after the lines above
 
 from foretell.app import engines, parts  # noqa: E402
-from foretell.app.installation import Installation, Membership
+from foretell.app.installation import Installation, Membership  # noqa: E402
 from foretell.app.parts import Ground  # noqa: E402
 from foretell.app.roles import Role  # noqa: E402
 from foretell.cli.running import run_until_stopped, set_up_logs  # noqa: E402

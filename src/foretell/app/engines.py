@@ -60,11 +60,11 @@ NO_LISTENER: Final = -1
 """What a member is told in the place of a file number when it has no port."""
 
 
-def journal_place(settings: Settings, shard: int) -> leases.ShardPlace:
+def journal_place(settings: Settings, shard: int) -> leases.JournalPlace:
     """Return where PostgreSQL keeps the journal of a shard, or of the treasury."""
     url = settings.database
     if shard == TREASURY_SHARD:
-        return leases.ShardPlace(url, shard, settings.shards)
+        return leases.JournalPlace(url, shard, settings.shards)
     shards = (
         in_one_database(url, settings.shards)
         if settings.shard_map is None

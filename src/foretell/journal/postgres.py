@@ -26,7 +26,7 @@ from foretell.journal.connections import (
     is_passing,
     retry_delays_s,
 )
-from foretell.journal.leases import Candidate, Lease, ShardPlace
+from foretell.journal.leases import Candidate, JournalPlace, Lease
 from foretell.journal.loops import LoopThread
 from foretell.journal.port import Entry, Room, Snapshot
 from foretell.journal.records import PAYLOAD_BYTES_MAX, next_chain
@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 
 def open_journal(
-    place: ShardPlace, candidate: Candidate, *, patience_s: float = 0.0
+    place: JournalPlace, candidate: Candidate, *, patience_s: float = 0.0
 ) -> "PostgresJournal":
     """Return a shard's journal once its lease is ours; the calling thread waits.
 
@@ -58,7 +58,7 @@ def open_journal(
     return PostgresJournal(place, lease, tail)
 
 
-async def lead(place: ShardPlace, candidate: Candidate) -> "PostgresJournal":
+async def lead(place: JournalPlace, candidate: Candidate) -> "PostgresJournal":
     """Return a shard's journal once its lease is ours, however long that takes."""
     while True:
         opening = asyncio.ensure_future(
@@ -77,7 +77,7 @@ async def lead(place: ShardPlace, candidate: Candidate) -> "PostgresJournal":
 class PostgresJournal:
     """A shard's journal whose lease is ours; see `journal.port.Journal`."""
 
-    def __init__(self, place: ShardPlace, lease: Lease, tail: Tail) -> None:
+    def __init__(self, place: JournalPlace, lease: Lease, tail: Tail) -> None:
         self._place = place
         self._lease = lease
         self._writer = _Writer(place, lease, tail)
@@ -155,7 +155,7 @@ def _tell(loop: asyncio.AbstractEventLoop, hearer: Callable[[T], None], told: T)
         loop.call_soon_threadsafe(hearer, told)
 
 
-def _ask(place: ShardPlace, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) -> T:
+def _ask(place: JournalPlace, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) -> T:
     """Do a piece of work on a connection and in a thread of its own; the calling thread waits."""
 
     async def ask() -> T:
@@ -174,7 +174,7 @@ def _ask(place: ShardPlace, work: Callable[[asyncpg.Connection], Coroutine[Any, 
 class _Writer:
     """The thread that makes batches durable, and what waits for it."""
 
-    def __init__(self, place: ShardPlace, lease: Lease, tail: Tail) -> None:
+    def __init__(self, place: JournalPlace, lease: Lease, tail: Tail) -> None:
         self._place = place
         self._lease = lease
         self._tail = tail

@@ -4,7 +4,7 @@ Reading up to a sequence that is durable is safe while another process writes: w
 never touched again, and only whoever has the lock lets go of the oldest segments.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,9 @@ class Folded(NamedTuple):
     sequence: int
 
 
-def read_entries(folder: Path, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+def read_entries(
+    folder: Path, after: int = 0, until: int | None = None
+) -> Generator[Entry, None, None]:
     """Yield what a journal's files hold after a sequence, in order; damage raises.
 
     What comes after `until` is not looked at, so it may be half written just now.

@@ -4,7 +4,7 @@ One statement both checks the fence and inserts a batch, so it is done or not do
 of its sender, and a sender that is stopped half-way holds nothing that others wait for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -111,7 +111,7 @@ async def find_tail(connection: asyncpg.Connection, shard: int) -> Tail:
 
 def read_entries(
     url: str, shard: int, after: int = 0, *, slice_records: int = SLICE_RECORDS
-) -> Iterator[Entry]:
+) -> Generator[Entry, None, None]:
     """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
 
     While a slice is used, the next one is fetched by a thread of its own.

@@ -123,7 +123,7 @@ def _expire(state: State, command: ExpireOrders) -> list[Effect]:
 def _open(state: State, command: OpenMarket) -> list[Effect]:
     if command.condition_id in state.market_by_id:
         return []
-    state.market_by_id[command.condition_id] = Market(command)
+    state.add(Market(command))
     return [MarketOpened(command)]
 
 

@@ -68,10 +68,13 @@ class Ledger:
 
     def spendable_units(self, wallet: Address, exchange: Address, asset: AssetId) -> int:
         """Return what a new order may reserve; below zero when open orders outran the chain."""
-        account = self.look_up(wallet, asset)
-        held = account.confirmed_units + account.credit_units - account.debit_units
-        allowed = self.allowance_units(wallet, exchange, asset) - account.debit_units
-        return min(held, allowed) - account.reserved_units
+        accounts = self._accounts_by_wallet.get(wallet)
+        account = None if accounts is None else accounts.get(asset)
+        allowed = self._allowances.get((wallet, exchange, asset == COLLATERAL), 0)
+        if account is None:
+            return min(allowed, 0)
+        held = account.confirmed_units + account.credit_units
+        return min(allowed, held) - account.debit_units - account.reserved_units
 
     def check_funds(
         self, wallet: Address, exchange: Address, asset: AssetId, need_units: int

@@ -176,8 +176,18 @@ def _cancel_uncovered(state: State, wallet: Address, asset: AssetId, at_ms: int)
     """
     account = state.ledger.look_up(wallet, asset)
     effects: list[Effect] = []
-    for order in reversed(list(account.orders.values())):
-        exchange = _exchange_of(state, order)
-        if state.ledger.spendable_units(wallet, exchange, asset) < 0:
+    short = _short_exchanges(state, wallet, asset) if account.orders else set()
+    for order in reversed(list(account.orders.values()) if short else ()):
+        if _exchange_of(state, order) in short:
             effects.append(state.close(order, CloseReason.UNDERFUNDED, at_ms))
+            short = _short_exchanges(state, wallet, asset)
     return effects
+
+
+def _short_exchanges(state: State, wallet: Address, asset: AssetId) -> set[Address]:
+    """Return the exchanges that may not move what the orders of an account reserve."""
+    return {
+        exchange
+        for exchange in state.exchanges
+        if state.ledger.spendable_units(wallet, exchange, asset) < 0
+    }

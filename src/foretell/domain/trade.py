@@ -5,8 +5,8 @@ makers in a call; a taker that meets more has several trades.
 """
 
 import enum
-import uuid
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -18,6 +18,8 @@ from foretell.domain.matching import Fill, taker_cost_units
 from foretell.domain.order import Side, SignedOrder
 
 FILLS_PER_TRADE_MAX: Final = 20
+
+_SELL: Final = Side.SELL
 
 
 class TradeStatus(enum.StrEnum):
@@ -81,6 +83,7 @@ def advance_trade(status: TradeStatus, trigger: TradeTrigger) -> TradeStatus:
         raise IllegalTransition("trade", status, trigger) from None
 
 
+@cache
 def trade_path(status: TradeStatus, target: TradeStatus) -> tuple[TradeTrigger, ...]:
     """Return the triggers that lead from one status to another, none when none do."""
     if (status, target) in TRADE_PATHS:
@@ -119,14 +122,21 @@ class Trade(msgspec.Struct, frozen=True, array_like=True):
 
 def trade_id_of(taker_order_id: Bytes32, index: int) -> str:
     """Return the id of an order's trade, a UUID that a replay finds again."""
-    digest = keccak256(b"trade" + word_bytes(taker_order_id) + index.to_bytes(4, "big"))
-    return str(uuid.UUID(bytes=digest[:16], version=4))
+    return _uuid_of(keccak256(b"trade" + word_bytes(taker_order_id) + index.to_bytes(4, "big")))
 
 
 def part_id_of(trade_id: str, maker_order_id: Bytes32) -> str:
     """Return the id of what leaves a trade, by its first fill: no fill leaves a trade twice."""
-    digest = keccak256(b"part" + trade_id.encode() + word_bytes(maker_order_id))
-    return str(uuid.UUID(bytes=digest[:16], version=4))
+    return _uuid_of(keccak256(b"part" + trade_id.encode() + word_bytes(maker_order_id)))
+
+
+def _uuid_of(digest: bytes) -> str:
+    """Return the first 16 bytes as a UUID of version 4, whose variant and version are fixed bits."""
+    raw = bytearray(digest[:16])
+    raw[6] = raw[6] & 0x0F | 0x40
+    raw[8] = raw[8] & 0x3F | 0x80
+    digits = raw.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def split_into_trades(fills: Sequence[Fill]) -> list[tuple[Fill, ...]]:
@@ -144,7 +154,7 @@ def taker_fill_units(order: SignedOrder, size_units: int, cost_units: int, *, sp
     buyer of a stated size uses that size at its own limit, rounded down: at least what it paid,
     since the cost is whole units and the price no worse.
     """
-    if order.side is Side.SELL:
+    if order.side is _SELL:
         return size_units
     if spends:
         return cost_units
@@ -165,4 +175,4 @@ def trade_with(trade: Trade, fills: tuple[Fill, ...], order: SignedOrder, *, spe
 
 def total_cost_units(fills: Sequence[Fill]) -> int:
     """Return the collateral that the taker paid or got for all the fills."""
-    return sum(taker_cost_units(fill) for fill in fills)
+    return sum([taker_cost_units(fill) for fill in fills])

@@ -14,7 +14,7 @@ from foretell.domain.snapshot import decode_state
 from foretell.domain.state import State
 from foretell.domain.storage_errors import JournalDamaged
 from foretell.journal.port import Entry, Snapshot
-from foretell.journal.segments import check_rest, read_segment, segment_paths, walk
+from foretell.journal.segments import check_rest, read_records, read_segment, segment_paths
 
 
 class Folded(NamedTuple):
@@ -42,12 +42,13 @@ def read_entries(
             raise JournalDamaged(paths[index].name, 0, "it does not follow the segment before")
         if until is not None and end.sequence >= until:
             return
-        for record, reached in walk(buffer, end):
-            end = reached
-            if record.sequence > after:
-                yield Entry(record.sequence, record.payload)
-            if record.sequence == until:
-                return
+        payloads, reached = read_records(buffer, end, until)
+        for sequence, payload in enumerate(payloads, end.sequence + 1):
+            if sequence > after:
+                yield Entry(sequence, payload)
+        end = reached
+        if end.sequence == until:
+            return
         check_rest(buffer, end, is_newest=index == len(paths) - 1)
         expected = (end.sequence, end.chain)
 

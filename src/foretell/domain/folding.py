@@ -29,6 +29,7 @@ class ShardFold:
 
     def __init__(self, raw: bytes | None) -> None:
         self.state = State() if raw is None else decode_state(raw)
+        self.state.tells_books = False
 
     def take(self, payload: bytes) -> None:
         """Take the next payload of the journal."""

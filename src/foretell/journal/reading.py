@@ -13,6 +13,7 @@ from foretell.domain.fold import apply
 from foretell.domain.snapshot import decode_state
 from foretell.domain.state import State
 from foretell.domain.storage_errors import JournalDamaged
+from foretell.journal.memory import unsearched_memory
 from foretell.journal.port import Entry, Snapshot
 from foretell.journal.segments import check_rest, read_records, read_segment, segment_paths
 
@@ -55,9 +56,12 @@ def read_entries(
 
 def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Folded:
     """Return the state that the entries after a snapshot make of it, or of nothing."""
-    state = State() if base is None else decode_state(base.payload)
     sequence = 0 if base is None else base.sequence
-    for entry in read_entries(folder, sequence, until):
-        apply(state, decode_command(entry.payload))
-        sequence = entry.sequence
+    with unsearched_memory():
+        state = State() if base is None else decode_state(base.payload)
+        state.tells_books = False
+        for entry in read_entries(folder, sequence, until):
+            apply(state, decode_command(entry.payload))
+            sequence = entry.sequence
+    state.tells_books = True
     return Folded(state, sequence)

@@ -7,6 +7,7 @@ be, and it ends with the process that started it, whose end closes its standard 
 """
 
 import contextlib
+import gc
 import os
 import sys
 import threading
@@ -100,6 +101,7 @@ def _take(wanted: Wanted) -> None:
 def main() -> None:
     """Take the snapshot; what goes wrong is told in one line, and ends with 1."""
     os.nice(NICENESS)
+    gc.disable()
     wanted = msgspec.json.decode(sys.stdin.buffer.readline(), type=Wanted)
 
     def end_with_parent() -> None:

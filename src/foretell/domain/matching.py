@@ -83,8 +83,6 @@ def plan_match(book: Book, taker: Taker) -> MatchPlan:
     own_orders: list[LiveOrder] = []
     dust_orders: list[LiveOrder] = []
     maker, _, is_yes, taker_is_bid, limit_ticks, size_left, budget_left = taker
-    if not book.is_met(limit_ticks, taker_is_bid=taker_is_bid):
-        return MatchPlan(fills, 0, False, own_orders, dust_orders)  # noqa: FBT003 - the hot path
     ticks_per_one, filled, is_exhausted = book.ticks_per_one, 0, False
     for order in book.opposite(limit_ticks, taker_is_bid=taker_is_bid):
         price = yes_price(order.yes_price_ticks, ticks_per_one, is_yes=is_yes)

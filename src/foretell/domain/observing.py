@@ -78,7 +78,8 @@ def _take_in(state: State, command: ObserveChain) -> list[Effect]:
         trade = state.unsettled_trades.get(seen.trade_id)
         if trade is not None and (seen.status, seen.tx_hash) != (trade.status, trade.tx_hash):
             effects += _advance(state, trade, seen, command.at_ms)
-            touched.update(dict.fromkeys((wallet, asset) for wallet, asset, _ in trade.moves))
+            for wallet, asset, _ in trade.moves:
+                touched[wallet, asset] = None
     for canceled in command.cancels:
         effects += _cancel(state, canceled, command.at_ms)
     for raised in command.nonces:

@@ -82,6 +82,10 @@ class Market:
             return reserve_units(order.remaining_units, order.price_ticks, self.book.ticks_per_one)
         return order.remaining_units
 
+    def is_spent(self, order_id: Bytes32) -> bool:
+        """Return whether an order was placed here whose placement is forgotten."""
+        return bool(self.spent_orders) and word_bytes(order_id) in self.spent_orders
+
     def token(self, *, is_yes: bool) -> AssetId:
         """Return the token of one outcome."""
         return self.opened.token_yes if is_yes else self.opened.token_no
@@ -208,10 +212,6 @@ class State:
             at_once = self._placements_forgotten_above - self._placements_kept_max
             for oldest in list(islice(kept, at_once)):
                 self._forget(kept.pop(oldest))
-
-    def is_spent(self, order_id: Bytes32, condition_id: Bytes32) -> bool:
-        """Return whether an order was placed whose placement is forgotten."""
-        return word_bytes(order_id) in self.market_by_id[condition_id].spent_orders
 
     def end(self, market: Market, at_ms: int) -> None:
         """End a market's trading: whoever sends an order of it again is refused for that."""

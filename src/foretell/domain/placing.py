@@ -76,15 +76,18 @@ def _open_market(state: State, command: PlaceOrder) -> Market:
 
 
 def _arrival(market: Market, command: PlaceOrder) -> LiveOrder:
-    """Return the order as it would rest, whole; it is in no book yet."""
+    """Return the order as it would rest, whole; it is in no book yet.
+
+    What rests for long shares its words with others: each command has its own.
+    """
     order, is_yes, ticks_per_one = command.order, command.is_yes, market.book.ticks_per_one
     price_ticks, side, size_units = _price_ticks(market, command), order.side, order.size_units
     expiration_s = order.expiration_s
     return LiveOrder(
         order_id=command.order_id,
-        condition_id=command.condition_id,
+        condition_id=market.opened.condition_id,
         maker=order.maker,
-        signer=order.signer,
+        signer=order.maker if order.signer == order.maker else order.signer,
         owner=command.owner,
         side=side,
         is_yes=is_yes,

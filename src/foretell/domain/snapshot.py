@@ -244,9 +244,9 @@ def _order(order: LiveOrder) -> _Order:
 def _restored_order(market: Market, seen: _Order) -> LiveOrder:
     return LiveOrder(
         order_id=seen.order_id,
-        condition_id=seen.condition_id,
+        condition_id=market.opened.condition_id,
         maker=seen.maker,
-        signer=seen.signer,
+        signer=seen.maker if seen.signer == seen.maker else seen.signer,
         owner=seen.owner,
         side=seen.side,
         is_yes=seen.is_yes,

@@ -32,7 +32,7 @@ class TradeStatus(enum.StrEnum):
     FAILED = "FAILED"
 
 
-PENDING: Final = frozenset({TradeStatus.MATCHED, TradeStatus.RETRYING})
+PENDING: Final = (TradeStatus.MATCHED, TradeStatus.RETRYING)
 """What a trade moves is on its way, and not on the chain."""
 
 
@@ -83,7 +83,6 @@ def advance_trade(status: TradeStatus, trigger: TradeTrigger) -> TradeStatus:
         raise IllegalTransition("trade", status, trigger) from None
 
 
-@cache
 def trade_path(status: TradeStatus, target: TradeStatus) -> tuple[TradeTrigger, ...]:
     """Return the triggers that lead from one status to another, none when none do."""
     if (status, target) in TRADE_PATHS:
@@ -93,6 +92,16 @@ def trade_path(status: TradeStatus, target: TradeStatus) -> tuple[TradeTrigger, 
         for (start, trigger), end in TRADE_TRANSITIONS.items()
         if (start, end) == (status, target)
     )
+
+
+@cache
+def trade_steps(status: TradeStatus, target: TradeStatus) -> tuple[TradeStatus, ...]:
+    """Return the statuses that a trade goes through from one to another, none when it cannot."""
+    steps = []
+    for trigger in trade_path(status, target):
+        status = advance_trade(status, trigger)
+        steps.append(status)
+    return tuple(steps)
 
 
 class Trade(msgspec.Struct, frozen=True, array_like=True):
@@ -131,16 +140,16 @@ def part_id_of(trade_id: str, maker_order_id: Bytes32) -> str:
 
 
 def _uuid_of(digest: bytes) -> str:
-    """Return the first 16 bytes as a UUID of version 4, whose variant and version are fixed bits."""
-    raw = bytearray(digest[:16])
-    raw[6] = raw[6] & 0x0F | 0x40
-    raw[8] = raw[8] & 0x3F | 0x80
-    digits = raw.hex()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    """Return the first 16 bytes as a UUID of version 4, whose version and variant are fixed bits."""
+    digits = digest.hex()
+    variant = "89ab"[digest[8] >> 4 & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
 def split_into_trades(fills: Sequence[Fill]) -> list[tuple[Fill, ...]]:
     """Return the fills in their order, in groups that one transaction can settle."""
+    if 0 < len(fills) <= FILLS_PER_TRADE_MAX:
+        return [tuple(fills)]
     return [
         tuple(fills[start : start + FILLS_PER_TRADE_MAX])
         for start in range(0, len(fills), FILLS_PER_TRADE_MAX)

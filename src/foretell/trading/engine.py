@@ -98,9 +98,9 @@ class Engine:
         start is refused when its beginning is gone.
         """
         snapshot = await asyncio.to_thread(self._journal.snapshot)
-        if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
-            self.state, self.sequence = decode_state(snapshot.payload), snapshot.sequence
         with unsearched_memory():
+            if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
+                self.state, self.sequence = decode_state(snapshot.payload), snapshot.sequence
             await self._replay(max(self.sequence, tables_sequence or 0))
         self._journal.start(self._synced, self._fail)
         self._is_ready = True

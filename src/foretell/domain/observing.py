@@ -133,8 +133,7 @@ def _pend(state: State, trade: UnsettledTrade, *, before: bool, after: bool) -> 
     if before == after:
         return
     change = state.ledger.pend if after else state.ledger.unpend
-    for wallet, asset, units in trade.moves:
-        change(wallet, asset, units)
+    change(trade.moves)
 
 
 def _cancel(state: State, canceled: CancelSeen, at_ms: int) -> list[Effect]:

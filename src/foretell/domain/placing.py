@@ -247,8 +247,7 @@ def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrde
     )
     market.last_side = _BUY if is_bid(trade.side, is_yes=trade.is_yes) else Side.SELL
     moves = trade_moves(market, trade)
-    for wallet, asset, units in moves:
-        state.ledger.pend(wallet, asset, units)
+    state.ledger.pend(moves)
     spends = command.terms.budget_units is not None
     state.unsettled_trades[trade.trade_id] = UnsettledTrade(
         trade, command.order, spends, _MATCHED, "", moves, signer_by_order

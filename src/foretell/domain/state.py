@@ -19,7 +19,7 @@ from foretell.domain.book import Book, LevelSize, LiveOrder
 from foretell.domain.commands import ObserveChain, OpenMarket
 from foretell.domain.effects import BookChanged, CloseReason, LevelChange, OrderClosed
 from foretell.domain.hexadecimal import ZERO_BYTES32, Address, Bytes32, word_bytes
-from foretell.domain.ledger import COLLATERAL, AssetId, Ledger
+from foretell.domain.ledger import COLLATERAL, AssetId, Ledger, Move
 from foretell.domain.order import (
     OrderStatus,
     OrderTrigger,
@@ -30,9 +30,6 @@ from foretell.domain.order import (
 )
 from foretell.domain.slices import Slices
 from foretell.domain.trade import Trade, TradeStatus
-
-Move = tuple[Address, AssetId, int]
-"""What a trade adds to an account, or takes below zero, once it is on the chain."""
 
 PLACEMENTS_KEPT_MAX: Final = 100_000
 """How many of the newest placements are remembered whole, besides those of one round of forgetting."""

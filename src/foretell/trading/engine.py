@@ -106,7 +106,12 @@ class Engine:
         self._is_ready = True
 
     async def _replay(self, told_sequence: int) -> None:
-        """Fold what follows in the journal, in silence up to a sequence at which the state is told."""
+        """Fold what follows in the journal, in silence up to a sequence at which the state is told.
+
+        With nobody to hear it is silent to the end.
+        """
+        if not self._hearers:
+            told_sequence = self._journal.last_sequence
         entries = self._journal.entries(self.sequence)
         self.state.tells_books = False
         for entry in entries if self.sequence < told_sequence else ():
@@ -118,7 +123,8 @@ class Engine:
                 await asyncio.sleep(0)
         self.state.tells_books = True
         self.told_sequence = self.sequence
-        await self._tell_state()
+        if self._hearers:
+            await self._tell_state()
         for entry in entries:
             outcome = apply(self.state, decode_command(entry.payload))
             self.sequence = entry.sequence

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from foretell.domain.amounts import AMOUNT_UNITS_MAX, UNITS_PER_TOKEN
-from foretell.domain.book import LiveOrder, yes_price
+from foretell.domain.book import LiveOrder, is_bid, yes_price
 from foretell.domain.commands import (
     AllowanceSeen,
     BalanceSeen,
@@ -292,6 +292,7 @@ def a_live_order(
         order_id=a_word(name),
         side=side,
         is_yes=is_yes,
+        is_bid=is_bid(side, is_yes=is_yes),
         price_ticks=price_ticks,
         yes_price_ticks=yes_price(price_ticks, ticks_per_one, is_yes=is_yes),
         size_units=size_units,

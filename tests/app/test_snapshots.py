@@ -1,21 +1,23 @@
 """When the next snapshot of the journal is due, and the process that makes it."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from tests.build import NOW_MS, TOKEN, a_buy, a_placing, an_open_market, some_funds
 from tests.domain.digest import digest
+from tests.journal.shards import Shards
 
 from foretell.app import snapshots
 from foretell.app.snapshots import Snapshots
-from foretell.domain.storage_errors import SnapshotFailed
+from foretell.domain.folding import JournalKind, ShardFold
+from foretell.domain.storage_errors import JournalDamaged, SnapshotFailed
+from foretell.domain.treasury_commands import AdmitShard
 from foretell.journal.file import FileJournal
-from foretell.journal.segments import has_entries_after
-from foretell.journal.snapshots import newest_sequence, snapshot_name
+from foretell.journal.port import Journal
 from foretell.trading.engine import Engine
+from foretell.trading.treasury_engine import TreasuryEngine
 
 pytestmark = pytest.mark.anyio
 
@@ -25,9 +27,8 @@ SEGMENT_BYTES = 16 * 1024
 class Room:
     """An engine and what takes its snapshots; the tables are as far as a test says."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.journal = FileJournal(folder, segment_bytes=SEGMENT_BYTES)
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
         self.engine = Engine(self.journal, lambda: NOW_MS)
         self.tables_sequence = 0
         self.salt = 0
@@ -45,9 +46,16 @@ class Room:
         self.tables_sequence = self.engine.sequence
 
 
+@pytest.fixture(params=["file", "postgresql"])
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Journal:
+    if request.param == "file":
+        return FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES)
+    return Shards(request.getfixturevalue("journal_url")).open("trading")
+
+
 @pytest.fixture
-async def room(tmp_path: Path) -> AsyncIterator[Room]:
-    room = Room(tmp_path)
+async def room(journal: Journal) -> AsyncIterator[Room]:
+    room = Room(journal)
     await room.engine.start()
     await room.engine.submit(an_open_market())
     await room.engine.submit(some_funds("alice"))
@@ -60,7 +68,7 @@ async def test_a_snapshot_is_taken_when_enough_commands_came(room: Room) -> None
     assert not await room.snapshots().take_if_due()
     await room.place(1)
     assert await room.snapshots().take_if_due()
-    assert newest_sequence(room.folder) == 50
+    assert await room.journal.snapshot_sequence() == 50
     assert not await room.snapshots().take_if_due()
 
 
@@ -73,30 +81,37 @@ async def test_a_snapshot_is_never_ahead_of_the_tables(room: Room) -> None:
     await room.place(100)
     room.tables_sequence = 60
     assert await room.snapshots().take_if_due()
-    assert newest_sequence(room.folder) == 60
+    assert await room.journal.snapshot_sequence() == 60
 
 
-async def test_the_second_snapshot_lets_go_of_what_came_before_the_first(
-    room: Room, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+async def test_the_second_snapshot_lets_go_of_what_came_before_the_first(room: Room) -> None:
     for _ in range(2):
         await room.place(100)
         await room.snapshots().take_if_due()
-    assert not has_entries_after(room.folder, 0)
-    before = digest(room.engine.state)
-    copy = tmp_path_factory.mktemp("copy") / "journal"
-    again = Room(Path(shutil.copytree(room.folder, copy)))
-    await again.engine.start(room.tables_sequence)
-    assert digest(again.engine.state) == before
-    assert again.engine.sequence == room.engine.sequence
-    await again.engine.close()
+    await room.place(7)
+    with pytest.raises(JournalDamaged):
+        next(room.journal.entries())
+    snapshot = await asyncio.to_thread(room.journal.snapshot)
+    assert snapshot is not None
+    fold = ShardFold(snapshot.payload)
+    for entry in room.journal.entries(snapshot.sequence):
+        fold.take(entry.payload)
+    assert digest(fold.state) == digest(room.engine.state)
+
+
+async def test_what_takes_snapshots_knows_of_those_that_it_took(room: Room) -> None:
+    snapshots = room.snapshots()
+    await room.place(48)
+    assert [await snapshots.take_if_due() for _ in range(2)] == [True, False]
+    await room.place(50)
+    assert [await snapshots.take_if_due() for _ in range(2)] == [True, False]
+    assert await room.journal.snapshot_sequence() == 100
 
 
 async def test_a_process_that_makes_no_snapshot_says_why(room: Room) -> None:
     await room.place(60)
-    (room.folder / f"{snapshot_name(1)}.copy.snapshot").write_bytes(b"")
-    with pytest.raises(SnapshotFailed, match="no snapshot has such a name"):
-        await room.snapshots()._take(60)
+    with pytest.raises(SnapshotFailed, match="63 was durable"):
+        await room.snapshots()._take(63)
 
 
 async def test_a_process_that_takes_too_long_is_ended(
@@ -106,7 +121,7 @@ async def test_a_process_that_takes_too_long_is_ended(
     await room.place(60)
     with pytest.raises(SnapshotFailed, match="longer than"):
         await room.snapshots().take_if_due()
-    assert newest_sequence(room.folder) == 0
+    assert await room.journal.snapshot_sequence() == 0
 
 
 async def test_after_a_failure_the_next_one_is_taken_in_its_time(
@@ -119,7 +134,22 @@ async def test_after_a_failure_the_next_one_is_taken_in_its_time(
     await asyncio.sleep(0.1)
     monkeypatch.setattr(snapshots, "DEADLINE_S", 60.0)
     async with asyncio.timeout(30):
-        while newest_sequence(room.folder) != 62:  # noqa: ASYNC110 - another process makes it
+        while await room.journal.snapshot_sequence() != 62:  # noqa: ASYNC110 - a process makes it
             await asyncio.sleep(0.02)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_treasury_s_journal_is_kept_short_in_the_same_way(journal: Journal) -> None:
+    engine = TreasuryEngine(journal, lambda: NOW_MS)
+    await engine.start()
+    snapshots = Snapshots(journal, lambda: engine.synced_sequence, 5, JournalKind.TREASURY)
+    for number in range(1, 13):
+        await engine.submit(AdmitShard(NOW_MS, f"shard {number}"))
+        await snapshots.take_if_due()
+    assert await journal.snapshot_sequence() == 10
+    again = TreasuryEngine(journal, lambda: NOW_MS)
+    await again._replay()
+    assert again.state == engine.state
+    assert len(again.state.shards) == 12
+    await engine.close()

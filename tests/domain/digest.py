@@ -66,7 +66,7 @@ def _book(book: Book) -> dict[str, Any]:
 
 def _order(order: LiveOrder) -> list[Any]:
     links = {"next", "previous"}
-    return [getattr(order, name) for name in LiveOrder.__slots__ if name not in links]
+    return [getattr(order, name) for name in LiveOrder.__struct_fields__ if name not in links]
 
 
 def _ledger(ledger: Ledger) -> dict[str, Any]:

@@ -55,8 +55,8 @@ def test_spendable_is_what_is_held_and_allowed_less_what_is_reserved(
     confirmed: int, allowance: int, reserved: int, credit: int, debit: int
 ) -> None:
     ledger = a_ledger(confirmed, allowance, reserved)
-    ledger.pend(ALICE, COLLATERAL, credit)
-    ledger.pend(ALICE, COLLATERAL, -debit)
+    ledger.pend([(ALICE, COLLATERAL, credit)])
+    ledger.pend([(ALICE, COLLATERAL, -debit)])
     held, allowed = confirmed + credit - debit, allowance - debit
     assert spendable(ledger) == min(held, allowed) - reserved
 
@@ -64,7 +64,7 @@ def test_spendable_is_what_is_held_and_allowed_less_what_is_reserved(
 def test_tokens_just_bought_can_be_spent_at_once() -> None:
     ledger = Ledger()
     ledger.allow(ALICE, EXCHANGE, 10**9, of_collateral=False)
-    ledger.pend(ALICE, YES, 50)
+    ledger.pend([(ALICE, YES, 50)])
     ledger.check_funds(ALICE, EXCHANGE, YES, 50)
     with pytest.raises(matching_errors.InsufficientBalance):
         ledger.check_funds(ALICE, EXCHANGE, YES, 51)
@@ -110,8 +110,8 @@ def test_a_lack_of_tokens_names_the_token() -> None:
 
 def test_a_refusal_tells_the_numbers() -> None:
     ledger = a_ledger(confirmed=90, allowance=80, reserved=70)
-    ledger.pend(ALICE, COLLATERAL, 5)
-    ledger.pend(ALICE, COLLATERAL, -6)
+    ledger.pend([(ALICE, COLLATERAL, 5)])
+    ledger.pend([(ALICE, COLLATERAL, -6)])
     with pytest.raises(matching_errors.NotEnoughFunds) as refusal:
         ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 60)
     assert refusal.value.details == {
@@ -150,9 +150,9 @@ def test_no_more_is_given_back_than_was_set_aside() -> None:
 def test_what_pended_and_came_true_leaves_no_trace(moves: list[int]) -> None:
     ledger = a_ledger(reserved=0)
     for units in moves:
-        ledger.pend(ALICE, COLLATERAL, units)
+        ledger.pend([(ALICE, COLLATERAL, units)])
     for units in moves:
-        ledger.unpend(ALICE, COLLATERAL, units)
+        ledger.unpend([(ALICE, COLLATERAL, units)])
     account = ledger.account(ALICE, COLLATERAL)
     assert (account.credit_units, account.debit_units) == (0, 0)
 
@@ -160,7 +160,7 @@ def test_what_pended_and_came_true_leaves_no_trace(moves: list[int]) -> None:
 @pytest.mark.parametrize("units", [1, -1])
 def test_what_never_pended_cannot_come_true(units: int) -> None:
     with pytest.raises(AssertionError):
-        Ledger().unpend(ALICE, COLLATERAL, units)
+        Ledger().unpend([(ALICE, COLLATERAL, units)])
 
 
 def test_only_what_is_held_or_allowed_is_listed() -> None:
@@ -184,8 +184,8 @@ def test_more_is_missing_only_where_more_would_help(need: int, missing: int) -> 
 
 def test_what_is_missing_beside_unsettled_trades_makes_the_order_possible() -> None:
     ledger = a_ledger(confirmed=100, allowance=200, reserved=10)
-    ledger.pend(ALICE, COLLATERAL, -50)
-    ledger.pend(ALICE, COLLATERAL, 20)
+    ledger.pend([(ALICE, COLLATERAL, -50)])
+    ledger.pend([(ALICE, COLLATERAL, 20)])
     missing = ledger.missing_units(ALICE, EXCHANGE, COLLATERAL, 90)
     assert missing == 30
     ledger.account(ALICE, COLLATERAL).confirmed_units += missing

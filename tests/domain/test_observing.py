@@ -1,6 +1,7 @@
 """What the chain says, taken into the ledger."""
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from tests.build import (
 )
 from tests.domain.digest import digest
 
+from foretell.domain.book import LiveOrder
 from foretell.domain.commands import AllowanceSeen, BalanceSeen, ObserveChain, TradeSeen
 from foretell.domain.effects import BookChanged, CloseReason, OrderClosed, TradeAdvanced
 from foretell.domain.fold import Outcome, apply
@@ -38,6 +40,13 @@ YES, NO = an_asset(is_yes=True), an_asset(is_yes=False)
 MATCHED, MINED, CONFIRMED = TradeStatus.MATCHED, TradeStatus.MINED, TradeStatus.CONFIRMED
 RETRYING, FAILED = TradeStatus.RETRYING, TradeStatus.FAILED
 PLENTY = 10**6 * TOKEN
+
+
+class UnreadOrders(dict[Bytes32, LiveOrder]):
+    """Orders of an account at which nobody may look."""
+
+    def values(self) -> Any:  # type: ignore[explicit-override] # 3.11 has none
+        raise AssertionError("the orders were looked at")
 
 
 def closed(outcome: Outcome) -> list[Bytes32]:
@@ -85,6 +94,16 @@ def test_an_allowance_is_what_the_chain_says_last() -> None:
 def test_the_block_of_the_observation_is_remembered() -> None:
     state = a_state(an_observation(block_number=9, block_hash=a_word("block 9")))
     assert (state.observed_block, state.observed_hash) == (9, a_word("block 9"))
+
+
+def test_an_account_that_covers_its_orders_is_taken_in_without_a_look_at_them() -> None:
+    """However many they are: a maker has thousands, and each block tells of it."""
+    state, _ = three_bids()
+    account = state.ledger.account(ALICE, COLLATERAL)
+    account.orders = UnreadOrders(account.orders)
+    assert closed(apply(state, an_observation([BalanceSeen(ALICE, COLLATERAL, 12 * TOKEN)]))) == []
+    with pytest.raises(AssertionError, match="looked at"):
+        apply(state, an_observation([BalanceSeen(ALICE, COLLATERAL, 12 * TOKEN - 1)]))
 
 
 @pytest.mark.parametrize(

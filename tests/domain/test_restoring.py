@@ -12,6 +12,7 @@ from tests.build import (
     a_word,
     an_address,
     an_asset,
+    an_observation,
     an_open_market,
     an_order_id,
     an_owner,
@@ -19,7 +20,7 @@ from tests.build import (
 )
 
 from foretell.domain.book import LevelSize
-from foretell.domain.commands import ResolveMarket
+from foretell.domain.commands import Command, ResolveMarket, TradeSeen
 from foretell.domain.effects import LevelChange, MarketRestored, OrderRestored, TradeRestored
 from foretell.domain.fold import apply
 from foretell.domain.order import OrderType, Side
@@ -103,3 +104,19 @@ def test_a_trade_on_its_way_is_told_with_those_whose_orders_met() -> None:
         an_order_id(MAKER): an_address("bob"),
     }
     assert (trade.status, trade.tx_hash) == (TradeStatus.MATCHED, "")
+
+
+def test_what_is_told_is_of_the_moment_of_asking_whatever_happens_meanwhile() -> None:
+    state = a_busy_state()
+    expected = list(restored_effects(state))
+    told = restored_effects(state)
+    first = next(told)
+    (trade,) = state.unsettled_trades
+    commands: list[Command] = [
+        a_placing(a_buy("alice", price_ticks=40, size_units=5 * TOKEN, salt="2")),
+        an_observation(trades=[TradeSeen(trade, TradeStatus.MINED, "0x1")]),
+        ResolveMarket(NOW_MS + 9, a_word("market")),
+    ]
+    for command in commands:
+        assert apply(state, command).is_change
+    assert [first, *told] == expected

@@ -203,7 +203,7 @@ def test_an_order_that_is_over_is_forgotten_altogether_and_refused_for_that() ->
     for placing in some_buys(12):
         apply(state, placing)
     assert dated[0].order_id not in state.placement_by_order
-    assert not state.is_spent(dated[0].order_id, a_word("market"))
+    assert not state.market_by_id[a_word("market")].is_spent(dated[0].order_id)
     with pytest.raises(matching_errors.InvalidExpiration):
         apply(state, dated[0])
 

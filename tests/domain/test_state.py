@@ -15,6 +15,7 @@ from tests.build import (
     an_asset,
     an_open_market,
 )
+from tests.domain.digest import digest
 
 from foretell.domain.book import LevelSize, LiveOrder
 from foretell.domain.effects import BookChanged, CloseReason, LevelChange, OrderClosed
@@ -210,3 +211,17 @@ def test_no_command_goes_through_all_the_markets() -> None:
     state.market_by_id = MarketsByName(state.market_by_id)
     state.rest(a_live_order())
     assert len(state.book_changes(NOW_MS)) == 1
+
+
+def test_in_silence_what_changed_in_the_books_is_not_told_and_nothing_else_differs() -> None:
+    telling, silent = a_resting_state(), a_resting_state()
+    silent.tells_books = False
+    for state in (telling, silent):
+        state.rest(a_live_order())
+    assert len(telling.book_changes(NOW_MS + 1)) == 1
+    assert silent.book_changes(NOW_MS + 1) == []
+    assert digest(silent) == digest(telling)
+    silent.tells_books = True
+    silent.rest(a_live_order("another", price_ticks=30))
+    (changed,) = silent.book_changes(NOW_MS + 2)
+    assert [change.level.price_ticks for change in changed.changes] == [30]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.build import TOKEN, a_buy, a_live_order, a_sell, a_spending, a_word
 
 from foretell.domain.errors import IllegalTransition
+from foretell.domain.hexadecimal import keccak256, word_of
 from foretell.domain.matching import Fill, PlannedFill, fill_of
 from foretell.domain.order import Side
 from foretell.domain.trade import (
@@ -23,6 +24,7 @@ from foretell.domain.trade import (
     total_cost_units,
     trade_id_of,
     trade_path,
+    trade_steps,
 )
 
 MATCHED, MINED, CONFIRMED = TradeStatus.MATCHED, TradeStatus.MINED, TradeStatus.CONFIRMED
@@ -100,6 +102,24 @@ def test_every_path_leads_along_the_table_to_its_end(
 @pytest.mark.parametrize("end", [CONFIRMED, FAILED])
 def test_nothing_leaves_the_end_of_a_life(end: TradeStatus) -> None:
     assert {trade_path(end, status) for status in TradeStatus} == {()}
+
+
+@given(st.binary(min_size=32, max_size=32), st.integers(0, 5))
+def test_a_trade_id_is_made_of_the_hash_as_any_other_uuid_of_version_4(
+    order: bytes, index: int
+) -> None:
+    digest = keccak256(b"trade" + order + index.to_bytes(4, "big"))
+    assert trade_id_of(word_of(order), index) == str(uuid.UUID(bytes=digest[:16], version=4))
+
+
+@pytest.mark.parametrize("pair", list(itertools.product(TradeStatus, TradeStatus)))
+def test_the_steps_of_a_trade_are_the_statuses_on_its_path(
+    pair: tuple[TradeStatus, TradeStatus],
+) -> None:
+    path = trade_path(*pair)
+    steps = trade_steps(*pair)
+    walked = list(itertools.accumulate(path, advance_trade, initial=pair[0]))
+    assert list(steps) == walked[1:]
 
 
 def test_a_trade_id_is_a_uuid_of_its_order_and_place() -> None:

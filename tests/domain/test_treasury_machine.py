@@ -58,6 +58,10 @@ class TreasuryMachine(RuleBasedStateMachine):
     def kill_the_treasury(self) -> None:
         self.world.vault.crash()
 
+    @rule()
+    def keep_a_snapshot_of_the_treasury(self) -> None:
+        self.world.vault.keep_snapshot()
+
     @rule(number=numbers, is_kept=st.booleans())
     def deliver(self, number: int, *, is_kept: bool) -> None:
         letters = self.world.letters

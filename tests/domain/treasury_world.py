@@ -5,7 +5,7 @@ lie about until they are delivered: late, twice, in any order, or never.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from tests.build import (
@@ -62,6 +62,7 @@ from foretell.domain.treasury_commands import (
     decode_treasury_command,
     encode_treasury_command,
 )
+from foretell.domain.treasury_snapshot import decode_treasury, encode_treasury
 
 PLENTY: Final = 10**9
 TICKS: Final = 4
@@ -119,6 +120,7 @@ class Vault:
         self.journal: list[bytes] = []
         self.waiting: list[tuple[bytes, Callable[[], None]]] = []
         self.memory, self.durable = Treasury(), Treasury()
+        self.snapshot, self.snapshot_sequence = encode_treasury(Treasury()), 0
 
     def tell(
         self, command: TreasuryCommand, then: Callable[[TreasuryOutcome], None]
@@ -138,12 +140,23 @@ class Vault:
                 apply_to_treasury(self.durable, decode_treasury_command(raw))
             then()
 
+    def keep_snapshot(self) -> None:
+        """Keep what is durable, so that the next start needs no more than what comes after."""
+        self.snapshot = encode_treasury(self.durable)
+        self.snapshot_sequence = len(self.journal)
+
     def crash(self) -> None:
-        """Kill -9, and a start from the journal."""
+        """Kill -9, and a start from the newest snapshot, which the whole journal agrees with."""
         self.waiting.clear()
-        self.memory = Treasury()
-        for raw in self.journal:
-            apply_to_treasury(self.memory, decode_treasury_command(raw))
+        self.memory = replay(decode_treasury(self.snapshot), self.journal[self.snapshot_sequence :])
+        assert encode_treasury(self.memory) == encode_treasury(replay(Treasury(), self.journal))
+
+
+def replay(treasury: Treasury, journal: Sequence[bytes]) -> Treasury:
+    """Return the treasury after these commands."""
+    for raw in journal:
+        apply_to_treasury(treasury, decode_treasury_command(raw))
+    return treasury
 
 
 class Matched(NamedTuple):

@@ -27,6 +27,7 @@ from foretell.domain.state import State
 from foretell.domain.storage_errors import JournalDamaged
 from foretell.journal import snapshotting
 from foretell.journal.file import FileJournal
+from foretell.journal.port import InFolder
 from foretell.journal.reading import Folded, fold, read_entries
 from foretell.journal.segments import MARK_NAME, find_end, segment_paths
 from foretell.journal.snapshots import (
@@ -36,7 +37,7 @@ from foretell.journal.snapshots import (
     snapshot_name,
     snapshot_paths,
 )
-from foretell.journal.snapshotting import take_snapshot
+from foretell.journal.snapshotting import Wanted, encode_wanted, take_snapshot
 from foretell.journal.verifying import first_sequence, verify
 
 CYCLES = int(os.environ.get("FORETELL_TEST_CYCLES", "3"))
@@ -171,11 +172,14 @@ def test_a_snapshot_whose_making_is_killed_is_there_whole_or_not_at_all(
     copy: Path, last_digest: str
 ) -> None:
     chance = random.Random(CYCLES)
+    wanted = Wanted(address=InFolder(str(copy)), until=len(COMMANDS))
     for _ in range(CYCLES):
         with subprocess.Popen(
-            [sys.executable, "-m", snapshotting.__name__, str(copy), str(len(COMMANDS))],
-            stdin=subprocess.PIPE,
+            [sys.executable, "-m", snapshotting.__name__], stdin=subprocess.PIPE
         ) as process:
+            assert process.stdin is not None
+            process.stdin.write(encode_wanted(wanted))
+            process.stdin.flush()
             time.sleep(chance.uniform(0.2, 0.8))
             process.kill()
         newest = newest_snapshot(copy)

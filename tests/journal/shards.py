@@ -7,7 +7,7 @@ from typing import Any
 
 import asyncpg
 
-from foretell.journal.leases import Candidate, ShardPlace
+from foretell.journal.leases import Candidate, JournalPlace
 from foretell.journal.postgres import PostgresJournal, open_journal
 
 SHARD_COUNT = 8
@@ -23,9 +23,9 @@ class Shards:
         self._lease_s = lease_s
         self._shard_by_name: dict[str, int] = {}
 
-    def place(self, name: str) -> ShardPlace:
+    def place(self, name: str) -> JournalPlace:
         shard = self._shard_by_name.setdefault(name, len(self._shard_by_name))
-        return ShardPlace(self._url, shard, SHARD_COUNT)
+        return JournalPlace(self._url, shard, SHARD_COUNT)
 
     def open(self, name: str, patience_s: float = 0.0) -> PostgresJournal:
         return open_journal(self.place(name), a_candidate(self._lease_s), patience_s=patience_s)

@@ -26,7 +26,7 @@ from foretell.domain.storage_errors import (
 )
 from foretell.journal import rows
 from foretell.journal.connections import connect, connected
-from foretell.journal.leases import Candidate, ShardPlace
+from foretell.journal.leases import Candidate, JournalPlace
 from foretell.journal.port import Entry
 from foretell.journal.postgres import PostgresJournal, lead, open_journal
 from foretell.journal.rows import Row, are_durable, read_entries
@@ -84,7 +84,7 @@ async def until_it_sleeps(url: str) -> None:
 
 async def opened(url: str, lease_s: float) -> PostgresJournal:
     return await asyncio.to_thread(
-        open_journal, ShardPlace(url, 0, SHARD_COUNT), a_candidate(lease_s), patience_s=10
+        open_journal, JournalPlace(url, 0, SHARD_COUNT), a_candidate(lease_s), patience_s=10
     )
 
 
@@ -251,7 +251,7 @@ async def test_a_long_replay_that_blocks_the_loop_keeps_the_lease(journal_url: s
 
 
 async def test_a_refusal_says_who_leads(journal_url: str) -> None:
-    place = ShardPlace(journal_url, 3, SHARD_COUNT)
+    place = JournalPlace(journal_url, 3, SHARD_COUNT)
     journal = open_journal(place, a_candidate(endpoint="10.0.0.7:8000"))
     with pytest.raises(LeaseHeld, match=r"shard 3 is led by 10\.0\.0\.7:8000"):
         open_journal(place, a_candidate())
@@ -270,7 +270,7 @@ async def test_a_lease_that_nobody_renews_is_taken_when_it_ends(
 
 
 async def test_whoever_waits_leads_as_soon_as_the_lease_is_given_back(journal_url: str) -> None:
-    place = ShardPlace(journal_url, 0, SHARD_COUNT)
+    place = JournalPlace(journal_url, 0, SHARD_COUNT)
     first = await lead(place, a_candidate(lease_s=1.0))
     waiting = asyncio.ensure_future(lead(place, a_candidate(lease_s=1.0)))
     await asyncio.sleep(0.2)
@@ -283,7 +283,7 @@ async def test_whoever_waits_leads_as_soon_as_the_lease_is_given_back(journal_ur
 
 
 async def test_whoever_gives_up_waiting_leaves_the_lease_alone(journal_url: str) -> None:
-    place = ShardPlace(journal_url, 0, SHARD_COUNT)
+    place = JournalPlace(journal_url, 0, SHARD_COUNT)
     first = await lead(place, a_candidate())
     waiting = asyncio.ensure_future(lead(place, a_candidate(lease_s=SHORT_S)))
     await asyncio.sleep(0.1)
@@ -340,7 +340,7 @@ async def test_a_database_that_cannot_be_reached_refuses_the_start() -> None:
 async def test_an_id_that_took_a_lease_may_take_it_again(journal_url: str) -> None:
     """As when the answer to its first attempt was lost."""
     candidate = Candidate(b"the same", "here")
-    place = ShardPlace(journal_url, 0, SHARD_COUNT)
+    place = JournalPlace(journal_url, 0, SHARD_COUNT)
     first, again = open_journal(place, candidate), open_journal(place, candidate)
     await first.close()
     await again.close()
@@ -361,7 +361,7 @@ async def test_journals_that_begin_at_once_make_the_tables_once(journal_url: str
 async def test_another_number_of_shards_is_refused(journal_url: str, shards: Shards) -> None:
     await shards.open("j").close()
     with pytest.raises(ShardCountChanged, match="were made with 8 shards, and now 9 are asked for"):
-        open_journal(ShardPlace(journal_url, 0, SHARD_COUNT + 1), a_candidate())
+        open_journal(JournalPlace(journal_url, 0, SHARD_COUNT + 1), a_candidate())
 
 
 async def test_tables_of_a_later_version_are_refused(journal_url: str, shards: Shards) -> None:

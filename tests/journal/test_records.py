@@ -11,10 +11,11 @@ from foretell.journal.records import (
     HEADER_BYTES,
     PAYLOAD_BYTES_MAX,
     Record,
+    Run,
     decode_record,
     encode_record,
-    follows,
     next_chain,
+    read_run,
 )
 
 CHAIN = bytes(range(16))
@@ -77,5 +78,49 @@ def test_a_length_that_no_record_has_is_none(length: int) -> None:
     [(6, CHAIN, True), (5, CHAIN, False), (7, CHAIN, False), (6, CHAIN_START, False)],
 )
 def test_a_record_follows_one_place_alone(sequence: int, chain: bytes, is_next: bool) -> None:  # noqa: FBT001 - a column of the table
-    record = Record(7, 5, next_chain(CHAIN, b"payload"), b"payload", 48)
-    assert follows(record, sequence, chain) is is_next
+    raw = encode_record(7, 5, next_chain(CHAIN, b"payload"), b"payload")
+    run = read_run(raw, Run([], sequence, chain, 0))
+    assert run.payloads == [b"payload"] * is_next
+    assert run.end == len(raw) * is_next
+
+
+def records_of(payloads: list[bytes]) -> bytes:
+    raw, chain = b"", CHAIN
+    for sequence, payload in enumerate(payloads, 1):
+        chain = next_chain(chain, payload)
+        raw += encode_record(sequence, 0, chain, payload)
+    return raw
+
+
+def read_one_by_one(raw: bytes) -> Run:
+    run = Run([], 0, CHAIN, 0)
+    while (record := decode_record(raw, run.end)) is not None:
+        if (record.sequence, record.chain) != (
+            run.sequence + 1,
+            next_chain(run.chain, record.payload),
+        ):
+            break
+        run = Run([*run.payloads, record.payload], record.sequence, record.chain, record.end)
+    return run
+
+
+@given(
+    st.lists(st.binary(min_size=1, max_size=60), max_size=6),
+    st.integers(0, 10**6),
+    st.integers(0, 255),
+    st.integers(0, 10**6),
+)
+def test_a_run_is_what_its_records_are_one_by_one_whatever_damages_them(
+    payloads: list[bytes], place: int, byte: int, cut: int
+) -> None:
+    raw = bytearray(records_of(payloads) + bytes(64))
+    raw[place % len(raw)] = byte
+    spoilt = bytes(raw[: len(raw) - cut % len(raw)])
+    assert read_run(spoilt, Run([], 0, CHAIN, 0)) == read_one_by_one(spoilt)
+
+
+@pytest.mark.parametrize("until", [0, 1, 3])
+def test_a_run_ends_with_the_sequence_that_it_is_wanted_until(until: int) -> None:
+    payloads = [b"a", b"bc", b"def"]
+    run = read_run(records_of(payloads), Run([], 0, CHAIN, 0), until)
+    assert (run.payloads, run.sequence) == (payloads[:until], until)

@@ -5,7 +5,7 @@ from tests.build import a_word
 
 from foretell.domain.shards import shard_of
 from foretell.domain.storage_errors import ShardMapUnfit
-from foretell.journal.leases import ShardPlace
+from foretell.journal.leases import JournalPlace
 from foretell.journal.shard_map import in_one_database, load_shard_map
 
 ONE = "postgresql+asyncpg://one.example/foretell"
@@ -26,7 +26,7 @@ def databases(shard_count: int, *shards: str, url: str = TWO) -> str:
 def test_without_a_map_one_database_keeps_every_shard() -> None:
     shards = in_one_database(ONE, 3)
     assert [shards.place(shard) for shard in range(3)] == [
-        ShardPlace(ONE, shard, 3) for shard in range(3)
+        JournalPlace(ONE, shard, 3) for shard in range(3)
     ]
 
 
@@ -34,7 +34,7 @@ def test_a_map_says_where_each_shard_is(tmp_path: Path) -> None:
     text = databases(3, "[0, 2]", url=ONE) + databases(3, "[1]").partition("\n")[2]
     shards = load_shard_map(a_map(tmp_path, text))
     assert shards.url_by_shard == (ONE, TWO, ONE)
-    assert shards.place(1) == ShardPlace(TWO, 1, 3)
+    assert shards.place(1) == JournalPlace(TWO, 1, 3)
 
 
 def test_a_condition_is_where_its_shard_is() -> None:

@@ -194,7 +194,27 @@ async def test_a_start_from_a_snapshot_tells_what_there_was_and_then_the_rest(
     assert [durable.sequence for durable in rest] == list(range(first.sequence + 1, last + 1))
 
 
-async def test_tables_that_are_behind_the_snapshot_hear_everything_from_the_beginning(
+@pytest.mark.parametrize("tables_sequence", [20, 24, 26])
+async def test_what_the_tables_have_is_told_as_one_state(
+    tmp_path: Path, tables_sequence: int
+) -> None:
+    """It was told command by command before: who comes now needs what is there."""
+    before, last = await a_story_with_snapshots(tmp_path, 5, Clock())
+    told: list[Durable] = []
+    engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    engine.hear(told.append)
+    await engine.start(tables_sequence)
+    await engine.close()
+    first, *rest = told
+    (restored, *_) = first.effects
+    assert isinstance(restored, MarketRestored)
+    assert first.sequence == tables_sequence
+    assert [durable.sequence for durable in rest] == list(range(tables_sequence + 1, last + 1))
+    assert digest(engine.state) == before
+    assert engine.told_sequence == last
+
+
+async def test_tables_that_are_behind_the_snapshot_hear_all_that_they_lack(
     tmp_path: Path,
 ) -> None:
     before, last = await a_story_with_snapshots(tmp_path, 5, Clock())
@@ -203,7 +223,9 @@ async def test_tables_that_are_behind_the_snapshot_hear_everything_from_the_begi
     engine.hear(told.append)
     await engine.start(3)
     await engine.close()
-    assert [durable.sequence for durable in told] == list(range(1, last + 1))
+    first, *rest = told
+    assert (first.sequence, type(first.effects[0])) == (3, MarketRestored)
+    assert [durable.sequence for durable in rest] == list(range(4, last + 1))
     assert digest(engine.state) == before
 
 

@@ -12,6 +12,8 @@ from tests.trading.venue import Clock
 
 from foretell.domain import matching_errors
 from foretell.domain.hexadecimal import word_bytes
+from foretell.journal.port import InRows
+from foretell.journal.snapshotting import take_snapshot_of_rows
 from foretell.trading.engine import Engine
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +29,12 @@ async def an_engine(url: str) -> AsyncIterator[Engine]:
         await engine.close()
 
 
+def in_rows(engine: Engine) -> InRows:
+    address = engine._journal.begin_snapshot()
+    assert isinstance(address, InRows)
+    return address
+
+
 @contextlib.asynccontextmanager
 async def a_trading_engine(url: str) -> AsyncIterator[Engine]:
     async with an_engine(url) as engine:
@@ -40,6 +48,20 @@ async def test_whoever_leads_next_has_the_same_state(journal_url: str) -> None:
         await engine.submit(a_placing(a_buy("alice", price_ticks=40)))
         await engine.submit(a_placing(a_sell("bob", price_ticks=40)))
         before, sequence = digest(engine.state), engine.sequence
+    async with an_engine(journal_url) as engine:
+        assert (digest(engine.state), engine.sequence) == (before, sequence)
+
+
+async def test_whoever_leads_next_needs_no_more_than_the_newest_snapshot(journal_url: str) -> None:
+    async with a_trading_engine(journal_url) as engine:
+        for salt in range(6):
+            await engine.submit(a_placing(a_buy("alice", price_ticks=40, salt=str(salt))))
+            await asyncio.to_thread(take_snapshot_of_rows, in_rows(engine), engine.sequence)
+            await engine._journal.let_go()
+        await engine.submit(a_placing(a_sell("bob", price_ticks=40)))
+        before, sequence = digest(engine.state), engine.sequence
+    rows = query(journal_url, "SELECT sequence FROM journal.record ORDER BY sequence")
+    assert [row["sequence"] for row in rows] == [sequence - 1, sequence]
     async with an_engine(journal_url) as engine:
         assert (digest(engine.state), engine.sequence) == (before, sequence)
 

@@ -17,19 +17,23 @@ from tests.build import (
     an_order_id,
     some_rules,
 )
+from tests.build import TOKEN as TOKEN_UNITS
 from tests.trading.venue import Trader, Venue
 from typing_extensions import override
 
 from foretell.app.sockets import UNIX, connect, listen
 from foretell.domain.commands import ChangeTick
 from foretell.domain.effects import (
+    BookChanged,
     Effect,
     MarketRestored,
+    OrderFilled,
     OrderPlaced,
     OrderRestored,
     TickChanged,
 )
 from foretell.domain.matching_errors import AnswerLost, EngineRestarting, InsufficientBalance
+from foretell.trading import serving
 from foretell.trading.engine import Durable
 from foretell.trading.questions import (
     Answer,
@@ -42,7 +46,7 @@ from foretell.trading.questions import (
     Question,
 )
 from foretell.trading.remote import RemoteShard
-from foretell.trading.serving import EngineServer
+from foretell.trading.serving import EngineServer, _Asker
 from foretell.trading.wire import VERSION, Begun, Hello, frame
 
 pytestmark = pytest.mark.anyio
@@ -203,6 +207,32 @@ async def test_who_comes_while_orders_are_placed_misses_none_and_hears_none_twic
         restored = [each.order_id for each in heard.of(OrderRestored)]  # type: ignore[union-attr]
         placed = [each.command.order_id for each in heard.of(OrderPlaced)]  # type: ignore[union-attr]
     assert sorted(restored + placed) == sorted(an_order_id(order) for order in orders)
+
+
+async def test_orders_are_placed_while_somebody_is_told_of_a_state_in_many_messages(
+    venue: Venue, server: EngineServer, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is filled or canceled meanwhile is told as it was, and then what became of it."""
+    monkeypatch.setattr(serving, "EFFECTS_PER_MESSAGE", 1)
+    for number in range(40):
+        await venue.rest(a_sell("bob", price_ticks=60, salt=str(number)))
+    buy = a_buy("alice", price_ticks=60, size_units=5 * TOKEN_UNITS)
+    buying: list[asyncio.Task[object]] = []
+    join = server.join
+
+    def join_and_buy(asker: _Asker) -> None:
+        join(asker)
+        buying.append(asyncio.create_task(venue.rest(buy)))
+
+    monkeypatch.setattr(server, "join", join_and_buy)
+    heard = Heard()
+    async with line_to(path, heard) as shard:
+        await begun(shard)
+        await asyncio.gather(*buying)
+        await until(lambda: bool(heard.of(OrderFilled)))
+    restored = heard.of(OrderRestored)
+    assert [each.matched_units for each in restored] == [0] * 40  # type: ignore[union-attr]
+    assert [type(each) for each in heard.effects[-2:]] == [OrderFilled, BookChanged]
 
 
 async def test_a_lost_line_is_made_again_and_everything_told_anew(

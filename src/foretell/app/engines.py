@@ -25,6 +25,7 @@ from foretell.app.sockets import (
     socket_path,
 )
 from foretell.domain.errors import ForetellError
+from foretell.domain.folding import JournalKind
 from foretell.domain.hexadecimal import Bytes32, word_bytes
 from foretell.domain.shards import ShardPlace, shard_of
 from foretell.domain.storage_errors import JournalFailed
@@ -60,11 +61,11 @@ NO_LISTENER: Final = -1
 """What a member is told in the place of a file number when it has no port."""
 
 
-def journal_place(settings: Settings, shard: int) -> leases.ShardPlace:
+def journal_place(settings: Settings, shard: int) -> leases.JournalPlace:
     """Return where PostgreSQL keeps the journal of a shard, or of the treasury."""
     url = settings.database
     if shard == TREASURY_SHARD:
-        return leases.ShardPlace(url, shard, settings.shards)
+        return leases.JournalPlace(url, shard, settings.shards)
     shards = (
         in_one_database(url, settings.shards)
         if settings.shard_map is None
@@ -183,9 +184,8 @@ async def lead_shard(ground: Ground, shard: int) -> Led:
     place = ShardPlace(shard, settings.shards)
     engine, loops = Engine(journal, now_ms), dict[str, Loop]()
     host = _host(ground, engine, place, loops)
-    if isinstance(journal, FileJournal):
-        projection, every = host.projection, settings.snapshot_every
-        loops["snapshots"] = Snapshots(journal, lambda: projection.sequence, every).run
+    projection, every = host.projection, settings.snapshot_every
+    loops["snapshots"] = Snapshots(journal, lambda: projection.sequence, every).run
     await host.start()
     exchanges = ground.deployment.exchanges
     feed = Feed(engine, ground.database, exchanges, settings.confirmations, place=place)
@@ -197,7 +197,8 @@ async def lead_treasury(ground: Ground) -> Led:
     """Return the treasury once it leads and has replayed its journal."""
     server, listening, journal = await _lead(ground, TREASURY_SHARD)
     engine = TreasuryEngine(journal, now_ms)
-    count = ground.settings.shards
+    count, every = ground.settings.shards, ground.settings.snapshot_every
+    snapshots = Snapshots(journal, lambda: engine.synced_sequence, every, JournalKind.TREASURY)
     shards = remote_shards(ground)
     treasurer = Treasurer(
         engine, {ShardPlace(number, count).name: shard for number, shard in enumerate(shards)}
@@ -207,7 +208,7 @@ async def lead_treasury(ground: Ground) -> Led:
     await host.start()
     server.open(host)
     lines = {f"line to engine {number}": shard.run for number, shard in enumerate(shards)}
-    return Led(engine, listening, {**lines, **host.loops()})
+    return Led(engine, listening, {**lines, **host.loops(), "snapshots": snapshots.run})
 
 
 def _host(ground: Ground, engine: Engine, place: ShardPlace, loops: dict[str, Loop]) -> Host:

@@ -1,6 +1,7 @@
 """When the next snapshot of the journal is due, and the process that makes it.
 
-A snapshot is never ahead of the tables: what a start lets out of the journal they must have.
+A snapshot is never ahead of the tables: what a start lets out of the journal they must have. A
+treasury has no tables, and its snapshots are never ahead of what is durable.
 """
 
 import asyncio
@@ -11,10 +12,11 @@ from typing import Final
 
 import structlog
 
-from foretell.domain.storage_errors import SnapshotFailed
+from foretell.domain.folding import JournalKind
+from foretell.domain.storage_errors import JournalFailed, SnapshotFailed
 from foretell.journal import snapshotting
-from foretell.journal.file import FileJournal
-from foretell.journal.snapshots import newest_sequence, remove_parts
+from foretell.journal.port import Journal
+from foretell.journal.snapshotting import Wanted, encode_wanted
 
 LOOK_S: Final = 5.0
 RETRY_S: Final = 60.0
@@ -25,14 +27,20 @@ log = structlog.get_logger(__name__)
 
 
 class Snapshots:
-    """Takes a snapshot whenever so many commands came after the last one."""
+    """Takes a snapshot of a journal whenever so many commands came after the last one."""
 
     def __init__(
-        self, journal: FileJournal, projected_sequence: Callable[[], int], every: int
+        self,
+        journal: Journal,
+        told_sequence: Callable[[], int],
+        every: int,
+        kind: JournalKind = JournalKind.SHARD,
     ) -> None:
         self._journal = journal
-        self._projected_sequence = projected_sequence
+        self._told_sequence = told_sequence
         self._every = every
+        self._kind = kind
+        self._newest: int | None = None
 
     async def run(self) -> None:
         """Take, for ever, the snapshots that are due; one that fails is tried again later."""
@@ -40,35 +48,38 @@ class Snapshots:
             try:
                 await self.take_if_due()
                 await asyncio.sleep(LOOK_S)
-            except SnapshotFailed as failure:
+            except (SnapshotFailed, JournalFailed) as failure:
                 log.warning("snapshot failed", cause=failure.message)
                 await asyncio.sleep(RETRY_S)
 
     async def take_if_due(self) -> bool:
         """Take a snapshot if enough commands came after the last, and say whether one was taken."""
-        until = self._projected_sequence()
-        if not self._every or until - newest_sequence(self._journal.folder) < self._every:
+        until = self._told_sequence()
+        if not self._every or until < self._every:
+            return False
+        if self._newest is None:
+            self._newest = await self._journal.snapshot_sequence()
+        if until - self._newest < self._every:
             return False
         await self._take(until)
-        segments = await self._journal.let_go()
-        log.info("snapshot taken", sequence=until, segments_let_go=segments)
+        self._newest = until
+        count = await self._journal.let_go()
+        log.info("snapshot taken", sequence=until, let_go=count)
         return True
 
     async def _take(self, until: int) -> None:
-        remove_parts(self._journal.folder)
+        wanted = Wanted(address=self._journal.begin_snapshot(), until=until, kind=self._kind)
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             snapshotting.__name__,
-            str(self._journal.folder),
-            str(until),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )
         try:
             async with asyncio.timeout(DEADLINE_S):
-                complaint = await _end_of(process)
+                complaint = await _end_of(process, encode_wanted(wanted))
         except TimeoutError:
             raise SnapshotFailed(f"it took longer than {DEADLINE_S:g} s") from None
         finally:
@@ -79,9 +90,11 @@ class Snapshots:
             raise SnapshotFailed(complaint or f"the process ended with {process.returncode}")
 
 
-async def _end_of(process: asyncio.subprocess.Process) -> str:
-    """Wait for a process to end, and return the last that it said."""
+async def _end_of(process: asyncio.subprocess.Process, wanted: bytes) -> str:
+    """Tell a process what to make, wait for its end, and return the last that it said."""
+    assert process.stdin is not None
     assert process.stderr is not None
+    process.stdin.write(wanted)
     said = await process.stderr.read()
     await process.wait()
     return said.decode(errors="replace").strip()[-COMPLAINT_CHARS_MAX:]

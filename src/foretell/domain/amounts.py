@@ -8,6 +8,7 @@ No fill is ever rounded. A fill is a whole number of *lots*, the smallest size w
 maker's price is a whole number of base units, so that what one side pays the other receives.
 """
 
+from functools import lru_cache
 from math import gcd
 from typing import Final
 
@@ -16,6 +17,8 @@ from foretell.domain.errors import MalformedAmount
 UNITS_PER_TOKEN: Final = 10**6
 UNITS_DECIMALS: Final = 6
 AMOUNT_UNITS_MAX: Final = 2**63 - 1
+
+TICK_SCALES_KEPT_MAX: Final = 16
 
 DIGITS_MAX: Final = 78
 """As many as the largest number of 256 bits has."""
@@ -27,10 +30,17 @@ def lot_units(price_ticks: int, ticks_per_one: int) -> int:
     return ticks_per_one // gcd(price_ticks, ticks_per_one)
 
 
+@lru_cache(maxsize=TICK_SCALES_KEPT_MAX)
+def lots_by_price(ticks_per_one: int) -> tuple[int, ...]:
+    """Return the lot of every price of a tick size, by its ticks; there is none at zero."""
+    return (0, *(lot_units(ticks, ticks_per_one) for ticks in range(1, ticks_per_one)))
+
+
 def whole_lots_units(size_units: int, price_ticks: int, ticks_per_one: int) -> int:
     """Return the largest part of the size that is a whole number of lots, rounded down."""
     assert size_units >= 0
-    return size_units - size_units % lot_units(price_ticks, ticks_per_one)
+    assert 0 < price_ticks < ticks_per_one
+    return size_units - size_units % lots_by_price(ticks_per_one)[price_ticks]
 
 
 def exact_cost_units(size_units: int, price_ticks: int, ticks_per_one: int) -> int:

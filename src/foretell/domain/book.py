@@ -10,76 +10,36 @@ cancel takes no time that grows with the book.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import msgspec
 
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.order import OrderType, Side
 
 
-class LiveOrder:
+class LiveOrder(msgspec.Struct, eq=False, kw_only=True):
     """An order that rests in a book, and its place in the queue."""
 
-    __slots__ = (
-        "condition_id",
-        "is_bid",
-        "is_yes",
-        "leaves_at_s",
-        "maker",
-        "next",
-        "nonce",
-        "order_id",
-        "order_type",
-        "owner",
-        "placed_at_ms",
-        "previous",
-        "price_ticks",
-        "remaining_units",
-        "side",
-        "signer",
-        "size_units",
-        "trade_ids",
-        "yes_price_ticks",
-    )
-
-    def __init__(  # noqa: PLR0913 - a record of the engine, filled in one place
-        self,
-        *,
-        order_id: Bytes32,
-        condition_id: Bytes32,
-        maker: Address,
-        signer: Address,
-        owner: str,
-        side: Side,
-        is_yes: bool,
-        price_ticks: int,
-        yes_price_ticks: int,
-        size_units: int,
-        remaining_units: int,
-        order_type: OrderType,
-        leaves_at_s: int | None,
-        placed_at_ms: int,
-        nonce: int,
-        trade_ids: tuple[str, ...] = (),
-    ) -> None:
-        self.order_id = order_id
-        self.condition_id = condition_id
-        self.maker = maker
-        self.signer = signer
-        self.owner = owner
-        self.side = side
-        self.is_yes = is_yes
-        self.is_bid = is_bid(side, is_yes=is_yes)
-        self.price_ticks = price_ticks
-        self.yes_price_ticks = yes_price_ticks
-        self.size_units = size_units
-        self.remaining_units = remaining_units
-        self.order_type = order_type
-        self.leaves_at_s = leaves_at_s
-        self.placed_at_ms = placed_at_ms
-        self.nonce = nonce
-        self.trade_ids = trade_ids
-        self.previous: LiveOrder | None = None
-        self.next: LiveOrder | None = None
+    order_id: Bytes32
+    condition_id: Bytes32
+    maker: Address
+    signer: Address
+    owner: str
+    side: Side
+    is_yes: bool
+    is_bid: bool
+    price_ticks: int
+    yes_price_ticks: int
+    size_units: int
+    remaining_units: int
+    order_type: OrderType
+    leaves_at_s: int | None
+    placed_at_ms: int
+    nonce: int
+    trade_ids: tuple[str, ...] = ()
+    previous: "LiveOrder | None" = None
+    next: "LiveOrder | None" = None
 
 
 class Level:
@@ -93,6 +53,10 @@ class Level:
         self.size_units = 0
 
 
+_BUY: Final = Side.BUY
+"""A name of our own is found several times as quickly as a member of an enum."""
+
+
 class LevelSize(NamedTuple):
     """A price and how much waits there, for a reader."""
 
@@ -102,7 +66,7 @@ class LevelSize(NamedTuple):
 
 def is_bid(side: Side, *, is_yes: bool) -> bool:
     """Return whether the order wants the price of yes to rise: it buys yes or sells no."""
-    return (side is Side.BUY) == is_yes
+    return (side is _BUY) == is_yes
 
 
 def yes_price(price_ticks: int, ticks_per_one: int, *, is_yes: bool) -> int:
@@ -138,30 +102,33 @@ class Book:
         level = levels[price]
         if level is None:
             level = levels[price] = Level()
-        if level.tail is None:
+        last = level.tail
+        if last is None:
             level.head = order
             if order.is_bid:
                 self._bid_mask |= 1 << price
             else:
                 self._ask_mask |= 1 << price
         else:
-            level.tail.next = order
-            order.previous = level.tail
+            last.next = order
+            order.previous = last
         level.tail = order
         level.size_units += order.remaining_units
 
     def remove(self, order: LiveOrder) -> None:
         """Take the order out, wherever in the queue it is."""
         level = self._level(order)
-        if order.previous is None:
-            level.head = order.next
+        previous, following = order.previous, order.next
+        if previous is None:
+            level.head = following
         else:
-            order.previous.next = order.next
-        if order.next is None:
-            level.tail = order.previous
+            previous.next = following
+            order.previous = None
+        if following is None:
+            level.tail = previous
         else:
-            order.next.previous = order.previous
-        order.previous = order.next = None
+            following.previous = previous
+            order.next = None
         level.size_units -= order.remaining_units
         if level.head is None:
             bit = 1 << order.yes_price_ticks
@@ -180,6 +147,13 @@ class Book:
         level = (self._bids if order.is_bid else self._asks)[order.yes_price_ticks]
         assert level is not None
         return level
+
+    def is_met(self, limit_ticks: int, *, taker_is_bid: bool) -> bool:
+        """Return whether a taker with this limit meets anybody."""
+        if taker_is_bid:
+            mask = self._ask_mask
+            return mask != 0 and (mask & -mask).bit_length() - 1 <= limit_ticks
+        return self._bid_mask.bit_length() - 1 >= limit_ticks
 
     def opposite(self, limit_ticks: int, *, taker_is_bid: bool) -> Iterator[LiveOrder]:
         """Yield the orders that a taker with this limit meets, best price first, then oldest."""

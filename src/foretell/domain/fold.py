@@ -58,8 +58,8 @@ class Outcome(NamedTuple):
 def apply(state: State, command: Command) -> Outcome:
     """Change the state as the command says and return what happened, or refuse."""
     outcome = _outcome(state, command)
-    if outcome.is_change:
-        state.latest_ms = max(state.latest_ms, command.at_ms)
+    if outcome.is_change and command.at_ms > state.latest_ms:
+        state.latest_ms = command.at_ms
     return outcome
 
 
@@ -76,7 +76,7 @@ def _outcome(state: State, command: Command) -> Outcome:
             return Outcome(None, observe_chain(state, command), is_change=True)
         case _:
             effects = _tell(state, command)
-    return Outcome(result, effects, is_change=bool(effects))
+    return Outcome(result, effects, bool(effects))
 
 
 def _tell(
@@ -123,7 +123,7 @@ def _expire(state: State, command: ExpireOrders) -> list[Effect]:
 def _open(state: State, command: OpenMarket) -> list[Effect]:
     if command.condition_id in state.market_by_id:
         return []
-    state.market_by_id[command.condition_id] = Market(command)
+    state.add(Market(command))
     return [MarketOpened(command)]
 
 

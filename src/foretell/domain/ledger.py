@@ -5,7 +5,7 @@ what its open orders reserve. Tokens just bought can be sold at once: what a tra
 from the moment of the match. Never more is reserved than is there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NewType
 
 from foretell.domain import matching_errors
@@ -18,12 +18,24 @@ AssetId = NewType("AssetId", str)
 COLLATERAL: Final = AssetId(matching_errors.COLLATERAL)
 
 
+Move = tuple[Address, AssetId, int]
+"""What a trade adds to an account, or takes below zero, once it is on the chain."""
+
+
 class Account:
     """One wallet's units of one asset."""
 
-    __slots__ = ("confirmed_units", "credit_units", "debit_units", "orders", "reserved_units")
+    __slots__ = (
+        "confirmed_units",
+        "credit_units",
+        "debit_units",
+        "orders",
+        "reserved_units",
+        "wallet",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, wallet: Address) -> None:
+        self.wallet = wallet
         self.confirmed_units = 0
         self.credit_units = 0
         self.debit_units = 0
@@ -47,12 +59,12 @@ class Ledger:
             accounts = self._accounts_by_wallet[wallet] = {}
         account = accounts.get(asset)
         if account is None:
-            account = accounts[asset] = Account()
+            account = accounts[asset] = Account(wallet)
         return account
 
     def look_up(self, wallet: Address, asset: AssetId) -> Account:
         """Return the account, or an empty one that is not kept: looking changes nothing."""
-        return self._accounts_by_wallet.get(wallet, {}).get(asset) or Account()
+        return self._accounts_by_wallet.get(wallet, {}).get(asset) or Account(wallet)
 
     def allow(self, wallet: Address, exchange: Address, units: int, *, of_collateral: bool) -> None:
         """Record what the wallet allows the exchange to move, as the chain says."""
@@ -68,10 +80,13 @@ class Ledger:
 
     def spendable_units(self, wallet: Address, exchange: Address, asset: AssetId) -> int:
         """Return what a new order may reserve; below zero when open orders outran the chain."""
-        account = self.look_up(wallet, asset)
-        held = account.confirmed_units + account.credit_units - account.debit_units
-        allowed = self.allowance_units(wallet, exchange, asset) - account.debit_units
-        return min(held, allowed) - account.reserved_units
+        accounts = self._accounts_by_wallet.get(wallet)
+        account = None if accounts is None else accounts.get(asset)
+        allowed = self._allowances.get((wallet, exchange, asset == COLLATERAL), 0)
+        if account is None:
+            return min(allowed, 0)
+        held = account.confirmed_units + account.credit_units
+        return min(allowed, held) - account.debit_units - account.reserved_units
 
     def check_funds(
         self, wallet: Address, exchange: Address, asset: AssetId, need_units: int
@@ -109,8 +124,15 @@ class Ledger:
         return max(need_units - self.spendable_units(wallet, exchange, asset), 0)
 
     def reserve(self, order: LiveOrder, asset: AssetId, units: int) -> None:
-        """Set aside what an order that now rests may cost."""
+        """Set aside what an order that now rests may cost.
+
+        It takes over the account's own word for the wallet: what many orders share is found sooner
+        when they leave, and is kept once.
+        """
         account = self.account(order.maker, asset)
+        if order.signer is order.maker:
+            order.signer = account.wallet
+        order.maker = account.wallet
         account.reserved_units += units
         account.orders[order.order_id] = order
 
@@ -122,23 +144,25 @@ class Ledger:
         if is_closed:
             del account.orders[order.order_id]
 
-    def pend(self, wallet: Address, asset: AssetId, units: int) -> None:
+    def pend(self, moves: Iterable[Move]) -> None:
         """Add (or, below zero, take) what an unsettled trade will move."""
-        account = self.account(wallet, asset)
-        if units >= 0:
-            account.credit_units += units
-        else:
-            account.debit_units -= units
+        for wallet, asset, units in moves:
+            account = self.account(wallet, asset)
+            if units >= 0:
+                account.credit_units += units
+            else:
+                account.debit_units -= units
 
-    def unpend(self, wallet: Address, asset: AssetId, units: int) -> None:
+    def unpend(self, moves: Iterable[Move]) -> None:
         """Undo `pend`: the trade is on the chain, or never will be."""
-        account = self.account(wallet, asset)
-        if units >= 0:
-            account.credit_units -= units
-        else:
-            account.debit_units += units
-        assert account.credit_units >= 0
-        assert account.debit_units >= 0
+        for wallet, asset, units in moves:
+            account = self.account(wallet, asset)
+            if units >= 0:
+                account.credit_units -= units
+                assert account.credit_units >= 0
+            else:
+                account.debit_units += units
+                assert account.debit_units >= 0
 
     def assets(self, wallet: Address) -> list[AssetId]:
         """Return the assets that were ever heard of in this wallet."""

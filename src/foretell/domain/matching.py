@@ -7,14 +7,14 @@ that rested below a lot would stand in the way of prices that cross it.
 """
 
 import enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from foretell.domain.amounts import (
     affordable_size_units,
     exact_cost_units,
-    lot_units,
+    lots_by_price,
     whole_lots_units,
 )
 from foretell.domain.book import Book, LiveOrder, yes_price
@@ -28,6 +28,10 @@ class MatchType(enum.StrEnum):
     COMPLEMENTARY = "COMPLEMENTARY"
     MINT = "MINT"
     MERGE = "MERGE"
+
+
+_BUY: Final = Side.BUY
+_COMPLEMENTARY: Final = MatchType.COMPLEMENTARY
 
 
 class Taker(NamedTuple):
@@ -78,24 +82,24 @@ def plan_match(book: Book, taker: Taker) -> MatchPlan:
     fills: list[PlannedFill] = []
     own_orders: list[LiveOrder] = []
     dust_orders: list[LiveOrder] = []
-    size_left, budget_left, filled = taker.size_units, taker.budget_units, 0
-    is_exhausted = False
-    for order in book.opposite(taker.yes_limit_ticks, taker_is_bid=taker.is_bid):
-        price = yes_price(order.yes_price_ticks, book.ticks_per_one, is_yes=taker.is_yes)
-        wanted = _wanted_units(size_left, budget_left, price, book.ticks_per_one)
+    maker, _, is_yes, taker_is_bid, limit_ticks, size_left, budget_left = taker
+    ticks_per_one, filled, is_exhausted = book.ticks_per_one, 0, False
+    for order in book.opposite(limit_ticks, taker_is_bid=taker_is_bid):
+        price = yes_price(order.yes_price_ticks, ticks_per_one, is_yes=is_yes)
+        wanted = _wanted_units(size_left, budget_left, price, ticks_per_one)
         if wanted == 0:
             is_exhausted = True
             break
-        if order.maker == taker.maker:
+        if order.maker == maker:
             own_orders.append(order)
             continue
-        available = whole_lots_units(order.remaining_units, price, book.ticks_per_one)
+        available = whole_lots_units(order.remaining_units, price, ticks_per_one)
         assert available > 0, "no dust rests"
         units = min(wanted, available)
         fills.append(PlannedFill(order, units))
         filled += units
         if budget_left is not None:
-            budget_left -= exact_cost_units(units, price, book.ticks_per_one)
+            budget_left -= exact_cost_units(units, price, ticks_per_one)
         else:
             size_left = (size_left or 0) - units
         is_exhausted = units == wanted
@@ -140,15 +144,15 @@ class Fill(msgspec.Struct, frozen=True, array_like=True):
 def match_type_of(taker_side: Side, maker_side: Side) -> MatchType:
     """Return how a taker and a maker whose prices cross come together."""
     if taker_side is not maker_side:
-        return MatchType.COMPLEMENTARY
-    return MatchType.MINT if taker_side is Side.BUY else MatchType.MERGE
+        return _COMPLEMENTARY
+    return MatchType.MINT if taker_side is _BUY else MatchType.MERGE
 
 
 def fill_of(planned: PlannedFill, taker_side: Side, ticks_per_one: int) -> Fill:
     """Return a planned fill with what its maker gives and gets."""
     order, units = planned
     cost = exact_cost_units(units, order.price_ticks, ticks_per_one)
-    is_buy = order.side is Side.BUY
+    is_buy = order.side is _BUY
     return Fill(
         maker_order_id=order.order_id,
         maker=order.maker,
@@ -169,10 +173,10 @@ def taker_cost_units(fill: Fill) -> int:
     Whatever the maker pays or gets for its token, the taker has the rest of one collateral a
     token when they mint or merge, and the same amount when they trade one token.
     """
-    cost = fill.making_units if fill.side is Side.BUY else fill.taking_units
-    return cost if fill.match_type is MatchType.COMPLEMENTARY else fill.size_units - cost
+    cost = fill.making_units if fill.side is _BUY else fill.taking_units
+    return cost if fill.match_type is _COMPLEMENTARY else fill.size_units - cost
 
 
 def is_dust(units: int, price_ticks: int, ticks_per_one: int) -> bool:
     """Return whether so little can never trade at this price."""
-    return units < lot_units(price_ticks, ticks_per_one)
+    return units < lots_by_price(ticks_per_one)[price_ticks]

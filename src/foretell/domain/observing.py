@@ -14,13 +14,13 @@ from foretell.domain.book import LiveOrder
 from foretell.domain.commands import CancelSeen, NonceSeen, ObserveChain, TradeSeen
 from foretell.domain.effects import CloseReason, Effect, TradeAdvanced
 from foretell.domain.hexadecimal import Address
-from foretell.domain.ledger import COLLATERAL, AssetId
+from foretell.domain.ledger import COLLATERAL, Account, AssetId
 from foretell.domain.slicing import settle_slices
 from foretell.domain.state import State, UnsettledTrade
-from foretell.domain.trade import PENDING, TradeStatus, advance_trade, trade_path
+from foretell.domain.trade import PENDING, TradeStatus, trade_steps
 
-_SETTLED: Final = frozenset({TradeStatus.MINED, TradeStatus.CONFIRMED})
-_FINAL: Final = frozenset({TradeStatus.CONFIRMED, TradeStatus.FAILED})
+_SETTLED: Final = (TradeStatus.MINED, TradeStatus.CONFIRMED)
+_FINAL: Final = (TradeStatus.CONFIRMED, TradeStatus.FAILED)
 
 
 OBSERVED_PER_COMMAND_MAX: Final = 10_000
@@ -78,7 +78,8 @@ def _take_in(state: State, command: ObserveChain) -> list[Effect]:
         trade = state.unsettled_trades.get(seen.trade_id)
         if trade is not None and (seen.status, seen.tx_hash) != (trade.status, trade.tx_hash):
             effects += _advance(state, trade, seen, command.at_ms)
-            touched.update(dict.fromkeys((wallet, asset) for wallet, asset, _ in trade.moves))
+            for wallet, asset, _ in trade.moves:
+                touched[wallet, asset] = None
     for canceled in command.cancels:
         effects += _cancel(state, canceled, command.at_ms)
     for raised in command.nonces:
@@ -113,19 +114,16 @@ def _count(state: State, command: ObserveChain) -> dict[tuple[Address, AssetId],
 def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -> list[Effect]:
     """Move a trade along its table; only what is neither on the chain nor given up still pends."""
     effects: list[Effect] = []
-    for trigger in trade_path(trade.status, seen.status):
+    is_joined, condition_id = state.slices.is_joined, trade.trade.condition_id
+    for status in trade_steps(trade.status, seen.status):
         pended, settled = trade.status in PENDING, trade.status in _SETTLED
-        trade.status = advance_trade(trade.status, trigger)
+        trade.status = status
         trade.tx_hash = seen.tx_hash
-        _pend(state, trade, before=pended, after=trade.status in PENDING)
-        if state.slices.is_joined:
-            sign = (trade.status in _SETTLED) - settled
+        _pend(state, trade, before=pended, after=status in PENDING)
+        if is_joined:
+            sign = (status in _SETTLED) - settled
             effects += settle_slices(state, trade, sign, at_ms) if sign else []
-        effects.append(
-            TradeAdvanced(
-                seen.trade_id, trade.trade.condition_id, trade.status, seen.tx_hash, at_ms
-            )
-        )
+        effects.append(TradeAdvanced(seen.trade_id, condition_id, status, seen.tx_hash, at_ms))
     if trade.status in _FINAL:
         del state.unsettled_trades[seen.trade_id]
     return effects
@@ -135,8 +133,7 @@ def _pend(state: State, trade: UnsettledTrade, *, before: bool, after: bool) -> 
     if before == after:
         return
     change = state.ledger.pend if after else state.ledger.unpend
-    for wallet, asset, units in trade.moves:
-        change(wallet, asset, units)
+    change(trade.moves)
 
 
 def _cancel(state: State, canceled: CancelSeen, at_ms: int) -> list[Effect]:
@@ -176,8 +173,22 @@ def _cancel_uncovered(state: State, wallet: Address, asset: AssetId, at_ms: int)
     """
     account = state.ledger.look_up(wallet, asset)
     effects: list[Effect] = []
-    for order in reversed(list(account.orders.values())):
-        exchange = _exchange_of(state, order)
-        if state.ledger.spendable_units(wallet, exchange, asset) < 0:
+    short = _short_exchanges(state, wallet, asset, account)
+    for order in reversed(list(account.orders.values()) if short else ()):
+        if _exchange_of(state, order) in short:
             effects.append(state.close(order, CloseReason.UNDERFUNDED, at_ms))
+            short = _short_exchanges(state, wallet, asset, account)
     return effects
+
+
+def _short_exchanges(
+    state: State, wallet: Address, asset: AssetId, account: Account
+) -> list[Address]:
+    """Return the exchanges that may not move what the orders of an account reserve."""
+    held = account.confirmed_units + account.credit_units
+    used = account.debit_units + account.reserved_units
+    return [
+        exchange
+        for exchange in state.exchanges
+        if min(held, state.ledger.allowance_units(wallet, exchange, asset)) < used
+    ]

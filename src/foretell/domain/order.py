@@ -38,6 +38,9 @@ class Side(enum.IntEnum):
     SELL = 1
 
 
+_BUY: Final = Side.BUY
+
+
 class SignatureType(enum.IntEnum):
     """How the order's signer and its maker, who pays, belong together."""
 
@@ -86,12 +89,12 @@ class SignedOrder(msgspec.Struct, frozen=True, array_like=True):
     @property
     def size_units(self) -> int:
         """How many token units the order asks for or offers."""
-        return self.taker_amount if self.side is Side.BUY else self.maker_amount
+        return self.taker_amount if self.side is _BUY else self.maker_amount
 
     @property
     def collateral_units(self) -> int:
         """How much collateral the order offers or asks for."""
-        return self.maker_amount if self.side is Side.BUY else self.taker_amount
+        return self.maker_amount if self.side is _BUY else self.taker_amount
 
 
 def order_struct_hash(order: SignedOrder) -> bytes:

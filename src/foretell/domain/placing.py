@@ -1,7 +1,9 @@
 """Placing an order: judged in full first, then matched, then rested or closed."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from foretell.domain import matching_errors
-from foretell.domain.amounts import reserve_units
 from foretell.domain.book import LiveOrder, is_bid, yes_price
 from foretell.domain.commands import PlaceOrder
 from foretell.domain.effects import CloseReason, Effect, OrderFilled, OrderPlaced, TradeMatched
@@ -12,7 +14,6 @@ from foretell.domain.matching import (
     fill_of,
     is_dust,
     plan_match,
-    taker_cost_units,
 )
 from foretell.domain.order import (
     OrderStatus,
@@ -32,6 +33,15 @@ from foretell.domain.trade import (
 )
 from foretell.domain.trading_errors import InvalidOrderNonce
 
+_BUY: Final = Side.BUY
+_LIVE: Final = OrderStatus.LIVE
+_MATCHED_ORDER: Final = OrderStatus.MATCHED
+_MATCHED: Final = TradeStatus.MATCHED
+_FILLED: Final = CloseReason.FILLED
+_RESTING: Final = (OrderType.GTC, OrderType.GTD)
+_NOBODY: Final = MatchPlan([], 0, is_exhausted=False, own_orders=[], dust_orders=[])
+"""The plan of an order that no order in the book crosses."""
+
 
 def place_order(state: State, command: PlaceOrder) -> tuple[Placement, list[Effect]]:
     """Return what became of the order, or refuse it and leave everything as it was.
@@ -44,25 +54,16 @@ def place_order(state: State, command: PlaceOrder) -> tuple[Placement, list[Effe
             raise matching_errors.OrderDuplicated(command.order_id)
         return known, []
     market = _open_market(state, command)
-    check_expiration(command.order, max(state.latest_ms, command.at_ms) // 1000)
-    price = _price_ticks(market, command)
-    plan = _judge(state, market, command, price)
-    return _carry_out(state, market, command, price, plan)
+    if command.order.expiration_s:
+        check_expiration(command.order, max(state.latest_ms, command.at_ms) // 1000)
+    arrival = _arrival(market, command)
+    return _carry_out(state, market, command, arrival, _judge(state, market, command, arrival))
 
 
 def judge_order(state: State, command: PlaceOrder) -> MatchPlan:
     """Return whom the order would meet if it were placed now, or refuse; nothing changes."""
     market = _open_market(state, command)
-    return _judge(state, market, command, _price_ticks(market, command))
-
-
-def _judge(state: State, market: Market, command: PlaceOrder, price_ticks: int) -> MatchPlan:
-    _check_unspent(state, command)
-    _check_standing(state, market, command)
-    _check_funds(state, market, command, price_ticks)
-    plan = plan_match(market.book, _taker(market, command, price_ticks))
-    _check_plan(command, plan)
-    return plan
+    return _judge(state, market, command, _arrival(market, command))
 
 
 def _open_market(state: State, command: PlaceOrder) -> Market:
@@ -74,56 +75,87 @@ def _open_market(state: State, command: PlaceOrder) -> Market:
     return market
 
 
-def _check_unspent(state: State, command: PlaceOrder) -> None:
-    if state.is_spent(command.order_id, command.condition_id):
-        raise matching_errors.OrderPlacedBefore(command.order_id)
+def _arrival(market: Market, command: PlaceOrder) -> LiveOrder:
+    """Return the order as it would rest, whole; it is in no book yet.
+
+    What rests for long shares its words with others: each command has its own.
+    """
+    order, is_yes, ticks_per_one = command.order, command.is_yes, market.book.ticks_per_one
+    price_ticks, side, size_units = _price_ticks(market, command), order.side, order.size_units
+    expiration_s = order.expiration_s
+    return LiveOrder(
+        order_id=command.order_id,
+        condition_id=market.opened.condition_id,
+        maker=order.maker,
+        signer=order.maker if order.signer == order.maker else order.signer,
+        owner=command.owner,
+        side=side,
+        is_yes=is_yes,
+        is_bid=(side is _BUY) == is_yes,
+        price_ticks=price_ticks,
+        yes_price_ticks=price_ticks if is_yes else ticks_per_one - price_ticks,
+        size_units=size_units,
+        remaining_units=size_units,
+        order_type=command.order_type,
+        leaves_at_s=leaves_book_at_s(order) if expiration_s else None,
+        placed_at_ms=command.at_ms,
+        nonce=order.nonce,
+    )
 
 
 def _price_ticks(market: Market, command: PlaceOrder) -> int:
     """Return the limit in the ticks of the book, which may have become finer since it was read."""
-    factor, rest = divmod(market.book.ticks_per_one, command.terms.ticks_per_one)
+    terms, ticks_per_one = command.terms, market.book.ticks_per_one
+    if terms.ticks_per_one == ticks_per_one:
+        return terms.price_ticks
+    factor, rest = divmod(ticks_per_one, terms.ticks_per_one)
     assert rest == 0, "a tick only ever becomes finer"
-    return command.terms.price_ticks * factor
+    return terms.price_ticks * factor
 
 
-def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
-    """Refuse what its maker has ended on the chain, alone or with all of an earlier nonce."""
-    exchange, order = market.opened.exchange, command.order
-    if (exchange, command.order_id) in state.canceled_orders:
-        raise matching_errors.OrderCanceledOnChain(command.order_id)
-    nonce = state.maker_nonces.get((exchange, order.maker), 0)
-    if order.nonce < nonce:
-        raise InvalidOrderNonce(order.nonce, nonce)
+def _judge(state: State, market: Market, command: PlaceOrder, arrival: LiveOrder) -> MatchPlan:
+    _check_standing(state, market, arrival)
+    budget_units = command.terms.budget_units
+    need_units = market.reserved_units(arrival) if budget_units is None else budget_units
+    asset = market.asset_given(arrival.side, is_yes=arrival.is_yes)
+    state.ledger.check_funds(arrival.maker, market.opened.exchange, asset, need_units)
+    limit_ticks, wants_a_rise = arrival.yes_price_ticks, arrival.is_bid
+    plan = _NOBODY
+    if market.book.is_met(limit_ticks, taker_is_bid=wants_a_rise):
+        plan = plan_match(market.book, _taker(command, arrival))
+        if command.is_post_only and plan.crosses:
+            raise matching_errors.PostOnlyWouldCross
+    if command.order_type not in _RESTING:
+        _check_taking(command, plan)
+    return plan
 
 
-def _check_funds(state: State, market: Market, command: PlaceOrder, price_ticks: int) -> None:
-    terms, order = command.terms, command.order
-    if terms.budget_units is not None:
-        need = terms.budget_units
-    elif order.side is Side.BUY:
-        need = reserve_units(order.size_units, price_ticks, market.book.ticks_per_one)
-    else:
-        need = order.size_units
-    asset = market.asset_given(order.side, is_yes=command.is_yes)
-    state.ledger.check_funds(order.maker, market.opened.exchange, asset, need)
+def _check_standing(state: State, market: Market, arrival: LiveOrder) -> None:
+    """Refuse what was placed and is forgotten, or what its maker has ended on the chain."""
+    if market.is_spent(arrival.order_id):
+        raise matching_errors.OrderPlacedBefore(arrival.order_id)
+    exchange = market.opened.exchange
+    if state.canceled_orders and (exchange, arrival.order_id) in state.canceled_orders:
+        raise matching_errors.OrderCanceledOnChain(arrival.order_id)
+    if state.maker_nonces:
+        nonce = state.maker_nonces.get((exchange, arrival.maker), 0)
+        if arrival.nonce < nonce:
+            raise InvalidOrderNonce(arrival.nonce, nonce)
 
 
-def _taker(market: Market, command: PlaceOrder, price_ticks: int) -> Taker:
-    side, is_yes = command.order.side, command.is_yes
+def _taker(command: PlaceOrder, arrival: LiveOrder) -> Taker:
     return Taker(
-        maker=command.order.maker,
-        side=side,
-        is_yes=is_yes,
-        is_bid=is_bid(side, is_yes=is_yes),
-        yes_limit_ticks=yes_price(price_ticks, market.book.ticks_per_one, is_yes=is_yes),
-        size_units=command.terms.size_units,
-        budget_units=command.terms.budget_units,
+        arrival.maker,
+        arrival.side,
+        arrival.is_yes,
+        arrival.is_bid,
+        arrival.yes_price_ticks,
+        command.terms.size_units,
+        command.terms.budget_units,
     )
 
 
-def _check_plan(command: PlaceOrder, plan: MatchPlan) -> None:
-    if command.is_post_only and plan.crosses:
-        raise matching_errors.PostOnlyWouldCross
+def _check_taking(command: PlaceOrder, plan: MatchPlan) -> None:
     if command.order_type is OrderType.FOK and not (plan.fills and plan.is_exhausted):
         raise matching_errors.FillOrKillUnfilled
     if command.order_type is OrderType.FAK and not plan.fills:
@@ -131,33 +163,38 @@ def _check_plan(command: PlaceOrder, plan: MatchPlan) -> None:
 
 
 def _carry_out(
-    state: State, market: Market, command: PlaceOrder, price_ticks: int, plan: MatchPlan
+    state: State, market: Market, command: PlaceOrder, arrival: LiveOrder, plan: MatchPlan
 ) -> tuple[Placement, list[Effect]]:
-    effects: list[Effect] = [
-        state.close(own, CloseReason.SELF_TRADE, command.at_ms) for own in plan.own_orders
-    ]
-    fills = [
-        fill_of(planned, command.order.side, market.book.ticks_per_one) for planned in plan.fills
-    ]
+    met: list[Effect] = []
+    trades = _meet(state, market, command, plan, met) if plan is not _NOBODY else ()
+    reason = _close_reason(market, command, arrival, plan)
+    size_units = plan.size_units if command.terms.size_units is None else arrival.size_units
+    placement = _placement(arrival, plan, trades, reason)
+    if reason is None:
+        arrival.remaining_units = size_units - plan.size_units
+        arrival.trade_ids = placement.trade_ids
+        state.rest(arrival)
+    state.remember(placement)
+    placed = OrderPlaced(command, size_units, plan.size_units, placement.status, reason)
+    return placement, [placed, *met, *state.book_changes(command.at_ms)]
+
+
+def _meet(
+    state: State, market: Market, command: PlaceOrder, plan: MatchPlan, effects: list[Effect]
+) -> list[Trade]:
+    """Take what the order meets out of the book, and return its trades; the effects are added."""
+    at_ms, ticks_per_one = command.at_ms, market.book.ticks_per_one
+    effects += [state.close(own, CloseReason.SELF_TRADE, at_ms) for own in plan.own_orders]
+    fills = [fill_of(planned, command.order.side, ticks_per_one) for planned in plan.fills]
     trades = _trades(market, command, fills)
     for trade in trades:
         effects.append(TradeMatched(trade))
         effects += _settle_later(state, market, trade, command)
-    effects += [state.close(dusty, CloseReason.DUST, command.at_ms) for dusty in plan.dust_orders]
-    reason = _close_reason(market, command, price_ticks, plan)
-    size_units = plan.size_units if command.terms.size_units is None else command.terms.size_units
-    placement = _placement(command, plan, fills, trades, reason)
-    if reason is None:
-        remaining_units = size_units - plan.size_units
-        state.rest(_live_order(market, command, price_ticks, remaining_units, placement.trade_ids))
-    state.remember(placement)
-    placed = OrderPlaced(command, size_units, plan.size_units, placement.status, reason)
-    return placement, [placed, *effects, *state.book_changes(command.at_ms)]
+    effects += [state.close(dusty, CloseReason.DUST, at_ms) for dusty in plan.dust_orders]
+    return trades
 
 
 def _trades(market: Market, command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
-    if not fills:
-        return []
     spends = command.terms.budget_units is not None
     trades = []
     for index, group in enumerate(split_into_trades(fills)):
@@ -204,81 +241,51 @@ def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrde
                 trade_id=trade.trade_id,
             )
         )
-        market.last_price_ticks = yes_price(
-            fill.price_ticks, market.book.ticks_per_one, is_yes=fill.is_yes
-        )
-        market.last_side = Side.BUY if is_bid(trade.side, is_yes=trade.is_yes) else Side.SELL
+    last = trade.fills[-1]
+    market.last_price_ticks = yes_price(
+        last.price_ticks, market.book.ticks_per_one, is_yes=last.is_yes
+    )
+    market.last_side = _BUY if is_bid(trade.side, is_yes=trade.is_yes) else Side.SELL
     moves = trade_moves(market, trade)
-    for wallet, asset, units in moves:
-        state.ledger.pend(wallet, asset, units)
+    state.ledger.pend(moves)
     spends = command.terms.budget_units is not None
     state.unsettled_trades[trade.trade_id] = UnsettledTrade(
-        trade, command.order, spends, TradeStatus.MATCHED, "", moves, signer_by_order
+        trade, command.order, spends, _MATCHED, "", moves, signer_by_order
     )
     return effects
 
 
 def _close_reason(
-    market: Market, command: PlaceOrder, price_ticks: int, plan: MatchPlan
+    market: Market, command: PlaceOrder, arrival: LiveOrder, plan: MatchPlan
 ) -> CloseReason | None:
     """Return why nothing of the order rests, or None when the rest of it does."""
-    size = command.terms.size_units
-    if not command.order_type.may_rest:
-        return CloseReason.FILLED if plan.is_exhausted else CloseReason.KILLED
-    assert size is not None
-    left = size - plan.size_units
+    if command.order_type not in _RESTING:
+        return _FILLED if plan.is_exhausted else CloseReason.KILLED
+    left = arrival.size_units - plan.size_units
     if left == 0:
-        return CloseReason.FILLED
-    if plan.is_exhausted or is_dust(left, price_ticks, market.book.ticks_per_one):
+        return _FILLED
+    if plan.is_exhausted or is_dust(left, arrival.price_ticks, market.book.ticks_per_one):
         return CloseReason.DUST
     return None
 
 
-def _live_order(
-    market: Market,
-    command: PlaceOrder,
-    price_ticks: int,
-    remaining_units: int,
-    trade_ids: tuple[str, ...],
-) -> LiveOrder:
-    order = command.order
-    return LiveOrder(
-        order_id=command.order_id,
-        condition_id=command.condition_id,
-        maker=order.maker,
-        signer=order.signer,
-        owner=command.owner,
-        side=order.side,
-        is_yes=command.is_yes,
-        price_ticks=price_ticks,
-        yes_price_ticks=yes_price(price_ticks, market.book.ticks_per_one, is_yes=command.is_yes),
-        size_units=order.size_units,
-        remaining_units=remaining_units,
-        order_type=command.order_type,
-        leaves_at_s=leaves_book_at_s(order),
-        placed_at_ms=command.at_ms,
-        nonce=order.nonce,
-        trade_ids=trade_ids,
-    )
-
-
 def _placement(
-    command: PlaceOrder,
-    plan: MatchPlan,
-    fills: list[Fill],
-    trades: list[Trade],
-    reason: CloseReason | None,
+    arrival: LiveOrder, plan: MatchPlan, trades: Sequence[Trade], reason: CloseReason | None
 ) -> Placement:
-    cost = sum(taker_cost_units(fill) for fill in fills)
-    is_buy = command.order.side is Side.BUY
+    making_units = taking_units = 0
+    if trades:
+        cost = sum([trade.cost_units for trade in trades])
+        is_buy = arrival.side is _BUY
+        making_units = cost if is_buy else plan.size_units
+        taking_units = plan.size_units if is_buy else cost
     return Placement(
-        order_id=command.order_id,
-        condition_id=command.condition_id,
-        owner=command.owner,
-        order_type=command.order_type,
-        leaves_at_s=leaves_book_at_s(command.order),
-        status=OrderStatus.LIVE if reason is None else OrderStatus.MATCHED,
-        making_units=cost if is_buy else plan.size_units,
-        taking_units=plan.size_units if is_buy else cost,
-        trade_ids=tuple(trade.trade_id for trade in trades),
+        order_id=arrival.order_id,
+        condition_id=arrival.condition_id,
+        owner=arrival.owner,
+        order_type=arrival.order_type,
+        leaves_at_s=arrival.leaves_at_s,
+        status=_LIVE if reason is None else _MATCHED_ORDER,
+        making_units=making_units,
+        taking_units=taking_units,
+        trade_ids=tuple([trade.trade_id for trade in trades]) if trades else (),
     )

@@ -1,8 +1,11 @@
 """A state told to those who did not hear how it came so: what streams and books begin with."""
 
 from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
 
 from foretell.domain.book import LiveOrder
+from foretell.domain.commands import OpenMarket
 from foretell.domain.effects import (
     Effect,
     LevelChange,
@@ -14,16 +17,43 @@ from foretell.domain.order import EXPIRATION_MARGIN_S
 from foretell.domain.state import Market, State
 
 
+class _Order(NamedTuple):
+    """An order, and what of it may change."""
+
+    order: LiveOrder
+    price_ticks: int
+    remaining_units: int
+    trade_ids: tuple[str, ...]
+
+
+class _Place(NamedTuple):
+    """Where an order rests, as far as it is told with the order."""
+
+    opened: OpenMarket
+    ticks_per_one: int
+
+
 def restored_effects(state: State) -> Iterator[Effect]:
-    """Yield every market, then every order that rests, then every trade that is not settled."""
-    for market in state.market_by_id.values():
-        yield _market(market)
-    for order in state.live_orders.values():
-        yield _order(state.market_by_id[order.condition_id], order)
-    for unsettled in state.unsettled_trades.values():
-        yield TradeRestored(
-            unsettled.trade, unsettled.signer_by_order, unsettled.status, unsettled.tx_hash
-        )
+    """Return every market, then every order that rests, then every trade that is not settled.
+
+    All of it is as it is now, whatever commands do while it is told: what may change is copied
+    here, and what takes its time is made when it is asked for.
+    """
+    markets = [_market(market) for market in state.market_by_id.values()]
+    places = {
+        condition_id: _Place(market.opened, market.book.ticks_per_one)
+        for condition_id, market in state.market_by_id.items()
+    }
+    orders = [
+        _Order(order, order.price_ticks, order.remaining_units, order.trade_ids)
+        for order in state.live_orders.values()
+    ]
+    trades = [
+        TradeRestored(each.trade, each.signer_by_order, each.status, each.tx_hash)
+        for each in state.unsettled_trades.values()
+    ]
+    restored = (_order(places[each.order.condition_id], each) for each in orders)
+    return chain(markets, restored, trades)
 
 
 def _market(market: Market) -> MarketRestored:
@@ -45,23 +75,23 @@ def _market(market: Market) -> MarketRestored:
     )
 
 
-def _order(market: Market, order: LiveOrder) -> OrderRestored:
-    leaves_at_s = order.leaves_at_s
+def _order(place: _Place, seen: _Order) -> OrderRestored:
+    opened, order, leaves_at_s = place.opened, seen.order, seen.order.leaves_at_s
     return OrderRestored(
         order_id=order.order_id,
         condition_id=order.condition_id,
-        token_id=market.token(is_yes=order.is_yes),
+        token_id=opened.token_yes if order.is_yes else opened.token_no,
         owner=order.owner,
         signer=order.signer,
         maker=order.maker,
         side=order.side,
         is_yes=order.is_yes,
-        price_ticks=order.price_ticks,
-        ticks_per_one=market.book.ticks_per_one,
+        price_ticks=seen.price_ticks,
+        ticks_per_one=place.ticks_per_one,
         size_units=order.size_units,
-        matched_units=order.size_units - order.remaining_units,
+        matched_units=order.size_units - seen.remaining_units,
         order_type=order.order_type,
         expiration_s=0 if leaves_at_s is None else leaves_at_s + EXPIRATION_MARGIN_S,
         placed_at_ms=order.placed_at_ms,
-        trade_ids=order.trade_ids,
+        trade_ids=seen.trade_ids,
     )

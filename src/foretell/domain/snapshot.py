@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.book import LiveOrder, yes_price
+from foretell.domain.book import LiveOrder, is_bid, yes_price
 from foretell.domain.commands import ObserveChain, OpenMarket
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.ledger import AssetId, Ledger
@@ -145,7 +145,7 @@ def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> 
     state.observed_block, state.observed_hash = body.observed_block, body.observed_hash
     state.observed_parts = body.observed_parts
     for market in body.markets:
-        state.market_by_id[market.opened.condition_id] = _restored_market(market)
+        state.add(_restored_market(market))
     for account in body.accounts:
         _restore_account(state.ledger, account)
     for seen in body.allowances:
@@ -244,12 +244,13 @@ def _order(order: LiveOrder) -> _Order:
 def _restored_order(market: Market, seen: _Order) -> LiveOrder:
     return LiveOrder(
         order_id=seen.order_id,
-        condition_id=seen.condition_id,
+        condition_id=market.opened.condition_id,
         maker=seen.maker,
-        signer=seen.signer,
+        signer=seen.maker if seen.signer == seen.maker else seen.signer,
         owner=seen.owner,
         side=seen.side,
         is_yes=seen.is_yes,
+        is_bid=is_bid(seen.side, is_yes=seen.is_yes),
         price_ticks=seen.price_ticks,
         yes_price_ticks=yes_price(seen.price_ticks, market.book.ticks_per_one, is_yes=seen.is_yes),
         size_units=seen.size_units,

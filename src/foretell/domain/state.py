@@ -19,7 +19,7 @@ from foretell.domain.book import Book, LevelSize, LiveOrder
 from foretell.domain.commands import ObserveChain, OpenMarket
 from foretell.domain.effects import BookChanged, CloseReason, LevelChange, OrderClosed
 from foretell.domain.hexadecimal import ZERO_BYTES32, Address, Bytes32, word_bytes
-from foretell.domain.ledger import COLLATERAL, AssetId, Ledger
+from foretell.domain.ledger import COLLATERAL, AssetId, Ledger, Move
 from foretell.domain.order import (
     OrderStatus,
     OrderTrigger,
@@ -31,11 +31,15 @@ from foretell.domain.order import (
 from foretell.domain.slices import Slices
 from foretell.domain.trade import Trade, TradeStatus
 
-Move = tuple[Address, AssetId, int]
-"""What a trade adds to an account, or takes below zero, once it is on the chain."""
-
 PLACEMENTS_KEPT_MAX: Final = 100_000
 """How many of the newest placements are remembered whole, besides those of one round of forgetting."""
+
+
+_BUY: Final = Side.BUY
+_FILLED_PART: Final = advance_order(OrderStatus.LIVE, OrderTrigger.FILL_PART)
+_FILLED_ALL: Final = advance_order(OrderStatus.LIVE, OrderTrigger.FILL_ALL)
+_CLOSED_AS_DUST: Final = advance_order(OrderStatus.LIVE, OrderTrigger.CLOSE_DUST)
+_CANCELED: Final = advance_order(OrderStatus.LIVE, OrderTrigger.CANCEL)
 
 
 class Market:
@@ -69,13 +73,25 @@ class Market:
         self.spent_orders: set[bytes] = set()
         self.touched: dict[tuple[bool, int], None] = {}
 
+    def reserved_units(self, order: LiveOrder) -> int:
+        """Return what a resting order sets aside of what it gives."""
+        if order.side is _BUY:
+            return reserve_units(order.remaining_units, order.price_ticks, self.book.ticks_per_one)
+        return order.remaining_units
+
+    def is_spent(self, order_id: Bytes32) -> bool:
+        """Return whether an order was placed here whose placement is forgotten."""
+        return bool(self.spent_orders) and word_bytes(order_id) in self.spent_orders
+
     def token(self, *, is_yes: bool) -> AssetId:
         """Return the token of one outcome."""
         return self.opened.token_yes if is_yes else self.opened.token_no
 
     def asset_given(self, side: Side, *, is_yes: bool) -> AssetId:
         """Return what an order of this side pays with."""
-        return COLLATERAL if side is Side.BUY else self.token(is_yes=is_yes)
+        if side is _BUY:
+            return COLLATERAL
+        return self.opened.token_yes if is_yes else self.opened.token_no
 
     def change_tick(self, ticks_per_one: int) -> None:
         """Tell all prices in finer ticks from now on; none of them changes."""
@@ -124,9 +140,11 @@ class State:
 
     __slots__ = (
         "_expiries",
+        "_placements_forgotten_above",
         "_placements_kept_max",
         "_touched",
         "canceled_orders",
+        "exchanges",
         "latest_ms",
         "ledger",
         "live_orders",
@@ -137,14 +155,18 @@ class State:
         "observed_parts",
         "placement_by_order",
         "slices",
+        "tells_books",
         "unsettled_trades",
     )
 
     def __init__(self, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> None:
         self._placements_kept_max = placements_kept_max
+        self._placements_forgotten_above = placements_kept_max + 1 + placements_kept_max // 100
         self.latest_ms = 0
         self.ledger = Ledger()
         self.market_by_id: dict[Bytes32, Market] = {}
+        self.exchanges: dict[Address, None] = {}
+        """Where the markets that were ever opened settle."""
         self.live_orders: dict[Bytes32, LiveOrder] = {}
         self.placement_by_order: dict[Bytes32, Placement] = {}
         self.unsettled_trades: dict[str, UnsettledTrade] = {}
@@ -156,8 +178,15 @@ class State:
         """What was canceled at an exchange before anybody placed it here."""
         self.maker_nonces: dict[tuple[Address, Address], int] = {}
         """The nonce at an exchange of each maker that ever raised it."""
+        self.tells_books = True
+        """Whether commands tell what they changed in the books: a replay that nobody hears need not."""
         self._expiries: list[tuple[int, Bytes32]] = []
         self._touched: dict[Bytes32, None] = {}
+
+    def add(self, market: Market) -> None:
+        """Take a market that nobody has heard of."""
+        self.market_by_id[market.opened.condition_id] = market
+        self.exchanges[market.opened.exchange] = None
 
     def next_expiry_s(self) -> int | None:
         """Return when the next live order leaves the book by itself."""
@@ -176,14 +205,10 @@ class State:
         """Keep what became of an order, and forget the oldest when there are too many."""
         kept = self.placement_by_order
         kept[placement.order_id] = placement
-        at_once = 1 + self._placements_kept_max // 100
-        if len(kept) > self._placements_kept_max + at_once:
+        if len(kept) > self._placements_forgotten_above:
+            at_once = self._placements_forgotten_above - self._placements_kept_max
             for oldest in list(islice(kept, at_once)):
                 self._forget(kept.pop(oldest))
-
-    def is_spent(self, order_id: Bytes32, condition_id: Bytes32) -> bool:
-        """Return whether an order was placed whose placement is forgotten."""
-        return word_bytes(order_id) in self.market_by_id[condition_id].spent_orders
 
     def end(self, market: Market, at_ms: int) -> None:
         """End a market's trading: whoever sends an order of it again is refused for that."""
@@ -202,7 +227,8 @@ class State:
         market = self.market_by_id[order.condition_id]
         market.book.add(order)
         self.live_orders[order.order_id] = order
-        self.ledger.reserve(order, self._asset(order), self._reserved(order))
+        asset = market.asset_given(order.side, is_yes=order.is_yes)
+        self.ledger.reserve(order, asset, market.reserved_units(order))
         if order.leaves_at_s is not None:
             heapq.heappush(self._expiries, (order.leaves_at_s, order.order_id))
         self._touch(market, order)
@@ -210,7 +236,7 @@ class State:
     def fill(self, order: LiveOrder, units: int) -> OrderStatus:
         """Take a fill off a resting order; one that is filled whole leaves the book."""
         market = self.market_by_id[order.condition_id]
-        before = self._reserved(order)
+        released = market.reserved_units(order)
         is_closed = units == order.remaining_units
         if is_closed:
             market.book.remove(order)
@@ -218,21 +244,20 @@ class State:
             del self.live_orders[order.order_id]
         else:
             market.book.reduce(order, units)
-        released = before - self._reserved(order)
-        self.ledger.release(order, self._asset(order), released, is_closed=is_closed)
+            released -= market.reserved_units(order)
+        asset = market.asset_given(order.side, is_yes=order.is_yes)
+        self.ledger.release(order, asset, released, is_closed=is_closed)
         self._touch(market, order)
-        trigger = OrderTrigger.FILL_ALL if is_closed else OrderTrigger.FILL_PART
-        return advance_order(OrderStatus.LIVE, trigger)
+        return _FILLED_ALL if is_closed else _FILLED_PART
 
     def close(self, order: LiveOrder, reason: CloseReason, at_ms: int) -> OrderClosed:
         """Take a resting order out of its book and give back what it reserved."""
         market = self.market_by_id[order.condition_id]
         market.book.remove(order)
         del self.live_orders[order.order_id]
-        self.ledger.release(order, self._asset(order), self._reserved(order), is_closed=True)
+        asset = market.asset_given(order.side, is_yes=order.is_yes)
+        self.ledger.release(order, asset, market.reserved_units(order), is_closed=True)
         self._touch(market, order)
-        is_dust = reason is CloseReason.DUST
-        trigger = OrderTrigger.CLOSE_DUST if is_dust else OrderTrigger.CANCEL
         return OrderClosed(
             order_id=order.order_id,
             condition_id=order.condition_id,
@@ -240,17 +265,25 @@ class State:
             maker=order.maker,
             size_units=order.size_units,
             remaining_units=order.remaining_units,
-            status=advance_order(OrderStatus.LIVE, trigger),
+            status=_CLOSED_AS_DUST if reason is CloseReason.DUST else _CANCELED,
             reason=reason,
             at_ms=at_ms,
         )
 
     def book_changes(self, at_ms: int) -> list[BookChanged]:
         """Return, once, the levels that the present command touched, market by market."""
-        touched, self._touched = self._touched, {}
-        for condition in touched:
-            self.market_by_id[condition].changed_at_ms = at_ms
-        return [_book_changed(self.market_by_id[condition], at_ms) for condition in touched]
+        touched = self._touched
+        if not touched:
+            return []
+        self._touched = {}
+        markets = [self.market_by_id[condition] for condition in touched]
+        for market in markets:
+            market.changed_at_ms = at_ms
+        if self.tells_books:
+            return [_book_changed(market, at_ms) for market in markets]
+        for market in markets:
+            market.touched.clear()
+        return []
 
     def settle_touches(self) -> None:
         """Take the books as they are: nobody is to be told of what changed in them."""
@@ -262,25 +295,15 @@ class State:
         market.touched[order.is_bid, order.yes_price_ticks] = None
         self._touched[order.condition_id] = None
 
-    def _asset(self, order: LiveOrder) -> AssetId:
-        market = self.market_by_id[order.condition_id]
-        return market.asset_given(order.side, is_yes=order.is_yes)
-
-    def _reserved(self, order: LiveOrder) -> int:
-        if order.side is Side.SELL:
-            return order.remaining_units
-        ticks_per_one = self.market_by_id[order.condition_id].book.ticks_per_one
-        return reserve_units(order.remaining_units, order.price_ticks, ticks_per_one)
-
 
 def trade_moves(market: Market, trade: Trade) -> tuple[Move, ...]:
     """Return what a trade moves, the makers' parts first."""
     moves: list[Move] = []
     for fill in trade.fills:
         token = market.token(is_yes=fill.is_yes)
-        given, taken = (COLLATERAL, token) if fill.side is Side.BUY else (token, COLLATERAL)
+        given, taken = (COLLATERAL, token) if fill.side is _BUY else (token, COLLATERAL)
         moves += [(fill.maker, given, -fill.making_units), (fill.maker, taken, fill.taking_units)]
-    sign = 1 if trade.side is Side.BUY else -1
+    sign = 1 if trade.side is _BUY else -1
     token = market.token(is_yes=trade.is_yes)
     return (
         *moves,
@@ -292,8 +315,10 @@ def trade_moves(market: Market, trade: Trade) -> tuple[Move, ...]:
 def _book_changed(market: Market, at_ms: int) -> BookChanged:
     book = market.book
     changes = tuple(
-        LevelChange(is_bid, LevelSize(price, book.size_at(price, is_bid=is_bid)))
-        for is_bid, price in market.touched
+        [
+            LevelChange(is_bid, LevelSize(price, book.size_at(price, is_bid=is_bid)))
+            for is_bid, price in market.touched
+        ]
     )
     market.touched.clear()
     return BookChanged(

@@ -5,8 +5,8 @@ makers in a call; a taker that meets more has several trades.
 """
 
 import enum
-import uuid
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -19,6 +19,8 @@ from foretell.domain.order import Side, SignedOrder
 
 FILLS_PER_TRADE_MAX: Final = 20
 
+_SELL: Final = Side.SELL
+
 
 class TradeStatus(enum.StrEnum):
     """Where a trade is on its way to the chain."""
@@ -30,7 +32,7 @@ class TradeStatus(enum.StrEnum):
     FAILED = "FAILED"
 
 
-PENDING: Final = frozenset({TradeStatus.MATCHED, TradeStatus.RETRYING})
+PENDING: Final = (TradeStatus.MATCHED, TradeStatus.RETRYING)
 """What a trade moves is on its way, and not on the chain."""
 
 
@@ -92,6 +94,16 @@ def trade_path(status: TradeStatus, target: TradeStatus) -> tuple[TradeTrigger, 
     )
 
 
+@cache
+def trade_steps(status: TradeStatus, target: TradeStatus) -> tuple[TradeStatus, ...]:
+    """Return the statuses that a trade goes through from one to another, none when it cannot."""
+    steps = []
+    for trigger in trade_path(status, target):
+        status = advance_trade(status, trigger)
+        steps.append(status)
+    return tuple(steps)
+
+
 class Trade(msgspec.Struct, frozen=True, array_like=True):
     """A taker's fills, in base units.
 
@@ -119,18 +131,25 @@ class Trade(msgspec.Struct, frozen=True, array_like=True):
 
 def trade_id_of(taker_order_id: Bytes32, index: int) -> str:
     """Return the id of an order's trade, a UUID that a replay finds again."""
-    digest = keccak256(b"trade" + word_bytes(taker_order_id) + index.to_bytes(4, "big"))
-    return str(uuid.UUID(bytes=digest[:16], version=4))
+    return _uuid_of(keccak256(b"trade" + word_bytes(taker_order_id) + index.to_bytes(4, "big")))
 
 
 def part_id_of(trade_id: str, maker_order_id: Bytes32) -> str:
     """Return the id of what leaves a trade, by its first fill: no fill leaves a trade twice."""
-    digest = keccak256(b"part" + trade_id.encode() + word_bytes(maker_order_id))
-    return str(uuid.UUID(bytes=digest[:16], version=4))
+    return _uuid_of(keccak256(b"part" + trade_id.encode() + word_bytes(maker_order_id)))
+
+
+def _uuid_of(digest: bytes) -> str:
+    """Return the first 16 bytes as a UUID of version 4, whose version and variant are fixed bits."""
+    digits = digest.hex()
+    variant = "89ab"[digest[8] >> 4 & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
 def split_into_trades(fills: Sequence[Fill]) -> list[tuple[Fill, ...]]:
     """Return the fills in their order, in groups that one transaction can settle."""
+    if 0 < len(fills) <= FILLS_PER_TRADE_MAX:
+        return [tuple(fills)]
     return [
         tuple(fills[start : start + FILLS_PER_TRADE_MAX])
         for start in range(0, len(fills), FILLS_PER_TRADE_MAX)
@@ -144,7 +163,7 @@ def taker_fill_units(order: SignedOrder, size_units: int, cost_units: int, *, sp
     buyer of a stated size uses that size at its own limit, rounded down: at least what it paid,
     since the cost is whole units and the price no worse.
     """
-    if order.side is Side.SELL:
+    if order.side is _SELL:
         return size_units
     if spends:
         return cost_units
@@ -165,4 +184,4 @@ def trade_with(trade: Trade, fills: tuple[Fill, ...], order: SignedOrder, *, spe
 
 def total_cost_units(fills: Sequence[Fill]) -> int:
     """Return the collateral that the taker paid or got for all the fills."""
-    return sum(taker_cost_units(fill) for fill in fills)
+    return sum([taker_cost_units(fill) for fill in fills])

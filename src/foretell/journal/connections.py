@@ -7,11 +7,14 @@ did is unknown then, and is looked up on a new one.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
+
+from foretell.domain.storage_errors import JournalFailed
+from foretell.journal.loops import LoopThread
 
 Connection = asyncpg.Connection
 
@@ -46,6 +49,9 @@ _COMMIT_DURABLY: Final = """
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')
 """
+
+
+T = TypeVar("T")
 
 
 async def connect(url: str) -> asyncpg.Connection:
@@ -129,6 +135,22 @@ async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
         connection.terminate()
         raise
     await hang_up(connection)
+
+
+def ask(url: str, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) -> T:
+    """Do a piece of work on a connection and in a thread of its own; the calling thread waits."""
+
+    async def do() -> T:
+        async with connected(url) as connection:
+            return await work(connection)
+
+    thread = LoopThread("journal question")
+    try:
+        return thread.run(do())
+    except LOST as error:
+        raise JournalFailed(cause_of(error)) from error
+    finally:
+        thread.close()
 
 
 async def hang_up(connection: asyncpg.Connection) -> None:

@@ -12,14 +12,14 @@ import asyncio
 import errno
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Final
 
 from foretell.domain.storage_errors import JournalFailed
 from foretell.journal.blanks import FULL_RETRY_S, DiskFull
 from foretell.journal.locking import lock_folder, unlock_folder
-from foretell.journal.port import Entry, Room, Snapshot
+from foretell.journal.port import Entry, InFolder, Room, Snapshot
 from foretell.journal.reading import read_entries
 from foretell.journal.records import (
     ALIGNMENT,
@@ -31,6 +31,7 @@ from foretell.journal.snapshots import (
     ChainedSnapshot,
     check_snapshots,
     let_go,
+    newest_sequence,
     newest_snapshot,
     remove_parts,
     write_snapshot,
@@ -83,7 +84,7 @@ class FileJournal:
         """The sequence of the newest payload appended, 0 when there is none."""
         return self._last_sequence
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
+    def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
         return read_entries(self._folder, after)
 
@@ -102,6 +103,15 @@ class FileJournal:
             let_go(self._folder)
 
         await asyncio.to_thread(keep)
+
+    async def snapshot_sequence(self) -> int:
+        """Return the sequence of the newest snapshot by its name, 0 when there is none."""
+        return newest_sequence(self._folder)
+
+    def begin_snapshot(self) -> InFolder:
+        """Return the folder, without what was left of snapshots that were not finished."""
+        remove_parts(self._folder)
+        return InFolder(str(self._folder))
 
     async def let_go(self) -> int:
         """Let go of what the two newest snapshots do not need; return how many segments went."""

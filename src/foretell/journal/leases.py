@@ -77,8 +77,8 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class ShardPlace:
-    """A shard, the database that keeps its journal, and how many shards there are."""
+class JournalPlace:
+    """Where a shard's journal is: its database, which shard, and of how many."""
 
     url: str = field(repr=False)  # it may hold a password
     shard: int
@@ -94,7 +94,7 @@ class Candidate:
     lease_s: float = LEASE_S
 
 
-async def find_endpoint(place: ShardPlace) -> str | None:
+async def find_endpoint(place: JournalPlace) -> str | None:
     """Return how to reach who holds a shard's lease now, or None when nobody does."""
     try:
         async with connected(place.url) as connection:
@@ -108,7 +108,7 @@ async def find_endpoint(place: ShardPlace) -> str | None:
 class Lease:
     """A lease, from when it is asked for until it is lost or given back."""
 
-    def __init__(self, place: ShardPlace, candidate: Candidate) -> None:
+    def __init__(self, place: JournalPlace, candidate: Candidate) -> None:
         self.place = place
         self.synced = 0
         self._candidate = candidate

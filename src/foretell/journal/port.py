@@ -6,8 +6,10 @@
 """
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 
 class Entry(NamedTuple):
@@ -22,6 +24,26 @@ class Snapshot(NamedTuple):
 
     sequence: int
     payload: bytes
+
+
+class InFolder(msgspec.Struct, frozen=True, tag="folder"):
+    """Where another process finds a journal of files."""
+
+    folder: str
+
+
+class InRows(msgspec.Struct, frozen=True, tag="rows"):
+    """Where another process finds a shard's journal in a database, and whose lease it is.
+
+    The URL may hold a password: this goes through pipes, and never onto a command line or a log.
+    """
+
+    url: str
+    shard: int
+    holder: bytes
+
+
+JournalAddress = InFolder | InRows
 
 
 class Room(enum.Enum):
@@ -47,7 +69,7 @@ class Journal(Protocol):
     def last_sequence(self) -> int:
         """The sequence of the newest payload appended, 0 when there is none."""
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
+    def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
 
     def snapshot(self) -> Snapshot | None:
@@ -62,6 +84,18 @@ class Journal(Protocol):
 
         Then let go of the entries that the two newest snapshots do not need.
         """
+
+    async def snapshot_sequence(self) -> int:
+        """Return the sequence of the newest snapshot, whole or not; 0 when there is none."""
+
+    def begin_snapshot(self) -> JournalAddress:
+        """Return where another process, one at a time, makes the next snapshot of what is durable.
+
+        What was left of one that was not finished is removed.
+        """
+
+    async def let_go(self) -> int:
+        """Let go of what the two newest snapshots do not need; return how much of it there was."""
 
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]

@@ -9,9 +9,9 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import asyncpg
 import structlog
@@ -19,19 +19,24 @@ import structlog
 from foretell.domain.storage_errors import JournalFailed, LeaseHeld, LeaseLost
 from foretell.journal.connections import (
     LOST,
+    ask,
     cause_of,
     connect,
-    connected,
     hang_up,
     is_passing,
     retry_delays_s,
 )
-from foretell.journal.leases import Candidate, Lease, ShardPlace
+from foretell.journal.leases import Candidate, JournalPlace, Lease
 from foretell.journal.loops import LoopThread
-from foretell.journal.port import Entry, Room, Snapshot
+from foretell.journal.port import Entry, InRows, Room, Snapshot
 from foretell.journal.records import PAYLOAD_BYTES_MAX, next_chain
 from foretell.journal.rows import Row, Tail, are_durable, find_tail, insert_rows, read_entries
-from foretell.journal.snapshot_rows import compact, keep_snapshot, newest_snapshot
+from foretell.journal.snapshot_rows import (
+    compact,
+    keep_snapshot,
+    newest_sequence,
+    newest_snapshot,
+)
 
 BATCH_RECORDS_MAX: Final = 2_000
 BATCH_BYTES_MAX: Final = 2 * PAYLOAD_BYTES_MAX
@@ -42,7 +47,7 @@ log = structlog.get_logger(__name__)
 
 
 def open_journal(
-    place: ShardPlace, candidate: Candidate, *, patience_s: float = 0.0
+    place: JournalPlace, candidate: Candidate, *, patience_s: float = 0.0
 ) -> "PostgresJournal":
     """Return a shard's journal once its lease is ours; the calling thread waits.
 
@@ -51,14 +56,14 @@ def open_journal(
     lease = Lease(place, candidate)
     try:
         lease.acquire(patience_s)
-        tail = _ask(place, lambda connection: find_tail(connection, place.shard))
+        tail = ask(place.url, lambda connection: find_tail(connection, place.shard))
     except BaseException:
         lease.close()
         raise
     return PostgresJournal(place, lease, tail)
 
 
-async def lead(place: ShardPlace, candidate: Candidate) -> "PostgresJournal":
+async def lead(place: JournalPlace, candidate: Candidate) -> "PostgresJournal":
     """Return a shard's journal once its lease is ours, however long that takes."""
     while True:
         opening = asyncio.ensure_future(
@@ -77,7 +82,7 @@ async def lead(place: ShardPlace, candidate: Candidate) -> "PostgresJournal":
 class PostgresJournal:
     """A shard's journal whose lease is ours; see `journal.port.Journal`."""
 
-    def __init__(self, place: ShardPlace, lease: Lease, tail: Tail) -> None:
+    def __init__(self, place: JournalPlace, lease: Lease, tail: Tail) -> None:
         self._place = place
         self._lease = lease
         self._writer = _Writer(place, lease, tail)
@@ -89,7 +94,7 @@ class PostgresJournal:
         """The sequence of the newest payload appended, 0 when there is none."""
         return self._last_sequence
 
-    def entries(self, after: int = 0) -> Iterator[Entry]:
+    def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
 
         A server that led before, and does not know yet that another does, has less than was there
@@ -130,7 +135,7 @@ class PostgresJournal:
     def snapshot(self) -> Snapshot | None:
         """Return the newest snapshot that is whole, None when there is none."""
         shard = self._place.shard
-        return _ask(self._place, lambda connection: newest_snapshot(connection, shard))
+        return ask(self._place.url, lambda connection: newest_snapshot(connection, shard))
 
     async def keep_snapshot(self, snapshot: Snapshot) -> None:
         """Make a snapshot durable, and let go of entries that the two newest do not need."""
@@ -139,7 +144,28 @@ class PostgresJournal:
             await keep_snapshot(connection, self._place.shard, self._lease.holder, snapshot)
             await compact(connection, self._place.shard)
 
-        await asyncio.to_thread(_ask, self._place, keep)
+        await asyncio.to_thread(ask, self._place.url, keep)
+
+    async def snapshot_sequence(self) -> int:
+        """Return the sequence of the newest snapshot, 0 when there is none."""
+        shard = self._place.shard
+        return await asyncio.to_thread(
+            ask, self._place.url, lambda connection: newest_sequence(connection, shard)
+        )
+
+    def begin_snapshot(self) -> InRows:
+        """Return where the rows are, and whose lease lets another process keep a snapshot.
+
+        Parts without a head are no snapshot: the next of that sequence writes over them.
+        """
+        return InRows(self._place.url, self._place.shard, self._lease.holder)
+
+    async def let_go(self) -> int:
+        """Let go of what the two newest snapshots do not need; return how many entries that was."""
+        shard = self._place.shard
+        return await asyncio.to_thread(
+            ask, self._place.url, lambda connection: compact(connection, shard)
+        )
 
     async def close(self) -> None:
         """Make durable what was appended, and give the lease back."""
@@ -155,26 +181,10 @@ def _tell(loop: asyncio.AbstractEventLoop, hearer: Callable[[T], None], told: T)
         loop.call_soon_threadsafe(hearer, told)
 
 
-def _ask(place: ShardPlace, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) -> T:
-    """Do a piece of work on a connection and in a thread of its own; the calling thread waits."""
-
-    async def ask() -> T:
-        async with connected(place.url) as connection:
-            return await work(connection)
-
-    thread = LoopThread("journal question")
-    try:
-        return thread.run(ask())
-    except LOST as error:
-        raise JournalFailed(cause_of(error)) from error
-    finally:
-        thread.close()
-
-
 class _Writer:
     """The thread that makes batches durable, and what waits for it."""
 
-    def __init__(self, place: ShardPlace, lease: Lease, tail: Tail) -> None:
+    def __init__(self, place: JournalPlace, lease: Lease, tail: Tail) -> None:
         self._place = place
         self._lease = lease
         self._tail = tail

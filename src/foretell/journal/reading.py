@@ -4,7 +4,7 @@ Reading up to a sequence that is durable is safe while another process writes: w
 never touched again, and only whoever has the lock lets go of the oldest segments.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +13,9 @@ from foretell.domain.fold import apply
 from foretell.domain.snapshot import decode_state
 from foretell.domain.state import State
 from foretell.domain.storage_errors import JournalDamaged
+from foretell.journal.memory import unsearched_memory
 from foretell.journal.port import Entry, Snapshot
-from foretell.journal.segments import check_rest, read_segment, segment_paths, walk
+from foretell.journal.segments import check_rest, read_records, read_segment, segment_paths
 
 
 class Folded(NamedTuple):
@@ -24,7 +25,9 @@ class Folded(NamedTuple):
     sequence: int
 
 
-def read_entries(folder: Path, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+def read_entries(
+    folder: Path, after: int = 0, until: int | None = None
+) -> Generator[Entry, None, None]:
     """Yield what a journal's files hold after a sequence, in order; damage raises.
 
     What comes after `until` is not looked at, so it may be half written just now.
@@ -40,21 +43,25 @@ def read_entries(folder: Path, after: int = 0, until: int | None = None) -> Iter
             raise JournalDamaged(paths[index].name, 0, "it does not follow the segment before")
         if until is not None and end.sequence >= until:
             return
-        for record, reached in walk(buffer, end):
-            end = reached
-            if record.sequence > after:
-                yield Entry(record.sequence, record.payload)
-            if record.sequence == until:
-                return
+        payloads, reached = read_records(buffer, end, until)
+        for sequence, payload in enumerate(payloads, end.sequence + 1):
+            if sequence > after:
+                yield Entry(sequence, payload)
+        end = reached
+        if end.sequence == until:
+            return
         check_rest(buffer, end, is_newest=index == len(paths) - 1)
         expected = (end.sequence, end.chain)
 
 
 def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Folded:
     """Return the state that the entries after a snapshot make of it, or of nothing."""
-    state = State() if base is None else decode_state(base.payload)
     sequence = 0 if base is None else base.sequence
-    for entry in read_entries(folder, sequence, until):
-        apply(state, decode_command(entry.payload))
-        sequence = entry.sequence
+    with unsearched_memory():
+        state = State() if base is None else decode_state(base.payload)
+        state.tells_books = False
+        for entry in read_entries(folder, sequence, until):
+            apply(state, decode_command(entry.payload))
+            sequence = entry.sequence
+    state.tells_books = True
     return Folded(state, sequence)

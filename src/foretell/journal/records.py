@@ -23,6 +23,7 @@ ALIGNMENT: Final = 8
 CHAIN_BYTES: Final = 16
 CHAIN_START: Final = bytes(CHAIN_BYTES)
 PAYLOAD_BYTES_MAX: Final = 8 * 1024 * 1024
+RECORD_BYTES_MAX: Final = HEADER_BYTES + PAYLOAD_BYTES_MAX
 
 _CHECKED: Final = struct.Struct("<QQ16s")
 
@@ -56,7 +57,7 @@ def decode_record(buffer: bytes | memoryview, start: int) -> Record | None:
     if start + HEADER_BYTES > len(buffer):
         return None
     length, checksum, sequence, synced, chain = HEADER.unpack_from(buffer, start)
-    if not HEADER_BYTES < length <= HEADER_BYTES + PAYLOAD_BYTES_MAX:
+    if not HEADER_BYTES < length <= RECORD_BYTES_MAX:
         return None
     end = start + length
     padded_end = end + -length % ALIGNMENT
@@ -68,6 +69,38 @@ def decode_record(buffer: bytes | memoryview, start: int) -> Record | None:
     return Record(sequence, synced, chain, payload, padded_end)
 
 
-def follows(record: Record, sequence: int, chain: bytes) -> bool:
-    """Return whether the record is the next one after this sequence and chain."""
-    return record.sequence == sequence + 1 and record.chain == next_chain(chain, record.payload)
+class Run(NamedTuple):
+    """The payloads of records that follow each other, and what the next one must follow."""
+
+    payloads: list[bytes]
+    sequence: int
+    chain: bytes
+    end: int
+
+
+def read_run(buffer: bytes, begin: Run, until: int | None = None) -> Run:
+    """Return the records that begin where another run ended, up to the first that is none.
+
+    What comes after the sequence `until` is not looked at. A start reads millions of records here,
+    so what `decode_record` does is written out.
+    """
+    payloads: list[bytes] = []
+    _, sequence, chain, start = begin
+    unpack, crc32, blake2b = HEADER.unpack_from, zlib.crc32, hashlib.blake2b
+    view, last_start = memoryview(buffer), len(buffer) - HEADER_BYTES
+    while start <= last_start and sequence != until:
+        length, checksum, seen, _, seen_chain = unpack(buffer, start)
+        if seen != sequence + 1 or not HEADER_BYTES < length <= RECORD_BYTES_MAX:
+            break
+        end = start + length
+        if crc32(view[start + ALIGNMENT : end]) != checksum:
+            break
+        payload = buffer[start + HEADER_BYTES : end]
+        if blake2b(chain + payload, digest_size=CHAIN_BYTES).digest() != seen_chain:
+            break
+        padding = -length % ALIGNMENT
+        if len(payload) != length - HEADER_BYTES or buffer[end : end + padding] != bytes(padding):
+            break
+        payloads.append(payload)
+        sequence, chain, start = seen, seen_chain, end + padding
+    return Run(payloads, sequence, chain, start)

@@ -4,7 +4,7 @@ One statement both checks the fence and inserts a batch, so it is done or not do
 of its sender, and a sender that is stopped half-way holds nothing that others wait for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -111,7 +111,7 @@ async def find_tail(connection: asyncpg.Connection, shard: int) -> Tail:
 
 def read_entries(
     url: str, shard: int, after: int = 0, *, slice_records: int = SLICE_RECORDS
-) -> Iterator[Entry]:
+) -> Generator[Entry, None, None]:
     """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
 
     While a slice is used, the next one is fetched by a thread of its own.
@@ -123,9 +123,10 @@ def read_entries(
         pending = thread.submit(reader.fetch(after))
         while rows := _outcome(pending):
             pending = thread.submit(reader.fetch(rows[-1]["sequence"]))
-            for row in rows:
-                end = _follow(shard, end, row)
-                yield Entry(end.sequence, row["payload"])
+            _check_run(shard, end, rows)
+            end = Tail(rows[-1]["sequence"], rows[-1]["chain"])
+            for sequence, _, payload in rows:
+                yield Entry(sequence, payload)
     finally:
         thread.run(reader.close())
         thread.close()
@@ -166,14 +167,15 @@ def _outcome(pending: Future[T]) -> T:
         raise JournalFailed(cause_of(error)) from error
 
 
-def _follow(shard: int, end: Tail, row: Any) -> Tail:
-    """Return the end after a row that follows; refuse one that does not."""
-    sequence, chain = row["sequence"], row["chain"]
-    expected = end.sequence + 1
-    if sequence != expected:
-        raise JournalRowsDamaged(shard, expected, f"sequence {expected} is gone")
-    if not end.chain:
-        raise JournalRowsDamaged(shard, end.sequence, "the record before is gone")
-    if next_chain(end.chain, row["payload"]) != chain:
-        raise JournalRowsDamaged(shard, sequence, "the record is damaged")
-    return Tail(sequence, chain)
+def _check_run(shard: int, end: Tail, rows: Sequence[Any]) -> None:
+    """Refuse rows that do not follow an end, each the one before."""
+    sequence, chain = end
+    for seen, seen_chain, payload in rows:
+        sequence += 1
+        if seen != sequence:
+            raise JournalRowsDamaged(shard, sequence, f"sequence {sequence} is gone")
+        if not chain:
+            raise JournalRowsDamaged(shard, end.sequence, "the record before is gone")
+        if next_chain(chain, payload) != seen_chain:
+            raise JournalRowsDamaged(shard, seen, "the record is damaged")
+        chain = seen_chain

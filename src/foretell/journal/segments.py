@@ -7,7 +7,6 @@ holds records up to the first zeros. Only the newest may end in a record that wa
 import os
 import struct
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,9 +15,9 @@ from foretell.journal.records import (
     ALIGNMENT,
     CHAIN_START,
     HEADER_BYTES,
-    Record,
+    Run,
     decode_record,
-    follows,
+    read_run,
 )
 
 MAGIC: Final = b"FTJOURN1"
@@ -80,14 +79,13 @@ def _true_head(buffer: bytes, path: Path) -> bytes:
     return encode_head(first_sequence, chain) if is_named else b""
 
 
-def walk(buffer: bytes, start: End) -> Iterator[tuple[Record, End]]:
-    """Yield the records of a segment that follow each other, each with the end after it."""
-    end = start
-    while (record := decode_record(buffer, end.offset)) is not None:
-        if not follows(record, end.sequence, end.chain):
-            return
-        end = End(end.path, record.end, record.sequence, record.chain)
-        yield record, end
+def read_records(buffer: bytes, begin: End, until: int | None = None) -> tuple[list[bytes], End]:
+    """Return the payloads of a segment's records that follow each other, and the end after them.
+
+    What comes after the sequence `until` is not looked at.
+    """
+    run = read_run(buffer, Run([], begin.sequence, begin.chain, begin.offset), until)
+    return run.payloads, End(begin.path, run.end, run.sequence, run.chain)
 
 
 def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
@@ -142,11 +140,9 @@ def chain_at(folder: Path, sequence: int) -> bytes:
     if not holding:
         raise JournalDamaged(str(folder), 0, f"the segment of sequence {sequence + 1} is gone")
     buffer, end = read_segment(holding[-1])
+    _, end = read_records(buffer, end, sequence)
     if end.sequence == sequence:
         return end.chain
-    for _, after in walk(buffer, end):
-        if after.sequence == sequence:
-            return after.chain
     raise JournalDamaged(holding[-1].name, 0, f"sequence {sequence} is not in it")
 
 
@@ -156,8 +152,7 @@ def find_end(folder: Path) -> End:
     end = EMPTY
     if paths:
         buffer, end = read_segment(paths[-1])
-        for _, after in walk(buffer, end):
-            end = after
+        _, end = read_records(buffer, end)
         check_rest(buffer, end, is_newest=True)
     synced = Mark.read(folder)
     if synced > end.sequence:

@@ -24,7 +24,7 @@ from foretell.domain.hexadecimal import Bytes32
 from foretell.domain.shards import shard_of
 from foretell.domain.storage_errors import ShardMapUnfit
 from foretell.journal.connections import DRIVER
-from foretell.journal.leases import ShardPlace
+from foretell.journal.leases import JournalPlace
 
 SHARD_COUNT_MAX: Final = 1024
 
@@ -40,11 +40,11 @@ class ShardMap:
         """How many shards there are."""
         return len(self.url_by_shard)
 
-    def place(self, shard: int) -> ShardPlace:
+    def place(self, shard: int) -> JournalPlace:
         """Return where a shard's journal is."""
-        return ShardPlace(self.url_by_shard[shard], shard, self.shard_count)
+        return JournalPlace(self.url_by_shard[shard], shard, self.shard_count)
 
-    def place_of(self, condition_id: Bytes32) -> ShardPlace:
+    def place_of(self, condition_id: Bytes32) -> JournalPlace:
         """Return where the journal of a condition is."""
         return self.place(shard_of(condition_id, self.shard_count))
 

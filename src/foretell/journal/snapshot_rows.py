@@ -49,6 +49,7 @@ SELECT payload FROM journal.snapshot_part WHERE shard = $1 AND sequence = $2 AND
 _NEEDED_AFTER: Final = """
 SELECT sequence FROM journal.snapshot WHERE shard = $1 ORDER BY sequence DESC OFFSET $2 LIMIT 1
 """
+_NEWEST: Final = "SELECT coalesce(max(sequence), 0) FROM journal.snapshot WHERE shard = $1"
 _FIRST: Final = "SELECT min(sequence) FROM journal.record WHERE shard = $1"
 _FORGET_HEADS: Final = "DELETE FROM journal.snapshot WHERE shard = $1 AND sequence < $2"
 _FORGET_PARTS: Final = "DELETE FROM journal.snapshot_part WHERE shard = $1 AND sequence < $2"
@@ -99,17 +100,24 @@ async def newest_snapshot(connection: asyncpg.Connection, shard: int) -> Snapsho
     return None
 
 
-async def compact(connection: asyncpg.Connection, shard: int) -> None:
-    """Remove, a slice at a time, what the newest snapshots do not need."""
-    needed_after = await connection.fetchval(_NEEDED_AFTER, shard, KEPT_COUNT - 1)
-    first = await connection.fetchval(_FIRST, shard)
+async def newest_sequence(connection: asyncpg.Connection, shard: int) -> int:
+    """Return the sequence of the newest snapshot, whole or not; 0 when there is none."""
+    sequence: int = await connection.fetchval(_NEWEST, shard)
+    return sequence
+
+
+async def compact(connection: asyncpg.Connection, shard: int) -> int:
+    """Remove, a slice at a time, what the newest snapshots do not need; return how many entries."""
+    needed_after: int | None = await connection.fetchval(_NEEDED_AFTER, shard, KEPT_COUNT - 1)
+    first: int | None = await connection.fetchval(_FIRST, shard)
     if needed_after is None or first is None:
-        return
+        return 0
     await connection.execute(_FORGET_HEADS, shard, needed_after)
     await connection.execute(_FORGET_PARTS, shard, needed_after)
-    while first <= needed_after:
-        first += SLICE_RECORDS
-        await connection.execute(_FORGET_RECORDS, shard, min(first - 1, needed_after))
+    for start in range(first, needed_after + 1, SLICE_RECORDS):
+        end = min(start + SLICE_RECORDS - 1, needed_after)
+        await connection.execute(_FORGET_RECORDS, shard, end)
+    return max(needed_after + 1 - first, 0)
 
 
 async def _read(

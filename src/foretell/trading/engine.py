@@ -30,6 +30,7 @@ from foretell.domain.restoring import restored_effects
 from foretell.domain.snapshot import decode_state
 from foretell.domain.state import State
 from foretell.domain.storage_errors import JournalDamaged, TablesBehindSnapshot
+from foretell.journal.memory import unsearched_memory
 from foretell.journal.port import Journal, Room, Snapshot
 
 WAITING_MAX: Final = 50_000
@@ -91,22 +92,45 @@ class Engine:
     async def start(self, tables_sequence: int | None = None) -> None:
         """Restore the newest snapshot, fold the rest of the journal, and begin to take commands.
 
-        The hearers are told of everything that was there and of every command after it. A snapshot
-        that the tables are behind would keep commands from them: then the whole journal is folded,
-        or the start is refused when its beginning is gone.
+        The hearers are told of everything that was there when the tables were written last, and of
+        every command after it; where there are no tables, after the snapshot. A snapshot that the
+        tables are behind would keep commands from them: then the whole journal is folded, or the
+        start is refused when its beginning is gone.
         """
         snapshot = await asyncio.to_thread(self._journal.snapshot)
-        if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
-            await self._restore(snapshot)
-        for entry in self._journal.entries(self.sequence):
-            command = decode_command(entry.payload)
-            outcome = apply(self.state, command)
+        with unsearched_memory():
+            if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
+                self.state, self.sequence = decode_state(snapshot.payload), snapshot.sequence
+            await self._replay(max(self.sequence, tables_sequence or 0))
+        self._journal.start(self._synced, self._fail)
+        self._is_ready = True
+
+    async def _replay(self, told_sequence: int) -> None:
+        """Fold what follows in the journal, in silence up to a sequence at which the state is told.
+
+        With nobody to hear it is silent to the end.
+        """
+        if not self._hearers:
+            told_sequence = self._journal.last_sequence
+        entries = self._journal.entries(self.sequence)
+        self.state.tells_books = False
+        for entry in entries if self.sequence < told_sequence else ():
+            apply(self.state, decode_command(entry.payload))
+            self.sequence = entry.sequence
+            if entry.sequence == told_sequence:
+                break
+            if entry.sequence % REPLAY_SLICE == 0:
+                await asyncio.sleep(0)
+        self.state.tells_books = True
+        self.told_sequence = self.sequence
+        if self._hearers:
+            await self._tell_state()
+        for entry in entries:
+            outcome = apply(self.state, decode_command(entry.payload))
             self.sequence = entry.sequence
             self._tell(Durable(entry.sequence, outcome.effects))
             if entry.sequence % REPLAY_SLICE == 0:
                 await asyncio.sleep(0)
-        self._journal.start(self._synced, self._fail)
-        self._is_ready = True
 
     def _may_begin_with(self, snapshot: Snapshot, tables_sequence: int | None) -> bool:
         if tables_sequence is None or snapshot.sequence <= tables_sequence:
@@ -117,12 +141,11 @@ class Engine:
             raise TablesBehindSnapshot(tables_sequence, snapshot.sequence) from damage
         return False
 
-    async def _restore(self, snapshot: Snapshot) -> None:
-        self.state = decode_state(snapshot.payload)
-        self.sequence = snapshot.sequence
+    async def _tell_state(self) -> None:
+        """Tell the hearers of everything that is there now."""
         effects = restored_effects(self.state)
         while part := list(islice(effects, REPLAY_SLICE)):
-            self._tell(Durable(snapshot.sequence, part))
+            self._tell(Durable(self.sequence, part))
             await asyncio.sleep(0)
 
     def clock_ms(self) -> int:

@@ -7,6 +7,7 @@ that does not read what it is told is hung up on: it comes again and begins anew
 import asyncio
 import hmac
 from collections.abc import Coroutine
+from itertools import islice
 from typing import Any, Final
 
 import structlog
@@ -86,6 +87,7 @@ class _Asker(Framed):
         self._host: Answering | None = None
         self._since = 0
         self._untold: list[bytes] | None = None
+        self._is_open = True
         self._tasks: set[asyncio.Task[None]] = set()
 
     @override
@@ -93,6 +95,7 @@ class _Asker(Framed):
         super().connection_lost(exc)
         self._server.askers.discard(self)
         self._server.leave(self)
+        self._is_open = False
 
     @override
     def take(self, message: bytes) -> None:
@@ -131,18 +134,21 @@ class _Asker(Framed):
             self._begin(self._tell_state(self._server.engine))
 
     async def _tell_state(self, engine: Engine) -> None:
-        """Send the state as it is now, once it is durable, and then what came after it."""
+        """Send the state as it is now, once it is durable, and then what came after it.
+
+        The engine goes on between two messages: with many orders it takes a while to make them.
+        """
         self._since = engine.sequence
-        effects = list(restored_effects(engine.state))
-        self._untold = []
+        effects = restored_effects(engine.state)
+        untold = self._untold = []
         self._server.join(self)
         await engine.settle()
         self.send(frame(Begin(self._since)))
-        for start in range(0, len(effects), EFFECTS_PER_MESSAGE):
-            part = effects[start : start + EFFECTS_PER_MESSAGE]
+        while self._is_open and (part := list(islice(effects, EFFECTS_PER_MESSAGE))):
             self.send(frame(Told(self._since, part)))
+            await asyncio.sleep(0)
         self.send(frame(Begun()))
-        for raw in self._untold:
+        for raw in untold:
             self.send(raw)
         self._untold = None
 

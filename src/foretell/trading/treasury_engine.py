@@ -7,7 +7,7 @@ good, and only a start from the journal goes on.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -18,7 +18,10 @@ from foretell.domain.treasury_commands import (
     decode_treasury_command,
     encode_treasury_command,
 )
+from foretell.domain.treasury_snapshot import decode_treasury
 from foretell.journal.port import Journal
+
+REPLAY_SLICE: Final = 2_000
 
 log = structlog.get_logger(__name__)
 
@@ -38,17 +41,29 @@ class TreasuryEngine:
         self._failure: Exception | None = None
         self._is_ready = False
         self._sequence = 0
+        self.synced_sequence = 0
+        """Up to where everything that was applied is durable."""
         self.failed = asyncio.Event()
         self.now_ms = now_ms
         self.state = Treasury()
 
     async def start(self) -> None:
-        """Fold the journal into the state and begin to take commands."""
-        for entry in self._journal.entries():
-            apply_to_treasury(self.state, decode_treasury_command(entry.payload))
-            self._sequence = entry.sequence
+        """Restore the newest snapshot, fold the rest of the journal, and begin to take commands."""
+        await self._replay()
         self._journal.start(self._synced, self._fail)
         self._is_ready = True
+
+    async def _replay(self) -> None:
+        snapshot = await asyncio.to_thread(self._journal.snapshot)
+        if snapshot is not None:
+            self.state = decode_treasury(snapshot.payload)
+            self._sequence = snapshot.sequence
+        for entry in self._journal.entries(self._sequence):
+            apply_to_treasury(self.state, decode_treasury_command(entry.payload))
+            self._sequence = entry.sequence
+            if entry.sequence % REPLAY_SLICE == 0:
+                await asyncio.sleep(0)
+        self.synced_sequence = self._sequence
 
     async def submit(self, command: TreasuryCommand) -> Granting | None:
         """Return what the command did, once that and all before it is durable."""
@@ -95,6 +110,7 @@ class TreasuryEngine:
         return answer
 
     def _synced(self, sequence: int) -> None:
+        self.synced_sequence = sequence
         while self._waiting and self._waiting[0].sequence <= sequence:
             waiting = self._waiting.popleft()
             if not waiting.answer.done():

@@ -147,6 +147,7 @@ class OwnBook:
                 owner="",
                 side=side,
                 is_yes=True,
+                is_bid=is_bid,
                 price_ticks=price_ticks,
                 yes_price_ticks=price_ticks,
                 size_units=size_units,

@@ -17,7 +17,7 @@ import structlog
 from foretell.app.chance import new_word
 from foretell.domain.hexadecimal import word_bytes
 from foretell.domain.storage_errors import JournalFailed
-from foretell.journal.leases import Candidate, ShardPlace
+from foretell.journal.leases import Candidate, JournalPlace
 from foretell.journal.postgres import PostgresJournal, lead
 
 SHARD: Final = 0
@@ -53,7 +53,7 @@ async def _lead(url: str, lease_s: float, name: str, terms: int) -> None:
 
 
 async def _serve_a_term(url: str, candidate: Candidate, name: str) -> None:
-    journal = await lead(ShardPlace(url, SHARD, SHARD_COUNT), candidate)
+    journal = await lead(JournalPlace(url, SHARD, SHARD_COUNT), candidate)
     try:
         entries = sum(1 for _ in journal.entries())
         assert entries == journal.last_sequence

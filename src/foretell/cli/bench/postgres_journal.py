@@ -11,7 +11,7 @@ from rich.console import Console
 
 from foretell.cli.bench.batches import Measured, Turns, batch_table, ratio_words
 from foretell.cli.bench.lent import lent_database
-from foretell.journal.leases import Candidate, ShardPlace
+from foretell.journal.leases import Candidate, JournalPlace
 from foretell.journal.postgres import lead
 
 _MAKE_BARE: Final = "CREATE SCHEMA journal; CREATE TABLE journal.bare (payload bytea)"
@@ -35,7 +35,7 @@ async def _measure(url: str, holder: bytes, rounds: int) -> Sequence[Measured]:
         async def insert(payloads: Sequence[bytes]) -> None:
             await connection.execute(_INSERT_BARE, payloads)
 
-        journal = await lead(ShardPlace(url, 0, 1), Candidate(holder, "bench"))
+        journal = await lead(JournalPlace(url, 0, 1), Candidate(holder, "bench"))
         try:
             return await Turns(journal, insert).take_rounds(rounds, lambda: None)
         finally:

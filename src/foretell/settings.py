@@ -120,6 +120,10 @@ class Settings(BaseSettings):
         ge=0,
         description="commands between two snapshots of the journal; 0: none, all of it is kept",
     )
+    journal_keeps: Literal["recent", "all"] = Field(
+        default="recent",
+        description="whether commands are removed that no start needs: kept, all tables can be made anew",
+    )
     shards: int = Field(
         default=0,
         ge=0,

@@ -10,7 +10,7 @@ from tests.domain.digest import digest
 from tests.journal.shards import Shards
 
 from foretell.app import snapshots
-from foretell.app.snapshots import Snapshots
+from foretell.app.snapshots import Schedule, Snapshots
 from foretell.domain.folding import JournalKind, ShardFold
 from foretell.domain.storage_errors import JournalDamaged, SnapshotFailed
 from foretell.domain.treasury_commands import AdmitShard
@@ -33,8 +33,9 @@ class Room:
         self.tables_sequence = 0
         self.salt = 0
 
-    def snapshots(self, every: int = 50) -> Snapshots:
-        return Snapshots(self.journal, lambda: self.tables_sequence, every)
+    def snapshots(self, every: int = 50, *, keeps_all: bool = False) -> Snapshots:
+        schedule = Schedule(every, keeps_all)
+        return Snapshots(self.journal, lambda: self.tables_sequence, schedule)
 
     async def place(self, count: int) -> None:
         self.salt += count
@@ -75,6 +76,16 @@ async def test_a_snapshot_is_taken_when_enough_commands_came(room: Room) -> None
 async def test_with_an_interval_of_none_there_is_no_snapshot(room: Room) -> None:
     await room.place(100)
     assert not await room.snapshots(0).take_if_due()
+
+
+async def test_a_journal_that_keeps_all_lets_go_of_older_snapshots_alone(room: Room) -> None:
+    snapshots = room.snapshots(keeps_all=True)
+    for _ in range(3):
+        await room.place(60)
+        assert await snapshots.take_if_due()
+    assert [entry.sequence for entry in room.journal.entries()] == list(range(1, 183))
+    taken = snapshots_of(room.journal)
+    assert taken == [122, 182]
 
 
 async def test_a_snapshot_is_never_ahead_of_the_tables(room: Room) -> None:
@@ -143,7 +154,7 @@ async def test_after_a_failure_the_next_one_is_taken_in_its_time(
 async def test_a_treasury_s_journal_is_kept_short_in_the_same_way(journal: Journal) -> None:
     engine = TreasuryEngine(journal, lambda: NOW_MS)
     await engine.start()
-    snapshots = Snapshots(journal, lambda: engine.synced_sequence, 5, JournalKind.TREASURY)
+    snapshots = Snapshots(journal, lambda: engine.synced_sequence, Schedule(5), JournalKind.TREASURY)
     for number in range(1, 13):
         await engine.submit(AdmitShard(NOW_MS, f"shard {number}"))
         await snapshots.take_if_due()

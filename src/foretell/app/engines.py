@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from foretell.app.chance import new_uuid, new_word, now_ms
 from foretell.app.children import Child, keep
 from foretell.app.parts import Ground, chain_view
-from foretell.app.snapshots import Snapshots
+from foretell.app.snapshots import Schedule, Snapshots
 from foretell.app.sockets import (
     UNIX,
     FindEndpoint,
@@ -184,8 +184,8 @@ async def lead_shard(ground: Ground, shard: int) -> Led:
     place = ShardPlace(shard, settings.shards)
     engine, loops = Engine(journal, now_ms), dict[str, Loop]()
     host = _host(ground, engine, place, loops)
-    projection, every = host.projection, settings.snapshot_every
-    loops["snapshots"] = Snapshots(journal, lambda: projection.sequence, every).run
+    projection, schedule = host.projection, Schedule.of(settings)
+    loops["snapshots"] = Snapshots(journal, lambda: projection.sequence, schedule).run
     await host.start()
     exchanges = ground.deployment.exchanges
     feed = Feed(engine, ground.database, exchanges, settings.confirmations, place=place)
@@ -197,8 +197,8 @@ async def lead_treasury(ground: Ground) -> Led:
     """Return the treasury once it leads and has replayed its journal."""
     server, listening, journal = await _lead(ground, TREASURY_SHARD)
     engine = TreasuryEngine(journal, now_ms)
-    count, every = ground.settings.shards, ground.settings.snapshot_every
-    snapshots = Snapshots(journal, lambda: engine.synced_sequence, every, JournalKind.TREASURY)
+    count, schedule = ground.settings.shards, Schedule.of(ground.settings)
+    snapshots = Snapshots(journal, lambda: engine.synced_sequence, schedule, JournalKind.TREASURY)
     shards = remote_shards(ground)
     treasurer = Treasurer(
         engine, {ShardPlace(number, count).name: shard for number, shard in enumerate(shards)}

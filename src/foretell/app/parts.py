@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from foretell.app.chance import new_uuid, new_word, now_ms
-from foretell.app.snapshots import Snapshots
+from foretell.app.snapshots import Schedule, Snapshots
 from foretell.app.vault import Vault
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
@@ -106,8 +106,8 @@ def build_trading(ground: Ground, recover: Recover) -> TradingParts:
         trading.services.exchanges,
         ground.settings.confirmations,
     )
-    projection, every = trading.host.projection, ground.settings.snapshot_every
-    snapshots = Snapshots(journal, lambda: projection.sequence, every)
+    projection, schedule = trading.host.projection, Schedule.of(ground.settings)
+    snapshots = Snapshots(journal, lambda: projection.sequence, schedule)
     return TradingParts(trading, feed, snapshots)
 
 

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 import structlog
 
@@ -17,6 +17,7 @@ from foretell.domain.storage_errors import JournalFailed, SnapshotFailed
 from foretell.journal import snapshotting
 from foretell.journal.port import Journal
 from foretell.journal.snapshotting import Wanted, encode_wanted
+from foretell.settings import Settings
 
 LOOK_S: Final = 5.0
 RETRY_S: Final = 60.0
@@ -26,6 +27,18 @@ COMPLAINT_CHARS_MAX: Final = 500
 log = structlog.get_logger(__name__)
 
 
+class Schedule(NamedTuple):
+    """After how many commands the next snapshot is due, never if none, and what may go then."""
+
+    every: int
+    keeps_all: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Return what the settings say."""
+        return cls(settings.snapshot_every, settings.journal_keeps == "all")
+
+
 class Snapshots:
     """Takes a snapshot of a journal whenever so many commands came after the last one."""
 
@@ -33,12 +46,13 @@ class Snapshots:
         self,
         journal: Journal,
         told_sequence: Callable[[], int],
-        every: int,
+        schedule: Schedule,
         kind: JournalKind = JournalKind.SHARD,
     ) -> None:
         self._journal = journal
         self._told_sequence = told_sequence
-        self._every = every
+        self._every = schedule.every
+        self._keeps_all = schedule.keeps_all
         self._kind = kind
         self._newest: int | None = None
 
@@ -63,7 +77,7 @@ class Snapshots:
             return False
         await self._take(until)
         self._newest = until
-        count = await self._journal.let_go()
+        count = await self._journal.let_go(keeps_all=self._keeps_all)
         log.info("snapshot taken", sequence=until, let_go=count)
         return True
 

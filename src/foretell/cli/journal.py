@@ -1,5 +1,6 @@
-"""`foretell journal`: the journal checked, replayed and exported, without changing anything."""
+"""`foretell journal`: the journal checked, replayed, exported, and told to the tables anew."""
 
+import asyncio
 import enum
 import os
 import sys
@@ -11,14 +12,20 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
+from foretell.app.engines import journal_place
 from foretell.domain.command_errors import NoJournal
 from foretell.domain.commands import Command, decode_command
 from foretell.domain.snapshot import state_digest
 from foretell.domain.state import State
+from foretell.domain.storage_errors import BeginningGone
+from foretell.journal.beginnings import check_beginning
+from foretell.journal.locking import lock_folder, unlock_folder
 from foretell.journal.reading import fold, read_entries
 from foretell.journal.snapshots import newest_snapshot
 from foretell.journal.verifying import durable_until, first_sequence, verify
 from foretell.settings import Settings
+from foretell.store.database import Database
+from foretell.store.projected import forget_projected
 
 
 def run_verify(settings: Settings, console: Console) -> None:
@@ -57,6 +64,28 @@ def run_replay(settings: Settings, console: Console, *, is_from_start: bool) -> 
             "state": state_digest(state),
         },
     )
+
+
+def run_rebuild(settings: Settings, console: Console) -> None:
+    """Empty the tables that the next start makes anew, if the whole journal is there, and nobody runs."""
+    lock = lock_folder(settings.data)
+    try:
+        rows = asyncio.run(_empty_tables(settings))
+    finally:
+        unlock_folder(lock)
+    console.print(f"{rows} rows removed; the next start makes the tables anew", highlight=False)
+
+
+async def _empty_tables(settings: Settings) -> int:
+    if settings.journal == "postgres":
+        for shard in range(max(settings.shards, 1)):
+            await check_beginning(journal_place(settings, shard))
+    else:
+        for folder in (settings.data / "journal", *settings.data.glob("journal-[0-9]*")):
+            if (first := first_sequence(folder)) != 1:
+                raise BeginningGone(str(folder), first)
+    async with Database(settings.database) as database, database.writing() as tx:
+        return await forget_projected(tx)
 
 
 def run_export(settings: Settings, since: int | None, until: int | None) -> None:

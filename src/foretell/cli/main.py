@@ -164,7 +164,8 @@ def doctor(data: Data = None) -> None:
 app.add_typer(bench, name="bench")
 
 journal = typer.Typer(
-    no_args_is_help=True, help="Check, replay and export the journal; nothing is changed."
+    no_args_is_help=True,
+    help="Check, replay and export the journal, which is never changed; tell it to the tables anew.",
 )
 app.add_typer(journal, name="journal")
 
@@ -215,6 +216,18 @@ def export(
     from foretell.cli.journal import run_export
 
     run_export(_settings(data=data), since, until)
+
+
+@journal.command()
+def rebuild(data: Data = None) -> None:
+    """Empty the tables of orders, trades and prices; the next start makes them anew from the journal.
+
+    Nothing may run meanwhile, and the journal must be whole from its first command on: set
+    FORETELL_JOURNAL_KEEPS=all for that.
+    """
+    from foretell.cli.journal import run_rebuild
+
+    run_rebuild(_settings(data=data), Console())
 
 
 def _settings(**given: Any) -> Settings:

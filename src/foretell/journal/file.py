@@ -113,9 +113,9 @@ class FileJournal:
         remove_parts(self._folder)
         return InFolder(str(self._folder))
 
-    async def let_go(self) -> int:
+    async def let_go(self, *, keeps_all: bool = False) -> int:
         """Let go of what the two newest snapshots do not need; return how many segments went."""
-        return await asyncio.to_thread(let_go, self._folder)
+        return await asyncio.to_thread(let_go, self._folder, keeps_all=keeps_all)
 
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]

@@ -94,8 +94,11 @@ class Journal(Protocol):
         What was left of one that was not finished is removed.
         """
 
-    async def let_go(self) -> int:
-        """Let go of what the two newest snapshots do not need; return how much of it there was."""
+    async def let_go(self, *, keeps_all: bool = False) -> int:
+        """Let go of what the two newest snapshots do not need; return how much of it there was.
+
+        With `keeps_all` that is older snapshots alone, and nothing of the journal itself.
+        """
 
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]

@@ -160,11 +160,13 @@ class PostgresJournal:
         """
         return InRows(self._place.url, self._place.shard, self._lease.holder)
 
-    async def let_go(self) -> int:
+    async def let_go(self, *, keeps_all: bool = False) -> int:
         """Let go of what the two newest snapshots do not need; return how many entries that was."""
         shard = self._place.shard
         return await asyncio.to_thread(
-            ask, self._place.url, lambda connection: compact(connection, shard)
+            ask,
+            self._place.url,
+            lambda connection: compact(connection, shard, keeps_all=keeps_all),
         )
 
     async def close(self) -> None:

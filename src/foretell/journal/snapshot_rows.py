@@ -106,14 +106,21 @@ async def newest_sequence(connection: asyncpg.Connection, shard: int) -> int:
     return sequence
 
 
-async def compact(connection: asyncpg.Connection, shard: int) -> int:
-    """Remove, a slice at a time, what the newest snapshots do not need; return how many entries."""
+async def compact(
+    connection: asyncpg.Connection, shard: int, *, keeps_all: bool = False
+) -> int:
+    """Remove, a slice at a time, what the newest snapshots do not need; return how many entries.
+
+    With `keeps_all` no entry goes.
+    """
     needed_after: int | None = await connection.fetchval(_NEEDED_AFTER, shard, KEPT_COUNT - 1)
     first: int | None = await connection.fetchval(_FIRST, shard)
     if needed_after is None or first is None:
         return 0
     await connection.execute(_FORGET_HEADS, shard, needed_after)
     await connection.execute(_FORGET_PARTS, shard, needed_after)
+    if keeps_all:
+        return 0
     for start in range(first, needed_after + 1, SLICE_RECORDS):
         end = min(start + SLICE_RECORDS - 1, needed_after)
         await connection.execute(_FORGET_RECORDS, shard, end)

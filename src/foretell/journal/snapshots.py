@@ -130,9 +130,10 @@ def remove_parts(folder: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def let_go(folder: Path) -> int:
+def let_go(folder: Path, *, keeps_all: bool = False) -> int:
     """Remove what the two newest snapshots do not need, and return how many segments that were.
 
+    With `keeps_all` no segment goes, and of the snapshots all but the two.
     Only whoever has the folder locked may call this. If either of the two is damaged, everything is
     kept. The oldest goes first, so whatever stops this leaves a journal without a gap.
     """
@@ -142,7 +143,7 @@ def let_go(folder: Path) -> int:
         return 0
     for path in snapshots[:-SNAPSHOTS_KEPT]:
         path.unlink()
-    paths = segment_paths(folder)
+    paths = [] if keeps_all else segment_paths(folder)
     needless = [
         path
         for path, following in itertools.pairwise(paths)

@@ -1,0 +1,23 @@
+"""Whether a shard's journal in PostgreSQL is whole from its first command on, and nobody leads it."""
+
+from typing import Final
+
+from foretell.domain.storage_errors import BeginningGone, JournalFailed, LeaseHeld
+from foretell.journal.connections import LOST, cause_of, connected
+from foretell.journal.leases import JournalPlace, find_endpoint
+
+_FIRST: Final = "SELECT min(sequence) FROM journal.record WHERE shard = $1"
+
+
+async def check_beginning(place: JournalPlace) -> None:
+    """Refuse a journal that somebody leads, or that has let go of its beginning."""
+    endpoint = await find_endpoint(place)
+    if endpoint is not None:
+        raise LeaseHeld(place.shard, endpoint)
+    try:
+        async with connected(place.url) as connection:
+            first = await connection.fetchval(_FIRST, place.shard)
+    except LOST as error:
+        raise JournalFailed(cause_of(error)) from error
+    if first not in {None, 1}:
+        raise BeginningGone(f"of shard {place.shard}", first)

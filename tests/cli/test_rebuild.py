@@ -1,0 +1,124 @@
+"""`foretell journal rebuild`: tables that are made from the journal, made anew."""
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from tests.build import NOW_MS, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
+from tests.cli.conftest import Call
+from tests.trading.venue import Clock
+
+from foretell.domain.commands import Command
+from foretell.journal.file import FileJournal
+from foretell.journal.leases import Candidate, JournalPlace
+from foretell.journal.locking import lock_folder, unlock_folder
+from foretell.journal.postgres import lead
+from foretell.journal.snapshots import let_go
+from foretell.journal.snapshotting import take_snapshot
+from foretell.store.database import Database
+from foretell.store.projected import PROJECTED
+from foretell.trading.engine import Engine
+from foretell.trading.projection import Projection
+
+STORY: list[Command] = [
+    an_open_market(),
+    some_funds("alice", "bob"),
+    a_placing(a_sell("bob", price_ticks=40)),
+    *(
+        a_placing(a_buy(size_units=5 * TOKEN, salt=str(salt)), at_ms=NOW_MS + salt)
+        for salt in range(60)
+    ),
+]
+
+Rows = dict[str, Sequence[Any]]
+
+
+async def tell(data: Path, commands: Sequence[Command] = ()) -> Rows:
+    """Start an engine on what is there, tell it commands, and return the rows made of all of it."""
+    async with Database(f"sqlite+aiosqlite:///{data / 'foretell.db'}") as database:
+        engine = Engine(FileJournal(data / "journal", segment_bytes=16 * 1024), Clock().now_ms)
+        projection = Projection(database)
+        engine.hear(projection.hear)
+        await projection.start()
+        await engine.start(projection.sequence)
+        for command in commands:
+            await engine.submit(command)
+        await projection.catch_up()
+        await engine.close()
+        return await rows_of(database)
+
+
+async def rows_of(database: Database) -> Rows:
+    async with database.reading() as tx:
+        return {table.name: sorted(await tx.all(sa.select(table)), key=repr) for table in PROJECTED}
+
+
+async def rows_in(data: Path) -> Rows:
+    async with Database(f"sqlite+aiosqlite:///{data / 'foretell.db'}") as database:
+        return await rows_of(database)
+
+
+@pytest.fixture
+def data(empty_database: Path, tmp_path: Path) -> Path:
+    data = tmp_path / "data"
+    data.mkdir()
+    shutil.copy(empty_database, data / "foretell.db")
+    return data
+
+
+def test_tables_that_were_emptied_are_made_anew_by_the_next_start(call: Call, data: Path) -> None:
+    before = asyncio.run(tell(data, STORY))
+    take_snapshot(data / "journal", 30)
+    called = call("journal", "rebuild", "--data", str(data))
+    count = sum(map(len, before.values()))
+    assert called.out.strip() == f"{count} rows removed; the next start makes the tables anew"
+    assert not any(asyncio.run(rows_in(data)).values())
+    assert asyncio.run(tell(data)) == before
+
+
+def test_tables_stay_where_the_beginning_of_the_journal_is_gone(call: Call, data: Path) -> None:
+    before = asyncio.run(tell(data, STORY))
+    take_snapshot(data / "journal", 40)
+    take_snapshot(data / "journal", 60)
+    assert let_go(data / "journal") > 0
+    called = call("journal", "rebuild", "--data", str(data))
+    assert called.code == 1
+    assert "what came before it is not kept any more" in called.err
+    assert asyncio.run(rows_in(data)) == before
+
+
+def test_tables_stay_while_somebody_uses_the_folder(call: Call, data: Path) -> None:
+    before = asyncio.run(tell(data, STORY))
+    lock = lock_folder(data)
+    called = call("journal", "rebuild", "--data", str(data))
+    unlock_folder(lock)
+    assert called.code == 1
+    assert "another process uses" in called.err
+    assert asyncio.run(rows_in(data)) == before
+
+
+async def lead_meanwhile(url: str, call: Call, data: Path) -> str:
+    """Return what the command says while a process leads the shard."""
+    journal = await lead(JournalPlace(url, 0, 1), Candidate(b"h" * 16, "somebody"))
+    try:
+        called = await asyncio.to_thread(call, "journal", "rebuild", "--data", str(data))
+    finally:
+        await journal.close()
+    return called.err
+
+
+@pytest.fixture
+def shared(journal_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database in which the only shard's journal is."""
+    monkeypatch.setenv("FORETELL_DATABASE_URL", journal_url)
+    monkeypatch.setenv("FORETELL_JOURNAL", "postgres")
+    monkeypatch.setenv("FORETELL_SHARDS", "1")
+    return journal_url
+
+
+def test_tables_stay_while_somebody_leads_a_shard(call: Call, data: Path, shared: str) -> None:
+    assert "shard 0 is led by somebody" in asyncio.run(lead_meanwhile(shared, call, data))

@@ -84,8 +84,6 @@ async def test_a_journal_that_keeps_all_lets_go_of_older_snapshots_alone(room: R
         await room.place(60)
         assert await snapshots.take_if_due()
     assert [entry.sequence for entry in room.journal.entries()] == list(range(1, 183))
-    taken = snapshots_of(room.journal)
-    assert taken == [122, 182]
 
 
 async def test_a_snapshot_is_never_ahead_of_the_tables(room: Room) -> None:
@@ -154,7 +152,9 @@ async def test_after_a_failure_the_next_one_is_taken_in_its_time(
 async def test_a_treasury_s_journal_is_kept_short_in_the_same_way(journal: Journal) -> None:
     engine = TreasuryEngine(journal, lambda: NOW_MS)
     await engine.start()
-    snapshots = Snapshots(journal, lambda: engine.synced_sequence, Schedule(5), JournalKind.TREASURY)
+    snapshots = Snapshots(
+        journal, lambda: engine.synced_sequence, Schedule(5), JournalKind.TREASURY
+    )
     for number in range(1, 13):
         await engine.submit(AdmitShard(NOW_MS, f"shard {number}"))
         await snapshots.take_if_due()

@@ -155,6 +155,14 @@ def test_older_snapshots_go_too(folder: Path) -> None:
     assert [path.name for path in snapshot_paths(folder)] == [snapshot_name(80), snapshot_name(90)]
 
 
+def test_of_a_journal_that_is_kept_whole_older_snapshots_go_alone(folder: Path) -> None:
+    put(folder, 90)
+    before = segment_paths(folder)
+    assert let_go(folder, keeps_all=True) == 0
+    assert [path.name for path in snapshot_paths(folder)] == [snapshot_name(80), snapshot_name(90)]
+    assert segment_paths(folder) == before
+
+
 @pytest.mark.parametrize("sequence", [40, 80])
 def test_while_one_of_the_two_is_damaged_nothing_goes(folder: Path, sequence: int) -> None:
     damage(folder / snapshot_name(sequence))

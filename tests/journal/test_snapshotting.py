@@ -177,6 +177,7 @@ async def test_the_next_snapshot_of_rows_begins_with_the_one_before(
     """What came before the older of two is let go of, so it must."""
     for until in (40, 60):
         await asyncio.to_thread(take_snapshot_of_rows, journal.begin_snapshot(), until)
+    assert await journal.let_go(keeps_all=True) == 0
     assert await journal.let_go() == 40
     await asyncio.to_thread(take_snapshot_of_rows, journal.begin_snapshot(), 102)
     snapshot = await asyncio.to_thread(journal.snapshot)

@@ -13,11 +13,10 @@ import msgspec
 from rich.console import Console
 
 from foretell.app.engines import journal_place
-from foretell.domain.command_errors import NoJournal
+from foretell.domain.command_errors import BeginningGone, NoJournal
 from foretell.domain.commands import Command, decode_command
 from foretell.domain.snapshot import state_digest
 from foretell.domain.state import State
-from foretell.domain.storage_errors import BeginningGone
 from foretell.journal.beginnings import check_beginning
 from foretell.journal.locking import lock_folder, unlock_folder
 from foretell.journal.reading import fold, read_entries

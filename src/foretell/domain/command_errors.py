@@ -5,7 +5,14 @@ They belong to the tree at the top of `errors.py`.
 
 from collections.abc import Sequence
 
-from foretell.domain.errors import ForetellError, InvalidInput, NotFound, Unavailable, Upstream
+from foretell.domain.errors import (
+    Conflict,
+    ForetellError,
+    InvalidInput,
+    NotFound,
+    Unavailable,
+    Upstream,
+)
 
 
 class MissingKey(Unavailable):
@@ -79,6 +86,16 @@ class NoJournal(NotFound):
 
     def __init__(self, folder: str) -> None:
         super().__init__(f"there is no journal in {folder}")
+
+
+class BeginningGone(Conflict):
+    """Everything would be made anew from a journal that has let go of its beginning."""
+
+    def __init__(self, journal: str, first_sequence: int) -> None:
+        super().__init__(
+            f"the journal {journal} begins with sequence {first_sequence}: what came before it is not kept"
+            " any more, so nothing can be made anew from it"
+        )
 
 
 class DemoMismatch(ForetellError):

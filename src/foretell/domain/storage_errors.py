@@ -3,7 +3,7 @@
 They belong to the tree at the top of `errors.py`.
 """
 
-from foretell.domain.errors import Conflict, ForetellError, NotFound, Unavailable, Upstream
+from foretell.domain.errors import ForetellError, NotFound, Unavailable, Upstream
 
 
 class StoreUnavailable(Unavailable):
@@ -135,16 +135,6 @@ class FolderInUse(Unavailable):
 
     def __init__(self, folder: str) -> None:
         super().__init__(f"another process uses {folder}")
-
-
-class BeginningGone(Conflict):
-    """Everything would be made anew from a journal that has let go of its beginning."""
-
-    def __init__(self, journal: str, first_sequence: int) -> None:
-        super().__init__(
-            f"the journal {journal} begins with sequence {first_sequence}: what came before it is not kept"
-            " any more, so nothing can be made anew from it"
-        )
 
 
 class StorageUnavailable(Upstream):

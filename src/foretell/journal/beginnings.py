@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from foretell.domain.storage_errors import BeginningGone, JournalFailed, LeaseHeld
+from foretell.domain.command_errors import BeginningGone
+from foretell.domain.storage_errors import JournalFailed, LeaseHeld
 from foretell.journal.connections import LOST, cause_of, connected
 from foretell.journal.leases import JournalPlace, find_endpoint
 

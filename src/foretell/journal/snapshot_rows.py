@@ -106,9 +106,7 @@ async def newest_sequence(connection: asyncpg.Connection, shard: int) -> int:
     return sequence
 
 
-async def compact(
-    connection: asyncpg.Connection, shard: int, *, keeps_all: bool = False
-) -> int:
+async def compact(connection: asyncpg.Connection, shard: int, *, keeps_all: bool = False) -> int:
     """Remove, a slice at a time, what the newest snapshots do not need; return how many entries.
 
     With `keeps_all` no entry goes.

@@ -84,22 +84,22 @@ def _arrival(market: Market, command: PlaceOrder) -> LiveOrder:
     price_ticks, side, size_units = _price_ticks(market, command), order.side, order.size_units
     expiration_s = order.expiration_s
     return LiveOrder(
-        order_id=command.order_id,
-        condition_id=market.opened.condition_id,
-        maker=order.maker,
-        signer=order.maker if order.signer == order.maker else order.signer,
-        owner=command.owner,
-        side=side,
-        is_yes=is_yes,
-        is_bid=(side is _BUY) == is_yes,
-        price_ticks=price_ticks,
-        yes_price_ticks=price_ticks if is_yes else ticks_per_one - price_ticks,
-        size_units=size_units,
-        remaining_units=size_units,
-        order_type=command.order_type,
-        leaves_at_s=leaves_book_at_s(order) if expiration_s else None,
-        placed_at_ms=command.at_ms,
-        nonce=order.nonce,
+        command.order_id,
+        market.opened.condition_id,
+        order.maker,
+        order.maker if order.signer == order.maker else order.signer,
+        command.owner,
+        side,
+        is_yes,
+        (side is _BUY) == is_yes,
+        price_ticks,
+        price_ticks if is_yes else ticks_per_one - price_ticks,
+        size_units,
+        size_units,
+        command.order_type,
+        leaves_book_at_s(order) if expiration_s else None,
+        command.at_ms,
+        order.nonce,
     )
 
 

@@ -130,36 +130,43 @@ class OwnBook:
     def _match(self, operation: Operation, order_id: Bytes32, side: Side) -> Sequence[PlannedFill]:
         _, _, is_bid, price_ticks, lots = operation
         size_units = lots * LOT_UNITS
-        taker = Taker(TAKER, side, True, is_bid, price_ticks, size_units, None)  # noqa: FBT003 - fields of a row
-        plan = plan_match(self._book, taker)
-        for order, units in plan.fills:
+        fills: Sequence[PlannedFill] = ()
+        filled = 0
+        if self._book.is_met(price_ticks, taker_is_bid=is_bid):
+            taker = Taker(TAKER, side, True, is_bid, price_ticks, size_units, None)  # noqa: FBT003 - fields of a row
+            plan = plan_match(self._book, taker)
+            fills, filled = plan.fills, plan.size_units
+            self._take(fills)
+        if filled < size_units:
+            order = LiveOrder(
+                order_id,
+                ZERO_BYTES32,
+                ZERO_ADDRESS,
+                ZERO_ADDRESS,
+                "",
+                side,
+                True,  # noqa: FBT003 - a field of a row
+                is_bid,
+                price_ticks,
+                price_ticks,
+                size_units,
+                size_units - filled,
+                OrderType.GTC,
+                None,
+                0,
+                0,
+            )
+            self._book.add(order)
+            self._order_by_id[order_id] = order
+        return fills
+
+    def _take(self, fills: Sequence[PlannedFill]) -> None:
+        for order, units in fills:
             if units == order.remaining_units:
                 self._book.remove(order)
                 del self._order_by_id[order.order_id]
             else:
                 self._book.reduce(order, units)
-        if plan.size_units < size_units:
-            order = LiveOrder(
-                order_id=order_id,
-                condition_id=ZERO_BYTES32,
-                maker=ZERO_ADDRESS,
-                signer=ZERO_ADDRESS,
-                owner="",
-                side=side,
-                is_yes=True,
-                is_bid=is_bid,
-                price_ticks=price_ticks,
-                yes_price_ticks=price_ticks,
-                size_units=size_units,
-                remaining_units=size_units - plan.size_units,
-                order_type=OrderType.GTC,
-                leaves_at_s=None,
-                placed_at_ms=0,
-                nonce=0,
-            )
-            self._book.add(order)
-            self._order_by_id[order_id] = order
-        return plan.fills
 
 
 class LightMatchingEngine:

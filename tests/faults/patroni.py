@@ -182,6 +182,7 @@ class Cluster:
             words += ["--listen-client-urls", url, "--advertise-client-urls", url]
             words += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
             words += ["--initial-cluster", members, "--initial-cluster-state", "new"]
+            words += ["--enable-v2=true"]
             self.etcds.append(run(words, self.folder))
 
     def _settings(self, node: Node) -> Mapping[str, Any]:
@@ -192,7 +193,9 @@ class Cluster:
             "scope": "foretell",
             "name": node.name,
             "restapi": {"listen": rest, "connect_address": rest},
-            "etcd3": {"hosts": [f"127.0.0.1:{port}" for port in self.etcd_ports]},
+            # Over version 3 of etcd's interface a Patroni 3.0.2 that was stopped puts its name over that
+            # of the primary that followed it, whose commits are lost then (patroni#2689).
+            "etcd": {"hosts": [f"127.0.0.1:{port}" for port in self.etcd_ports]},
             "bootstrap": {
                 "dcs": CLUSTER_SETTINGS,
                 "initdb": [{"encoding": "UTF8"}, {"auth": "scram-sha-256"}, "data-checksums"],

@@ -169,7 +169,7 @@ class Cluster:
     def until_whole(self) -> None:
         """Wait until all run, one leads and one is in step with it."""
         wanted = sorted(["leader", "sync_standby", *["replica"] * (NODES - 2)])
-        until(lambda: sorted(self.roles().values()) == wanted or None)
+        until(lambda: sorted(self.roles().values()) == wanted or None, self.roles)
 
     def _start_etcd(self) -> None:
         self.etcd_ports = [free_port() for _ in range(NODES)]
@@ -242,11 +242,11 @@ def children_of(pid: int) -> list[int]:
     return []
 
 
-def until(look: Callable[[], Found | None]) -> Found:
-    """Return what a look finds, looking again until it finds something."""
+def until(look: Callable[[], Found | None], seen: Callable[[], object] = lambda: None) -> Found:
+    """Return what a look finds, looking again until it finds something; or fail with what is seen."""
     deadline = time.monotonic() + READY_WITHIN_S
     while (found := look()) is None:
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, seen()
         time.sleep(LOOK_S)
     return found
 

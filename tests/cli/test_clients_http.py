@@ -52,19 +52,20 @@ async def test_what_is_not_a_200_is_refused_with_what_was_said(status: int) -> N
     assert len(refused.value.message) < 2100
 
 
+@pytest.mark.parametrize("status", [425, 503])
 @pytest.mark.parametrize(("restarts", "tries"), [(1, 2), (99, http.TRIES_MAX)])
-async def test_an_engine_that_restarts_is_asked_again_when_it_says_so(
-    restarts: int, tries: int
+async def test_what_cannot_be_done_now_is_asked_for_again_when_it_says_so(
+    status: int, restarts: int, tries: int
 ) -> None:
     desk = Desk()
     for _ in range(restarts):
-        desk.say("GET /x", b"restarting", status=425)
+        desk.say("GET /x", b"restarting", status=status)
     desk.say("GET /x", {"at": "last"})
     async with a_client(desk) as client:
         if tries < http.TRIES_MAX:
             assert await client.get("/x") == {"at": "last"}
         else:
-            with pytest.raises(ApiRefused, match="425"):
+            with pytest.raises(ApiRefused, match=f"answered {status}"):
                 await client.get("/x")
     assert len(desk.seen) == tries
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.e2e.running import Running, run_foretell
+from tests.ports import free_port
 
 from foretell.domain.sandbox import SANDBOX_CHAIN_ID, Role
 
@@ -62,20 +63,15 @@ async def test_nobody_else_may_run_on_the_same_folder_or_ports(
 ) -> None:
     data, port, chain_port = shared.data, shared.port, shared.chain_port
     folder = run_foretell("up", "--data", str(data), cwd=tmp_path)
-    ports = run_foretell(
-        "up",
-        "--data",
-        "other",
-        "--port",
-        str(port),
-        "--chain-port",
-        str(chain_port),
-        cwd=tmp_path,
-    )
-    assert (folder.returncode, ports.returncode) == (1, 1)
+    other = ("up", "--data", "other")
+    taken = run_foretell(*other, "--port", str(port), cwd=tmp_path)
+    ports = ("--port", str(free_port()), "--chain-port", str(chain_port))
+    chain_taken = run_foretell(*other, *ports, cwd=tmp_path)
+    assert (folder.returncode, taken.returncode, chain_taken.returncode) == (1, 1, 1)
     assert "another process uses" in folder.stderr
-    assert f"127.0.0.1:{chain_port} is taken" in ports.stderr
-    assert "FORETELL_CHAIN_PORT" in ports.stderr
+    assert f"127.0.0.1:{port} is taken" in taken.stderr
+    assert f"127.0.0.1:{chain_port} is taken" in chain_taken.stderr
+    assert "FORETELL_CHAIN_PORT" in chain_taken.stderr
 
 
 async def test_the_doctor_finds_what_runs_well(shared: Running) -> None:

@@ -84,6 +84,7 @@ def _lose_leaders(leaders: Succession, lease_s: float, cycles: int) -> Sequence[
         leader.until_acknowledged(LOADED)
         time.sleep(cycle * LOSS_TURN_S % lease_s)
         is_killed = cycle < cycles
+        lost_at_s = time.monotonic()
         if is_killed:
             leader.kill()
         else:
@@ -94,15 +95,19 @@ def _lose_leaders(leaders: Succession, lease_s: float, cycles: int) -> Sequence[
             leader.until("lost")
             leader.wait()
             following.until_acknowledged(LOADED)
-        outages.append(_outage("killed" if is_killed else "stopped", leader, following, lease_s))
+        how = "killed" if is_killed else "stopped"
+        outages.append(_outage(how, leader, lost_at_s, following, lease_s))
         leader = following
     return outages
 
 
-def _outage(how: str, leader: Leader, following: Leader, lease_s: float) -> Outage:
+def _outage(
+    how: str, leader: Leader, lost_at_s: float, following: Leader, lease_s: float
+) -> Outage:
+    """Return how long nobody acknowledged; one that was stopped may tell of more when it goes on."""
     assert leader.last_at_s is not None
     assert following.first_at_s is not None
-    return Outage(how, following.first_at_s - leader.last_at_s, lease_s)
+    return Outage(how, following.first_at_s - min(leader.last_at_s, lost_at_s), lease_s)
 
 
 def judge(payload_by_sequence: Mapping[int, str], leaders: Sequence[Leader]) -> Verdict:

@@ -11,8 +11,8 @@ from foretell.domain.command_errors import ApiRefused, ApiUnreachable, NotInTime
 DEADLINE_S: Final = 90.0
 POLL_S: Final = 0.25
 OK: Final = 200
-RESTARTING: Final = 425
-"""What says that nothing was done, and when to come again."""
+NOT_NOW: Final = frozenset({425, 503})
+"""What says when to come again, where nothing was done or to ask again does it once."""
 TRIES_MAX: Final = 10
 
 Value = TypeVar("Value")
@@ -60,7 +60,7 @@ class HttpClient:
     async def _answer(self, method: str, path: str, **parts: Any) -> httpx.Response:
         response = await self._try(method, path, **parts)
         tries = 1
-        while response.status_code == RESTARTING and tries < TRIES_MAX:
+        while _is_to_come_again(response) and tries < TRIES_MAX:
             await asyncio.sleep(int(response.headers["retry-after"]))
             response = await self._try(method, path, **parts)
             tries += 1
@@ -73,6 +73,10 @@ class HttpClient:
             return await self._client.request(method, self.base_url + path, **parts)
         except httpx.HTTPError as error:
             raise ApiUnreachable(self.base_url, type(error).__name__) from error
+
+
+def _is_to_come_again(response: httpx.Response) -> bool:
+    return response.status_code in NOT_NOW and "retry-after" in response.headers
 
 
 async def wait_for(

@@ -1,5 +1,7 @@
 import io
+import os
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from foretell.cli.bench.exchange import running_exchange
 from foretell.cli.bench.load import make_requests
 from foretell.cli.bench.machine import disturbance, undisturbed
 from foretell.cli.bench.order import Round, run_bench_order
+from foretell.cli.bench.spending import Spent, spent_by, spent_words
 from foretell.cli.bench.world import make_world
 from foretell.domain.command_errors import BenchFailed
 
@@ -37,11 +40,32 @@ def test_a_run_prints_its_ratio_beside_its_ceiling(monkeypatch: pytest.MonkeyPat
         r"^order-e2e: (\d+\.\d\d) durable, verified, matched orders", told, re.MULTILINE
     )
     assert float(ratio) > 0
+    (spent,) = re.findall(r"^order-cpu: (\d+\.\d) recoveries of processor time", told, re.MULTILINE)
+    assert float(spent) > 0
     assert re.search(r"p50 \d+\.\d ms, p99 \d+\.\d ms \(median of [12] rounds of 100, 4 conn", told)
 
 
 def a_round(others_cores: float = 0.0) -> Round:
-    return Round(5_000, 20_000, 1, 2, 0.2, others_cores)
+    return Round(5_000, 20_000, 1, 2, 0.2, others_cores, Spent(4.0, 1.0, 1.2, 0.5))
+
+
+def test_what_orders_used_is_told_of_each_in_recoveries() -> None:
+    before, after = Spent(1.0, 1.0, 0.0, 2.0), Spent(1.5, 1.1, 0.2, 2.0)
+    spent = before.until(after).in_recoveries(orders=1_000, recoveries_per_s=10_000)
+    assert spent == pytest.approx((5.0, 1.0, 2.0, 0.0))
+    assert spent_words([spent]).startswith(
+        "order-cpu: 5.0 recoveries of processor time an order in the thread that serves, 1.0 in"
+    )
+
+
+def test_what_a_thread_used_is_told_apart_from_what_the_process_began_with() -> None:
+    before = spent_by([os.getpid()])
+    burning = threading.Thread(target=lambda: sum(range(20_000_000)))
+    burning.start()
+    burning.join()
+    used = before.until(spent_by([os.getpid()]))
+    assert used.beside_s > 0.05
+    assert used.client_s >= used.beside_s
 
 
 def test_the_ratio_is_of_orders_to_recoveries() -> None:

@@ -50,7 +50,7 @@ def usage_with(*child_pids: int) -> Usage:
     ticks_per_s = os.sysconf("SC_CLK_TCK")
     user, nice, system, _, _, _, _, stolen, *_ = Path("/proc/stat").read_text().split()[1:]
     own = os.times()
-    own_ticks = sum(_ticks(pid) for child in child_pids for pid in _family(child))
+    own_ticks = sum(_ticks(pid) for child in child_pids for pid in family(child))
     return Usage(
         at_s=time.perf_counter(),
         everybody_s=sum(map(int, (user, nice, system, stolen))) / ticks_per_s,
@@ -58,13 +58,13 @@ def usage_with(*child_pids: int) -> Usage:
     )
 
 
-def _family(pid: int) -> Iterator[int]:
+def family(pid: int) -> Iterator[int]:
     """Yield a process, its children, and theirs."""
     yield pid
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):  # the thread has ended
             for child in children.read_text().split():
-                yield from _family(int(child))
+                yield from family(int(child))
 
 
 def _ticks(pid: int) -> int:

@@ -25,6 +25,7 @@ from foretell.cli.bench.machine import (
     undisturbed,
     usage_with,
 )
+from foretell.cli.bench.spending import Spent, spent_by, spent_words
 from foretell.cli.bench.world import World, make_world
 
 WARM_UP_ORDERS: Final = 500
@@ -39,6 +40,7 @@ class Round(NamedTuple):
     p99_ms: float
     sync_ms: float
     others_cores: float
+    spent: Spent
 
     @property
     def ratio(self) -> float:
@@ -66,7 +68,7 @@ class Rounds:
         self._console.print(f"signing {orders} orders, then placing them")
         requests = self._sign(orders)
         recoveries, sync = recoveries_per_s(), sync_s(self._folder)
-        before = usage_with(*self._exchange.pids)
+        before, spent = usage_with(*self._exchange.pids), spent_by(self._exchange.pids)
         port = self._exchange.port
         answers = uvloop.run(
             send_all(port, requests, connections)
@@ -81,6 +83,7 @@ class Rounds:
             p99_ms=quantiles[98] * 1e3,
             sync_ms=sync * 1e3,
             others_cores=before.others_cores(usage_with(*self._exchange.pids)),
+            spent=spent.until(spent_by(self._exchange.pids)).in_recoveries(orders, recoveries),
         )
 
     def _sign(self, orders: int) -> list[bytes]:
@@ -110,6 +113,7 @@ def run_bench_order(rounds: int, orders: int, connections: int, console: Console
         f" one core does; p50 {p50:.1f} ms, p99 {p99:.1f} ms"
         f" (median of {len(counted)} rounds of {orders}, {connections} connections)"
     )
+    console.print(spent_words([one.spent for one in counted]))
     if words := disturbance(measured):
         console.print(words)
 

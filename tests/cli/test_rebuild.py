@@ -10,13 +10,17 @@ import pytest
 import sqlalchemy as sa
 from tests.build import NOW_MS, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 from tests.cli.conftest import Call
+from tests.journal.shards import query
+from tests.postgres import migrate
 from tests.trading.venue import Clock
 
 from foretell.domain.commands import Command
+from foretell.domain.shards import ShardPlace
 from foretell.journal.file import FileJournal
 from foretell.journal.leases import Candidate, JournalPlace
 from foretell.journal.locking import lock_folder, unlock_folder
 from foretell.journal.postgres import lead
+from foretell.journal.segments import segment_paths
 from foretell.journal.snapshots import let_go
 from foretell.journal.snapshotting import take_snapshot
 from foretell.store.database import Database
@@ -24,6 +28,7 @@ from foretell.store.projected import PROJECTED
 from foretell.trading.engine import Engine
 from foretell.trading.projection import Projection
 
+SHARDS = 2
 STORY: list[Command] = [
     an_open_market(),
     some_funds("alice", "bob"),
@@ -101,9 +106,89 @@ def test_tables_stay_while_somebody_uses_the_folder(call: Call, data: Path) -> N
     assert asyncio.run(rows_in(data)) == before
 
 
-async def lead_meanwhile(url: str, call: Call, data: Path) -> str:
-    """Return what the command says while a process leads the shard."""
-    journal = await lead(JournalPlace(url, 0, 1), Candidate(b"h" * 16, "somebody"))
+def test_tables_stay_where_there_is_no_journal(call: Call, data: Path) -> None:
+    """The settings may be those of another installation."""
+    before = asyncio.run(tell(data, STORY))
+    (data / "journal").rename(data / "elsewhere")
+    called = call("journal", "rebuild", "--data", str(data))
+    assert called.code == 1
+    assert "there is no journal" in called.err
+    assert asyncio.run(rows_in(data)) == before
+
+
+def test_tables_stay_when_a_segment_between_is_damaged(call: Call, data: Path) -> None:
+    before = asyncio.run(tell(data, STORY))
+    path = segment_paths(data / "journal")[1]
+    raw = bytearray(path.read_bytes())
+    raw[200] ^= 1
+    path.write_bytes(raw)
+    called = call("journal", "rebuild", "--data", str(data))
+    assert called.code == 1
+    assert "is damaged at byte" in called.err
+    assert asyncio.run(rows_in(data)) == before
+
+
+def test_tables_stay_where_the_journal_is_older_than_they_are(call: Call, data: Path) -> None:
+    asyncio.run(tell(data, STORY[:3]))
+    shutil.copytree(data / "journal", data / "older")
+    before = asyncio.run(tell(data, STORY[3:]))
+    shutil.rmtree(data / "journal")
+    (data / "older").rename(data / "journal")
+    called = call("journal", "rebuild", "--data", str(data))
+    assert called.code == 1
+    assert "the database is ahead of the journal" in called.err
+    assert asyncio.run(rows_in(data)) == before
+
+
+async def tell_shards(url: str) -> Rows:
+    """Let two shards, with their journals in PostgreSQL, tell the tables all that is theirs."""
+    async with Database(url) as database:
+        for number in range(SHARDS):
+            journal = await lead(
+                JournalPlace(url, number, SHARDS), Candidate(b"h" * 16, "somebody")
+            )
+            engine = Engine(journal, Clock().now_ms)
+            projection = Projection(database, ShardPlace(number, SHARDS).name)
+            engine.hear(projection.hear)
+            await projection.start()
+            await engine.start(projection.sequence, projection.relieve)
+            for command in STORY if engine.sequence == number == 0 else ():
+                await engine.submit(command)
+            await engine.submit(an_open_market(f"of shard {number}"))
+            await projection.catch_up()
+            await engine.close()
+        return await rows_of(database)
+
+
+@pytest.fixture
+def shared(journal_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database in which the tables and the journals of two shards are."""
+    asyncio.run(migrate(journal_url))
+    monkeypatch.setenv("FORETELL_DATABASE_URL", journal_url)
+    monkeypatch.setenv("FORETELL_JOURNAL", "postgres")
+    monkeypatch.setenv("FORETELL_SHARDS", str(SHARDS))
+    return journal_url
+
+
+def test_tables_of_several_shards_are_made_anew(call: Call, data: Path, shared: str) -> None:
+    before = asyncio.run(tell_shards(shared))
+    called = call("journal", "rebuild", "--data", str(data))
+    assert f"{sum(map(len, before.values()))} rows removed" in called.out
+    assert asyncio.run(tell_shards(shared)) == before
+
+
+def test_tables_stay_where_a_shard_has_let_go_of_its_beginning(
+    call: Call, data: Path, shared: str
+) -> None:
+    asyncio.run(tell_shards(shared))
+    query(shared, "DELETE FROM journal.record WHERE shard = 0 AND sequence < 5")
+    called = call("journal", "rebuild", "--data", str(data))
+    assert "the journal of shard 0 begins with sequence 5" in called.err
+
+
+async def call_meanwhile(url: str, call: Call, data: Path) -> str:
+    """Return what the command says while a process leads the second shard."""
+    journal = await lead(JournalPlace(url, 1, SHARDS), Candidate(b"h" * 16, "somebody"))
     try:
         called = await asyncio.to_thread(call, "journal", "rebuild", "--data", str(data))
     finally:
@@ -111,14 +196,7 @@ async def lead_meanwhile(url: str, call: Call, data: Path) -> str:
     return called.err
 
 
-@pytest.fixture
-def shared(journal_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database in which the only shard's journal is."""
-    monkeypatch.setenv("FORETELL_DATABASE_URL", journal_url)
-    monkeypatch.setenv("FORETELL_JOURNAL", "postgres")
-    monkeypatch.setenv("FORETELL_SHARDS", "1")
-    return journal_url
-
-
 def test_tables_stay_while_somebody_leads_a_shard(call: Call, data: Path, shared: str) -> None:
-    assert "shard 0 is led by somebody" in asyncio.run(lead_meanwhile(shared, call, data))
+    asyncio.run(tell_shards(shared))
+    said = asyncio.run(call_meanwhile(shared, call, data))
+    assert "shard 1 is led by somebody" in said

@@ -44,6 +44,8 @@ from foretell.store.orders import load_order
 from foretell.store.quote_points import load_first_minute
 from foretell.store.tables import fills, metadata, orders, projections, quote_points, quotes, trades
 from foretell.store.trades import load_market_trades, load_quotes, load_trades_by_id
+from foretell.trading import engine as engine_module
+from foretell.trading import projection as projection_module
 from foretell.trading.engine import Engine
 from foretell.trading.projection import Projection
 
@@ -213,6 +215,25 @@ async def test_tables_that_are_lost_are_made_again_from_the_journal(
     await play(tmp_path / "journal", database, a_story())
     async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
         await play(tmp_path / "journal", other, [])
+        assert await dump(other) == await dump(database)
+
+
+async def test_a_start_puts_away_what_would_be_too_much_to_hold(
+    tmp_path: Path, database_file: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
+    await play(tmp_path / "journal", database, a_story())
+    monkeypatch.setattr(engine_module, "REPLAY_SLICE", 2)
+    monkeypatch.setattr(projection_module, "HELD_AT_START_MAX", 4)
+    async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
+        engine = Engine(FileJournal(tmp_path / "journal"), Clock().now_ms)
+        projection = Projection(other)
+        engine.hear(projection.hear)
+        await projection.start()
+        await engine.start(projection.sequence, projection.relieve)
+        assert len(projection._heard) < 4 <= projection.sequence
+        await projection.catch_up()
+        await engine.close()
         assert await dump(other) == await dump(database)
 
 

@@ -17,6 +17,7 @@ from foretell.domain.command_errors import BeginningGone, NoJournal
 from foretell.domain.commands import Command, decode_command
 from foretell.domain.snapshot import state_digest
 from foretell.domain.state import State
+from foretell.domain.storage_errors import JournalBehindTables
 from foretell.journal.beginnings import check_beginning
 from foretell.journal.locking import lock_folder, unlock_folder
 from foretell.journal.reading import fold, read_entries
@@ -24,7 +25,7 @@ from foretell.journal.snapshots import newest_snapshot
 from foretell.journal.verifying import durable_until, first_sequence, verify
 from foretell.settings import Settings
 from foretell.store.database import Database
-from foretell.store.projected import forget_projected
+from foretell.store.projected import forget_projected, load_sequences
 
 
 def run_verify(settings: Settings, console: Console) -> None:
@@ -76,15 +77,29 @@ def run_rebuild(settings: Settings, console: Console) -> None:
 
 
 async def _empty_tables(settings: Settings) -> int:
-    if settings.journal == "postgres":
-        for shard in range(max(settings.shards, 1)):
-            await check_beginning(journal_place(settings, shard))
-    else:
-        for folder in (settings.data / "journal", *settings.data.glob("journal-[0-9]*")):
-            if (first := first_sequence(folder)) != 1:
-                raise BeginningGone(str(folder), first)
-    async with Database(settings.database) as database, database.writing() as tx:
-        return await forget_projected(tx)
+    async with Database(settings.database) as database:
+        async with database.reading() as tx:
+            sequences = await load_sequences(tx)
+        for name, sequence in sequences.items():
+            shard = int(name.partition(":")[2] or 0)
+            if settings.journal == "postgres":
+                await check_beginning(journal_place(settings, shard), sequence)
+            else:
+                _check_files(settings, shard, sequence)
+        async with database.writing() as tx:
+            return await forget_projected(tx)
+
+
+def _check_files(settings: Settings, shard: int, sequence: int) -> None:
+    """Refuse a journal that is damaged, or does not have all that the tables were told."""
+    folder = settings.data / (f"journal-{shard}" if settings.shards else "journal")
+    if not folder.is_dir():
+        raise NoJournal(str(folder))
+    verdict = verify(folder)
+    if verdict.first_sequence != 1:
+        raise BeginningGone(str(folder), verdict.first_sequence)
+    if verdict.last_sequence < sequence:
+        raise JournalBehindTables(sequence, verdict.last_sequence)
 
 
 def run_export(settings: Settings, since: int | None, until: int | None) -> None:

@@ -21,7 +21,7 @@ from foretell.domain.slices import Slice, Slices, Total
 from foretell.domain.state import PLACEMENTS_KEPT_MAX, Market, Placement, State, UnsettledTrade
 from foretell.domain.storage_errors import SnapshotUnknown
 
-VERSION: Final = 1
+VERSION: Final = 2
 SPENT_BYTES: Final = 32
 
 

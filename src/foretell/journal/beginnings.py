@@ -3,22 +3,24 @@
 from typing import Final
 
 from foretell.domain.command_errors import BeginningGone
-from foretell.domain.storage_errors import JournalFailed, LeaseHeld
+from foretell.domain.storage_errors import JournalBehindTables, JournalFailed, LeaseHeld
 from foretell.journal.connections import LOST, cause_of, connected
 from foretell.journal.leases import JournalPlace, find_endpoint
 
-_FIRST: Final = "SELECT min(sequence) FROM journal.record WHERE shard = $1"
+_ENDS: Final = "SELECT min(sequence), max(sequence) FROM journal.record WHERE shard = $1"
 
 
-async def check_beginning(place: JournalPlace) -> None:
-    """Refuse a journal that somebody leads, or that has let go of its beginning."""
+async def check_beginning(place: JournalPlace, sequence: int) -> None:
+    """Refuse a journal that somebody leads, that has let go of its beginning, or ends before a sequence."""
     endpoint = await find_endpoint(place)
     if endpoint is not None:
         raise LeaseHeld(place.shard, endpoint)
     try:
         async with connected(place.url) as connection:
-            first = await connection.fetchval(_FIRST, place.shard)
+            first, last = await connection.fetchrow(_ENDS, place.shard)
     except LOST as error:
         raise JournalFailed(cause_of(error)) from error
     if first not in {None, 1}:
         raise BeginningGone(f"of shard {place.shard}", first)
+    if (last or 0) < sequence:
+        raise JournalBehindTables(sequence, last or 0)

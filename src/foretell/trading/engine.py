@@ -9,7 +9,7 @@ nearly full no order is placed; while it is full nothing is taken, and what was 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -49,6 +49,11 @@ class Durable(NamedTuple):
 
 
 Hearer = Callable[[Durable], None]
+Relieve = Callable[[], Awaitable[None]]
+
+
+async def _nothing() -> None:
+    """Relieve nobody."""
 
 
 class _Waiting(NamedTuple):
@@ -89,23 +94,24 @@ class Engine:
         """Tell this one of every command from now on, in order, once it is durable."""
         self._hearers.append(hearer)
 
-    async def start(self, tables_sequence: int | None = None) -> None:
+    async def start(self, tables_sequence: int | None = None, relieve: Relieve = _nothing) -> None:
         """Restore the newest snapshot, fold the rest of the journal, and begin to take commands.
 
         The hearers are told of everything that was there when the tables were written last, and of
         every command after it; where there are no tables, after the snapshot. A snapshot that the
         tables are behind would keep commands from them: then the whole journal is folded, or the
-        start is refused when its beginning is gone.
+        start is refused when its beginning is gone. What hearers cannot hold for long they put away
+        when they are relieved.
         """
         snapshot = await asyncio.to_thread(self._journal.snapshot)
         with unsearched_memory():
             if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
                 self.state, self.sequence = decode_state(snapshot.payload), snapshot.sequence
-            await self._replay(max(self.sequence, tables_sequence or 0))
+            await self._replay(max(self.sequence, tables_sequence or 0), relieve)
         self._journal.start(self._synced, self._fail)
         self._is_ready = True
 
-    async def _replay(self, told_sequence: int) -> None:
+    async def _replay(self, told_sequence: int, relieve: Relieve) -> None:
         """Fold what follows in the journal, in silence up to a sequence at which the state is told.
 
         With nobody to hear it is silent to the end.
@@ -130,6 +136,7 @@ class Engine:
             self.sequence = entry.sequence
             self._tell(Durable(entry.sequence, outcome.effects))
             if entry.sequence % REPLAY_SLICE == 0:
+                await relieve()
                 await asyncio.sleep(0)
 
     def _may_begin_with(self, snapshot: Snapshot, tables_sequence: int | None) -> bool:

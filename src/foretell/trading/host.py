@@ -59,7 +59,7 @@ class Host:
         """Replay the journal, after which questions are answered; refuse one that the tables outran."""
         await self.projection.start()
         self.projection.check_journal(self.engine.journal_sequence)
-        await self.engine.start(self.projection.sequence)
+        await self.engine.start(self.projection.sequence, self.projection.relieve)
         await self.heartbeats.start()
 
     def loops(self) -> dict[str, Loop]:

@@ -57,6 +57,7 @@ from foretell.trading.engine import Durable
 
 COMMANDS_PER_WRITE_MAX: Final = 1_000
 COMMANDS_BEHIND_MAX: Final = 100_000
+HELD_AT_START_MAX: Final = 10_000
 MINUTE_MS: Final = 1000 * MINUTE_S
 PAUSE_S: Final = 0.1
 """How long to gather what comes between two writes: one costs milliseconds, however small it is.
@@ -102,6 +103,11 @@ class Projection:
     def is_behind(self) -> bool:
         """Whether so much waits to be written that no more orders should be taken."""
         return len(self._heard) > COMMANDS_BEHIND_MAX
+
+    async def relieve(self) -> None:
+        """Write what was heard if it is much: a start may tell of a whole journal."""
+        if len(self._heard) >= HELD_AT_START_MAX:
+            await self.catch_up()
 
     async def run(self) -> None:
         """Write, for ever, what is heard."""

@@ -1,8 +1,8 @@
 """Markets that came to trade where their tick is too coarse: seen in what the engine tells.
 
 What becomes of their tick is the domain's rule. The change is a command as any other, sequenced in
-the journal after the trade that it follows, so a replay asks no rule. A start hears of every trade
-or last price again, and makes up for a change that a crash came before.
+the journal after the trade that it follows, so a replay asks no rule. A start hears of the last price
+of each market, and makes up for a change that a crash came before if that price is still at the edge.
 """
 
 import asyncio

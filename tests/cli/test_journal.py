@@ -62,6 +62,20 @@ def test_verify_says_what_there_is(call: Call, data: Path) -> None:
     assert files_of(data) == before
 
 
+@pytest.mark.parametrize("command", ["verify", "replay", "export"])
+def test_the_journal_of_an_engine_apart_is_named_by_its_number(
+    call: Call, data: Path, command: str
+) -> None:
+    of_the_only_one = call("journal", command, "--data", str(data)).out
+    (data / "journal").rename(data / "journal-3")
+    assert "there is no journal" in call("journal", command, "--data", str(data)).err
+    called = call("journal", command, "--data", str(data), "--shard", "3")
+    lines = [line for line in called.out.splitlines() if not line.startswith("records/s")]
+    assert called.code == 0
+    assert lines
+    assert set(lines) <= set(of_the_only_one.splitlines())
+
+
 def test_verify_says_where_a_record_is_damaged(call: Call, data: Path) -> None:
     path = segment_paths(data / "journal")[0]
     raw = bytearray(path.read_bytes())

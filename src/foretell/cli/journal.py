@@ -28,9 +28,9 @@ from foretell.store.database import Database
 from foretell.store.projected import forget_projected, load_sequences
 
 
-def run_verify(settings: Settings, console: Console) -> None:
+def run_verify(settings: Settings, shard: int | None, console: Console) -> None:
     """Check everything, and print what there is; damage raises, with its place."""
-    verdict = verify(_folder(settings))
+    verdict = verify(_folder(settings, shard))
     snapshots = ", ".join(map(str, verdict.snapshots)) or "none"
     use = "yes; what came after the last mark was not looked at" if verdict.is_in_use else "no"
     _print(
@@ -46,9 +46,11 @@ def run_verify(settings: Settings, console: Console) -> None:
     )
 
 
-def run_replay(settings: Settings, console: Console, *, is_from_start: bool) -> None:
+def run_replay(
+    settings: Settings, shard: int | None, console: Console, *, is_from_start: bool
+) -> None:
     """Fold the journal into memory, and print what came of it and how fast."""
-    folder = _folder(settings)
+    folder = _folder(settings, shard)
     base = None if is_from_start else newest_snapshot(folder)
     began_s = time.perf_counter()
     state, sequence = fold(folder, base, durable_until(folder))
@@ -92,9 +94,7 @@ async def _empty_tables(settings: Settings) -> int:
 
 def _check_files(settings: Settings, shard: int, sequence: int) -> None:
     """Refuse a journal that is damaged, or does not have all that the tables were told."""
-    folder = settings.data / (f"journal-{shard}" if settings.shards else "journal")
-    if not folder.is_dir():
-        raise NoJournal(str(folder))
+    folder = _folder(settings, shard if settings.shards else None)
     verdict = verify(folder)
     if verdict.first_sequence != 1:
         raise BeginningGone(str(folder), verdict.first_sequence)
@@ -102,9 +102,9 @@ def _check_files(settings: Settings, shard: int, sequence: int) -> None:
         raise JournalBehindTables(sequence, verdict.last_sequence)
 
 
-def run_export(settings: Settings, since: int | None, until: int | None) -> None:
+def run_export(settings: Settings, shard: int | None, since: int | None, until: int | None) -> None:
     """Write the commands to standard output, one JSON object on each line."""
-    folder = _folder(settings)
+    folder = _folder(settings, shard)
     begin = first_sequence(folder) if since is None else since
     durable = durable_until(folder)
     bounds = [bound for bound in (until, durable) if bound is not None]
@@ -124,8 +124,9 @@ def _print(console: Console, values: Mapping[str, object]) -> None:
         console.print(f"{name:{width}}{value}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _folder(settings: Settings) -> Path:
-    folder = settings.data / "journal"
+def _folder(settings: Settings, shard: int | None) -> Path:
+    """Return where the journal is: of an engine in a process of its own, or of the only one."""
+    folder = settings.data / ("journal" if shard is None else f"journal-{shard}")
     if not folder.is_dir():
         raise NoJournal(str(folder))
     return folder

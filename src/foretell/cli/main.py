@@ -40,6 +40,12 @@ ChainPort = Annotated[
 ]
 
 
+Shard = Annotated[
+    int | None,
+    typer.Option(min=0, help="An engine in a process of its own.", show_default="the only one"),
+]
+
+
 def _say_version(is_asked: bool) -> None:  # noqa: FBT001 - as typer calls it
     if is_asked:
         typer.echo(f"foretell {version('foretell')}")
@@ -171,7 +177,7 @@ app.add_typer(journal, name="journal")
 
 
 @journal.command()
-def verify(data: Data = None) -> None:
+def verify(data: Data = None, shard: Shard = None) -> None:
     """Check every record, the chain through all of them, and every snapshot.
 
     Says what there is; ends with 1 and the place if something is damaged. A journal in use is
@@ -179,13 +185,14 @@ def verify(data: Data = None) -> None:
     """
     from foretell.cli.journal import run_verify
 
-    run_verify(_settings(data=data), Console())
+    run_verify(_settings(data=data), shard, Console())
 
 
 @journal.command()
 def replay(
     *,
     data: Data = None,
+    shard: Shard = None,
     from_start: Annotated[
         bool, typer.Option("--from-start", help="Begin with the first command, not a snapshot.")
     ] = False,
@@ -196,12 +203,13 @@ def replay(
     """
     from foretell.cli.journal import run_replay
 
-    run_replay(_settings(data=data), Console(), is_from_start=from_start)
+    run_replay(_settings(data=data), shard, Console(), is_from_start=from_start)
 
 
 @journal.command()
 def export(
     data: Data = None,
+    shard: Shard = None,
     since: Annotated[
         int | None, typer.Option("--from", min=1, help="First sequence.", show_default="the oldest")
     ] = None,
@@ -215,7 +223,7 @@ def export(
     """
     from foretell.cli.journal import run_export
 
-    run_export(_settings(data=data), since, until)
+    run_export(_settings(data=data), shard, since, until)
 
 
 @journal.command()

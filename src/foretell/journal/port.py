@@ -42,6 +42,10 @@ class InRows(msgspec.Struct, frozen=True, tag="rows"):
     shard: int
     holder: bytes
 
+    def __repr__(self) -> str:
+        """Return all but the URL."""
+        return f"InRows(shard={self.shard!r}, holder={self.holder!r})"
+
 
 JournalAddress = InFolder | InRows
 

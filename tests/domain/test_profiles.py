@@ -7,22 +7,16 @@ from eth_account import Account
 from eth_account.messages import encode_typed_data
 from hypothesis import given
 from hypothesis import strategies as st
-from py_order_utils.builders import OrderBuilder  # type: ignore[import-untyped]
-from py_order_utils.model import OrderData  # type: ignore[import-untyped]
-from py_order_utils.signer import Signer  # type: ignore[import-untyped]
 from tests.build import (
     CHAIN_ID,
     EXCHANGE,
-    NEG_RISK_EXCHANGE,
     a_key,
     a_signed_order,
-    an_address,
     the_separators,
 )
 
-from foretell.domain.errors import MalformedSignature
-from foretell.domain.hexadecimal import Address, address_of
-from foretell.domain.matching_errors import ForeignProfile, SignerMismatch
+from foretell.domain.hexadecimal import address_of
+from foretell.domain.matching_errors import ForeignProfile
 from foretell.domain.order import (
     ORDER_V1_TYPE_HASH,
     Side,
@@ -33,10 +27,8 @@ from foretell.domain.profiles import (
     OWN_PROFILE,
     PROFILES_MAX,
     SANDBOX_PROFILES,
-    Separators,
     SigningProfile,
     check_profiles,
-    identify,
     separators,
 )
 
@@ -119,114 +111,13 @@ def test_an_order_id_is_the_digest_of_a_generic_encoder(order: SignedOrder) -> N
 
 
 @pytest.mark.parametrize("index", range(len(SANDBOX_PROFILES)))
-def test_an_order_that_eth_account_signed_is_identified(index: int) -> None:
+def test_an_order_is_signed_as_eth_account_signs_it(index: int) -> None:
     order = a_signed_order(profile=index)
     signed = Account.sign_typed_data(
         a_key("alice"), foreign_domain(SANDBOX_PROFILES[index]), TYPES, foreign_message(order)
     )
     assert bytes(signed.signature) == order.signature
-    assert identify(order, the_separators()) == (index, "0x" + signed.message_hash.hex())
-
-
-@given(
-    salt=st.integers(0, 2**32),
-    token_id=UINTS,
-    maker_amount=st.integers(1, 10**12),
-    taker_amount=st.integers(1, 10**12),
-    side=st.sampled_from(Side),
-)
-def test_an_order_that_a_client_built_and_signed_is_identified(
-    salt: int, token_id: int, maker_amount: int, taker_amount: int, side: Side
-) -> None:
-    """The client knows nothing of us: its own domain, its own encoder, its own signer."""
-    contract = SANDBOX_PROFILES[2].verifying_contract
-    client = OrderBuilder(contract, CHAIN_ID, Signer("0x" + a_key("alice").hex()), lambda: salt)
-    built = client.build_signed_order(
-        OrderData(
-            maker=an_address("alice"),
-            tokenId=str(token_id),
-            makerAmount=str(maker_amount),
-            takerAmount=str(taker_amount),
-            side=int(side),
-            feeRateBps="0",
-            nonce="0",
-            signer=Signer("0x" + a_key("alice").hex()).address(),
-        )
-    )
-    order = a_signed_order(
-        salt=str(salt),
-        token_id=str(token_id),
-        maker_amount=maker_amount,
-        taker_amount=taker_amount,
-        side=side,
-        signature=bytes.fromhex(built.signature.removeprefix("0x")),
-    )
-    index, order_id = identify(order, the_separators())
-    assert index == 2
-    assert order_id == client._create_struct_hash(built.order)
-
-
-@pytest.mark.parametrize("first", range(len(SANDBOX_PROFILES)))
-@pytest.mark.parametrize("index", range(len(SANDBOX_PROFILES)))
-def test_a_profile_is_found_wherever_the_search_begins(index: int, first: int) -> None:
-    order = a_signed_order(profile=index)
-    found, order_id = identify(order, the_separators(), first)
-    assert (found, order_id) == (index, the_separators().order_id(order))
-
-
-def own(chain_id: int = CHAIN_ID, exchange: Address = EXCHANGE, version: str = "1") -> Separators:
-    return separators([OWN_PROFILE._replace(version=version)], chain_id, exchange)
-
-
-@pytest.mark.parametrize(
-    "elsewhere",
-    [
-        own(chain_id=137),
-        own(exchange=NEG_RISK_EXCHANGE),
-        own(version="2"),
-        separators([OWN_PROFILE._replace(name="Foretell exchange")], CHAIN_ID, EXCHANGE),
-        separators(SANDBOX_PROFILES[1:], CHAIN_ID, EXCHANGE),
-    ],
-    ids=["chain", "exchange", "version", "name", "foreign profiles alone"],
-)
-def test_an_order_signed_for_us_is_nobodys_elsewhere(elsewhere: Separators) -> None:
-    with pytest.raises(SignerMismatch):
-        identify(a_signed_order(), elsewhere)
-
-
-@pytest.mark.parametrize("index", [1, 2])
-def test_a_foreign_order_is_nobodys_where_only_our_profile_is_served(index: int) -> None:
-    with pytest.raises(SignerMismatch, match=an_address("alice")):
-        identify(a_signed_order(profile=index), own())
-
-
-@pytest.mark.parametrize(
-    "altered",
-    [
-        {"salt": "2"},
-        {"maker": an_address("bob")},
-        {"taker": an_address("bob")},
-        {"token_id": "1"},
-        {"maker_amount": 1},
-        {"taker_amount": 1},
-        {"expiration_s": 1},
-        {"nonce": 1},
-        {"fee_rate_bps": 1},
-        {"side": Side.SELL},
-        {"signature_type": SignatureType.SAFE},
-        {"signer": an_address("bob")},
-    ],
-    ids=lambda altered: next(iter(altered)),
-)
-def test_every_signed_field_is_bound_by_the_signature(altered: dict[str, Any]) -> None:
-    order = a_signed_order(signature=a_signed_order().signature, **altered)
-    with pytest.raises(SignerMismatch):
-        identify(order, the_separators())
-
-
-def test_a_signature_that_nobody_could_make_is_refused() -> None:
-    with pytest.raises(MalformedSignature):
-        identify(a_signed_order(signature=bytes(64) + b"\x1b"), the_separators())
+    assert the_separators().order_id(order) == "0x" + signed.message_hash.hex()
 
 
 def test_the_sandbox_takes_what_the_clients_of_the_ecosystem_hard_code() -> None:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from foretell.journal.loops import LoopThread
 
 CHUNK_BYTES = 1024 * 1024
+LATE_S = 0.2
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Fault = Callable[["Cable", bytes, Stream, Stream], Awaitable[None]]
@@ -39,6 +40,20 @@ async def delay_request(cable: "Cable", request: bytes, client: Stream, server: 
     cable.late_answer = await server[0].read(CHUNK_BYTES)
     server[1].close()
     cable.delivered.set()
+
+
+async def only_read(_cable: "Cable", request: bytes, client: Stream, server: Stream) -> None:
+    """The request is a startup, and the server gives a session that takes no writes."""
+    asked = request[4:-1] + b"default_transaction_read_only\0on\0\0"
+    server[1].write((4 + len(asked)).to_bytes(4, "big") + asked)
+    await asyncio.gather(_pump(client[0], server[1]), _pump(server[0], client[1]))
+
+
+async def be_late(_cable: "Cable", request: bytes, client: Stream, server: Stream) -> None:
+    """The server hears of it a little later, and goes on from there."""
+    await asyncio.sleep(LATE_S)
+    server[1].write(request)
+    await asyncio.gather(_pump(client[0], server[1]), _pump(server[0], client[1]))
 
 
 class Cable:

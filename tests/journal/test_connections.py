@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 import sqlalchemy as sa
+from tests.journal.cable import a_cable, be_late, only_read
 from tests.ports import free_port
 
-from foretell.journal.connections import CONNECT_DEADLINE_S, connect, servers
+from foretell.journal.connections import CONNECT_DEADLINE_S, connect, connected, servers
 
 pytestmark = pytest.mark.anyio
 
+STARTUP = b"foretell journal"
 ANY = "target_session_attrs=read-write"
 
 
@@ -75,6 +77,12 @@ def beside(url: str, *others: str) -> str:
     return several.render_as_string(hide_password=False)
 
 
+async def is_read_only(url: str) -> str:
+    """Return what the server that is chosen says, on or off."""
+    async with connected(url) as connection:
+        return str(await connection.fetchval("SHOW transaction_read_only"))
+
+
 async def test_a_server_that_is_silent_delays_nobody(journal_url: str) -> None:
     async with a_silent_server() as silent:
         started = time.monotonic()
@@ -84,7 +92,19 @@ async def test_a_server_that_is_silent_delays_nobody(journal_url: str) -> None:
         await connection.close()
 
 
-async def test_a_server_that_only_reads_is_passed_over(journal_url: str) -> None:
+async def test_a_server_that_only_reads_is_passed_over_for_one_that_writes(
+    journal_url: str,
+) -> None:
+    """Though the one that writes is the last of them, and the later to answer."""
+    with a_cable(journal_url) as reading, a_cable(journal_url) as writing:
+        reading.spoil(STARTUP, only_read)
+        assert await is_read_only(reading.url) == "on"
+        reading.spoil(STARTUP, only_read)
+        writing.spoil(STARTUP, be_late)
+        assert await is_read_only(beside(writing.url, host_of(reading.url))) == "off"
+
+
+async def test_servers_of_which_none_writes_are_refused(journal_url: str) -> None:
     name = sa.make_url(journal_url).database
     connection = await connect(journal_url)
     await connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")

@@ -13,13 +13,21 @@ from tests.journal.conftest import SEGMENT_BYTES, Open, Stored, Told, writing, w
 
 from foretell.domain.storage_errors import FolderInUse, JournalDamaged, LeaseHeld
 from foretell.journal.file import FileJournal
-from foretell.journal.port import Entry, Journal, Snapshot
+from foretell.journal.port import Entry, InRows, Journal, Snapshot
 
 pytestmark = pytest.mark.anyio
 
 
 def contents(journal: Journal, after: int = 0) -> list[bytes]:
     return [entry.payload for entry in journal.entries(after)]
+
+
+async def test_an_address_shows_no_password() -> None:
+    address = InRows("postgresql://me:hunter2@db/foretell", 3, b"mine")
+    assert (repr(address), f"{[address]}") == (
+        "InRows(shard=3, holder=b'mine')",
+        "[InRows(shard=3, holder=b'mine')]",
+    )
 
 
 async def test_a_new_journal_is_empty(open_journal: Open) -> None:

@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import asyncpg
 import pytest
@@ -39,6 +39,9 @@ TAKEN = """
 UPDATE journal.lease SET epoch = epoch + 1, holder = 'other', until = now() + interval '1 minute'
 """
 SLEEPING = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+WAITING = """
+SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()
+"""
 SLOW_FUNCTION = """
 CREATE FUNCTION journal.slow() RETURNS trigger LANGUAGE plpgsql
 AS $$ BEGIN PERFORM pg_sleep(0.7); RETURN NULL; END $$
@@ -54,6 +57,18 @@ def shards(journal_url: str) -> Shards:
 def cable(journal_url: str) -> Iterator[Cable]:
     with a_cable(journal_url) as cable:
         yield cable
+
+
+@pytest.fixture
+def a_standby_is_missing(journal_url: str) -> Iterator[Callable[[], None]]:
+    """Have durable commits wait for a standby that is not there, until the test is over."""
+
+    def miss() -> None:
+        query(journal_url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        query(journal_url, "SELECT pg_reload_conf()")
+
+    yield miss
+    await_no_standby(journal_url)
 
 
 def kept(url: str, shard: int = 0) -> list[tuple[int, bytes]]:
@@ -80,6 +95,29 @@ async def until_it_sleeps(url: str) -> None:
     async with asyncio.timeout(10):
         while not query(url, SLEEPING):  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.01)
+
+
+async def until_it_waits(url: str) -> int:
+    """Wait until a commit waits for a standby, and return who does."""
+    async with asyncio.timeout(10):
+        while not (waiting := query(url, WAITING)):  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0.01)
+    return int(waiting[0]["pid"])
+
+
+async def cancel_the_wait(url: str) -> None:
+    """Cancel a commit's wait for a standby, as an operator may; the commit stands."""
+    process = await until_it_waits(url)
+    query(url, "SELECT pg_cancel_backend($1)", process)
+    async with asyncio.timeout(10):
+        while query(url, f"{WAITING} AND pid = $1", process):  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
+
+
+def await_no_standby(url: str) -> None:
+    """Have commits wait for no standby any more, those that wait now among them."""
+    query(url, "ALTER SYSTEM RESET synchronous_standby_names")
+    query(url, "SELECT pg_reload_conf()")
 
 
 async def opened(url: str, lease_s: float) -> PostgresJournal:
@@ -138,6 +176,25 @@ async def test_a_batch_that_the_server_warns_of_counts_once_a_new_epoch_has_begu
     ((epoch,),) = query(journal_url, "SELECT epoch FROM journal.record")
     ((reached,),) = query(journal_url, "SELECT epoch FROM journal.lease")
     assert reached == epoch + 1
+
+
+async def test_a_batch_is_not_acknowledged_while_every_wait_for_the_standby_is_canceled(
+    journal_url: str, a_standby_is_missing: Callable[[], None]
+) -> None:
+    journal = await opened(journal_url, lease_s=30.0)
+    async with writing(journal) as told:
+        await told.until_synced(journal.append(b"before"))
+        a_standby_is_missing()
+        sequence = journal.append(b"doubtful")
+        for _ in range(3):
+            await cancel_the_wait(journal_url)
+        await until_it_waits(journal_url)
+        assert kept(journal_url) == [(1, b"before"), (2, b"doubtful")]
+        assert told.synced == [1]
+        await_no_standby(journal_url)
+        await told.until_synced(sequence)
+    assert kept(journal_url) == [(1, b"before"), (2, b"doubtful")]
+    assert told.failures == []
 
 
 async def test_a_journal_bears_a_database_that_is_away_for_a_moment(

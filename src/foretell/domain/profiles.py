@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from foretell.domain.hexadecimal import Address, Bytes32, word_of
-from foretell.domain.matching_errors import ForeignProfile, SignerMismatch
+from foretell.domain.matching_errors import ForeignProfile
 from foretell.domain.order import SignedOrder, order_struct_hash
-from foretell.domain.typed_data import Eip712Domain, recover_signer, typed_digest
+from foretell.domain.typed_data import Eip712Domain, typed_digest
 
 PROFILES_MAX: Final = 8
 
@@ -80,18 +80,3 @@ def check_profiles(profiles: Sequence[SigningProfile], *, is_sandbox: bool) -> N
     for profile in profiles:
         if profile.verifying_contract is not None and not is_sandbox:
             raise ForeignProfile(profile.name, profile.verifying_contract)
-
-
-def identify(order: SignedOrder, signers: Separators, first: int = 0) -> tuple[int, Bytes32]:
-    """Return the profile that the signer signed under, and the order's id, or refuse.
-
-    A client does not say which profile it uses, so each is tried, `first` first: a recovery
-    costs 40 µs, and a caller that remembers what a signer used last pays for one.
-    """
-    struct_hash = order_struct_hash(order)
-    indexes = [first, *(index for index in range(len(signers.by_profile)) if index != first)]
-    for index in indexes:
-        digest = typed_digest(signers.by_profile[index], struct_hash)
-        if recover_signer(digest, order.signature) == order.signer:
-            return index, word_of(digest)
-    raise SignerMismatch(order.signer)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from typing import NamedTuple, Protocol
 
 import msgspec
+from typing_extensions import override
 
 
 class Entry(NamedTuple):
@@ -41,6 +42,11 @@ class InRows(msgspec.Struct, frozen=True, tag="rows"):
     url: str
     shard: int
     holder: bytes
+
+    @override
+    def __repr__(self) -> str:
+        """Return all but the URL."""
+        return f"InRows(shard={self.shard!r}, holder={self.holder!r})"
 
 
 JournalAddress = InFolder | InRows

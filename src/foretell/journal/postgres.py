@@ -304,18 +304,18 @@ class _Writer:
         for what the connection before still does, and makes void what may still arrive from it: so
         what is looked up then stays as it is.
         """
+        shard, is_there = self._place.shard, False
         try:
             if self._connection is None:
                 self._connection = await self._connect()
-                if await are_durable(self._connection, self._place.shard, rows):
-                    return True
-            if not await insert_rows(self._connection, self._place.shard, self._epoch, rows):
-                raise LeaseLost(self._place.shard, "a batch was refused")
+                is_there = await are_durable(self._connection, shard, rows)
+            if not is_there and not await insert_rows(self._connection, shard, self._epoch, rows):
+                raise LeaseLost(shard, "a batch was refused")
         except LOST as error:
             self._drop_connection()
             if not is_passing(error):
                 raise
-            log.warning("journal batch in doubt", shard=self._place.shard, cause=cause_of(error))
+            log.warning("journal batch in doubt", shard=shard, cause=cause_of(error))
             return False
         if self._is_doubtful:
             self._drop_connection()
@@ -337,7 +337,8 @@ class _Writer:
         """Take no commit for durable that the server warns of.
 
         It does so when somebody cancels the wait for a synchronous standby: the commit succeeds,
-        and may be lost with the primary. Beginning the next epoch waits for the standby again.
+        and may be lost with the primary. Beginning the next epoch waits for the standby again; when
+        that wait is canceled too, what is looked up then proves nothing.
         """
         log.warning("journal warned", shard=self._place.shard, message=str(message))
         self._is_doubtful = True

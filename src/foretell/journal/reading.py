@@ -8,9 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import NamedTuple
 
-from foretell.domain.commands import decode_command
-from foretell.domain.fold import apply
-from foretell.domain.snapshot import decode_state
+from foretell.domain.folding import ShardFold
 from foretell.domain.state import State
 from foretell.domain.storage_errors import JournalDamaged
 from foretell.journal.memory import unsearched_memory
@@ -58,10 +56,9 @@ def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Folde
     """Return the state that the entries after a snapshot make of it, or of nothing."""
     sequence = 0 if base is None else base.sequence
     with unsearched_memory():
-        state = State() if base is None else decode_state(base.payload)
-        state.tells_books = False
+        shard = ShardFold(None if base is None else base.payload)
         for entry in read_entries(folder, sequence, until):
-            apply(state, decode_command(entry.payload))
+            shard.take(entry.payload)
             sequence = entry.sequence
-    state.tells_books = True
-    return Folded(state, sequence)
+    shard.state.tells_books = True
+    return Folded(shard.state, sequence)

@@ -24,10 +24,10 @@ from foretell.cli.clients.trading import order_body
 from foretell.domain.commands import PlaceOrder, encode_command
 from foretell.domain.credentials import L2Signer
 from foretell.domain.fold import apply
-from foretell.domain.hexadecimal import Bytes32
-from foretell.domain.order import OrderType, check_order
-from foretell.domain.profiles import identify
+from foretell.domain.hexadecimal import Bytes32, word_of
+from foretell.domain.order import OrderType, check_order, order_struct_hash
 from foretell.domain.state import State
+from foretell.domain.typed_data import recover_signer, typed_digest
 from foretell.trading.order_body import parse_placing, signed_order
 
 STEPS_ORDERS: Final = 1_000
@@ -66,11 +66,14 @@ class Steps:
         tokens = [str(pair.yes) for pair in self._world.tokens]
         condition_id: Bytes32 = self._world.conditions[tokens.index(order.token_id)]
         market = self._state.market_by_id[condition_id]
-        profile, order_id = identify(order, self._separators)
+        digest = typed_digest(self._separators.by_profile[0], order_struct_hash(order))
+        signer = recover_signer(digest, order.signature)
+        assert signer == order.signer
+        order_id = word_of(digest)
         command = PlaceOrder(
             at_ms=self._at_ms,
             order_id=order_id,
-            order=msgspec.structs.replace(order, profile=profile),
+            order=msgspec.structs.replace(order, profile=0),
             order_type=OrderType.GTC,
             is_post_only=False,
             owner=owner,

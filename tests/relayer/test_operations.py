@@ -31,6 +31,7 @@ pytestmark = pytest.mark.anyio
 HELD: Final = 100 * UNIT
 ROUTES: Final = ["redeem-position", "merge-position"]
 SOON: Final = 0.2
+SENT_WITHIN_S: Final = 20.0
 
 
 def a_redemption(station: Station, market: SandboxMarket) -> RedeemPositions:
@@ -331,6 +332,13 @@ async def test_an_operation_whose_turn_never_comes_is_told_why(
     assert (status, words.partition(":")[0]) == told[operation]
 
 
+async def until_sent(station: Station) -> None:
+    """Return once a transaction waits at the node for its block."""
+    async with asyncio.timeout(SENT_WITHIN_S):
+        while int((await station.sandbox.rpc.call("txpool_status"))["pending"], 16) == 0:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+
+
 async def overtaken(
     station: Station, holder: OwnerClient, market: SandboxMarket, blocks: int
 ) -> tuple[int, str]:
@@ -339,7 +347,7 @@ async def overtaken(
     await station.automine(is_on=False)
     async with station.working():
         waiting = asyncio.create_task(holder.merge(body))
-        await asyncio.sleep(SOON)
+        await until_sent(station)
         await give_away(station, holder, market.tokens.yes, HELD)
         await station.sandbox.mine(blocks)
         return error_of(await waiting)

@@ -145,13 +145,6 @@ def pinging(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def lasting(shard: RemoteShard, monkeypatch: pytest.MonkeyPatch) -> RemoteShard:
-    """A line whose engine would be left soon if it seemed to be stopped."""
-    monkeypatch.setattr("foretell.trading.remote.SILENT_S", SILENT_S)
-    return shard
-
-
-@pytest.fixture
 def stalling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have nobody wait for a full disk as long as the venue does that is built after this."""
     monkeypatch.setattr("foretell.trading.engine.STALLED_AFTER_S", 2 * SILENT_S)
@@ -479,14 +472,16 @@ async def test_an_engine_that_is_silent_is_left_for_the_one_that_leads_then(
     await stopped.close()
 
 
-async def test_an_engine_that_owes_nothing_may_be_silent(lasting: RemoteShard) -> None:
-    line = lasting._line
+@pytest.mark.usefixtures("pinging")
+async def test_an_engine_that_owes_nothing_may_be_silent(shard: RemoteShard) -> None:
+    line = shard._line
     await asyncio.sleep(2 * SILENT_S)
-    assert lasting._line is line
+    assert shard._line is line
 
 
+@pytest.mark.usefixtures("pinging")
 async def test_an_answer_that_takes_long_is_waited_for(
-    venue: Venue, lasting: RemoteShard, monkeypatch: pytest.MonkeyPatch
+    venue: Venue, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order_id = await venue.rest(a_buy("alice"))
     ask = venue.host.ask
@@ -496,7 +491,7 @@ async def test_an_answer_that_takes_long_is_waited_for(
         return await ask(question)
 
     monkeypatch.setattr(venue.host, "ask", take_long)
-    answer = await lasting.ask(CancelNamed(an_address("alice"), [order_id]))
+    answer = await shard.ask(CancelNamed(an_address("alice"), [order_id]))
     assert isinstance(answer, Canceled)
     assert list(answer.canceled) == [order_id]
 
@@ -537,18 +532,18 @@ async def test_who_waited_in_vain_for_a_state_comes_again(
         await resting
 
 
-@pytest.mark.usefixtures("stalling")
+@pytest.mark.usefixtures("pinging", "stalling")
 async def test_while_the_disk_is_full_each_is_told_so_on_the_line_that_is_there(
-    venue: Venue, lasting: RemoteShard, disk: SmallDisk
+    venue: Venue, shard: RemoteShard, disk: SmallDisk
 ) -> None:
-    line = lasting._line
+    line = shard._line
     order_id = await venue.rest(a_buy("alice"))
     disk.takes_writes = False
     with pytest.raises(EngineStalled):
-        await lasting.ask(CancelNamed(an_address("alice"), [order_id]))
+        await shard.ask(CancelNamed(an_address("alice"), [order_id]))
     with pytest.raises(EngineReadOnly):
-        await lasting.ask(Place(a_placing(a_buy("alice", price_ticks=11))))
-    assert lasting._line is line
+        await shard.ask(Place(a_placing(a_buy("alice", price_ticks=11))))
+    assert shard._line is line
 
 
 async def become_full(venue: Venue, disk: SmallDisk) -> "asyncio.Task[Bytes32]":

@@ -1,10 +1,12 @@
 import asyncio
+import errno
 import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any, TypeVar
 
 import pytest
 from tests.build import a_key
@@ -21,6 +23,8 @@ pytestmark = pytest.mark.anyio
 
 OFF_CURVE = b"\xff" * 32 + b"\x01" * 32 + b"\x1b"
 ALICE = address_of_key(a_key("alice"))
+SOON_S = 20.0
+Answer = TypeVar("Answer")
 
 
 def a_digest(number: int) -> bytes:
@@ -46,6 +50,65 @@ async def recovery() -> AsyncIterator[Recovery]:
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     await recovery.close()
+
+
+class FailingStarts:
+    """Fails to start processes for as long as a test says, and keeps those that it starts."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, failure: OSError | None) -> None:
+        self.failure = failure
+        self.started: list[asyncio.subprocess.Process] = []
+        self.count = 0
+        self._start = asyncio.create_subprocess_exec
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", self.start)
+
+    async def start(self, *args: Any, **options: Any) -> asyncio.subprocess.Process:
+        self.count += 1
+        if self.failure is not None:
+            raise self.failure
+        process = await self._start(*args, **options)
+        self.started.append(process)
+        return process
+
+    async def until(self, count: int) -> None:
+        """Return when a start was tried so many times."""
+        async with asyncio.timeout(SOON_S):
+            while self.count < count:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.005)
+
+
+async def within(waits: Awaitable[Answer]) -> Answer:
+    """Return what is waited for, which comes soon."""
+    return await asyncio.wait_for(waits, SOON_S)
+
+
+def noted_pairs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[socket.socket, socket.socket]]:
+    """Return a list of the pairs of sockets that are made from now on."""
+    pairs: list[tuple[socket.socket, socket.socket]] = []
+    make = socket.socketpair
+
+    def note() -> tuple[socket.socket, socket.socket]:
+        pairs.append(make())
+        return pairs[-1]
+
+    monkeypatch.setattr(socket, "socketpair", note)
+    return pairs
+
+
+def end_before_kill(recovery: Recovery, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Stop the process, and have it end just before it is killed; return that it has."""
+    process = recovery._process
+    assert process is not None
+    os.kill(process.pid, signal.SIGSTOP)
+    killed = asyncio.Event()
+
+    def kill() -> None:
+        os.kill(process.pid, signal.SIGKILL)
+        killed.set()
+        raise ProcessLookupError
+
+    monkeypatch.setattr(process, "kill", kill)
+    return killed
 
 
 def pid_of(recovery: Recovery) -> int:
@@ -126,6 +189,113 @@ async def test_what_every_process_ends_over_is_refused(
     os.kill(pid_of(recovery), signal.SIGKILL)
     with pytest.raises(EngineBusy):
         await recovery.recover(*signed(1))
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EAGAIN])
+async def test_a_process_that_cannot_be_started_is_started_later(
+    recovery: Recovery, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    starts = FailingStarts(monkeypatch, OSError(code, os.strerror(code)))
+    first = pid_of(recovery)
+    os.kill(first, signal.SIGKILL)
+    waits = asyncio.create_task(recovery.recover(*signed(1)))
+    await starts.until(3)
+    starts.failure = None
+    assert await waits == ALICE
+    assert pid_of(recovery) != first
+
+
+async def test_what_waits_for_a_process_that_cannot_be_started_is_refused(
+    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = FailingStarts(monkeypatch, BlockingIOError(errno.EAGAIN, "no process"))
+    os.kill(pid_of(recovery), signal.SIGKILL)
+    await starts.until(1)
+    monkeypatch.setattr(module, "RECOVER_DEADLINE_S", 0.1)
+    with pytest.raises(EngineBusy):
+        await within(recovery.recover(*signed(1)))
+    monkeypatch.setattr(module, "RECOVER_DEADLINE_S", SOON_S)
+    starts.failure = None
+    assert await recovery.recover(*signed(2)) == ALICE
+
+
+async def test_nothing_stays_open_of_a_process_that_cannot_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pairs = noted_pairs(monkeypatch)
+    FailingStarts(monkeypatch, OSError(errno.ENOMEM, "no memory"))
+    with pytest.raises(OSError, match="no memory"):
+        await Recovery().start()
+    assert [each.fileno() for pair in pairs for each in pair] == [-1, -1]
+
+
+async def test_a_process_whose_line_cannot_be_made_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Recovery) -> None:
+        raise OSError(errno.ENOMEM, "no memory")
+
+    pairs = noted_pairs(monkeypatch)
+    starts = FailingStarts(monkeypatch, None)
+    monkeypatch.setattr(module, "_Line", fail)
+    with pytest.raises(OSError, match="no memory"):
+        await Recovery().start()
+    assert [each.fileno() for pair in pairs for each in pair] == [-1, -1]
+    (process,) = starts.started
+    assert await within(process.wait()) == 0
+
+
+async def test_a_process_that_ends_just_before_it_is_killed_is_replaced(
+    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = pid_of(recovery)
+    killed = end_before_kill(recovery, monkeypatch)
+    monkeypatch.setattr(module, "ANSWER_DEADLINE_S", 0.0)
+    waits = asyncio.create_task(recovery.recover(*signed(1)))
+    await within(killed.wait())
+    monkeypatch.setattr(module, "ANSWER_DEADLINE_S", SOON_S)
+    assert await within(waits) == ALICE
+    assert pid_of(recovery) != first
+
+
+async def test_a_process_that_ends_just_before_it_is_killed_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "STOP_DEADLINE_S", 0.05)
+    recovery = Recovery()
+    await recovery.start()
+    killed = end_before_kill(recovery, monkeypatch)
+    await within(recovery.close())
+    assert killed.is_set()
+
+
+async def test_whoever_waits_too_long_is_refused_and_disturbs_nobody(
+    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = pid_of(recovery)
+    os.kill(first, signal.SIGSTOP)
+    monkeypatch.setattr(module, "ANSWER_DEADLINE_S", SOON_S)
+    monkeypatch.setattr(module, "RECOVER_DEADLINE_S", 0.1)
+    with pytest.raises(EngineBusy):
+        await within(recovery.recover(a_digest(1), OFF_CURVE))
+    monkeypatch.setattr(module, "RECOVER_DEADLINE_S", SOON_S)
+    os.kill(first, signal.SIGCONT)
+    assert await recovery.recover(*signed(2)) == ALICE
+    assert pid_of(recovery) == first
+
+
+async def test_processes_that_follow_each_other_do_not_let_anybody_wait_for_ever(
+    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "import socket, sys\nline = socket.socket(fileno=int(sys.argv[1]))\nwhile line.recv(97): pass"
+    monkeypatch.setattr(module, "COMMAND", (sys.executable, "-c", script))
+    monkeypatch.setattr(module, "ANSWER_DEADLINE_S", 0.0)
+    monkeypatch.setattr(module, "ATTEMPTS_MAX", 1_000)
+    starts = FailingStarts(monkeypatch, None)
+    os.kill(pid_of(recovery), signal.SIGSTOP)
+    asked = [asyncio.create_task(recovery.recover(*signed(number))) for number in range(2)]
+    await starts.until(2)
+    monkeypatch.setattr(module, "RECOVER_DEADLINE_S", 1.0)
+    answers = await within(asyncio.gather(*asked, return_exceptions=True))
+    assert [type(answer) for answer in answers] == [EngineBusy, EngineBusy]
 
 
 async def test_more_than_may_wait_are_refused(

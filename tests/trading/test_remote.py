@@ -1,6 +1,6 @@
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -18,6 +18,7 @@ from tests.build import (
     some_rules,
 )
 from tests.build import TOKEN as TOKEN_UNITS
+from tests.journal.small_disk import SmallDisk
 from tests.trading.venue import Trader, Venue
 from typing_extensions import override
 
@@ -32,7 +33,14 @@ from foretell.domain.effects import (
     OrderRestored,
     TickChanged,
 )
-from foretell.domain.matching_errors import AnswerLost, EngineRestarting, InsufficientBalance
+from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.matching_errors import (
+    AnswerLost,
+    EngineReadOnly,
+    EngineRestarting,
+    EngineStalled,
+    InsufficientBalance,
+)
 from foretell.trading import serving
 from foretell.trading.engine import Durable
 from foretell.trading.questions import (
@@ -47,12 +55,13 @@ from foretell.trading.questions import (
 )
 from foretell.trading.remote import RemoteShard
 from foretell.trading.serving import EngineServer, _Asker
-from foretell.trading.wire import VERSION, Begun, Hello, frame
+from foretell.trading.wire import VERSION, Begun, Hello, Ping, frame
 
 pytestmark = pytest.mark.anyio
 
 TOKEN = b"the token of this installation"
 SOON_S = 10.0
+SILENT_S = 0.3
 
 
 class Heard:
@@ -127,6 +136,28 @@ async def shard(server: EngineServer, path: Path) -> AsyncIterator[RemoteShard]:
     async with line_to(path) as shard:
         await begun(shard)
         yield shard
+
+
+@pytest.fixture
+def pinging(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have engines left that say nothing for less long than a test may take."""
+    monkeypatch.setattr("foretell.trading.remote.SILENT_S", SILENT_S)
+
+
+@pytest.fixture
+def stalling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nobody wait for a full disk as long as the venue does that is built after this."""
+    monkeypatch.setattr("foretell.trading.engine.STALLED_AFTER_S", 2 * SILENT_S)
+
+
+@pytest.fixture
+def disk(venue: Venue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallDisk]:
+    """The disk of the venue's journal, which has room again when the test ends."""
+    assert venue.host.engine.is_ready
+    monkeypatch.setattr("foretell.journal.file.FULL_RETRY_S", 0.01)
+    disk = SmallDisk(tmp_path / "journal", monkeypatch)
+    yield disk
+    disk.heal()
 
 
 async def begun(shard: RemoteShard) -> None:
@@ -262,7 +293,9 @@ async def test_who_greets_as_another_installation_is_hung_up_on(
     assert not server._hearers
 
 
-@pytest.mark.parametrize("said", [b"\xff\xff\xff\xffxxxx", b"\x02\x00\x00\x00\xc1\xc1"])
+@pytest.mark.parametrize(
+    "said", [b"\xff\xff\xff\xffxxxx", b"\x02\x00\x00\x00\xc1\xc1", frame(Ping())]
+)
 async def test_who_speaks_nonsense_is_hung_up_on(
     server: EngineServer, path: Path, said: bytes
 ) -> None:
@@ -410,6 +443,7 @@ class Silent(asyncio.Protocol):
         cast("asyncio.Transport", transport).write(self._greeting)
 
 
+@pytest.mark.usefixtures("pinging")
 @pytest.mark.parametrize("greeting", [b"", frame(Begun())], ids=["ungreeted", "greeted"])
 async def test_an_engine_that_is_silent_is_left_for_the_one_that_leads_then(
     venue: Venue,
@@ -420,7 +454,6 @@ async def test_an_engine_that_is_silent_is_left_for_the_one_that_leads_then(
 ) -> None:
     """A stopped process keeps its connections, and answers nothing."""
     assert server.host is venue.host
-    monkeypatch.setattr("foretell.trading.remote.SILENT_S", 0.05)
     monkeypatch.setattr("foretell.trading.remote.HELD_S", SOON_S)
     silent = path.with_name("silent")
     leads = [silent, path]
@@ -439,14 +472,86 @@ async def test_an_engine_that_is_silent_is_left_for_the_one_that_leads_then(
     await stopped.close()
 
 
-async def test_an_engine_that_owes_nothing_may_be_silent(
-    shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("pinging")
+async def test_an_engine_that_owes_nothing_may_be_silent(shard: RemoteShard) -> None:
+    line = shard._line
+    await asyncio.sleep(2 * SILENT_S)
+    assert shard._line is line
+
+
+@pytest.mark.usefixtures("pinging")
+async def test_an_answer_that_takes_long_is_waited_for(
+    venue: Venue, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order_id = await venue.rest(a_buy("alice"))
+    ask = venue.host.ask
+
+    async def take_long(question: Question) -> Answer:
+        await asyncio.sleep(2 * SILENT_S)
+        return await ask(question)
+
+    monkeypatch.setattr(venue.host, "ask", take_long)
+    answer = await shard.ask(CancelNamed(an_address("alice"), [order_id]))
+    assert isinstance(answer, Canceled)
+    assert list(answer.canceled) == [order_id]
+
+
+@pytest.mark.usefixtures("pinging")
+async def test_a_state_that_waits_for_its_disk_is_waited_for(
+    venue: Venue, server: EngineServer, disk: SmallDisk, path: Path
+) -> None:
+    assert server.host is not None
+    resting = await become_full(venue, disk)
+    heard = Heard()
+    async with line_to(path, heard) as shard:
+        await until(lambda: shard._line is not None)
+        line = shard._line
+        await asyncio.sleep(2 * SILENT_S)
+        assert not shard.begun.is_set()
+        disk.heal()
+        await begun(shard)
+        assert shard._line is line
+    assert [each.order_id for each in heard.of(OrderRestored)] == [await resting]  # type: ignore[union-attr]
+
+
+@pytest.mark.usefixtures("stalling")
+async def test_who_waited_in_vain_for_a_state_comes_again(
+    venue: Venue, server: EngineServer, disk: SmallDisk, path: Path
+) -> None:
+    assert server.host is not None
+    resting = await become_full(venue, disk)
+    heard = Heard()
+    async with line_to(path, heard) as shard:
+        await until(lambda: shard._line is not None)
+        line = shard._line
+        await until(lambda: shard._line not in (None, line))
+        disk.heal()
+        await begun(shard)
+        await until(lambda: len(heard.of(OrderRestored)) == 1)
+    with pytest.raises(EngineStalled):
+        await resting
+
+
+@pytest.mark.usefixtures("pinging", "stalling")
+async def test_while_the_disk_is_full_each_is_told_so_on_the_line_that_is_there(
+    venue: Venue, shard: RemoteShard, disk: SmallDisk
 ) -> None:
     line = shard._line
-    monkeypatch.setattr("foretell.trading.remote.SILENT_S", 0.01)
-    await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
-    await asyncio.sleep(0.05)
+    order_id = await venue.rest(a_buy("alice"))
+    disk.takes_writes = False
+    with pytest.raises(EngineStalled):
+        await shard.ask(CancelNamed(an_address("alice"), [order_id]))
+    with pytest.raises(EngineReadOnly):
+        await shard.ask(Place(a_placing(a_buy("alice", price_ticks=11))))
     assert shard._line is line
+
+
+async def become_full(venue: Venue, disk: SmallDisk) -> "asyncio.Task[Bytes32]":
+    """Have an order rest on a disk that takes nothing; return who waits for it."""
+    disk.takes_writes = False
+    resting = asyncio.create_task(venue.rest(a_buy("alice")))
+    await until(lambda: disk.refusals > 0)
+    return resting
 
 
 async def test_tables_are_waited_for_where_the_engine_is(

@@ -3,7 +3,7 @@
 A recovery costs half of what an order costs in all, and threads would not take it off the serving
 one: they fight with it over the interpreter at every step. What is asked within one turn of the event
 loop goes out in one piece. The process is started again when it ends or hangs, and what it was asked is
-asked anew: a recovery changes nothing.
+asked anew: a recovery changes nothing. Nobody waits longer for that than a while.
 """
 
 import asyncio
@@ -26,6 +26,8 @@ WAITING_MAX: Final = 10_000
 ATTEMPTS_MAX: Final = 3
 LOOK_S: Final = 1.0
 ANSWER_DEADLINE_S: Final = 5.0
+RECOVER_DEADLINE_S: Final = 10.0
+"""How long whoever asks waits in all, attempts and restarts included; a look longer at most."""
 RESTART_S: Final = 0.2
 STOP_DEADLINE_S: Final = 5.0
 COMMAND: Final = (sys.executable, "-m", recovering.__name__)
@@ -36,12 +38,12 @@ log = structlog.get_logger(__name__)
 class _Asked:
     """A digest with its signature, and who waits for the answer."""
 
-    __slots__ = ("answer", "asked_at_s", "attempts", "words")
+    __slots__ = ("answer", "asked_at_s", "attempts", "first_asked_at_s", "words")
 
     def __init__(self, words: bytes, loop: asyncio.AbstractEventLoop) -> None:
         self.words = words
         self.answer: asyncio.Future[Address] = loop.create_future()
-        self.asked_at_s = loop.time()
+        self.asked_at_s = self.first_asked_at_s = loop.time()
         self.attempts = 1
 
 
@@ -68,15 +70,15 @@ class Recovery:
         while True:
             code = await self._end_of_process()
             log.error("recovery ended and is started again", code=code)
-            await asyncio.sleep(RESTART_S)
             self._give_up_on_first()
-            await self.start()
+            await self._start_again()
             self._ask_anew()
 
     async def recover(self, digest: bytes, signature: bytes) -> Address:
         """Return who signed a digest with a normalized signature.
 
-        Raises MalformedSignature when nobody can have, and EngineBusy when too many wait.
+        Raises MalformedSignature when nobody can have, and EngineBusy when too many wait or this one
+        has waited too long.
         """
         if len(self._waiting) >= WAITING_MAX:
             raise EngineBusy
@@ -127,12 +129,33 @@ class Recovery:
                 async with asyncio.timeout(LOOK_S):
                     await process.wait()
                     break
+            self._refuse_late()
             if self._is_overdue():
-                process.kill()
+                _kill(process)
         if self._line is not None:
             self._line.close()
             self._line = None
         return process.returncode
+
+    async def _start_again(self) -> None:
+        """Start the process, as soon as there are descriptors, memory and threads for it."""
+        while True:
+            await asyncio.sleep(RESTART_S)
+            self._refuse_late()
+            try:
+                await self.start()
+            except (OSError, RuntimeError) as failure:
+                log.warning("recovery cannot be started yet", cause=str(failure))
+            else:
+                return
+
+    def _refuse_late(self) -> None:
+        """Refuse who has waited too long since it first asked; the first asked first."""
+        late_at_s = asyncio.get_running_loop().time() - RECOVER_DEADLINE_S
+        for asked in self._waiting:
+            if asked.first_asked_at_s > late_at_s:
+                break
+            _refuse(asked, EngineBusy())
 
     def _is_overdue(self) -> bool:
         now_s = asyncio.get_running_loop().time()
@@ -145,6 +168,7 @@ class Recovery:
 
     def _ask_anew(self) -> None:
         now_s = asyncio.get_running_loop().time()
+        self._waiting = deque(asked for asked in self._waiting if not asked.answer.done())
         for asked in self._waiting:
             asked.asked_at_s = now_s
         if self._waiting:
@@ -184,16 +208,21 @@ class _Line(asyncio.Protocol):
 
 
 async def _begin(recovery: Recovery) -> tuple[asyncio.subprocess.Process, _Line]:
-    ours, theirs = socket.socketpair()
-    with theirs:
-        process = await asyncio.create_subprocess_exec(
-            *COMMAND,
-            str(theirs.fileno()),
-            stdin=asyncio.subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-        )
+    """Return a process and the line to it; one whose line cannot be made ends by itself."""
     loop = asyncio.get_running_loop()
-    _, line = await loop.create_connection(lambda: _Line(recovery), sock=ours)
+    ours, theirs = socket.socketpair()
+    try:
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *COMMAND,
+                str(theirs.fileno()),
+                stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        _, line = await loop.create_connection(lambda: _Line(recovery), sock=ours)
+    except BaseException:
+        ours.close()
+        raise
     return process, line
 
 
@@ -203,5 +232,11 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
         async with asyncio.timeout(STOP_DEADLINE_S):
             await process.wait()
     except TimeoutError:
-        process.kill()
+        _kill(process)
         await process.wait()
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill a process, which may have ended just now."""
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()

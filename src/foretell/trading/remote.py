@@ -1,13 +1,13 @@
 """An engine in another process, as its callers see it.
 
 The connection is made again whenever it is lost, to wherever the engine is then; so it is when the
-engine is silent though it owes an answer, for one that is stopped keeps its connections. While there
-is none, questions wait a while, and are then refused as while an engine starts. Of what was asked and not answered when it was lost,
-an order is asked again, since its hash makes it the same one; of anything else the outcome is unknown.
+engine does not even answer a ping, for one that is stopped keeps its connections. How long its answers
+take says nothing of that. While there is none, questions wait a while, and are then refused as while
+an engine starts. Of what was asked and not answered when it was lost, an order is asked again, since
+its hash makes it the same one; of anything else the outcome is unknown.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, Protocol
 
@@ -25,6 +25,8 @@ from foretell.trading.wire import (
     Begin,
     Begun,
     Hello,
+    Ping,
+    Pong,
     Refused,
     Told,
     decode_engine,
@@ -36,7 +38,9 @@ CONNECT_DEADLINE_S: Final = 2.0
 RETRY_S: Final = 0.05
 ANSWER_DEADLINE_S: Final = 10.0
 SILENT_S: Final = 3.0
-"""How long an engine may say nothing at all while it owes an answer, or to greet; twice that at most."""
+"""How long an engine may say nothing at all, pings included, before it is left."""
+LOOKS: Final = 3
+"""How often within that it is looked whether anything came, and pinged when nothing did."""
 HELD_S: Final = 10.0
 """How long a question waits for an engine that is lost; a lease is over sooner."""
 HELD_MAX: Final = 10_000
@@ -133,25 +137,12 @@ class RemoteShard:
         """Greet, begin, and go on until the line is lost."""
         line.send(frame(Hello(VERSION, self._token, self.hearer is not None)))
         self._line = line
-        while not line.lost.is_set():
-            await self._hang_up_if_silent(line)
+        await _stay_while_heard(line)
         self._line = None
         self.begun.clear()
         for waiting in list(self._waiting_by_number.values()):
             if not isinstance(waiting.question, _ASKED_AGAIN) and not waiting.answer.done():
                 waiting.answer.set_exception(AnswerLost())
-
-    async def _hang_up_if_silent(self, line: "_Line") -> None:
-        """Hang up on an engine that says nothing for a while, though it could."""
-        heard, owed, has_begun = line.heard, set(self._waiting_by_number), self.begun.is_set()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(SILENT_S):
-                await line.lost.wait()
-        is_owing = not has_begun or not owed.isdisjoint(self._waiting_by_number)
-        if line.heard == heard and is_owing:
-            log.warning("hung up on an engine that is silent")
-            line.hang_up()
-            await line.lost.wait()
 
     def _begin(self) -> None:
         """Take questions, those first that an earlier line lost."""
@@ -174,6 +165,8 @@ class RemoteShard:
                 self.hearer.begin()
             case Begun():
                 self._begin()
+            case Pong():
+                pass
 
     def _settle(self, said: Answered | Refused) -> None:
         waiting = self._waiting_by_number.get(said.number)
@@ -186,6 +179,7 @@ class RemoteShard:
 
 
 _ASKED_AGAIN: Final = (Place, FindPlacement, AwaitTables)
+_PING: Final = frame(Ping())
 
 
 class _Line(Framed):
@@ -194,7 +188,7 @@ class _Line(Framed):
     def __init__(self, shard: RemoteShard) -> None:
         super().__init__()
         self._shard = shard
-        self.heard = 0
+        self.has_heard = False
         self.lost = asyncio.Event()
 
     @override
@@ -203,6 +197,35 @@ class _Line(Framed):
         self.lost.set()
 
     @override
+    def data_received(self, data: bytes) -> None:
+        self.has_heard = True
+        super().data_received(data)
+
+    @override
     def take(self, message: bytes) -> None:
-        self.heard += 1
         self._shard.take(message)
+
+
+async def _stay_while_heard(line: _Line) -> None:
+    """Return when the line is lost; an engine that says nothing, asked or not, is hung up on.
+
+    Looks are counted, not time: whoever was stopped itself hears first what came meanwhile.
+    """
+    quiet = 0
+    while not await _is_lost_within(line, SILENT_S / LOOKS):
+        quiet = 0 if line.has_heard else quiet + 1
+        line.has_heard = False
+        if quiet == LOOKS:
+            log.warning("hung up on an engine that is silent")
+            line.hang_up()
+            await line.lost.wait()
+        elif quiet:
+            line.send(_PING)
+
+
+async def _is_lost_within(line: _Line, within_s: float) -> bool:
+    try:
+        async with asyncio.timeout(within_s):
+            return await line.lost.wait()
+    except TimeoutError:
+        return False

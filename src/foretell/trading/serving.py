@@ -26,6 +26,8 @@ from foretell.trading.wire import (
     Begin,
     Begun,
     Hello,
+    Ping,
+    Pong,
     Told,
     decode_asker,
     frame,
@@ -35,6 +37,7 @@ from foretell.trading.wire import (
 QUESTIONS_MAX: Final = 20_000
 """How many questions of one asker may wait at once."""
 EFFECTS_PER_MESSAGE: Final = 1_000
+_PONG: Final = frame(Pong())
 
 log = structlog.get_logger(__name__)
 
@@ -104,6 +107,8 @@ class _Asker(Framed):
             self._greet(decoded)
         elif self._host is None:
             raise ValueError("a question before the greeting")
+        elif isinstance(decoded, Ping):
+            self.send(_PONG)
         elif len(self._tasks) >= QUESTIONS_MAX:
             self.send(frame(refused(decoded.number, EngineBusy())))
         else:
@@ -136,13 +141,19 @@ class _Asker(Framed):
     async def _tell_state(self, engine: Engine) -> None:
         """Send the state as it is now, once it is durable, and then what came after it.
 
-        The engine goes on between two messages: with many orders it takes a while to make them.
+        The engine goes on between two messages: with many orders it takes a while to make them. A
+        state that does not become durable is not told: who hears comes again.
         """
         self._since = engine.sequence
         effects = restored_effects(engine.state)
         untold = self._untold = []
         self._server.join(self)
-        await engine.settle()
+        try:
+            await engine.settle()
+        except ForetellError as refusal:
+            log.warning("hung up on who hears: the state is not durable", cause=refusal.message)
+            self.hang_up()
+            return
         self.send(frame(Begin(self._since)))
         while self._is_open and (part := list(islice(effects, EFFECTS_PER_MESSAGE))):
             self.send(frame(Told(self._since, part)))

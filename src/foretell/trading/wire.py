@@ -2,7 +2,8 @@
 
 Who asks says first who it is, and whether it wants to hear what the engine does. Answers come in any
 order, each with the number of its question. What the engine does comes in its order, after the state
-that it begins with. Both ends are of one installation: who greets wrongly is hung up on.
+that it begins with. A ping is answered at once, whatever else is owed: so a slow engine is told from
+one that is stopped. Both ends are of one installation: who greets wrongly is hung up on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from foretell.domain.errors import ForetellError
 from foretell.trading.framed import framed
 from foretell.trading.questions import Answer, Question
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
@@ -32,6 +33,14 @@ class Ask(msgspec.Struct, frozen=True, array_like=True, tag="ask"):
 
     number: int
     question: Question
+
+
+class Ping(msgspec.Struct, frozen=True, array_like=True, tag="ping"):
+    """Whether the engine's event loop still turns; `Pong` follows at once."""
+
+
+class Pong(msgspec.Struct, frozen=True, array_like=True, tag="pong"):
+    """The answer to a ping, begun or not."""
 
 
 class Answered(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
@@ -67,8 +76,8 @@ class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
     effects: Sequence[Effect]
 
 
-FromAsker = Hello | Ask
-FromEngine = Answered | Refused | Begin | Begun | Told
+FromAsker = Hello | Ask | Ping
+FromEngine = Answered | Refused | Begin | Begun | Told | Pong
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _FROM_ASKER: Final[msgspec.msgpack.Decoder[FromAsker]] = msgspec.msgpack.Decoder(FromAsker)

@@ -1,8 +1,9 @@
 """Connections to the PostgreSQL of a journal: every wait has an end, and a commit is durable.
 
 A URL may name several servers of which one leads at a time: all are asked at once, so that one that
-is silent costs nothing, and the first that takes writes is the one. Each is opened by the thread that uses it, and thrown away after any failure: what its last statement
-did is unknown then, and is looked up on a new one.
+is silent costs nothing, and the first that takes writes is the one. Each is opened by the thread that
+uses it, and thrown away after any failure: what its last statement did is unknown then, and is looked
+up on a new one.
 """
 
 import asyncio

@@ -36,7 +36,8 @@ from foretell.trading.wire import (
 
 CONNECT_DEADLINE_S: Final = 2.0
 RETRY_S: Final = 0.05
-ANSWER_DEADLINE_S: Final = 10.0
+ANSWER_DEADLINE_S: Final = 25.0
+"""Longer than an engine whose disk stalls takes to say so."""
 SILENT_S: Final = 3.0
 """How long an engine may say nothing at all, pings included, before it is left."""
 LOOKS: Final = 3

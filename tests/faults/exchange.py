@@ -80,13 +80,14 @@ class Exchange:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What every process is set to."""
+        """What every process is set to; the journal is checked from its first command on."""
         return {
             "FORETELL_DATA": str(self.data),
             "FORETELL_PORT": str(self.port),
             "FORETELL_RPC_URL": "http://127.0.0.1:1",
             "FORETELL_MASTER_KEY": a_key("master").hex(),
             "FORETELL_SNAPSHOT_EVERY": str(SNAPSHOT_EVERY),
+            "FORETELL_JOURNAL_KEEPS": "all",
         }
 
     async def start(self, fault: str = "none") -> Member:

@@ -1,7 +1,7 @@
 """Signers recovered in a process of its own, beside the one that serves.
 
-A recovery costs half of what an order costs in all, and threads would not take it off the serving
-one: they fight with it over the interpreter at every step. What is asked within one turn of the event
+A recovery is the dearest step of an order, and threads would not take it off the serving process: they
+fight with its event loop over the interpreter at every step. What is asked within one turn of the event
 loop goes out in one piece. The process is started again when it ends or hangs, and what it was asked is
 asked anew: a recovery changes nothing. Nobody waits longer for that than a while.
 """

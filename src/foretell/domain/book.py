@@ -21,8 +21,8 @@ from foretell.domain.order import OrderType, Side
 class LiveOrder(msgspec.Struct, eq=False):
     """An order that rests in a book, and its place in the queue.
 
-    Each arriving order makes one. Given by their places, its fields cost a fifth of what they cost by
-    their names.
+    Each arriving order makes one, so its fields are given by their places: by their names they cost
+    several times as much.
     """
 
     order_id: Bytes32

@@ -19,7 +19,7 @@ from foretell.domain.ledger import AssetId, Ledger
 from foretell.domain.order import OrderType, Side
 from foretell.domain.slices import Slice, Slices, Total
 from foretell.domain.state import PLACEMENTS_KEPT_MAX, Market, Placement, State, UnsettledTrade
-from foretell.domain.storage_errors import SnapshotUnknown
+from foretell.domain.versioned import Versioned
 
 VERSION: Final = 2
 SPENT_BYTES: Final = 32
@@ -81,10 +81,6 @@ class _Nonce(msgspec.Struct, frozen=True, array_like=True):
     nonce: int
 
 
-class _Head(msgspec.Struct, frozen=True, array_like=True):
-    version: int
-
-
 class _Body(msgspec.Struct, frozen=True, array_like=True):
     version: int
     latest_ms: int
@@ -103,9 +99,7 @@ class _Body(msgspec.Struct, frozen=True, array_like=True):
     slices: list[_Slice]
 
 
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_HEAD_DECODER: Final = msgspec.msgpack.Decoder(_Head)
-_BODY_DECODER: Final = msgspec.msgpack.Decoder(_Body)
+_BYTES: Final = Versioned(VERSION, _Body)
 
 
 def encode_state(state: State) -> bytes:
@@ -129,7 +123,7 @@ def encode_state(state: State) -> bytes:
             _Slice(wallet, *each.totals()) for wallet, each in state.slices.slice_by_wallet.items()
         ],
     )
-    return _ENCODER.encode(body)
+    return _BYTES.encode(body)
 
 
 def state_digest(state: State) -> str:
@@ -139,7 +133,7 @@ def state_digest(state: State) -> str:
 
 def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> State:
     """Return the state that the bytes are of, or refuse bytes that this program does not know."""
-    body = _decode(raw)
+    body = _BYTES.decode(raw)
     state = State(placements_kept_max)
     state.latest_ms = body.latest_ms
     state.observed_block, state.observed_hash = body.observed_block, body.observed_hash
@@ -170,16 +164,6 @@ def _restored_slices(body: _Body) -> Slices:
             for each in body.slices
         },
     )
-
-
-def _decode(raw: bytes) -> _Body:
-    try:
-        version = _HEAD_DECODER.decode(raw).version
-        if version != VERSION:
-            raise SnapshotUnknown(f"it is of version {version}, and this is {VERSION}")
-        return _BODY_DECODER.decode(raw)
-    except msgspec.MsgspecError as error:
-        raise SnapshotUnknown(str(error)) from error
 
 
 def _market(market: Market) -> _Market:

@@ -11,9 +11,9 @@ import msgspec
 
 from foretell.domain.hexadecimal import Address, Bytes32
 from foretell.domain.slices import Slice, Total
-from foretell.domain.storage_errors import SnapshotUnknown
 from foretell.domain.treasury import Treasury
 from foretell.domain.treasury_commands import ObserveCollateral
+from foretell.domain.versioned import Versioned
 
 VERSION: Final = 1
 
@@ -23,10 +23,6 @@ class _Slice(msgspec.Struct, frozen=True, array_like=True):
     given: Total
     returned: Total
     settled: Total
-
-
-class _Head(msgspec.Struct, frozen=True, array_like=True):
-    version: int
 
 
 class _Body(msgspec.Struct, frozen=True, array_like=True):
@@ -42,9 +38,7 @@ class _Body(msgspec.Struct, frozen=True, array_like=True):
     observed_parts: list[ObserveCollateral]
 
 
-_ENCODER: Final = msgspec.msgpack.Encoder()
-_HEAD_DECODER: Final = msgspec.msgpack.Decoder(_Head)
-_BODY_DECODER: Final = msgspec.msgpack.Decoder(_Body)
+_BYTES: Final = Versioned(VERSION, _Body)
 
 
 def encode_treasury(treasury: Treasury) -> bytes:
@@ -67,7 +61,7 @@ def encode_treasury(treasury: Treasury) -> bytes:
         observed_hash=treasury.observed_hash,
         observed_parts=treasury.observed_parts,
     )
-    return _ENCODER.encode(body)
+    return _BYTES.encode(body)
 
 
 def treasury_digest(treasury: Treasury) -> str:
@@ -77,7 +71,7 @@ def treasury_digest(treasury: Treasury) -> str:
 
 def decode_treasury(raw: bytes) -> Treasury:
     """Return the treasury that the bytes are of, or refuse bytes that this program does not know."""
-    body = _decode(raw)
+    body = _BYTES.decode(raw)
     return Treasury(
         shards=dict.fromkeys(body.shards),
         confirmed_by_wallet=dict(body.confirmed),
@@ -95,13 +89,3 @@ def decode_treasury(raw: bytes) -> Treasury:
         observed_hash=body.observed_hash,
         observed_parts=body.observed_parts,
     )
-
-
-def _decode(raw: bytes) -> _Body:
-    try:
-        version = _HEAD_DECODER.decode(raw).version
-        if version != VERSION:
-            raise SnapshotUnknown(f"it is of version {version}, and this is {VERSION}")
-        return _BODY_DECODER.decode(raw)
-    except msgspec.MsgspecError as error:
-        raise SnapshotUnknown(str(error)) from error

@@ -5,7 +5,6 @@ that: it is a difference of this benchmark alone.
 """
 
 import contextlib
-import statistics
 import tempfile
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from rich.console import Console
 
 from foretell.app.chance import new_key
 from foretell.cli.bench.exchange import running_exchange
-from foretell.cli.bench.machine import disturbance
-from foretell.cli.bench.order import Rounds, table_of
+from foretell.cli.bench.order import Rounds, tell_pairs
 from foretell.cli.bench.world import make_world
 
 
@@ -33,17 +31,9 @@ def run_bench_durable(rounds: int, orders: int, connections: int, console: Conso
             placing.append(Rounds(world, exchange, folder, console))
             placing[-1].warm_up(connections)
         durable, loose = placing
-        pairs = [
-            (durable.measure(orders, connections), loose.measure(orders, connections))
-            for _ in range(rounds)
-        ]
-    measured = [one for pair in pairs for one in pair]
-    console.print("each round twice: waiting for the disk, then not")
-    console.print(table_of(measured))
-    ratio = statistics.median(on.orders_per_s / off.orders_per_s for on, off in pairs)
+        console.print("each round twice: waiting for the disk, then not")
+        ratio = tell_pairs(durable, loose, rounds, orders, connections)
     console.print(
         f"durable-cost: {ratio:.2f} of the orders a second that there would be without waiting for"
         f" the disk (median of {rounds} pairs of rounds of {orders}, {connections} connections)"
     )
-    if words := disturbance(measured):
-        console.print(words.replace(": not counted", ", and are counted"))

@@ -55,17 +55,17 @@ class Rounds:
         self._world = world
         self._exchange = exchange
         self._folder = folder
-        self._console = console
+        self.console = console
         self._salt = 0
 
     def warm_up(self, connections: int) -> None:
         """Place some orders that are not counted."""
-        self._console.print(f"signing {WARM_UP_ORDERS} orders to warm up")
+        self.console.print(f"signing {WARM_UP_ORDERS} orders to warm up")
         uvloop.run(send_all(self._exchange.port, self._sign(WARM_UP_ORDERS), connections))
 
     def measure(self, orders: int, connections: int, per_s: float | None = None) -> Round:
         """Sign orders, measure the ceilings, and place the orders, so many a second if it is said."""
-        self._console.print(f"signing {orders} orders, then placing them")
+        self.console.print(f"signing {orders} orders, then placing them")
         requests = self._sign(orders)
         recoveries, sync = recoveries_per_s(), sync_s(self._folder)
         before, spent = usage_with(*self._exchange.pids), spent_by(self._exchange.pids)
@@ -116,6 +116,22 @@ def run_bench_order(rounds: int, orders: int, connections: int, console: Console
     console.print(spent_words([one.spent for one in counted]))
     if words := disturbance(measured):
         console.print(words)
+
+
+def tell_pairs(first: Rounds, second: Rounds, rounds: int, orders: int, connections: int) -> float:
+    """Measure in turns, print all rounds, and return how many times as many orders the first took.
+
+    Rounds come in pairs, so those that others disturbed count, too.
+    """
+    pairs = [
+        (first.measure(orders, connections), second.measure(orders, connections))
+        for _ in range(rounds)
+    ]
+    measured = [one for pair in pairs for one in pair]
+    first.console.print(table_of(measured))
+    if words := disturbance(measured):
+        first.console.print(words.replace(": not counted", ", and are counted"))
+    return statistics.median(one.orders_per_s / other.orders_per_s for one, other in pairs)
 
 
 def table_of(measured: Sequence[Round]) -> Table:

@@ -4,7 +4,6 @@ A fleet and an exchange in one process take turns, on the same machine and with 
 """
 
 import contextlib
-import statistics
 import tempfile
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from rich.console import Console
 from foretell.app.chance import new_key
 from foretell.cli.bench.exchange import running_exchange
 from foretell.cli.bench.fleet import Size, running_fleet
-from foretell.cli.bench.machine import disturbance
-from foretell.cli.bench.order import Rounds, table_of
+from foretell.cli.bench.order import Rounds, tell_pairs
 from foretell.cli.bench.world import make_world
 
 
@@ -35,18 +33,10 @@ def run_bench_scale(
         many = Rounds(world, fleet, theirs, console)
         for each in (alone, many):
             each.warm_up(connections)
-        pairs = [
-            (many.measure(orders, connections), alone.measure(orders, connections))
-            for _ in range(rounds)
-        ]
-    measured = [one for pair in pairs for one in pair]
-    console.print("each round twice: with the fleet, then with one process")
-    console.print(table_of(measured))
-    ratio = statistics.median(one.orders_per_s / other.orders_per_s for one, other in pairs)
+        console.print("each round twice: with the fleet, then with one process")
+        ratio = tell_pairs(many, alone, rounds, orders, connections)
     console.print(
         f"order-scale: {ratio:.2f} orders a second by {size.workers} processes and {size.shards}"
         f" engines for each one by one process (median of {rounds} pairs of rounds of {orders},"
         f" {connections} connections)"
     )
-    if words := disturbance(measured):
-        console.print(words.replace(": not counted", ", and are counted"))

@@ -1,0 +1,143 @@
+"""Journals, snapshots and databases of earlier commits, opened by today's program.
+
+A folder here is named after the commit that wrote it. `sandbox.tar.xz` is the data folder of a
+`foretell up` that played `demo --all` and was traded on: two snapshots, nine commands after the
+newest. `engines.sql.xz` is a PostgreSQL database with the journals of two engines and a treasury.
+`expected.json` is what that commit saw in them.
+"""
+
+import asyncio
+import json
+import lzma
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+import httpx
+import pytest
+import sqlalchemy as sa
+from tests.e2e.conftest import an_installation
+from tests.e2e.running import Running, run_foretell
+from tests.postgres import migrate
+
+from foretell.domain.folding import ShardFold, TreasuryFold
+from foretell.domain.snapshot import state_digest
+from foretell.domain.treasury_snapshot import treasury_digest
+from foretell.journal.port import Snapshot
+from foretell.journal.reading import fold
+from foretell.journal.rows import read_entries
+from foretell.journal.snapshot_rows import newest_snapshot
+from foretell.journal.snapshots import read_snapshot, snapshot_paths
+from foretell.store.database import Database
+from foretell.store.projected import load_sequences
+
+pytestmark = pytest.mark.anyio
+
+FOLDERS: Final = sorted(path.parent for path in Path(__file__).parent.glob("*/expected.json"))
+TREASURY: Final = "-1"
+EXPIRES: Final = "0.2"
+"""The price of the one order with an expiration: it leaves the book some day."""
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda folder: folder.name)
+def written(request: pytest.FixtureRequest) -> Path:
+    folder: Path = request.param
+    return folder
+
+
+@pytest.fixture
+def expected(written: Path) -> Any:
+    return json.loads((written / "expected.json").read_text())
+
+
+@pytest.fixture
+def stopped(written: Path, tmp_path: Path) -> Iterator[Running]:
+    """An installation that stopped while the older commit ran it."""
+    with an_installation(tmp_path) as running:
+        running.data.mkdir()
+        with tarfile.open(written / "sandbox.tar.xz") as archive:
+            archive.extractall(running.data, filter="data")
+        yield running
+
+
+@pytest.fixture
+def database_url(written: Path, postgres_url: str, tmp_path: Path) -> Iterator[str]:
+    """A database as the older commit left it, journals and tables."""
+    name = f"older_{written.name}_{tmp_path.name}"
+    url = sa.make_url(postgres_url).set(database=name)
+    text = url.render_as_string(hide_password=False)
+    asyncio.run(_execute(postgres_url, f'CREATE DATABASE "{name}"'))
+    asyncio.run(_execute(text, lzma.decompress((written / "engines.sql.xz").read_bytes()).decode()))
+    yield text
+    asyncio.run(_execute(postgres_url, f'DROP DATABASE "{name}" WITH (FORCE)'))
+
+
+async def _execute(url: str, statements: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute(statements)
+    await connection.close()
+
+
+def test_a_journal_in_files_gives_the_same_state(stopped: Running, expected: Any) -> None:
+    folder = stopped.data / "journal"
+    newest, *older = [read_snapshot(path).snapshot for path in reversed(snapshot_paths(folder))]
+    folds = [fold(folder, base) for base in (newest, *older, None)]
+    assert [(state_digest(state), sequence) for state, sequence in folds] == [
+        (expected["state"], expected["sequence"])
+    ] * 3
+
+
+@pytest.mark.parametrize("shard", ["0", "1", TREASURY])
+async def test_a_journal_in_rows_gives_the_same_state(
+    shard: str, database_url: str, expected: Any
+) -> None:
+    connection = await asyncpg.connect(database_url)
+    snapshot = await newest_snapshot(connection, int(shard))
+    await connection.close()
+    bases = [None] if snapshot is None else [None, snapshot]
+    digests = [
+        await asyncio.to_thread(_digest_of_rows, database_url, shard, base) for base in bases
+    ]
+    assert (len(bases), digests) == (
+        expected["bases"][shard],
+        [expected["rows"][shard]] * len(bases),
+    )
+
+
+def _digest_of_rows(url: str, shard: str, base: Snapshot | None) -> str:
+    kind = TreasuryFold if shard == TREASURY else ShardFold
+    state = kind(None if base is None else base.payload)
+    for entry in read_entries(url, int(shard), 0 if base is None else base.sequence):
+        state.take(entry.payload)
+    return (
+        treasury_digest(state.treasury)
+        if isinstance(state, TreasuryFold)
+        else state_digest(state.state)
+    )
+
+
+async def test_a_database_is_brought_to_the_schema_of_today(
+    database_url: str, expected: Any
+) -> None:
+    url = database_url.replace("postgresql://", "postgresql+asyncpg://")
+    await migrate(url)
+    async with Database(url) as database, database.reading() as tx:
+        assert await load_sequences(tx) == expected["projected"]
+
+
+@pytest.mark.xdist_group("e2e")
+async def test_an_installation_goes_on_where_it_stopped(stopped: Running, expected: Any) -> None:
+    ready = await stopped.start()
+    async with httpx.AsyncClient(base_url=ready.clob) as client:
+        book = (await client.get("/book", params={"token_id": expected["token"]})).json()
+    levels = {
+        side: [[level["price"], level["size"]] for level in book[side]] for side in ("bids", "asks")
+    }
+    bids = [level for level in expected["bids"] if level[0] != EXPIRES]
+    assert [level for level in levels["bids"] if level[0] != EXPIRES] == bids
+    assert levels["asks"] == expected["asks"]
+    assert stopped.stop() == 0, stopped.output
+    verified = run_foretell("journal", "verify", "--data", str(stopped.data), cwd=stopped.folder)
+    assert verified.returncode == 0, verified.stderr

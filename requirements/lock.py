@@ -15,6 +15,7 @@ SETS = {
     ),
     "peers.txt": ("--group", "peers"),
     "node.txt": ("--group", "node"),
+    "uv.txt": ("--group", "installer"),
 }
 
 

@@ -1,0 +1,140 @@
+"""What installs Foretell says in one line why it cannot, and makes nothing before that."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+REFUSED_PORT = 9
+"""Nobody listens there: the discard service of old."""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """What an installation reads of a checkout."""
+    tree = tmp_path / "tree"
+    shutil.copytree(ROOT / "requirements", tree / "requirements")
+    shutil.copytree(ROOT / "contracts", tree / "contracts", ignore=lambda *_: ["node_modules"])
+    shutil.copy(ROOT / "pyproject.toml", tree)
+    return tree
+
+
+def install(tree: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    return subprocess.run(
+        ["sh", "requirements/install.sh", "run"],
+        cwd=tree,
+        env={**clean, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def program(path: Path, script: str) -> Path:
+    """Write a program that stands in for a Python."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def an_old_python(path: Path) -> Path:
+    """Return a Python that says it is 3.9, and must not be asked to install."""
+    script = 'case "$2" in *exit*) exit 1 ;; *write*) printf 3.9.18 ;; *) touch asked ;; esac'
+    return program(path, script)
+
+
+def test_a_python_that_is_too_old_is_named_and_nothing_is_made(tree: Path) -> None:
+    before = sorted(tree.rglob("*"))
+    old = an_old_python(tree.parent / "old" / "python3.9")
+    ran = install(tree, PYTHON=str(old))
+    assert (ran.returncode, ran.stdout, ran.stderr) == (
+        1,
+        "",
+        f"error: {old} is Python 3.9.18, and 3.11 or newer is needed; set PYTHON to one\n",
+    )
+    assert sorted(tree.rglob("*")) == before
+
+
+def test_without_a_new_python_those_that_were_seen_are_named(tree: Path) -> None:
+    folder = tree.parent / "path"
+    an_old_python(folder / "python3")
+    for name in ("sh", "dirname"):
+        found = shutil.which(name)
+        assert found is not None
+        (folder / name).symlink_to(found)
+    ran = install(tree, PATH=str(folder), PYTHON="")
+    assert ran.returncode == 1
+    assert ran.stderr == (
+        "error: Python 3.11 or newer is needed, python3 is 3.9.18; install one, or name it:"
+        " make PYTHON=/path/to/python3.11\n"
+    )
+    assert not (tree / ".venv").exists()
+
+
+def test_a_python_that_does_not_run_is_named(tree: Path) -> None:
+    ran = install(tree, PYTHON="/nowhere/python3")
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("error: /nowhere/python3 is not a Python that runs")
+
+
+@pytest.mark.parametrize("name", ["venv", "ensurepip"])
+def test_a_python_without_venv_or_ensurepip_says_what_to_install(tree: Path, name: str) -> None:
+    hidden = tree.parent / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(
+        "import importlib.util as util\n"
+        "find = util.find_spec\n"
+        f"util.find_spec = lambda name: None if name == {name!r} else find(name)\n"
+    )
+    ran = install(tree, PYTHON=sys.executable, PYTHONPATH=str(hidden))
+    assert ran.returncode == 1
+    assert f"has no {name}: install python3-venv" in ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert not (tree / ".venv").exists()
+
+
+def test_a_disk_without_room_is_named_before_anything_is_made(tree: Path) -> None:
+    hidden = tree.parent / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(
+        "import shutil\nshutil.disk_usage = lambda path: type('Usage', (), {'free': 5_000_000})\n"
+    )
+    ran = install(tree, PYTHON=sys.executable, PYTHONPATH=str(hidden))
+    assert ran.returncode == 1
+    assert "has 5 MB free, and 700 MB are needed" in ran.stderr
+    assert not (tree / ".venv").exists()
+
+
+def test_an_environment_of_another_python_is_made_again_and_no_network_is_one_line(
+    tree: Path,
+) -> None:
+    program(tree / ".venv" / "bin" / "python", "echo /elsewhere 3 12 1")
+    left = tree / ".venv" / "left"
+    left.touch()
+    ran = install(
+        tree,
+        PYTHON=sys.executable,
+        PIP_INDEX_URL=f"http://127.0.0.1:{REFUSED_PORT}/simple",
+        PIP_CONFIG_FILE=os.devnull,
+        PIP_NO_CACHE_DIR="1",
+        PIP_RETRIES="0",
+    )
+    assert not left.exists()
+    assert (tree / ".venv" / "bin" / "pip").exists()
+    assert "the one before was of another Python … " in ran.stdout
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("error: the package index cannot be reached")
+    assert ran.stderr.count("\n") == 1
+
+
+def test_what_is_installed_is_left_alone() -> None:
+    """This checkout's tests run, so all of it is there."""
+    ran = install(ROOT, PYTHON=sys.executable)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

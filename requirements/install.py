@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,7 +62,8 @@ def main() -> int:
 def install(purpose: str) -> None:
     """Bring the environment up to date, one step after the other."""
     make_environment(purpose)
-    with stamped("run", [LOCKS / "uv.txt", LOCKS / "run.txt", ROOT / "pyproject.toml"]) as is_new:
+    locks = [path.read_bytes() for path in (LOCKS / "uv.txt", LOCKS / "run.txt")]
+    with stamped("run", [*locks, package_description()]) as is_new:
         if is_new:
             with step("the installer uv"):
                 pip("--require-hashes", "--requirement", str(LOCKS / "uv.txt"))
@@ -69,13 +71,16 @@ def install(purpose: str) -> None:
                 packages(LOCKS / "run.txt")
             with step("foretell itself"):
                 uv("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
-    npm_files = [CONTRACTS / name for name in ("package.json", "package-lock.json", ".npmrc")]
+    npm_files = [
+        (CONTRACTS / name).read_bytes() for name in ("package.json", "package-lock.json", ".npmrc")
+    ]
     with stamped("npm", npm_files, CONTRACTS / "node_modules") as is_new:
         if is_new:
             with step("the chain and its contracts, from npm"):
                 npm_packages()
     if purpose == "dev":
-        with stamped("dev", [LOCKS / "dev.txt", LOCKS / "peers.txt", *CLIENTS]) as is_new:
+        files = [LOCKS / "dev.txt", LOCKS / "peers.txt", *CLIENTS]
+        with stamped("dev", [path.read_bytes() for path in files]) as is_new:
             if is_new:
                 with step("tools and packages of the tests"):
                     packages(LOCKS / "dev.txt")
@@ -122,11 +127,17 @@ def check_room(purpose: str) -> None:
         )
 
 
+def package_description() -> bytes:
+    """Return what an installation of the package itself depends on."""
+    tables = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    return repr((tables["build-system"], tables["project"])).encode()
+
+
 @contextmanager
-def stamped(name: str, files: Sequence[Path], folder: Path = VENV) -> Iterator[bool]:
-    """Give whether the files changed since this part was installed, and stamp it when it is."""
+def stamped(name: str, contents: Sequence[bytes], folder: Path = VENV) -> Iterator[bool]:
+    """Give whether contents changed since this part was installed, and stamp it when it is."""
     stamp = folder / f".foretell-{name}"
-    digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+    digest = hashlib.sha256(b"\0".join(contents)).hexdigest()
     is_new = not stamp.is_file() or stamp.read_text() != digest
     yield is_new
     if is_new:

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from tests.databases import SharedDatabase
-from tests.ports import free_port
-from tests.sandbox import Sandbox, furnish
-from tests.snapshots import take_back
+from tests.rigs.chain_snapshots import take_back
+from tests.rigs.databases import SharedDatabase
+from tests.rigs.ports import free_port
+from tests.rigs.sandbox import Sandbox, furnish
 
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 
-pytest_plugins = ["tests.postgres"]
+pytest_plugins = ["tests.rigs.postgres"]
 
 NPM_FOLDER = Path(__file__).parents[1] / "contracts" / "node_modules"
 SANDBOX_CHAIN_ID = 80002

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr, ValidationError
-from tests.app.running import forget_environment
+from tests.app.rig import forget_environment
 
-from foretell.domain.sandbox import SANDBOX_CHAIN_ID
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.settings import Settings, unknown_variables
 
 

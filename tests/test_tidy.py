@@ -10,20 +10,46 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.refusals import a_refusal, every_refusal
+from tests.rigs.refusals import a_refusal, every_refusal
 
 import foretell
-from foretell.domain import (
-    chain_errors,
-    command_errors,
-    creation_errors,
-    errors,
-    matching_errors,
-    request_errors,
-    storage_errors,
+from foretell.domain.errors import command as command_errors
+from foretell.domain.errors import creation as creation_errors
+from foretell.domain.errors.chain import (
+    CallFailed,
+    DeploymentUnfit,
+    DevChainFailed,
+    ExchangeClosed,
+    ExecutionReverted,
+    MalformedTransaction,
+    ProgramMissing,
+    SandboxOnly,
+    TxIdReused,
 )
-from foretell.domain.errors import ForetellError
-from foretell.edge.errors import (
+from foretell.domain.errors.exchange import ForeignProfile, NotEnoughFunds, TickNotFiner
+from foretell.domain.errors.families import (
+    ForetellError,
+    InvalidFields,
+    MalformedAmount,
+    MalformedHex,
+)
+from foretell.domain.errors.http import UnknownRecord, UnknownSortField
+from foretell.domain.errors.storage import (
+    FolderInUse,
+    JournalBehindTables,
+    JournalDamaged,
+    JournalFailed,
+    JournalFormUnknown,
+    JournalRowsDamaged,
+    LeaseHeld,
+    LeaseLost,
+    ShardCountChanged,
+    ShardMapUnfit,
+    SnapshotFailed,
+    SnapshotUnknown,
+    TablesBehindSnapshot,
+)
+from foretell.edge.refusals import (
     DATA,
     DISCOVERY,
     RELAYER,
@@ -57,44 +83,44 @@ FLOATS_ALLOWED: Final = {
     "strict_json.py": "JSON has numbers; whoever reads an amount from one refuses what is no integer"
 }
 
-FAMILIES: Final = {*STATUS_BY_FAMILY, matching_errors.NotEnoughFunds}
+FAMILIES: Final = {*STATUS_BY_FAMILY, NotEnoughFunds}
 ENDS_A_COMMAND: Final = {
-    chain_errors.DeploymentUnfit,
-    chain_errors.DevChainFailed,
-    chain_errors.ProgramMissing,
-    chain_errors.SandboxOnly,
-    matching_errors.ForeignProfile,
-    storage_errors.FolderInUse,
-    storage_errors.JournalBehindTables,
-    storage_errors.JournalDamaged,
-    storage_errors.JournalFailed,
-    storage_errors.JournalFormUnknown,
-    storage_errors.JournalRowsDamaged,
-    storage_errors.LeaseHeld,
-    storage_errors.LeaseLost,
-    storage_errors.ShardCountChanged,
-    storage_errors.ShardMapUnfit,
-    storage_errors.SnapshotUnknown,
-    storage_errors.TablesBehindSnapshot,
+    DeploymentUnfit,
+    DevChainFailed,
+    ProgramMissing,
+    SandboxOnly,
+    ForeignProfile,
+    FolderInUse,
+    JournalBehindTables,
+    JournalDamaged,
+    JournalFailed,
+    JournalFormUnknown,
+    JournalRowsDamaged,
+    LeaseHeld,
+    LeaseLost,
+    ShardCountChanged,
+    ShardMapUnfit,
+    SnapshotUnknown,
+    TablesBehindSnapshot,
 }
 """Told by a command that ends, on a terminal, by its message."""
 STAYS_INSIDE: Final = {
-    chain_errors.CallFailed,
-    chain_errors.ExchangeClosed,
-    chain_errors.ExecutionReverted,
-    chain_errors.MalformedTransaction,
-    chain_errors.TxIdReused,
+    CallFailed,
+    ExchangeClosed,
+    ExecutionReverted,
+    MalformedTransaction,
+    TxIdReused,
     creation_errors.RegistrationPending,
-    storage_errors.SnapshotFailed,
-    errors.MalformedAmount,
-    errors.MalformedHex,
-    matching_errors.TickNotFiner,
+    SnapshotFailed,
+    MalformedAmount,
+    MalformedHex,
+    TickNotFiner,
 }
 """Caught by a worker or at a product's border, which says something of its own."""
-SAYS_NO_CODE: Final = {request_errors.UnknownRecord, request_errors.UnknownSortField}
+SAYS_NO_CODE: Final = {UnknownRecord, UnknownSortField}
 """Of the discovery API, whose body has a type and words only."""
 OFF_THE_WIRE: Final = FAMILIES | ENDS_A_COMMAND | STAYS_INSIDE | SAYS_NO_CODE
-WORKERS_ALONE: Final = {errors.InvalidFields, *WORKER}
+WORKERS_ALONE: Final = {InvalidFields, *WORKER}
 """Refusals whose code is the worker's word, where it has one."""
 
 ON_THE_WIRE: Final = [

@@ -17,8 +17,8 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
-from foretell.domain.sandbox import SANDBOX_CHAIN_ID
-from foretell.domain.ticks import TICKS_PER_ONE
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
+from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 
 PREFIX: Final = "FORETELL_"
 TESTS_PREFIX: Final = "FORETELL_TEST_"

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.app.running import forget_environment, sandbox_settings
+from tests.app.rig import forget_environment, sandbox_settings
+from tests.trading.conftest import database_file  # noqa: F401 - a fixture
 
 from foretell.settings import Settings
 

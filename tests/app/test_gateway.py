@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import httpx
 import msgspec
 import pytest
-from tests.app.running import serving
+from tests.app.rig import serving
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from foretell.app.gateway import FRAME_BYTES_MAX, Gateway, bind
-from foretell.domain.command_errors import CannotListen, PortTaken
+from foretell.domain.errors.command import CannotListen, PortTaken
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
 pytestmark = pytest.mark.anyio

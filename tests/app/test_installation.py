@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
-from tests.app.running import (
+from tests.app.rig import (
     anvil_pid,
     get,
     installed,
@@ -19,20 +19,20 @@ from tests.app.running import (
     processes_on,
     sandbox_settings,
 )
-from tests.build import a_key
-from tests.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox
+from tests.rigs.values import a_key
 
 from foretell.app import installation as module
 from foretell.app.installation import Installation
 from foretell.app.roles import Role
 from foretell.chain.deploy import store_deployment
 from foretell.chain.rpc import Rpc
-from foretell.cli.clients.http import wait_for
-from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, WrongChain
-from foretell.domain.command_errors import MissingKey, PartEnded, PortTaken
-from foretell.domain.matching_errors import EngineStopped
-from foretell.domain.storage_errors import FolderInUse
-from foretell.journal.locking import lock_folder, unlock_folder
+from foretell.domain.errors.chain import ChainUnavailable, DeploymentUnfit, WrongChain
+from foretell.domain.errors.command import MissingKey, PartEnded, PortTaken
+from foretell.domain.errors.exchange import EngineStopped
+from foretell.domain.errors.storage import FolderInUse
+from foretell.journal.files.folder_lock import lock_folder, unlock_folder
+from foretell.sdk.http import wait_for
 from foretell.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -207,7 +207,7 @@ async def test_a_journal_that_fails_stops_everything(
         raise OSError(5, "Input/output error")
 
     async with installed(settings) as running:
-        monkeypatch.setattr("foretell.journal.tail.os.fdatasync", fail)
+        monkeypatch.setattr("foretell.journal.files.tail.os.fdatasync", fail)
         assert running.deployment is not None
         async with Rpc(f"http://127.0.0.1:{settings.chain_port}") as rpc:
             await rpc.send("evm_mine")

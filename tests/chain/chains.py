@@ -6,7 +6,7 @@ from typing import Final
 
 from foretell.chain.devchain import DevChain, DevChainOptions
 from foretell.chain.rpc import Rpc
-from foretell.domain.deployment import ContractName
+from foretell.domain.contracts.deployment import ContractName
 
 LATER: Final = frozenset(
     {

@@ -5,16 +5,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.chain.fault_proxy import FaultProxy, proxying
 from tests.chain.sending import OPTIONS, SPENDER, Approving, MakeSender
-from tests.sandbox import Sandbox
+from tests.rigs.fault_proxy import FaultProxy, proxying
+from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
-from foretell.domain.calldata import Approve
-from foretell.domain.transactions import OutgoingTx
+from foretell.domain.contracts.calldata import Approve
+from foretell.domain.evm.transaction import OutgoingTx
 from foretell.store.database import Database
-from foretell.store.transactions import SETTLEMENT, TxOutbox
+from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
 
 class Clock:

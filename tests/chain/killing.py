@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any, Final, Protocol
 
-from tests.chain.fault_proxy import Answer, FaultProxy, Forward, Request
+from tests.rigs.fault_proxy import Answer, FaultProxy, Forward, Request
 
 METHODS: Final = (
     "eth_blockNumber",

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Final
 
-from tests.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.sender import Sender, SenderOptions
-from foretell.domain.hexadecimal import Address
-from foretell.domain.transactions import OutgoingTx, SentTx
-from foretell.store.transactions import TxOutbox
+from foretell.domain.evm.transaction import OutgoingTx, SentTx
+from foretell.domain.values.hexadecimal import Address
+from foretell.store.outbox.transactions import TxOutbox
 
 SPENDER: Final = Address("0x" + "5e" * 20)
 OPTIONS: Final = SenderOptions(chain_id=80002, confirmations=1)

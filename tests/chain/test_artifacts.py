@@ -11,10 +11,10 @@ from foretell.chain.artifacts import (
     own_artifact,
     reason_of,
 )
-from foretell.domain import calldata
-from foretell.domain.abi import ContractFunction, contract_function
-from foretell.domain.chain_errors import ExecutionReverted, ProgramMissing
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.contracts import calldata
+from foretell.domain.errors.chain import ExecutionReverted, ProgramMissing
+from foretell.domain.evm.abi import ContractFunction, contract_function
+from foretell.domain.values.hexadecimal import keccak256
 
 
 def spelt(parts: list[dict[str, object]]) -> str:

@@ -2,14 +2,6 @@ from dataclasses import replace
 
 import pytest
 from tests.chain.conftest import Clock
-from tests.chain.fault_proxy import (
-    BROADCAST,
-    FaultProxy,
-    change,
-    lose_request,
-    refuse,
-    refuse_after,
-)
 from tests.chain.sending import (
     OPTIONS,
     Approving,
@@ -19,14 +11,15 @@ from tests.chain.sending import (
     stored,
     used_nonces,
 )
-from tests.sandbox import Sandbox
+from tests.rigs.fault_proxy import BROADCAST, FaultProxy, change, lose_request, refuse, refuse_after
+from tests.rigs.sandbox import Sandbox
 from typing_extensions import override
 
 from foretell.chain.broadcaster import ATTEMPTS_MAX
 from foretell.chain.sender import Sender
-from foretell.domain.chain_errors import NonceContended
-from foretell.domain.transactions import SentTx, TxStatus
-from foretell.store.transactions import TxOutbox
+from foretell.domain.errors.chain import NonceContended
+from foretell.domain.evm.transaction import SentTx, TxStatus
+from foretell.store.outbox.transactions import TxOutbox
 
 pytestmark = pytest.mark.anyio
 

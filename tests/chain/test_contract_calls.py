@@ -2,10 +2,10 @@
 
 import msgspec
 import pytest
-from tests.sandbox import Sandbox, SandboxMarket
+from tests.rigs.sandbox import Sandbox, SandboxMarket
 
 from foretell.chain.logs import LogReader
-from foretell.domain.calldata import (
+from foretell.domain.contracts.calldata import (
     Approve,
     MergePositions,
     OrderFill,
@@ -15,25 +15,25 @@ from foretell.domain.calldata import (
     encode_cancel_orders,
     encode_match_orders,
 )
-from foretell.domain.chain_logs import (
+from foretell.domain.contracts.log_decoder import decode_log
+from foretell.domain.contracts.logs import (
     ContractKind,
     OrderCancelled,
     OrderFilled,
     OrdersMatched,
     SafeExecuted,
 )
-from foretell.domain.hexadecimal import ZERO_ADDRESS, Address, word_of
-from foretell.domain.log_decoding import decode_log
-from foretell.domain.order import Side, SignatureType, SignedOrder, order_struct_hash
-from foretell.domain.safe import (
+from foretell.domain.contracts.safe import (
     OPERATION_DELEGATECALL,
     InnerCall,
     SafeTx,
     encode_multi_send,
     sign_safe_tx,
 )
-from foretell.domain.sandbox import TRADER_UNITS, Role, SandboxAccount
-from foretell.domain.typed_data import sign_digest, typed_digest
+from foretell.domain.contracts.sandbox_accounts import TRADER_UNITS, Role, SandboxAccount
+from foretell.domain.exchange.order import Side, SignatureType, SignedOrder, order_struct_hash
+from foretell.domain.values.eip712 import sign_digest, typed_digest
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, word_of
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.chain.chains import LATER, head, started
-from tests.chain.fault_proxy import (
+from tests.conftest import NPM_FOLDER
+from tests.rigs.chain_snapshots import take_back
+from tests.rigs.fault_proxy import (
     BROADCAST,
     Fault,
     FaultProxy,
@@ -16,16 +18,9 @@ from tests.chain.fault_proxy import (
     proxying,
     refuse,
 )
-from tests.conftest import NPM_FOLDER
-from tests.ports import free_port
-from tests.sandbox import Sandbox
-from tests.snapshots import take_back
+from tests.rigs.ports import free_port
+from tests.rigs.sandbox import Sandbox
 
-from foretell.chain.blueprint import (
-    CREATE2_FACTORY,
-    DeployPlan,
-    sandbox_plan,
-)
 from foretell.chain.deploy import (
     Found,
     compare,
@@ -34,27 +29,28 @@ from foretell.chain.deploy import (
     load_deployment,
     store_deployment,
 )
+from foretell.chain.deploy_plan import CREATE2_FACTORY, DeployPlan, sandbox_plan
 from foretell.chain.devchain import DevChainOptions
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.views import ViewCall, ask_all
-from foretell.domain.abi import contract_function
-from foretell.domain.chain_errors import (
-    ChainUnavailable,
-    DeploymentUnfit,
-    RpcRefused,
-    SandboxOnly,
-    WrongChain,
-)
-from foretell.domain.deployment import ContractName, check_usable
-from foretell.domain.hexadecimal import Address
-from foretell.domain.sandbox import (
+from foretell.domain.contracts.deployment import ContractName, check_usable
+from foretell.domain.contracts.sandbox_accounts import (
     FAUCET_UNITS,
     SANDBOX_ACCOUNTS,
     TRADER_UNITS,
     Role,
     sandbox_account,
 )
+from foretell.domain.errors.chain import (
+    ChainUnavailable,
+    DeploymentUnfit,
+    RpcRefused,
+    SandboxOnly,
+    WrongChain,
+)
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.values.hexadecimal import Address
 
 pytestmark = pytest.mark.anyio
 

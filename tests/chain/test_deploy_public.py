@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 from tests.chain.chains import LATER, head, started
-from tests.chain.fault_proxy import (
+from tests.conftest import NPM_FOLDER
+from tests.rigs.chain_snapshots import take_back
+from tests.rigs.fault_proxy import (
     BROADCAST,
     Answer,
     Forward,
@@ -14,12 +16,11 @@ from tests.chain.fault_proxy import (
     lose_request,
     proxying,
 )
-from tests.conftest import NPM_FOLDER
-from tests.ports import free_port
-from tests.snapshots import take_back
+from tests.rigs.ports import free_port
 
 from foretell.chain.artifacts import own_artifact
-from foretell.chain.blueprint import (
+from foretell.chain.deploy import deploy, is_intact, load_deployment, store_deployment
+from foretell.chain.deploy_plan import (
     CREATE2_FACTORY,
     SALT,
     CreatorWhitelist,
@@ -28,19 +29,16 @@ from foretell.chain.blueprint import (
     draw,
     sandbox_plan,
 )
-from foretell.chain.caller import Caller
-from foretell.chain.deploy import deploy, is_intact, load_deployment, store_deployment
 from foretell.chain.devchain import DevChainOptions
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
+from foretell.chain.setup_caller import Caller
 from foretell.chain.views import ViewCall, ask_all
-from foretell.domain.abi import contract_function
-from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, SandboxOnly
-from foretell.domain.deployment import ContractName, Deployment
-from foretell.domain.hexadecimal import Address
-from foretell.domain.sandbox import (
-    SANDBOX_ACCOUNTS,
-)
+from foretell.domain.contracts.deployment import ContractName, Deployment
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
+from foretell.domain.errors.chain import ChainUnavailable, DeploymentUnfit, SandboxOnly
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.values.hexadecimal import Address
 
 pytestmark = pytest.mark.anyio
 

@@ -6,17 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import NPM_FOLDER
-from tests.ports import free_port
+from tests.rigs.ports import free_port
 
-from foretell.chain.devchain import (
-    CONFIRMING_BLOCKS,
-    DevChain,
-    DevChainOptions,
-    find_anvil,
-)
+from foretell.chain.devchain import CONFIRMING_BLOCKS, DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
-from foretell.domain.chain_errors import ChainUnavailable, DevChainFailed, ProgramMissing
-from foretell.domain.sandbox import SANDBOX_ACCOUNTS
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
+from foretell.domain.errors.chain import ChainUnavailable, DevChainFailed, ProgramMissing
 
 pytestmark = pytest.mark.anyio
 

@@ -1,12 +1,12 @@
 from typing import Any
 
 import pytest
-from tests.chain.fault_proxy import FaultProxy, change, refuse
+from tests.rigs.fault_proxy import FaultProxy, change, refuse
 
 from foretell.chain.fees import PRIORITY_FEE_WEI_MIN, fetch_fees
 from foretell.chain.rpc import Rpc
-from foretell.domain.chain_errors import ChainUnavailable
-from foretell.domain.signed_tx import Fees
+from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.evm.raw_transaction import Fees
 
 pytestmark = pytest.mark.anyio
 

@@ -2,14 +2,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.chain.fault_proxy import FaultProxy, change, honest, lose_request, refuse
-from tests.sandbox import Sandbox
+from tests.rigs.fault_proxy import FaultProxy, change, honest, lose_request, refuse
+from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.logs import BlockLogs, LogReader
 from foretell.chain.rpc import Rpc
-from foretell.domain.calldata import Approve, Transfer
-from foretell.domain.chain_errors import ChainInconsistent, ChainUnavailable, RpcRefused
-from foretell.domain.chain_logs import (
+from foretell.domain.contracts.calldata import Approve, Transfer
+from foretell.domain.contracts.logs import (
     ChainLog,
     CollateralAllowed,
     CollateralMoved,
@@ -23,8 +22,9 @@ from foretell.domain.chain_logs import (
     TokenRegistered,
     TokensMoved,
 )
-from foretell.domain.hexadecimal import Address
-from foretell.domain.sandbox import Role
+from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
+from foretell.domain.values.hexadecimal import Address
 
 pytestmark = pytest.mark.anyio
 

@@ -1,11 +1,10 @@
 import pytest
-from tests.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.artifacts import reason_of
 from foretell.chain.reader import Payouts
 from foretell.chain.views import ViewCall, ask
-from foretell.domain.abi import contract_function
-from foretell.domain.calldata import (
+from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
     INCREMENT_NONCE,
     PRICE_NO,
@@ -14,11 +13,12 @@ from foretell.domain.calldata import (
     Transfer,
     encode_set_metadata,
 )
-from foretell.domain.chain_errors import ChainInconsistent
-from foretell.domain.deployment import ContractName
-from foretell.domain.hexadecimal import ZERO_BYTES32, Address
-from foretell.domain.sandbox import CREATOR_UNITS, TRADER_UNITS, Role
-from foretell.domain.tokens import TokenPair, condition_id
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.contracts.sandbox_accounts import CREATOR_UNITS, TRADER_UNITS, Role
+from foretell.domain.errors.chain import ChainInconsistent
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address
+from foretell.domain.values.tokens import TokenPair, condition_id
 
 pytestmark = pytest.mark.anyio
 

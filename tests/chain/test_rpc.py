@@ -3,12 +3,12 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from tests.chain.fault_proxy import FaultProxy, change, lose_answer, lose_request, refuse
-from tests.ports import free_port
-from tests.sandbox import Sandbox
+from tests.rigs.fault_proxy import FaultProxy, change, lose_answer, lose_request, refuse
+from tests.rigs.ports import free_port
+from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.rpc import CALLS_PER_BATCH_MAX, READ_ATTEMPTS_MAX, Rpc
-from foretell.domain.chain_errors import ChainUnavailable, ExecutionReverted, RpcRefused
+from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
 
 pytestmark = pytest.mark.anyio
 

@@ -2,12 +2,6 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.chain.fault_proxy import (
-    BROADCAST,
-    FaultProxy,
-    lose_request,
-    refuse,
-)
 from tests.chain.sending import (
     OPTIONS,
     SPENDER,
@@ -17,20 +11,21 @@ from tests.chain.sending import (
     stored,
     used_nonces,
 )
-from tests.sandbox import Sandbox
+from tests.rigs.fault_proxy import BROADCAST, FaultProxy, lose_request, refuse
+from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.sender import Sender
-from foretell.domain.calldata import Transfer
-from foretell.domain.chain_errors import (
+from foretell.domain.contracts.calldata import Transfer
+from foretell.domain.contracts.sandbox_accounts import TRADER_UNITS
+from foretell.domain.errors.chain import (
     ChainUnavailable,
     ExecutionReverted,
     RpcRefused,
     TxIdReused,
     WrongChain,
 )
-from foretell.domain.sandbox import TRADER_UNITS
-from foretell.domain.transactions import OutgoingTx, TxStatus
-from foretell.store.transactions import TxOutbox
+from foretell.domain.evm.transaction import OutgoingTx, TxStatus
+from foretell.store.outbox.transactions import TxOutbox
 
 pytestmark = pytest.mark.anyio
 

@@ -1,10 +1,10 @@
 import pytest
-from tests.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.views import ViewCall, ask, ask_all
-from foretell.domain.abi import contract_function
-from foretell.domain.chain_errors import ChainInconsistent, ExecutionReverted
-from foretell.domain.hexadecimal import Address
+from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.values.hexadecimal import Address
 
 pytestmark = pytest.mark.anyio
 

@@ -1,28 +1,14 @@
 import pytest
 from tests.chain.conftest import Clock
-from tests.chain.fault_proxy import (
-    BROADCAST,
-    FaultProxy,
-    change,
-    lose_answer,
-    lose_request,
-    refuse,
-)
-from tests.chain.sending import (
-    SPENDER,
-    Approving,
-    MakeSender,
-    allowed,
-    stored,
-    used_nonces,
-)
-from tests.sandbox import Sandbox
+from tests.chain.sending import SPENDER, Approving, MakeSender, allowed, stored, used_nonces
+from tests.rigs.fault_proxy import BROADCAST, FaultProxy, change, lose_answer, lose_request, refuse
+from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.sender import Sender
-from foretell.domain.calldata import Approve
-from foretell.domain.hexadecimal import Address
-from foretell.domain.transactions import OutgoingTx, TxStatus
-from foretell.store.transactions import TxOutbox
+from foretell.domain.contracts.calldata import Approve
+from foretell.domain.evm.transaction import OutgoingTx, TxStatus
+from foretell.domain.values.hexadecimal import Address
+from foretell.store.outbox.transactions import TxOutbox
 
 pytestmark = pytest.mark.anyio
 

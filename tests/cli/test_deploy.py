@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.app.running import sandbox_settings
-from tests.build import a_key, an_address
-from tests.sandbox import Sandbox
+from tests.app.rig import sandbox_settings
+from tests.rigs.sandbox import Sandbox
+from tests.rigs.values import a_key, an_address
 
 from foretell.chain.deploy import load_deployment, store_deployment
 from foretell.cli.deploy import run_deploy
-from foretell.domain.abi import ContractFunction, contract_function
-from foretell.domain.chain_errors import DeploymentUnfit, WrongChain
-from foretell.domain.command_errors import MissingKey, MissingSetting
-from foretell.domain.deployment import ContractName
-from foretell.domain.errors import MalformedHex
-from foretell.domain.hexadecimal import Address, checksum_address
-from foretell.domain.networks import NetworkName
-from foretell.domain.typed_data import address_of_key
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.contracts.networks import NetworkName
+from foretell.domain.errors.chain import DeploymentUnfit, WrongChain
+from foretell.domain.errors.command import MissingKey, MissingSetting
+from foretell.domain.errors.families import MalformedHex
+from foretell.domain.evm.abi import ContractFunction, contract_function
+from foretell.domain.values.eip712 import address_of_key
+from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.settings import Settings
 
 pytestmark = pytest.mark.anyio

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.app.running import installed, sandbox_settings
-from tests.build import a_key
-from tests.ports import free_port
+from tests.app.rig import installed, sandbox_settings
+from tests.rigs.ports import free_port
+from tests.rigs.values import a_key
 
+from foretell.bench.rigs.world import make_world
 from foretell.cli import doctor
-from foretell.cli.bench.world import make_world
 from foretell.cli.doctor import run_doctor
-from foretell.cli.ready import SeededMarket, describe, write_ready
-from foretell.domain.command_errors import Ailing
+from foretell.domain.errors.command import Ailing
+from foretell.sandbox.ready import SeededMarket, describe, write_ready
 from foretell.settings import Settings
 
 pytestmark = pytest.mark.anyio

@@ -8,19 +8,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.build import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
-from tests.cli.conftest import Call
 from tests.journal.conftest import written
+from tests.rigs.commands import Call
+from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 
-from foretell.domain.commands import Command, encode_command
-from foretell.domain.fold import apply
-from foretell.domain.snapshot import state_digest
-from foretell.domain.state import State
-from foretell.journal.file import FileJournal
-from foretell.journal.locking import lock_folder, unlock_folder
-from foretell.journal.segments import segment_paths
-from foretell.journal.snapshots import let_go, snapshot_name
-from foretell.journal.snapshotting import take_snapshot
+from foretell.domain.exchange.apply import apply
+from foretell.domain.exchange.commands import Command, encode_command
+from foretell.domain.exchange.snapshot import state_digest
+from foretell.domain.exchange.state import State
+from foretell.journal.files.folder_lock import lock_folder, unlock_folder
+from foretell.journal.files.journal import FileJournal
+from foretell.journal.files.segments import segment_paths
+from foretell.journal.files.snapshots import let_go, snapshot_name
+from foretell.journal.snapshot_process import take_snapshot
 
 COMMANDS: list[Command] = [
     an_open_market(),

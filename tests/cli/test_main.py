@@ -5,11 +5,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Call
+from tests.rigs.commands import Call
 
 from foretell.cli import main
-from foretell.domain.command_errors import ApiRefused, NotRunning
-from foretell.domain.errors import ForetellError
+from foretell.domain.errors.command import ApiRefused, NotRunning
+from foretell.domain.errors.families import ForetellError
 
 COMMANDS = {
     (): "A whole prediction-market exchange",

@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.build import NOW_MS, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
-from tests.cli.conftest import Call
 from tests.journal.shards import query
-from tests.postgres import migrate
-from tests.trading.venue import Clock
+from tests.rigs.commands import Call
+from tests.rigs.postgres import migrate
+from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
+from tests.trading.rig import Clock
 
-from foretell.domain.commands import Command
-from foretell.domain.shards import ShardPlace
-from foretell.journal.file import FileJournal
-from foretell.journal.leases import Candidate, JournalPlace
-from foretell.journal.locking import lock_folder, unlock_folder
-from foretell.journal.postgres import lead
-from foretell.journal.segments import segment_paths
-from foretell.journal.snapshots import let_go
-from foretell.journal.snapshotting import take_snapshot
+from foretell.domain.exchange.commands import Command
+from foretell.domain.values.sharding import ShardPlace
+from foretell.engine.writer.engine import Engine
+from foretell.engine.writer.projection import Projection
+from foretell.journal.files.folder_lock import lock_folder, unlock_folder
+from foretell.journal.files.journal import FileJournal
+from foretell.journal.files.segments import segment_paths
+from foretell.journal.files.snapshots import let_go
+from foretell.journal.postgres.journal import lead
+from foretell.journal.postgres.leases import Candidate, JournalPlace
+from foretell.journal.snapshot_process import take_snapshot
 from foretell.store.database import Database
-from foretell.store.projected import PROJECTED
-from foretell.trading.engine import Engine
-from foretell.trading.projection import Projection
+from foretell.store.trading.projected import PROJECTED
 
 SHARDS = 2
 STORY: list[Command] = [

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.app.running import is_free, sandbox_settings
-from tests.build import a_key
-from tests.postgres import PostgresServer
+from tests.app.rig import is_free, sandbox_settings
+from tests.rigs.postgres import PostgresServer
+from tests.rigs.values import a_key
 from typing_extensions import override
 
 from foretell.app.roles import ALL_ROLES, Role
+from foretell.bench.rigs.world import make_world
 from foretell.chain.deploy import store_deployment
 from foretell.cli import serve
-from foretell.cli.bench.world import make_world
 from foretell.cli.serve import Part, run_serve
-from foretell.domain.command_errors import MissingSetting, UnknownRole
+from foretell.domain.errors.command import MissingSetting, UnknownRole
 from foretell.settings import Settings
 
 KEYS = ("master_key", "operator_key", "registrar_key", "relayer_key", "storage_key")

@@ -8,23 +8,28 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.app.running import installed, sandbox_settings
-from tests.build import a_key
+from tests.app.rig import installed, sandbox_settings
+from tests.rigs.values import a_key
 
 from foretell.app.installation import Installation
+from foretell.bench.rigs.world import make_world
 from foretell.chain import devchain
 from foretell.chain.reader import Reader
 from foretell.cli import up
-from foretell.cli.bench.world import make_world
-from foretell.cli.clients import http
-from foretell.cli.clients.creating import CreatorClient
-from foretell.cli.clients.payloads import binary_payload, picture
-from foretell.cli.demo.stage import Stage
-from foretell.cli.ready import Ready, SeededMarket, describe, read_ready, write_ready
 from foretell.cli.up import NOT_YET, SEED_NOTE, SEED_SLUG, run_up
-from foretell.domain.chain_errors import SandboxOnly
-from foretell.domain.sandbox import SANDBOX_CHAIN_ID, Role, sandbox_account, sandbox_accounts
-from foretell.domain.storage_errors import FolderInUse
+from foretell.domain.contracts.sandbox_accounts import (
+    SANDBOX_CHAIN_ID,
+    Role,
+    sandbox_account,
+    sandbox_accounts,
+)
+from foretell.domain.errors.chain import SandboxOnly
+from foretell.domain.errors.storage import FolderInUse
+from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.ready import Ready, SeededMarket, describe, read_ready, write_ready
+from foretell.sdk import http
+from foretell.sdk.creation import CreatorClient
+from foretell.sdk.payloads import binary_payload, picture
 from foretell.settings import Settings
 
 MARKET = SeededMarket("0x01", "11", "12", "rain")

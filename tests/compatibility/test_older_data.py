@@ -19,19 +19,19 @@ import httpx
 import pytest
 import sqlalchemy as sa
 from tests.e2e.conftest import an_installation
-from tests.e2e.running import Running, run_foretell
-from tests.postgres import migrate
+from tests.rigs.installation import Running, run_foretell
+from tests.rigs.postgres import migrate
 
-from foretell.domain.folding import ShardFold, TreasuryFold
-from foretell.domain.snapshot import state_digest
-from foretell.domain.treasury_snapshot import treasury_digest
+from foretell.domain.exchange.snapshot import state_digest
+from foretell.domain.treasury.folds import ShardFold, TreasuryFold
+from foretell.domain.treasury.snapshot import treasury_digest
+from foretell.journal.files.reader import fold
+from foretell.journal.files.snapshots import read_snapshot, snapshot_paths
 from foretell.journal.port import Snapshot
-from foretell.journal.reading import fold
-from foretell.journal.rows import read_entries
-from foretell.journal.snapshot_rows import newest_snapshot
-from foretell.journal.snapshots import read_snapshot, snapshot_paths
+from foretell.journal.postgres.rows import read_entries
+from foretell.journal.postgres.snapshots import newest_snapshot
 from foretell.store.database import Database
-from foretell.store.projected import load_sequences
+from foretell.store.trading.projected import load_sequences
 
 pytestmark = pytest.mark.anyio
 

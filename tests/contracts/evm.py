@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 import pytest
 from coincurve import PrivateKey
 from eth_abi.abi import decode, encode
-from tests.snapshots import EMPTY_POOL, POOL_LOOK_S
+from tests.rigs.chain_snapshots import EMPTY_POOL, POOL_LOOK_S
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 ROOT: Final = Path(__file__).parents[2]
 ARTIFACTS: Final = ROOT / "src" / "foretell" / "chain" / "artifacts"

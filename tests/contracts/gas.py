@@ -22,7 +22,7 @@ from tests.contracts.market import Fill, World, deploy_world
 from tests.contracts.neg_risk import NegRisk, deploy_neg_risk
 from tests.contracts.resolution import PRICE_YES, deploy_resolution
 from tests.contracts.signing import OWN_V1, OWN_V2, UNIT, Order
-from tests.ports import free_port
+from tests.rigs.ports import free_port
 
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 

@@ -15,19 +15,10 @@ from tests.contracts.evm import (
     own_artifact_fields,
     safe_artifact,
 )
-from tests.contracts.signing import (
-    BUY,
-    PROFILES,
-    SELL,
-    UNIT,
-    ZERO_WORD,
-    Order,
-    order_hash,
-    signed,
-)
+from tests.contracts.signing import BUY, PROFILES, SELL, UNIT, ZERO_WORD, Order, order_hash, signed
 
-from foretell.domain.hexadecimal import keccak256, parse_address, parse_bytes32
-from foretell.domain.tokens import condition_id, token_pair
+from foretell.domain.values.hexadecimal import keccak256, parse_address, parse_bytes32
+from foretell.domain.values.tokens import condition_id, token_pair
 
 APPROVED: Final = True
 ALLOWANCE_MAX: Final = 2**256 - 1

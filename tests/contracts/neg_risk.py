@@ -13,9 +13,9 @@ from tests.contracts.resolution import (
 )
 from tests.contracts.signing import UNIT, ZERO
 
-from foretell.domain.hexadecimal import keccak256, parse_address, parse_bytes32
-from foretell.domain.neg_risk import market_id, question_id
-from foretell.domain.tokens import TokenPair, condition_id, token_pair
+from foretell.domain.contracts.neg_risk import market_id, question_id
+from foretell.domain.values.hexadecimal import keccak256, parse_address, parse_bytes32
+from foretell.domain.values.tokens import TokenPair, condition_id, token_pair
 
 QUESTION_FEE: Final = 2 * UNIT
 EVENT: Final = b"who wins?"

@@ -9,7 +9,7 @@ from tests.contracts.neg_risk import NegRisk
 from tests.contracts.resolution import TEXT, YES_OR_NO_QUERY, Resolution, with_initializer
 from tests.contracts.signing import UNIT, ZERO
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 BOND: Final = 500 * UNIT
 REWARD: Final = 5 * UNIT

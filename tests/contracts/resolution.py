@@ -7,7 +7,7 @@ from tests.contracts.evm import Contract, Receipt, own_artifact
 from tests.contracts.market import World
 from tests.contracts.signing import UNIT, ZERO
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 YES_OR_NO_QUERY: Final = b"YES_OR_NO_QUERY".ljust(32, b"\0")
 PRICE_YES: Final = 10**18

@@ -10,7 +10,7 @@ from eth_account import Account
 from eth_account.messages import SignableMessage, encode_typed_data
 from tests.contracts.evm import Actor
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 CHAIN_ID: Final = 80002
 ZERO: Final = "0x" + "00" * 20

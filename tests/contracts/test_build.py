@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.contracts.evm import ARTIFACTS, ROOT, own_artifact_fields
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 BUILD = ROOT / "contracts" / "build.py"
 SOURCES = ROOT / "contracts" / "src"

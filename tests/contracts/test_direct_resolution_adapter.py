@@ -15,7 +15,7 @@ from tests.contracts.resolution import (
 )
 from tests.contracts.signing import UNIT, ZERO
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 ANCILLARY_BYTES_MAX = 8139
 SUFFIX_BYTES = 53

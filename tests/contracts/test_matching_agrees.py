@@ -5,14 +5,14 @@ from collections import Counter
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tests.contracts.lives.stage import TRADERS, Stage, Venue, stage
+from tests.contracts.lives.world import TRADERS, Stage, Venue, stage
 from tests.contracts.signing import OWN_V1, OWN_V2
 from tests.contracts.twin import Moves, Twin, Wish
 
-from foretell.domain.amounts import lot_units
-from foretell.domain.matching import MatchType
-from foretell.domain.order import OrderType, Side
-from foretell.domain.trade import FILLS_PER_TRADE_MAX, Trade
+from foretell.domain.exchange.matching import MatchType
+from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.exchange.trade import FILLS_PER_TRADE_MAX, Trade
+from foretell.domain.values.amounts import lot_units
 
 TICKS = (10, 100, 1000)
 SIZE_MAX = 4_000

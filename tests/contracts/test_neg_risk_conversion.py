@@ -4,7 +4,7 @@ from tests.contracts.neg_risk import BURN, NegRisk
 from tests.contracts.resolution import PRICE_NO, PRICE_YES
 from tests.contracts.signing import UNIT, ZERO
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 CONVERTED = "PositionsConverted(address,bytes32,uint256,uint256)"
 

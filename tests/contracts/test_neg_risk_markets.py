@@ -3,7 +3,7 @@ from tests.contracts.evm import reverts
 from tests.contracts.neg_risk import EVENT, NegRisk
 from tests.contracts.resolution import with_initializer
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 MARKET_PREPARED = "MarketPrepared(bytes32,address,uint256,bytes)"
 QUESTION_PREPARED = "QuestionPrepared(bytes32,bytes32,uint256,bytes)"

@@ -4,7 +4,7 @@ from tests.contracts.neg_risk import EVENT, NegRisk
 from tests.contracts.resolution import PRICE_NO, PRICE_UNKNOWN, PRICE_YES, YES_OR_NO_QUERY
 from tests.contracts.signing import UNIT, ZERO
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 DELAY_S = 3_600
 HOLD_S = 7 * 24 * 3_600

@@ -5,8 +5,8 @@ from tests.contracts.neg_risk import NegRisk
 from tests.contracts.resolution import PRICE_NO, PRICE_YES
 from tests.contracts.signing import UNIT, ZERO_WORD
 
-from foretell.domain.hexadecimal import keccak256
-from foretell.domain.neg_risk import MERGE_SETS, SPLIT_SETS
+from foretell.domain.contracts.neg_risk import MERGE_SETS, SPLIT_SETS
+from foretell.domain.values.hexadecimal import keccak256
 
 LONG_SPLIT = "splitPosition(address,bytes32,bytes32,uint256[],uint256)"
 LONG_MERGE = "mergePositions(address,bytes32,bytes32,uint256[],uint256)"

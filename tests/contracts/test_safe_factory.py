@@ -1,17 +1,11 @@
 import pytest
 from eth_account.messages import encode_typed_data
-from tests.contracts.evm import (
-    Actor,
-    own_artifact,
-    own_artifact_fields,
-    reverts,
-    safe_artifact,
-)
+from tests.contracts.evm import Actor, own_artifact, own_artifact_fields, reverts, safe_artifact
 from tests.contracts.market import FACTORY_NAME, World
 from tests.contracts.safes import Consent, create, word
 from tests.contracts.signing import CHAIN_ID, ZERO
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 

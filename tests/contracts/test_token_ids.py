@@ -2,11 +2,11 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contracts.lives.stage import stage
+from tests.contracts.lives.world import stage
 from tests.contracts.signing import ZERO_WORD
 
-from foretell.domain.hexadecimal import Address, address_of, word_bytes, word_of
-from foretell.domain.tokens import collection_id, condition_id, token_id
+from foretell.domain.values.hexadecimal import Address, address_of, word_bytes, word_of
+from foretell.domain.values.tokens import collection_id, condition_id, token_id
 
 words = st.binary(min_size=32, max_size=32)
 addresses = st.binary(min_size=20, max_size=20).map(address_of)

@@ -9,20 +9,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from tests.build import NOW_MS, a_state, an_observation, some_rules
 from tests.contracts.evm import Actor
-from tests.contracts.lives.stage import Stage, Venue, order_digest, signed_order
+from tests.contracts.lives.world import Stage, Venue, order_digest, signed_order
 from tests.contracts.signing import OWN_V1, Order
+from tests.rigs.values import NOW_MS, a_state, an_observation, some_rules
 
-from foretell.domain.amounts import AMOUNT_UNITS_MAX
-from foretell.domain.commands import AllowanceSeen, BalanceSeen, OpenMarket, PlaceOrder
-from foretell.domain.effects import OrderPlaced, TradeMatched
-from foretell.domain.errors import ForetellError
-from foretell.domain.fold import apply
-from foretell.domain.hexadecimal import ZERO_ADDRESS, Address, parse_address, word_of
-from foretell.domain.ledger import COLLATERAL, AssetId
-from foretell.domain.matching import MatchType
-from foretell.domain.order import (
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.exchange.apply import apply
+from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, OpenMarket, PlaceOrder
+from foretell.domain.exchange.effects import OrderPlaced, TradeMatched
+from foretell.domain.exchange.ledger import COLLATERAL, AssetId
+from foretell.domain.exchange.matching import MatchType
+from foretell.domain.exchange.order import (
     OrderStatus,
     OrderType,
     Side,
@@ -30,11 +28,13 @@ from foretell.domain.order import (
     SignedOrder,
     check_order,
 )
-from foretell.domain.state import State
-from foretell.domain.trade import Trade, TradeStatus
-from foretell.settlement.batches import Matched, match_call
-from foretell.store.orders import OrderRow
-from foretell.store.trades import TradeRow
+from foretell.domain.exchange.state import State
+from foretell.domain.exchange.trade import Trade, TradeStatus
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, parse_address, word_of
+from foretell.settlement.match_call import Matched, match_call
+from foretell.store.trading.orders import OrderRow
+from foretell.store.trading.trades import TradeRow
 
 SETS_OF: Final = {MatchType.COMPLEMENTARY: 0, MatchType.MINT: 1, MatchType.MERGE: -1}
 """How many complete sets each kind of match makes of a token."""

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.creation.studio import DATABASE_FILE, CreatorClient, Studio
-from tests.sandbox import Sandbox
+from tests.creation.rig import DATABASE_FILE, CreatorClient, Studio
+from tests.rigs.sandbox import Sandbox
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@ import re
 import uuid
 
 import pytest
-from tests.build import NOW_MS, a_word, an_address
-from tests.creation.studio import CreatorClient, Studio, details_of, error_of
+from tests.creation.rig import CreatorClient, Studio, details_of, error_of
+from tests.rigs.values import NOW_MS, a_word, an_address
 
 from foretell.creation.challenge import (
     EXPIRED_KEPT_MS,
@@ -11,12 +11,12 @@ from foretell.creation.challenge import (
     issue_challenge,
     sweep_challenges,
 )
+from foretell.creation.context import CreationOptions
 from foretell.creation.messages import AuthWish
-from foretell.creation.services import CreationOptions
-from foretell.domain.creation import CHALLENGE_LIFETIME_MS, Challenge, RequestStatus
-from foretell.domain.creation_errors import TooManyChallenges
-from foretell.domain.hexadecimal import keccak256
-from foretell.store.requests import load_request
+from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS, Challenge, RequestStatus
+from foretell.domain.errors.creation import TooManyChallenges
+from foretell.domain.values.hexadecimal import keccak256
+from foretell.store.creation.requests import load_request
 
 pytestmark = pytest.mark.anyio
 

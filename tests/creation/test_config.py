@@ -3,16 +3,16 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.creation.studio import CreatorClient, Studio, address_of, error_of
-from tests.sandbox import Sandbox
+from tests.creation.rig import CreatorClient, Studio, address_of, error_of
+from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
-from foretell.domain.abi import contract_function
-from foretell.domain.amounts import UNITS_PER_TOKEN
-from foretell.domain.deployment import ContractName
-from foretell.domain.hexadecimal import checksum_address
-from foretell.domain.sandbox import Role
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.values.amounts import UNITS_PER_TOKEN
+from foretell.domain.values.hexadecimal import checksum_address
 
 pytestmark = pytest.mark.anyio
 

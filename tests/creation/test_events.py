@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.creation.studio import CreatorClient, Studio, error_of
-from tests.payloads import an_option, event_fields
-from tests.pictures import a_picture
+from tests.creation.rig import CreatorClient, Studio, error_of
+from tests.rigs.payloads import an_option, event_fields
+from tests.rigs.pictures import a_picture
 
-from foretell.domain.deployment import ContractName
-from foretell.domain.hexadecimal import checksum_address
-from foretell.domain.payload import ResolutionType
-from foretell.domain.tokens import condition_id, token_pair
-from foretell.store.markets import MarketRow, load_markets
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.creation.payload import ResolutionType
+from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.tokens import condition_id, token_pair
+from foretell.store.creation.markets import MarketRow, load_markets
 
 pytestmark = pytest.mark.anyio
 

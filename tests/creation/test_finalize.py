@@ -4,19 +4,19 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.build import NOW_MS, a_word
-from tests.creation.studio import CreatorClient, Studio, details_of, error_of
+from tests.creation.rig import CreatorClient, Studio, details_of, error_of
+from tests.rigs.values import NOW_MS, a_word
 from typing_extensions import override
 
-from foretell.chain.answers import Receipt
-from foretell.chain.caller import Caller, ContractCall
 from foretell.chain.reader import Reader
-from foretell.creation.services import CreationOptions
-from foretell.domain.creation import RequestTrigger
-from foretell.domain.hexadecimal import Bytes32, parse_address, parse_bytes32
-from foretell.domain.plan import PlanTx
-from foretell.domain.sandbox import SANDBOX_CHAIN_ID, SandboxAccount
-from foretell.store.requests import load_request, move_request, record_txs
+from foretell.chain.rpc_types import Receipt
+from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.creation.context import CreationOptions
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, SandboxAccount
+from foretell.domain.creation.plan import PlanTx
+from foretell.domain.creation.request import RequestTrigger
+from foretell.domain.values.hexadecimal import Bytes32, parse_address, parse_bytes32
+from foretell.store.creation.requests import load_request, move_request, record_txs
 
 pytestmark = pytest.mark.anyio
 

@@ -12,15 +12,15 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.build import a_word
-from tests.creation.studio import DATABASE_FILE, CreatorClient, Studio
-from tests.sandbox import Sandbox
-from tests.snapshots import take_back
+from tests.creation.rig import DATABASE_FILE, CreatorClient, Studio
+from tests.rigs.chain_snapshots import take_back
+from tests.rigs.sandbox import Sandbox
+from tests.rigs.values import a_word
 
-from foretell.domain.creation import REQUEST_TRANSITIONS, RequestStatus
-from foretell.domain.payload import payload_hash
-from foretell.domain.sandbox import Role
-from foretell.store.markets import load_markets
+from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.creation.payload import payload_hash
+from foretell.domain.creation.request import REQUEST_TRANSITIONS, RequestStatus
+from foretell.store.creation.markets import load_markets
 
 pytestmark = pytest.mark.anyio
 

@@ -5,15 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.creation.messages import (
-    TXS_MAX,
-    parse_auth_wish,
-    parse_envelope,
-    parse_sent_txs,
-)
-from foretell.domain.creation import Envelope
-from foretell.domain.errors import InvalidFields
-from foretell.domain.plan import PlanTx
+from foretell.creation.messages import TXS_MAX, parse_auth_wish, parse_envelope, parse_sent_txs
+from foretell.domain.creation.plan import PlanTx
+from foretell.domain.creation.request import Envelope
+from foretell.domain.errors.families import InvalidFields
 
 CREATOR = "0x" + "Ab" * 20
 WORD = "0x" + "CD" * 32

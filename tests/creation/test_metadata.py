@@ -2,11 +2,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.creation.studio import CreatorClient, Studio
-from tests.payloads import a_payload
+from tests.creation.rig import CreatorClient, Studio
+from tests.rigs.payloads import a_payload
 
 from foretell.creation.metadata import icons_of, store_drafts, store_images
-from foretell.domain.metadata import Icons
+from foretell.domain.creation.metadata import Icons
 
 pytestmark = pytest.mark.anyio
 

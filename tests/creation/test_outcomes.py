@@ -1,17 +1,17 @@
 """What markets that were made through the worker can resolve to."""
 
 import pytest
-from tests.creation.studio import CreatorClient, Studio
-from tests.payloads import event_fields
+from tests.creation.rig import CreatorClient, Studio
+from tests.rigs.payloads import event_fields
 
 from foretell.chain.artifacts import reason_of
 from foretell.chain.reader import Payouts
-from foretell.domain import neg_risk
-from foretell.domain.calldata import PRICE_NO, PRICE_YES, YES_OR_NO_QUERY, Resolution
-from foretell.domain.deployment import ContractName
-from foretell.domain.hexadecimal import Address, word_bytes
-from foretell.domain.sandbox import Role
-from foretell.store.markets import MarketRow, load_markets
+from foretell.domain.contracts import neg_risk
+from foretell.domain.contracts.calldata import PRICE_NO, PRICE_YES, YES_OR_NO_QUERY, Resolution
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.values.hexadecimal import Address, word_bytes
+from foretell.store.creation.markets import MarketRow, load_markets
 
 pytestmark = pytest.mark.anyio
 

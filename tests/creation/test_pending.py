@@ -2,7 +2,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.creation.studio import CreatorClient, Studio, details_of, error_of
+from tests.creation.rig import CreatorClient, Studio, details_of, error_of
 
 pytestmark = pytest.mark.anyio
 

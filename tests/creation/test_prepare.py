@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from tests.build import NOW_MS, a_word
-from tests.creation.studio import PICTURE, CreatorClient, Studio, details_of, error_of
-from tests.pictures import a_moving_picture, a_picture
+from tests.creation.rig import PICTURE, CreatorClient, Studio, details_of, error_of
+from tests.rigs.pictures import a_moving_picture, a_picture
+from tests.rigs.values import NOW_MS, a_word
 
-from foretell.domain.calldata import ALLOWANCE_UNITS_MAX, Approve
-from foretell.domain.creation import CHALLENGE_LIFETIME_MS, CLAIM_LIFETIME_MS, Challenge
-from foretell.domain.deployment import ContractName
-from foretell.domain.hexadecimal import keccak256
-from foretell.domain.payload import payload_hash
-from foretell.domain.sandbox import Role
+from foretell.domain.contracts.calldata import ALLOWANCE_UNITS_MAX, Approve
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.creation.payload import payload_hash
+from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS, CLAIM_LIFETIME_MS, Challenge
+from foretell.domain.values.hexadecimal import keccak256
 from foretell.media.headers import read_header
-from foretell.store.requests import load_images, record_challenge
+from foretell.store.creation.requests import load_images, record_challenge
 
 pytestmark = pytest.mark.anyio
 

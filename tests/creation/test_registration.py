@@ -2,24 +2,24 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.build import NOW_MS, a_word
-from tests.creation.studio import CreatorClient, Studio
+from tests.creation.rig import CreatorClient, Studio
+from tests.rigs.values import NOW_MS, a_word
 from typing_extensions import override
 
 from foretell.chain.reader import Reader
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.creation.prepare import ids_of, payload_of
 from foretell.creation.registration import ATTEMPTS_MAX, Registered, register
-from foretell.domain.calldata import encode_register_token
-from foretell.domain.creation_errors import RegistrationRefused
-from foretell.domain.hexadecimal import Address, Bytes32
-from foretell.domain.plan import MarketIds
-from foretell.domain.sandbox import SANDBOX_CHAIN_ID, Role, SandboxAccount
-from foretell.domain.signed_tx import Fees, TxFields, sign_tx
-from foretell.domain.tokens import TokenPair
-from foretell.domain.transactions import SentTx, TxAttempt, TxMove, TxStatus, TxTrigger, moved
-from foretell.store.requests import load_request
-from foretell.store.transactions import REGISTRATION, TxOutbox
+from foretell.domain.contracts.calldata import encode_register_token
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role, SandboxAccount
+from foretell.domain.creation.plan import MarketIds
+from foretell.domain.errors.creation import RegistrationRefused
+from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
+from foretell.domain.evm.transaction import SentTx, TxAttempt, TxMove, TxStatus, TxTrigger, moved
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.tokens import TokenPair
+from foretell.store.creation.requests import load_request
+from foretell.store.outbox.transactions import REGISTRATION, TxOutbox
 
 pytestmark = pytest.mark.anyio
 

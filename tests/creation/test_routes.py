@@ -2,10 +2,10 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.creation.studio import PICTURE, CreatorClient, Studio, error_of
+from tests.creation.rig import PICTURE, CreatorClient, Studio, error_of
 
-from foretell.creation import records
-from foretell.domain.data_items import parse_item
+from foretell.creation import responses
+from foretell.domain.creation.data_items import parse_item
 from foretell.edge.codec import decode
 
 pytestmark = pytest.mark.anyio
@@ -284,30 +284,30 @@ async def test_a_stored_item_is_described_as_no_json(
 async def test_every_answer_is_of_the_type_that_is_described(creator: CreatorClient) -> None:
     http, raw = creator.studio.http, creator.payload()
 
-    decode((await http.get("/market-config")).content, records.Config)
+    decode((await http.get("/market-config")).content, responses.Config)
     challenge = await creator.ask(raw)
-    decode(challenge.content, records.Challenge)
+    decode(challenge.content, responses.Challenge)
     begun = await creator.send(raw, creator.sign(challenge.json()))
-    request_id = decode(begun.content, records.Begun).request_id
+    request_id = decode(begun.content, responses.Begun).request_id
     query = {"requestId": request_id}
-    decode((await http.get("/pending", params=query)).content, records.Pending)
+    decode((await http.get("/pending", params=query)).content, responses.Pending)
     await creator.studio.settle()
     sent = await creator.paid(request_id)
-    decode((await creator.confirm(request_id, sent)).content, records.Confirmed)
-    decode((await creator.finalize(request_id)).content, records.Finalized)
+    decode((await creator.confirm(request_id, sent)).content, responses.Confirmed)
+    decode((await creator.finalize(request_id)).content, responses.Finalized)
     await creator.studio.settle()
     updates = await creator.execute((await creator.record(request_id))["metadataUpdateTxPlan"])
-    decode((await creator.finalize(request_id)).content, records.Finalized)
+    decode((await creator.finalize(request_id)).content, responses.Finalized)
     finalized = await creator.finalize(request_id, updates)
     shown = await http.get("/pending", params=query)
 
-    assert decode(finalized.content, records.Finalized).status == "finalized"
-    record = decode(shown.content, records.Pending).request
+    assert decode(finalized.content, responses.Finalized).status == "finalized"
+    record = decode(shown.content, responses.Pending).request
     assert record is not None
-    assert isinstance(record.prepared, records.Prepared)
+    assert isinstance(record.prepared, responses.Prepared)
 
 
 async def test_the_answer_of_an_unknown_creator_is_of_its_type_too(studio: Studio) -> None:
     answer = await studio.http.get("/pending", params={"creator": "0x" + "12" * 20})
 
-    assert decode(answer.content, records.Pending).request is None
+    assert decode(answer.content, responses.Pending).request is None

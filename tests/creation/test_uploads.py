@@ -7,7 +7,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.creation.studio import PICTURE, CreatorClient, Studio, details_of, error_of
+from tests.creation.rig import PICTURE, CreatorClient, Studio, details_of, error_of
 
 from foretell.creation.uploads import (
     AUTH_BYTES_MAX,
@@ -19,9 +19,9 @@ from foretell.creation.uploads import (
     UploadBudget,
     read_upload,
 )
-from foretell.domain.errors import ForetellError
-from foretell.domain.payload import PAYLOAD_BYTES_MAX
-from foretell.domain.request_errors import UploadTooSlow
+from foretell.domain.creation.payload import PAYLOAD_BYTES_MAX
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.http import UploadTooSlow
 from foretell.edge.codec import AnyRequest
 
 pytestmark = pytest.mark.anyio

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from tests.build import NOW_MS
-from tests.creation.studio import CreatorClient, Studio
+from tests.creation.rig import CreatorClient, Studio
+from tests.rigs.values import NOW_MS
 from typing_extensions import override
 
 from foretell.chain.reader import ProposerWhitelist, Reader
@@ -13,12 +13,12 @@ from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.creation.challenge import EXPIRED_KEPT_MS
 from foretell.creation.worker import BACKOFF_S_MAX, run
-from foretell.domain.chain_errors import ChainInconsistent
-from foretell.domain.creation import CHALLENGE_LIFETIME_MS
-from foretell.domain.hexadecimal import Address
-from foretell.domain.sandbox import SANDBOX_CHAIN_ID
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
+from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS
+from foretell.domain.errors.chain import ChainInconsistent
+from foretell.domain.values.hexadecimal import Address
 from foretell.media.blobs import BlobStore
-from foretell.store.transactions import REGISTRATION, TxOutbox
+from foretell.store.outbox.transactions import REGISTRATION, TxOutbox
 
 pytestmark = pytest.mark.anyio
 

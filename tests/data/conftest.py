@@ -1,12 +1,12 @@
 """An empty database, and the data API over it; the clock stands still."""
 
 import pytest
-from tests.build import NOW_MS
-from tests.reading import BLOBS, Reader
-from tests.routing import an_app
+from tests.rigs.applications import an_app
+from tests.rigs.read_apis import BLOBS, Reader
+from tests.rigs.values import NOW_MS
 
+from foretell.data.context import DataServices
 from foretell.data.routes import build_app
-from foretell.data.services import DataServices
 from foretell.store.database import Database
 
 

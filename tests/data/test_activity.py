@@ -3,15 +3,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.build import NOW_S, TOKEN, a_word, an_address, an_asset
-from tests.reading import BLOBS, Reader, fields, misfits
-from tests.rows import Rows
+from tests.rigs.read_apis import BLOBS, Reader, fields, misfits
+from tests.rigs.rows import Rows
+from tests.rigs.values import NOW_S, TOKEN, a_word, an_address, an_asset
 
 from foretell.data.activity import ROWS_PER_PART
-from foretell.domain.hexadecimal import checksum_address
-from foretell.domain.order import Side
-from foretell.store.activities import Activity, ActivityKind
+from foretell.domain.exchange.order import Side
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.database import Database
+from foretell.store.index.activities import Activity, ActivityKind
 
 pytestmark = pytest.mark.anyio
 

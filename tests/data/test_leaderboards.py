@@ -1,9 +1,9 @@
 import pytest
-from tests.build import NOW_S, TOKEN, an_address
-from tests.reading import BLOBS, Reader, fields, misfits
-from tests.rows import Rows, an_event_row
+from tests.rigs.read_apis import BLOBS, Reader, fields, misfits
+from tests.rigs.rows import Rows, an_event_row
+from tests.rigs.values import NOW_S, TOKEN, an_address
 
-from foretell.domain.hexadecimal import checksum_address
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio

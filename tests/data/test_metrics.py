@@ -1,10 +1,10 @@
 import pytest
-from tests.build import TOKEN, a_word, an_address, an_asset
-from tests.reading import Reader, fields, misfits
-from tests.rows import Rows, a_market_row, an_event_row
+from tests.rigs.read_apis import Reader, fields, misfits
+from tests.rigs.rows import Rows, a_market_row, an_event_row
+from tests.rigs.values import TOKEN, a_word, an_address, an_asset
 
 from foretell.data.metrics import HOLDERS_PER_ANSWER_MAX, OPEN_INTERESTS_MAX
-from foretell.domain.hexadecimal import checksum_address
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio

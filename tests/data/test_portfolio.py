@@ -3,14 +3,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.build import NOW_S, TOKEN, a_word, an_address, an_asset
-from tests.reading import BLOBS, Reader, fields, misfits
-from tests.rows import Rows, a_market_row, an_event_row
+from tests.rigs.read_apis import BLOBS, Reader, fields, misfits
+from tests.rigs.rows import Rows, a_market_row, an_event_row
+from tests.rigs.values import NOW_S, TOKEN, a_word, an_address, an_asset
 
 from foretell.data.portfolio import CLOSED_ORDERS, POSITION_ORDERS
-from foretell.domain.hexadecimal import checksum_address
-from foretell.store.activities import ActivityKind
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.database import Database
+from foretell.store.index.activities import ActivityKind
 
 pytestmark = pytest.mark.anyio
 

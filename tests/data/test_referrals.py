@@ -1,6 +1,6 @@
 import pytest
-from tests.build import an_address, an_asset
-from tests.reading import Reader
+from tests.rigs.read_apis import Reader
+from tests.rigs.values import an_address, an_asset
 
 pytestmark = pytest.mark.anyio
 

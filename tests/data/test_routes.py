@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.build import TOKEN, a_word, an_address
-from tests.reading import Reader
-from tests.rows import Rows
+from tests.rigs.read_apis import Reader
+from tests.rigs.rows import Rows
+from tests.rigs.values import TOKEN, a_word, an_address
 
-from foretell.store.activities import ActivityKind
 from foretell.store.database import Database
+from foretell.store.index.activities import ActivityKind
 
 pytestmark = pytest.mark.anyio
 

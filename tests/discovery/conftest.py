@@ -1,12 +1,12 @@
 """An empty database, and the discovery API over it; the clock stands still."""
 
 import pytest
-from tests.build import NOW_MS
-from tests.reading import BLOBS, Reader
-from tests.routing import an_app
+from tests.rigs.applications import an_app
+from tests.rigs.read_apis import BLOBS, Reader
+from tests.rigs.values import NOW_MS
 
+from foretell.discovery.context import DiscoveryServices
 from foretell.discovery.routes import build_app
-from foretell.discovery.services import DiscoveryServices
 from foretell.store.database import Database
 
 

@@ -3,13 +3,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.build import NOW_MS, NOW_S, TOKEN, a_token_pair, a_word, an_address
-from tests.reading import Reader, fields, misfits
-from tests.rows import Rows, a_market_row, an_event_row
+from tests.rigs.read_apis import Reader, fields, misfits
+from tests.rigs.rows import Rows, a_market_row, an_event_row
+from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_token_pair, a_word, an_address
 
 from foretell.discovery.lists import EVENT_SORTS, MARKET_SORTS
-from foretell.domain.order import Side
-from foretell.domain.payload import Category
+from foretell.domain.creation.payload import Category
+from foretell.domain.exchange.order import Side
 from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.build import a_word, an_address
+from tests.rigs.values import a_word, an_address
 
 from foretell.discovery.lists import (
     EVENT_SORTS,
@@ -17,9 +17,15 @@ from foretell.discovery.lists import (
     market_filter,
     parse_cursor,
 )
-from foretell.domain.request_errors import MalformedQuery, UnknownSortField
+from foretell.domain.errors.http import MalformedQuery, UnknownSortField
 from foretell.edge.query import ID_MAX, Query
-from foretell.store.selections import Cursor, EventFilter, ListPage, MarketFilter, SortField
+from foretell.store.queries.catalog_filters import (
+    Cursor,
+    EventFilter,
+    ListPage,
+    MarketFilter,
+    SortField,
+)
 
 ID, VOLUME, TITLE = SortField.ID, SortField.VOLUME, SortField.TITLE
 

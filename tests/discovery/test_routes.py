@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.build import TOKEN, a_token_pair, an_address
-from tests.reading import Reader
-from tests.rows import Rows
+from tests.rigs.read_apis import Reader
+from tests.rigs.rows import Rows
+from tests.rigs.values import TOKEN, a_token_pair, an_address
 
-from foretell.domain.order import Side
+from foretell.domain.exchange.order import Side
 from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio

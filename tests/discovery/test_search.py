@@ -1,11 +1,11 @@
 from typing import Any
 
 import pytest
-from tests.build import NOW_MS, TOKEN
-from tests.reading import Reader, fields, misfits
-from tests.rows import Rows, a_market_row, an_event_row
+from tests.rigs.read_apis import Reader, fields, misfits
+from tests.rigs.rows import Rows, a_market_row, an_event_row
+from tests.rigs.values import NOW_MS, TOKEN
 
-from foretell.domain.payload import Category
+from foretell.domain.creation.payload import Category
 from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio

@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.build import NOW_MS
-from tests.rows import Rows, a_market_row, an_event_row
+from tests.rigs.rows import Rows, a_market_row, an_event_row
+from tests.rigs.values import NOW_MS
 
 from foretell.discovery.search_index import (
     EVENTS_PER_READ,

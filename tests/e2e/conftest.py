@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.running import Running
+from tests.rigs.installation import Running
 
 
 @contextlib.contextmanager

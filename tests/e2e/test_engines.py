@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.e2e.running import FORETELL, Running
-from tests.postgres import PostgresServer
+from tests.rigs.installation import FORETELL, Running
+from tests.rigs.postgres import PostgresServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e engines")]
 

@@ -4,19 +4,19 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.e2e.running import Running
+from tests.rigs.installation import Running
 
-from foretell.cli.clients.http import wait_for
-from foretell.cli.demo.creating import demo_wish, make_market, resume_market
-from foretell.cli.demo.ending import balance, merge, redeem, resolve, wallets
-from foretell.cli.demo.showing import show
-from foretell.cli.demo.stage import Stage
-from foretell.cli.demo.trading import gather_traders, place, wait_for_funds
-from foretell.domain.amounts import UNITS_PER_TOKEN
-from foretell.domain.calldata import Transfer
-from foretell.domain.order import Side
-from foretell.domain.safe import InnerCall
-from foretell.domain.sandbox import Role
+from foretell.domain.contracts.calldata import Transfer
+from foretell.domain.contracts.safe import InnerCall
+from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.exchange.order import Side
+from foretell.domain.values.amounts import UNITS_PER_TOKEN
+from foretell.sandbox.demo.create_market import demo_wish, make_market, resume_market
+from foretell.sandbox.demo.output import show
+from foretell.sandbox.demo.resolution import balance, merge, redeem, resolve, wallets
+from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.trade import gather_traders, place, wait_for_funds
+from foretell.sdk.http import wait_for
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e killed")]
 

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.e2e.running import Running
 from tests.ecosystem.clients import FOLDER, NAMES
+from tests.rigs.installation import Running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]
 
@@ -43,7 +43,7 @@ async def test_the_bot_of_the_readme_trades_with_an_unmodified_client(
 
 def test_the_continuous_build_runs_the_test_command_of_the_readme() -> None:
     (test_command,) = re.findall(r"^(make test)\b", README, re.MULTILINE)
-    assert (CHECKOUT / ".ci" / "run").read_text().splitlines()[-1] == test_command
+    assert test_command in (CHECKOUT / ".ci" / "run").read_text().splitlines()
 
 
 @pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md"])

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.e2e.running import Running, run_foretell
-from tests.ports import free_port
+from tests.rigs.installation import Running, run_foretell
+from tests.rigs.ports import free_port
 
-from foretell.domain.sandbox import SANDBOX_CHAIN_ID, Role
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]
 

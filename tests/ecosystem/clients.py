@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tests.build import a_key, an_address
+from tests.rigs.values import a_key, an_address
 
-from foretell.domain.hexadecimal import Address, checksum_address
+from foretell.domain.values.hexadecimal import Address, checksum_address
 
 FOLDER: Final = Path(sys.prefix) / "clients"
 DRIVER: Final = Path(__file__).with_name("driver.py")

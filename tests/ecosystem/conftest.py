@@ -5,16 +5,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.app.running import serving
+from tests.app.rig import serving
 from tests.ecosystem.clients import NAMES, Client, Family, a_client
-from tests.trading.venue import Clock, Venue, a_venue_on
+from tests.trading.rig import Clock, Venue, a_venue_on
 from typing_extensions import override
 
-from foretell.app.chance import numbered_ids
-from foretell.app.lanes import served_under
+from foretell.app.clock_and_ids import numbered_ids
+from foretell.app.http.fast_connection import served_under
 from foretell.edge.telemetry import Telemetry
 from foretell.store.database import Database
-from foretell.trading.lane import trading_lanes
+from foretell.trading.routes.fast_path import trading_lanes
 
 
 class RealClock(Clock):

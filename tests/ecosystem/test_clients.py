@@ -4,7 +4,8 @@ import time
 from typing import Any
 
 import pytest
-from tests.build import (
+from tests.ecosystem.clients import Client, Family, Refused, a_client
+from tests.rigs.values import (
     EXCHANGE,
     NEG_RISK_EXCHANGE,
     TOKEN,
@@ -15,13 +16,12 @@ from tests.build import (
     an_asset,
     an_observation,
 )
-from tests.ecosystem.clients import Client, Family, Refused, a_client
-from tests.trading.venue import Venue
+from tests.trading.rig import Venue
 
-from foretell.domain.amounts import AMOUNT_UNITS_MAX
-from foretell.domain.commands import AllowanceSeen, BalanceSeen, ChangeTick
-from foretell.domain.hexadecimal import checksum_address
-from foretell.domain.ledger import COLLATERAL
+from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ChangeTick
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.values.hexadecimal import checksum_address
 
 pytestmark = pytest.mark.anyio
 

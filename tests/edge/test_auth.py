@@ -12,10 +12,18 @@ import httpx
 import pytest
 from litestar import Litestar, Request, Response, post
 from litestar.datastructures import State
-from tests.build import CHAIN_ID, NOW_MS, NOW_S, a_key, an_address
+from tests.rigs.values import CHAIN_ID, NOW_MS, NOW_S, a_key, an_address
 
-from foretell.domain import errors, request_errors, storage_errors
-from foretell.domain.credentials import (
+from foretell.domain.errors.families import Unauthenticated
+from foretell.domain.errors.http import (
+    L1SignatureMismatch,
+    L2SignatureMismatch,
+    MissingHeader,
+    RevokedKey,
+    UnknownKey,
+)
+from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.values.credentials import (
     NONCE_MAX,
     SKEW_FUTURE_S,
     SKEW_PAST_S,
@@ -25,13 +33,13 @@ from foretell.domain.credentials import (
     derive_credentials,
     l1_digest,
 )
-from foretell.domain.hexadecimal import checksum_address
-from foretell.domain.typed_data import CURVE_ORDER, sign_digest
+from foretell.domain.values.eip712 import CURVE_ORDER, sign_digest
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.auth import KEY_AGE_MS_MAX, KEYS_CACHED_MAX, KeyRing, L1Caller, L2Caller
 from foretell.edge.codec import read_body
-from foretell.edge.errors import handlers, trading_body
-from foretell.store.api_keys import record_key, revoke_key
+from foretell.edge.refusals import handlers, trading_body
 from foretell.store.database import Database, Transaction
+from foretell.store.trading.api_keys import record_key, revoke_key
 
 pytestmark = pytest.mark.anyio
 
@@ -148,13 +156,13 @@ async def test_l1_headers_of_every_dialect_name_their_caller(ring: KeyRing, pref
 async def test_only_the_dialects_that_are_configured_are_heard(database: Database) -> None:
     ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS, prefixes=["MINE_"])
     assert ring.check_l1(l1_headers("mine_")).dialect == "mine_"
-    with pytest.raises(request_errors.MissingHeader, match="SERVICE_ADDRESS"):
+    with pytest.raises(MissingHeader, match="SERVICE_ADDRESS"):
         ring.check_l1(l1_headers("service_"))
 
 
 async def test_headers_of_two_dialects_are_not_mixed(ring: KeyRing) -> None:
     theirs = without(l2_headers("poly_"), "poly_address")
-    with pytest.raises(request_errors.MissingHeader, match="SERVICE_API_KEY"):
+    with pytest.raises(MissingHeader, match="SERVICE_API_KEY"):
         await check(ring, {"service_address": ALICE, **theirs})
 
 
@@ -184,9 +192,7 @@ async def test_an_l1_signature_may_be_spelled_in_hex_of_any_kind(
 async def test_an_l1_signature_may_end_in_either_spelling_of_v(ring: KeyRing, v: str) -> None:
     last = int(SIGNATURE[-2:], 16) - 27
     fits = int(v, 16) % 27 == last
-    outcome: Any = (
-        contextlib.nullcontext() if fits else pytest.raises(request_errors.L1SignatureMismatch)
-    )
+    outcome: Any = contextlib.nullcontext() if fits else pytest.raises(L1SignatureMismatch)
     with outcome:
         ring.check_l1(l1_headers(signature=SIGNATURE[:-2] + v))
 
@@ -238,7 +244,7 @@ L1_REFUSALS: dict[str, tuple[Headers, str, str]] = {
 @pytest.mark.parametrize("name", L1_REFUSALS)
 async def test_every_l1_header_altered_alone_has_its_own_refusal(ring: KeyRing, name: str) -> None:
     headers, code, told = L1_REFUSALS[name]
-    with pytest.raises(errors.Unauthenticated, match=told) as refusal:
+    with pytest.raises(Unauthenticated, match=told) as refusal:
         ring.check_l1(headers)
     assert refusal.value.code == code
     assert trading_body(refusal.value)[0] == 401
@@ -290,7 +296,7 @@ L2_REFUSALS: dict[str, tuple[Headers, str, str]] = {
 @pytest.mark.parametrize("name", L2_REFUSALS)
 async def test_every_l2_header_altered_alone_has_its_own_refusal(ring: KeyRing, name: str) -> None:
     headers, code, told = L2_REFUSALS[name]
-    with pytest.raises(errors.Unauthenticated, match=told) as refusal:
+    with pytest.raises(Unauthenticated, match=told) as refusal:
         await check(ring, headers)
     assert refusal.value.code == code
     assert trading_body(refusal.value)[0] == 401
@@ -298,7 +304,7 @@ async def test_every_l2_header_altered_alone_has_its_own_refusal(ring: KeyRing, 
 
 @pytest.mark.parametrize("name", L2_REFUSALS)
 async def test_no_refusal_tells_a_secret(ring: KeyRing, name: str) -> None:
-    with pytest.raises(errors.Unauthenticated) as refusal:
+    with pytest.raises(Unauthenticated) as refusal:
         await check(ring, L2_REFUSALS[name][0])
     told = repr(trading_body(refusal.value)[1])
     assert ALICES.secret not in told
@@ -321,7 +327,7 @@ async def test_no_refusal_tells_a_secret(ring: KeyRing, name: str) -> None:
 async def test_headers_are_good_for_the_very_request_that_was_signed(
     ring: KeyRing, method: str, path: str, body: bytes
 ) -> None:
-    with pytest.raises(request_errors.L2SignatureMismatch):
+    with pytest.raises(L2SignatureMismatch):
         await ring.check_l2(l2_headers(), method, path, body)
 
 
@@ -341,9 +347,9 @@ async def test_one_signature_serves_several_requests_within_its_window(ring: Key
 async def test_a_key_that_no_key_can_be_is_not_looked_up(tmp_path: Path) -> None:
     async with Database(f"sqlite+aiosqlite:///{tmp_path / 'without tables.db'}") as database:
         ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS)
-        with pytest.raises(request_errors.UnknownKey):
+        with pytest.raises(UnknownKey):
             await check(ring, l2_headers(api_key="x" * 10_000))
-        with pytest.raises(storage_errors.StoreUnavailable):
+        with pytest.raises(StoreUnavailable):
             await check(ring, l2_headers())
 
 
@@ -369,7 +375,7 @@ async def test_a_whole_set_names_its_owner(ring: KeyRing) -> None:
 async def test_a_set_that_is_not_whole_names_nobody(
     ring: KeyRing, given: Credentials, code: str
 ) -> None:
-    with pytest.raises(errors.Unauthenticated) as refusal:
+    with pytest.raises(Unauthenticated) as refusal:
         await ring.check_set(*given)
     assert refusal.value.code == code
 
@@ -407,7 +413,7 @@ async def test_every_builder_header_altered_alone_has_its_own_refusal(
     ring: KeyRing, name: str
 ) -> None:
     headers, code, told = BUILDER_REFUSALS[name]
-    with pytest.raises(errors.Unauthenticated, match=told) as refusal:
+    with pytest.raises(Unauthenticated, match=told) as refusal:
         await ring.check_builder(headers, "POST", "/order", BODY)
     assert refusal.value.code == code
 
@@ -427,7 +433,7 @@ async def test_a_revoked_key_is_refused_once_it_was_forgotten(
     await check(ring, l2_headers())
     await revoke(database)
     ring.forget(ALICES.key_id)
-    with pytest.raises(request_errors.RevokedKey):
+    with pytest.raises(RevokedKey):
         await check(ring, l2_headers())
 
 
@@ -437,7 +443,7 @@ async def test_a_key_revoked_by_another_process_is_refused_once_all_were_forgott
     await check(ring, l2_headers())
     await revoke(database)
     ring.forget_all()
-    with pytest.raises(request_errors.RevokedKey):
+    with pytest.raises(RevokedKey):
         await check(ring, l2_headers())
 
 
@@ -449,7 +455,7 @@ async def test_a_revoked_key_ends_though_nobody_told(database: RacingDatabase) -
     times_ms.append(NOW_MS + KEY_AGE_MS_MAX - 1)
     assert (await check(ring, l2_headers())).address == ALICE
     times_ms.append(NOW_MS + KEY_AGE_MS_MAX)
-    with pytest.raises(request_errors.RevokedKey):
+    with pytest.raises(RevokedKey):
         await check(ring, l2_headers())
 
 
@@ -461,7 +467,7 @@ async def test_a_key_read_before_the_clock_was_set_back_is_read_again(
     await check(ring, l2_headers())
     await revoke(database)
     times_ms.append(NOW_MS - 1)
-    with pytest.raises(request_errors.RevokedKey):
+    with pytest.raises(RevokedKey):
         await check(ring, l2_headers())
 
 
@@ -482,7 +488,7 @@ async def test_a_key_revoked_while_it_was_looked_up_is_not_remembered(
 
     database.after_reading = act
     assert (await check(ring, l2_headers())).address == ALICE
-    with pytest.raises(request_errors.RevokedKey):
+    with pytest.raises(RevokedKey):
         await check(ring, l2_headers())
 
 

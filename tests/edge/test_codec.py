@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from litestar import Litestar, Request, Response, post
 from litestar.datastructures import State
 
-from foretell.domain.errors import InvalidInput
-from foretell.domain.matching_errors import MalformedOrder
-from foretell.domain.request_errors import MalformedBody
+from foretell.domain.errors.exchange import MalformedOrder
+from foretell.domain.errors.families import InvalidInput
+from foretell.domain.errors.http import MalformedBody
 from foretell.edge.codec import BODY_BYTES_MAX, decode, json_response, read_body
-from foretell.edge.errors import handlers, worker_body
+from foretell.edge.refusals import handlers, worker_body
 
 BYTES_MAX = 8
 

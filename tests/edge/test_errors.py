@@ -10,19 +10,74 @@ import pytest
 import structlog
 from litestar import Litestar, get
 from litestar.exceptions import ClientException, HTTPException
-from tests.build import NOW_S, a_word, an_address
-from tests.refusals import a_refusal, every_refusal
+from tests.rigs.refusals import a_refusal, every_refusal
+from tests.rigs.values import NOW_S, a_word, an_address
 
-from foretell.domain import (
-    creation_errors,
-    errors,
-    matching_errors,
-    request_errors,
-    storage_errors,
-    trading_errors,
+from foretell.domain.errors.creation import CreatorNotWhitelisted
+from foretell.domain.errors.exchange import (
+    EngineRestarting,
+    EngineStopped,
+    FillAndKillUnmatched,
+    FillOrKillUnfilled,
+    InsufficientAllowance,
+    InsufficientBalance,
+    InvalidExpiration,
+    MalformedOrder,
+    MarketClosed,
+    OrderCanceledOnChain,
+    OrderDuplicated,
+    OrderPlacedBefore,
+    PostOnlyWouldCross,
+    PriceOffTick,
+    ReservedByOpenOrders,
+    SignerMismatch,
+    SizeBelowMinimum,
+    UnknownMarket,
 )
-from foretell.domain.errors import ForetellError
-from foretell.edge.errors import (
+from foretell.domain.errors.families import (
+    Conflict,
+    ForetellError,
+    InvalidInput,
+    MalformedHex,
+    MalformedSignature,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+    Upstream,
+)
+from foretell.domain.errors.http import (
+    ClockSkew,
+    L1SignatureMismatch,
+    L2SignatureMismatch,
+    MalformedBody,
+    MalformedQuery,
+    MissingHeader,
+    NonceNotMonotonic,
+    NoSuchCredentials,
+    RevokedKey,
+    UnknownKey,
+    UnknownRoute,
+    WrongPassphrase,
+)
+from foretell.domain.errors.order import (
+    BatchTooLong,
+    InvalidAssetType,
+    InvalidMarketId,
+    InvalidOrderFilter,
+    InvalidOrderId,
+    InvalidOrderNonce,
+    InvalidSide,
+    InvalidTokenId,
+    InvalidTradeFilter,
+    MarketNotFound,
+    OrderVersionMismatch,
+    OwnerMismatch,
+    SignerNotCaller,
+    TooManyCancels,
+    TooManyOrders,
+)
+from foretell.domain.errors.storage import StoreUnavailable
+from foretell.edge.refusals import (
     DATA,
     DISCOVERY,
     RELAYER,
@@ -90,9 +145,7 @@ def test_every_refusal_has_a_status_and_a_body_in_every_style(
     assert words(plain(body)) != ""
 
 
-NOT_THE_CLIENTS = [
-    kind for kind in KINDS if issubclass(kind, (errors.Unavailable, errors.Upstream))
-]
+NOT_THE_CLIENTS = [kind for kind in KINDS if issubclass(kind, (Unavailable, Upstream))]
 
 
 @pytest.mark.parametrize("kind", NOT_THE_CLIENTS, ids=name)
@@ -109,7 +162,7 @@ def test_what_is_not_the_clients_fault_may_be_tried_again(
 @pytest.mark.parametrize("style", TABLES)
 def test_nobody_unknown_is_told_anything_but_401(style: str, kind: type[ForetellError]) -> None:
     status, _ = row_of(TABLES[style], a_refusal(kind))
-    assert (status == 401) == issubclass(kind, errors.Unauthenticated)
+    assert (status == 401) == issubclass(kind, Unauthenticated)
 
 
 FORBIDDEN = {"secret", "passphrase", "private_key", "key", "password", "hmac", "master_key"}
@@ -123,12 +176,12 @@ def test_no_refusal_is_made_of_a_secret(kind: type[ForetellError]) -> None:
 @pytest.mark.parametrize(
     ("family", "status"),
     [
-        (errors.InvalidInput, 400),
-        (errors.Unauthenticated, 401),
-        (errors.NotFound, 404),
-        (errors.Conflict, 409),
-        (errors.Unavailable, 503),
-        (errors.Upstream, 502),
+        (InvalidInput, 400),
+        (Unauthenticated, 401),
+        (NotFound, 404),
+        (Conflict, 409),
+        (Unavailable, 503),
+        (Upstream, 502),
         (ForetellError, 500),
     ],
 )
@@ -141,7 +194,7 @@ def test_a_refusal_without_a_row_has_the_status_of_its_family(
     assert row_of({}, Unlisted("why")) == (status, None)
 
 
-class Parent(errors.Conflict):
+class Parent(Conflict):
     """A refusal with a row."""
 
 
@@ -157,7 +210,7 @@ class Child(Parent):
         ({Parent: Row(418, "parent"), Child: Row(410)}, (410, "parent")),
         ({Parent: Row(418, "parent"), Child: Row(410, "child")}, (410, "child")),
         ({Parent: Row(words="parent")}, (409, "parent")),
-        ({errors.Conflict: Row(418, "family")}, (418, "family")),
+        ({Conflict: Row(418, "family")}, (418, "family")),
         ({Parent: Row(418, lambda error: error.message.upper())}, (418, "WHY")),
     ],
     ids=range(7),
@@ -170,59 +223,59 @@ def test_the_nearest_row_says_what_it_says_and_the_next_one_the_rest(
 
 # What clients of the ecosystem look for, letter by letter.
 TRADING_WORDS: list[tuple[ForetellError, int, str]] = [
-    (request_errors.UnknownKey("?"), 401, "Unauthorized/Invalid api key"),
-    (request_errors.RevokedKey("?"), 401, "Unauthorized/Invalid api key"),
-    (request_errors.WrongPassphrase("?"), 401, "Unauthorized/Invalid api key"),
-    (request_errors.ClockSkew("0", NOW_S), 401, "Unauthorized/Invalid api key"),
-    (request_errors.MissingHeader("X"), 401, "Unauthorized/Invalid api key"),
-    (request_errors.L2SignatureMismatch(1, "00"), 401, "Unauthorized/Invalid api key"),
-    (request_errors.L1SignatureMismatch("0x"), 401, "Invalid L1 Request headers"),
-    (request_errors.NonceNotMonotonic(1, 2), 400, "Could not create api key"),
-    (request_errors.NoSuchCredentials("?"), 400, "Could not derive api key!"),
-    (matching_errors.MalformedOrder("?"), 400, "Invalid order payload"),
-    (errors.MalformedSignature("?"), 400, "Invalid order payload"),
-    (matching_errors.SignerMismatch("0x"), 400, "Invalid order payload"),
+    (UnknownKey("?"), 401, "Unauthorized/Invalid api key"),
+    (RevokedKey("?"), 401, "Unauthorized/Invalid api key"),
+    (WrongPassphrase("?"), 401, "Unauthorized/Invalid api key"),
+    (ClockSkew("0", NOW_S), 401, "Unauthorized/Invalid api key"),
+    (MissingHeader("X"), 401, "Unauthorized/Invalid api key"),
+    (L2SignatureMismatch(1, "00"), 401, "Unauthorized/Invalid api key"),
+    (L1SignatureMismatch("0x"), 401, "Invalid L1 Request headers"),
+    (NonceNotMonotonic(1, 2), 400, "Could not create api key"),
+    (NoSuchCredentials("?"), 400, "Could not derive api key!"),
+    (MalformedOrder("?"), 400, "Invalid order payload"),
+    (MalformedSignature("?"), 400, "Invalid order payload"),
+    (SignerMismatch("0x"), 400, "Invalid order payload"),
     (
-        matching_errors.PriceOffTick(ORDER_ID, 333, 1_000, 100),
+        PriceOffTick(ORDER_ID, 333, 1_000, 100),
         400,
         f"order {ORDER_ID} is invalid. Price (0.333) breaks minimum tick size rule: 0.01",
     ),
     (
-        matching_errors.SizeBelowMinimum(ORDER_ID, 4_990_000, 5_000_000),
+        SizeBelowMinimum(ORDER_ID, 4_990_000, 5_000_000),
         400,
         f"order {ORDER_ID} is invalid. Size (4.99) lower than the minimum: 5",
     ),
-    (matching_errors.OrderDuplicated(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
-    (matching_errors.OrderPlacedBefore(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
-    (matching_errors.InsufficientBalance(need=1, asset="0"), 400, "not enough balance / allowance"),
+    (OrderDuplicated(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
+    (OrderPlacedBefore(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
+    (InsufficientBalance(need=1, asset="0"), 400, "not enough balance / allowance"),
     (
-        matching_errors.InsufficientAllowance(need=1, asset="0"),
+        InsufficientAllowance(need=1, asset="0"),
         400,
         "not enough balance / allowance",
     ),
     (
-        matching_errors.ReservedByOpenOrders(need=1, asset="0"),
+        ReservedByOpenOrders(need=1, asset="0"),
         400,
         "not enough balance / allowance",
     ),
-    (matching_errors.InvalidExpiration("?"), 400, "invalid expiration"),
-    (matching_errors.PostOnlyWouldCross(), 400, "invalid post-only order: order crosses book"),
+    (InvalidExpiration("?"), 400, "invalid expiration"),
+    (PostOnlyWouldCross(), 400, "invalid post-only order: order crosses book"),
     (
-        matching_errors.FillOrKillUnfilled(),
+        FillOrKillUnfilled(),
         400,
         "order couldn't be fully filled. FOK orders are fully filled or killed.",
     ),
     (
-        matching_errors.FillAndKillUnmatched(),
+        FillAndKillUnmatched(),
         400,
         (
             "no orders found to match with FAK order. FAK orders are partially filled or killed if"
             " no match is found."
         ),
     ),
-    (matching_errors.UnknownMarket("1"), 404, "No orderbook exists for the requested token id"),
+    (UnknownMarket("1"), 404, "No orderbook exists for the requested token id"),
     (
-        matching_errors.MarketClosed("0x", "resolved"),
+        MarketClosed("0x", "resolved"),
         404,
         "No orderbook exists for the requested token id",
     ),
@@ -242,27 +295,27 @@ def test_a_trading_client_finds_the_words_that_it_looks_for(
 
 
 LETTER_BY_LETTER: list[tuple[type[ForetellError], int, str]] = [
-    (trading_errors.OrderVersionMismatch, 400, "order_version_mismatch"),
-    (trading_errors.OwnerMismatch, 400, "the order owner has to be the owner of the API KEY"),
+    (OrderVersionMismatch, 400, "order_version_mismatch"),
+    (OwnerMismatch, 400, "the order owner has to be the owner of the API KEY"),
     (
-        trading_errors.SignerNotCaller,
+        SignerNotCaller,
         400,
         "the order signer address has to be the address of the API KEY",
     ),
-    (trading_errors.InvalidOrderNonce, 400, "invalid nonce"),
-    (matching_errors.OrderCanceledOnChain, 400, "order was canceled on chain"),
-    (trading_errors.InvalidTokenId, 400, "Invalid token id"),
-    (trading_errors.InvalidSide, 400, "Invalid side"),
-    (trading_errors.BatchTooLong, 400, "Payload exceeds the limit"),
-    (trading_errors.TooManyOrders, 400, "Too many orders in payload: 7, max allowed: 7"),
-    (trading_errors.TooManyCancels, 400, "Too many orders in payload, max allowed: 7"),
-    (trading_errors.InvalidOrderId, 400, "Invalid orderID"),
-    (trading_errors.InvalidOrderFilter, 400, "invalid order params payload"),
-    (trading_errors.InvalidTradeFilter, 400, "Invalid trade params payload"),
-    (trading_errors.InvalidMarketId, 400, "Invalid market"),
-    (trading_errors.MarketNotFound, 404, "market not found"),
-    (trading_errors.InvalidAssetType, 400, "Invalid asset type"),
-    (matching_errors.EngineRestarting, 425, "the matching engine is restarting"),
+    (InvalidOrderNonce, 400, "invalid nonce"),
+    (OrderCanceledOnChain, 400, "order was canceled on chain"),
+    (InvalidTokenId, 400, "Invalid token id"),
+    (InvalidSide, 400, "Invalid side"),
+    (BatchTooLong, 400, "Payload exceeds the limit"),
+    (TooManyOrders, 400, "Too many orders in payload: 7, max allowed: 7"),
+    (TooManyCancels, 400, "Too many orders in payload, max allowed: 7"),
+    (InvalidOrderId, 400, "Invalid orderID"),
+    (InvalidOrderFilter, 400, "invalid order params payload"),
+    (InvalidTradeFilter, 400, "Invalid trade params payload"),
+    (InvalidMarketId, 400, "Invalid market"),
+    (MarketNotFound, 404, "market not found"),
+    (InvalidAssetType, 400, "Invalid asset type"),
+    (EngineRestarting, 425, "the matching engine is restarting"),
 ]
 
 
@@ -275,15 +328,15 @@ def test_a_trading_client_finds_the_words_of_every_route(
 
 
 def test_a_wallet_that_signed_wrongly_is_told_in_the_words_of_its_level() -> None:
-    status, body = trading_l1_body(request_errors.MissingHeader("SERVICE_NONCE"))
+    status, body = trading_l1_body(MissingHeader("SERVICE_NONCE"))
     assert (status, plain(body)["error"]) == (401, "Invalid L1 Request headers")
     assert plain(body)["details"] == {"header": "SERVICE_NONCE"}
 
 
 def test_a_trading_refusal_carries_its_numbers_only_where_it_has_some() -> None:
-    _, body = trading_body(matching_errors.InsufficientBalance(need=5, asset="0"))
+    _, body = trading_body(InsufficientBalance(need=5, asset="0"))
     assert plain(body)["details"] == {"need": 5, "asset": "0"}
-    _, body = trading_body(matching_errors.PostOnlyWouldCross())
+    _, body = trading_body(PostOnlyWouldCross())
     assert "details" not in plain(body)
 
 
@@ -299,24 +352,24 @@ def test_a_worker_body_always_has_its_three_keys(kind: type[ForetellError]) -> N
 
 @pytest.mark.spec(94, 125)
 def test_what_a_worker_client_sent_wrongly_is_a_validation_error() -> None:
-    status, body = worker_body(errors.MalformedHex("creator", "an address"))
+    status, body = worker_body(MalformedHex("creator", "an address"))
     told = plain(body)["error"]
     assert (status, told["code"]) == (400, "validation_error")
 
 
 def test_a_worker_refusal_tells_its_numbers() -> None:
-    _, body = worker_body(creation_errors.CreatorNotWhitelisted("0x01"))
+    _, body = worker_body(CreatorNotWhitelisted("0x01"))
     assert plain(body)["error"]["details"] == {"creator": "0x01"}
-    _, body = worker_body(matching_errors.EngineStopped("why"))
+    _, body = worker_body(EngineStopped("why"))
     assert plain(body)["error"]["details"] is None
 
 
 def test_relayer_and_data_refusals_begin_with_a_word_for_machines() -> None:
-    status, body = relayer_body(request_errors.UnknownKey("no such API key"))
+    status, body = relayer_body(UnknownKey("no such API key"))
     assert (status, plain(body)["error"]) == (401, "unauthorized: no such API key")
-    status, body = relayer_body(storage_errors.StoreUnavailable("why"))
+    status, body = relayer_body(StoreUnavailable("why"))
     assert plain(body)["error"] == "store_unavailable: the database is unavailable: why"
-    status, body = data_body(storage_errors.StoreUnavailable("why"))
+    status, body = data_body(StoreUnavailable("why"))
     assert plain(body)["error"] == "store_unavailable: the database is unavailable: why"
 
 
@@ -338,10 +391,10 @@ async def test_what_the_framework_refuses_has_a_code_of_its_own(
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (request_errors.UnknownRoute("Not Found"), (404, "not found error")),
-        (request_errors.MalformedQuery("limit", "an integer"), (422, "validation error")),
-        (request_errors.MalformedBody("?"), (400, "bad request")),
-        (storage_errors.StoreUnavailable("?"), (503, "server error")),
+        (UnknownRoute("Not Found"), (404, "not found error")),
+        (MalformedQuery("limit", "an integer"), (422, "validation error")),
+        (MalformedBody("?"), (400, "bad request")),
+        (StoreUnavailable("?"), (503, "server error")),
     ],
     ids=lambda each: name(type(each)),
 )
@@ -357,12 +410,12 @@ CANARY = "canary-5d41402abc4b2a76b9719d911017c592"
 
 @get("/refused")
 async def refused() -> None:
-    raise matching_errors.MarketClosed(an_address("market"), "resolved")
+    raise MarketClosed(an_address("market"), "resolved")
 
 
 @get("/restarting")
 async def restarting() -> None:
-    raise matching_errors.EngineRestarting
+    raise EngineRestarting
 
 
 @get("/broken")
@@ -401,7 +454,7 @@ def logs() -> Iterator[list[Any]]:
 @pytest.mark.parametrize("style", STYLES)
 async def test_a_refusal_leaves_a_route_as_its_api_tells_it(style: str) -> None:
     answer = await ask(style, "/refused")
-    refusal = matching_errors.MarketClosed(an_address("market"), "resolved")
+    refusal = MarketClosed(an_address("market"), "resolved")
     status, body = STYLES[style](refusal)
     assert (answer.status_code, answer.json()) == (status, plain(body))
     assert answer.headers["content-type"] == "application/json"

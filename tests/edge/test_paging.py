@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.build import a_word, an_address
+from tests.rigs.values import a_word, an_address
 
-from foretell.domain.request_errors import MalformedQuery
+from foretell.domain.errors.http import MalformedQuery
 from foretell.edge.paging import (
     IDS_MAX,
     parse_boolean,

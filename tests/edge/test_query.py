@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from litestar.testing import RequestFactory
 
-from foretell.domain.errors import ForetellError
-from foretell.domain.request_errors import MalformedQuery, MissingParameter, UnknownParameter
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.http import MalformedQuery, MissingParameter, UnknownParameter
 from foretell.edge.query import ID_MAX, PARAMETERS_MAX, TEXT_CHARS_MAX, Query
 
 WORD = "0x" + "ab" * 32

@@ -15,29 +15,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.build import EXCHANGE, TOKEN, a_key, a_word, an_address, an_asset
 from tests.faults.people import BUYERS, MARKETS, SELLERS, Notes, Person, Told, a_person
 from tests.faults.processes import Member, Processes
-from tests.ports import free_port
-from tests.rows import Rows
-from tests.trading.venue import a_deployment
+from tests.rigs.ports import free_port
+from tests.rigs.rows import Rows
+from tests.rigs.values import EXCHANGE, TOKEN, a_key, a_word, an_address, an_asset
+from tests.trading.rig import a_deployment
 
 from foretell.chain.deploy import store_deployment
-from foretell.cli.clients.http import HttpClient, wait_for
-from foretell.domain.amounts import AMOUNT_UNITS_MAX
-from foretell.domain.commands import CancelOrders, Command, PlaceOrder, decode_command
-from foretell.domain.deployment import ContractName, DeployedContract, Deployment
-from foretell.domain.fold import apply
-from foretell.domain.hexadecimal import ZERO_BYTES32
-from foretell.domain.ledger import COLLATERAL
-from foretell.domain.state import State
+from foretell.domain.contracts.deployment import ContractName, DeployedContract, Deployment
+from foretell.domain.exchange.apply import apply
+from foretell.domain.exchange.commands import CancelOrders, Command, PlaceOrder, decode_command
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.exchange.state import State
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.values.hexadecimal import ZERO_BYTES32
+from foretell.engine.writer.engine import Durable
+from foretell.engine.writer.projection import Projection
+from foretell.journal.files.reader import read_entries
 from foretell.journal.port import Entry
-from foretell.journal.reading import read_entries
-from foretell.store.balances import Allowance, Balance, record_allowances, record_balances
-from foretell.store.blocks import Block, record_blocks
+from foretell.sdk.http import HttpClient, wait_for
 from foretell.store.database import Database
-from foretell.trading.engine import Durable
-from foretell.trading.projection import Projection
+from foretell.store.index.balances import Allowance, Balance, record_allowances, record_balances
+from foretell.store.index.blocks import Block, record_blocks
 
 FUNDS_UNITS: Final = 10**9 * TOKEN
 SNAPSHOT_EVERY: Final = 200

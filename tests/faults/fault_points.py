@@ -8,8 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from foretell.journal.tail import Tail
-from foretell.trading import engine as engine_module
+from foretell.engine.writer import engine as engine_module
+from foretell.journal.files.tail import Tail
 
 LAST_SYNCED: Final = "last synced"
 

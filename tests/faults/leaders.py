@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from foretell.cli.bench.leaders import Leader
-from foretell.journal.rows import read_entries
+from foretell.bench.rigs.leaders import Leader
+from foretell.journal.postgres.rows import read_entries
 
 
 def check_journal(url: str, leaders: Iterable[Leader]) -> None:

@@ -13,7 +13,7 @@ from tests.faults.processes import Member, Processes
 from tests.journal.shards import query
 from typing_extensions import override
 
-from foretell.journal.rows import read_entries
+from foretell.journal.postgres.rows import read_entries
 from foretell.store.database import Database
 
 SHARD = 0

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import httpx
-from tests.ports import free_port
+from tests.rigs.ports import free_port
 
 NODES: Final = 3
 DATABASE_USER: Final = "postgres"

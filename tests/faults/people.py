@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.build import CHAIN_ID, TOKEN, a_key, an_asset
-from tests.trading.venue import a_deployment
+from tests.rigs.values import CHAIN_ID, TOKEN, a_key, an_asset
+from tests.trading.rig import a_deployment
 
-from foretell.cli.clients.http import HttpClient
-from foretell.cli.clients.trading import TradingClient, Wallet, order_body
-from foretell.domain.command_errors import ApiRefused, ApiUnreachable
-from foretell.domain.hexadecimal import Bytes32
-from foretell.domain.order import OrderType, Side, SignedOrder
+from foretell.domain.errors.command import ApiRefused, ApiUnreachable
+from foretell.domain.exchange.order import OrderType, Side, SignedOrder
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.sdk.http import HttpClient
+from foretell.sdk.trading import TradingClient, Wallet, order_body
 
 BUYERS: Final = ("ada", "bea", "cleo")
 SELLERS: Final = ("dan", "eli", "fred")

@@ -22,14 +22,14 @@ sys.modules["tests"] = tests
 
 from tests.faults.fault_points import FAULTS  # noqa: E402 - after the lines above
 
-from foretell.app import engines, parts  # noqa: E402
+from foretell.app import builders, engine_processes  # noqa: E402
+from foretell.app.builders import Ground  # noqa: E402
 from foretell.app.installation import Installation, Membership  # noqa: E402
-from foretell.app.parts import Ground  # noqa: E402
 from foretell.app.roles import Role  # noqa: E402
-from foretell.cli.running import run_until_stopped, set_up_logs  # noqa: E402
-from foretell.domain.hexadecimal import Address  # noqa: E402
+from foretell.app.running import run_until_stopped, set_up_logs  # noqa: E402
+from foretell.domain.values.hexadecimal import Address  # noqa: E402
 from foretell.settings import Settings  # noqa: E402
-from foretell.trading.services import ChainView  # noqa: E402
+from foretell.trading.context import ChainView  # noqa: E402
 
 
 def tell(*words: object) -> None:
@@ -92,7 +92,7 @@ def serve(job: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    for module in (parts, engines):
+    for module in (builders, engine_processes):
         vars(module)["chain_view"] = without_chain
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from foretell.journal.segments import find_end
-from foretell.journal.snapshots import let_go
-from foretell.journal.snapshotting import take_snapshot
+from foretell.journal.files.segments import find_end
+from foretell.journal.files.snapshots import let_go
+from foretell.journal.snapshot_process import take_snapshot
 
 CALLS = ("open", "fsync", "rename", "unlink")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.faults.led_exchange import LedExchange, a_led_exchange
 from tests.faults.processes import Processes
-from tests.postgres import PostgresServer
+from tests.rigs.postgres import PostgresServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("faults")]
 

@@ -17,9 +17,9 @@ from tests.faults.fault_points import LAST_SYNCED
 from tests.faults.people import BUYERS, SELLERS
 from tests.faults.processes import Member, Processes
 
-from foretell.domain.command_errors import ApiUnreachable
-from foretell.domain.commands import Command, PlaceOrder
-from foretell.domain.hexadecimal import Bytes32
+from foretell.domain.errors.command import ApiUnreachable
+from foretell.domain.exchange.commands import Command, PlaceOrder
+from foretell.domain.values.hexadecimal import Bytes32
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("faults")]
 

@@ -16,29 +16,29 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.build import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
-from tests.domain.digest import digest
+from tests.domain.exchange.digest import digest
 from tests.journal.conftest import written
 from tests.journal.damages import KINDS, Damage
+from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 
-from foretell.domain.commands import Command, PlaceOrder, decode_command, encode_command
-from foretell.domain.fold import apply
-from foretell.domain.state import State
-from foretell.domain.storage_errors import JournalDamaged
-from foretell.journal import snapshotting
-from foretell.journal.file import FileJournal
-from foretell.journal.port import InFolder
-from foretell.journal.reading import Folded, fold, read_entries
-from foretell.journal.segments import MARK_NAME, find_end, segment_paths
-from foretell.journal.snapshots import (
+from foretell.domain.errors.storage import JournalDamaged
+from foretell.domain.exchange.apply import apply
+from foretell.domain.exchange.commands import Command, PlaceOrder, decode_command, encode_command
+from foretell.domain.exchange.state import State
+from foretell.journal import snapshot_process
+from foretell.journal.files.journal import FileJournal
+from foretell.journal.files.reader import Folded, fold, read_entries
+from foretell.journal.files.segments import MARK_NAME, find_end, segment_paths
+from foretell.journal.files.snapshots import (
     check_snapshots,
     newest_snapshot,
     remove_parts,
     snapshot_name,
     snapshot_paths,
 )
-from foretell.journal.snapshotting import Wanted, encode_wanted, take_snapshot
-from foretell.journal.verifying import first_sequence, verify
+from foretell.journal.port import InFolder
+from foretell.journal.snapshot_process import Wanted, encode_wanted, take_snapshot
+from foretell.journal.verify import first_sequence, verify
 
 CYCLES = int(os.environ.get("FORETELL_TEST_CYCLES", "3"))
 DAMAGES = int(os.environ.get("FORETELL_TEST_DAMAGES", "500"))
@@ -175,7 +175,7 @@ def test_a_snapshot_whose_making_is_killed_is_there_whole_or_not_at_all(
     wanted = Wanted(address=InFolder(str(copy)), until=len(COMMANDS))
     for _ in range(CYCLES):
         with subprocess.Popen(
-            [sys.executable, "-m", snapshotting.__name__], stdin=subprocess.PIPE
+            [sys.executable, "-m", snapshot_process.__name__], stdin=subprocess.PIPE
         ) as process:
             assert process.stdin is not None
             process.stdin.write(encode_wanted(wanted))

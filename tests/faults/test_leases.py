@@ -7,7 +7,7 @@ import pytest
 from tests.faults.leaders import check_journal
 from tests.journal.shards import query
 
-from foretell.cli.bench.leaders import Succession
+from foretell.bench.rigs.leaders import Succession
 
 KILLED_LEASE_S = 1.2
 STOPPED_LEASE_S = 0.5

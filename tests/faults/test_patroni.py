@@ -12,8 +12,8 @@ import pytest
 from tests.faults.leaders import check_journal
 from tests.faults.patroni import Cluster, Node, a_cluster, until
 
-from foretell.cli.bench.leaders import Leader, succession
-from foretell.journal.leases import LEASE_S
+from foretell.bench.rigs.leaders import Leader, succession
+from foretell.journal.postgres.leases import LEASE_S
 
 KILLS = max(1, int(os.environ.get("FORETELL_TEST_CYCLES", "3")) // 50)
 TERMS = 10_000

@@ -15,7 +15,7 @@ tests = types.ModuleType("tests")
 tests.__path__ = [str(Path(__file__).parents[1])]
 sys.modules["tests"] = tests
 
-from tests.build import (  # noqa: E402 - after the lines above
+from tests.rigs.values import (  # noqa: E402
     NOW_MS,
     TOKEN,
     a_buy,
@@ -25,11 +25,11 @@ from tests.build import (  # noqa: E402 - after the lines above
     some_funds,
 )
 
-from foretell.domain.commands import CancelOrders  # noqa: E402
-from foretell.journal.file import FileJournal  # noqa: E402
-from foretell.journal.snapshots import newest_sequence  # noqa: E402
-from foretell.journal.snapshotting import take_snapshot  # noqa: E402
-from foretell.trading.engine import Durable, Engine  # noqa: E402
+from foretell.domain.exchange.commands import CancelOrders  # noqa: E402
+from foretell.engine.writer.engine import Durable, Engine  # noqa: E402
+from foretell.journal.files.journal import FileJournal  # noqa: E402
+from foretell.journal.files.snapshots import newest_sequence  # noqa: E402
+from foretell.journal.snapshot_process import take_snapshot  # noqa: E402
 
 SEGMENT_BYTES = 32 * 1024
 ORDERS_AT_ONCE = 4

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.indexer.live import LiveMarket
-from tests.sandbox import Sandbox
+from tests.indexer.rig import LiveMarket
+from tests.rigs.sandbox import Sandbox
 
 from foretell.store.database import Database
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from tests.build import COLLATERAL_CONTRACT, EXCHANGE, a_word, an_address
+from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_word, an_address
 
-from foretell.domain.chain_logs import (
+from foretell.domain.contracts.logs import (
     ChainLog,
     CollateralAllowed,
     CollateralMoved,
@@ -20,15 +20,15 @@ from foretell.domain.chain_logs import (
     TokensAllowed,
     TokensMoved,
 )
-from foretell.domain.hexadecimal import ZERO_ADDRESS, ZERO_BYTES32, Address, Bytes32
-from foretell.domain.holdings import Position
-from foretell.domain.ledger import AssetId
-from foretell.domain.order import Side
-from foretell.domain.tokens import token_pair
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.order import Side
+from foretell.domain.portfolio.positions import Position
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, ZERO_BYTES32, Address, Bytes32
+from foretell.domain.values.tokens import token_pair
 from foretell.indexer.contracts import IndexedContracts
-from foretell.indexer.projections import fold_blocks
+from foretell.indexer.project import fold_blocks
 from foretell.indexer.state import IndexState
-from foretell.store.blocks import Block
+from foretell.store.index.blocks import Block
 
 TOKENS_CONTRACT: Final = Address("0x" + "c7" * 20)
 CONTRACTS: Final = IndexedContracts(COLLATERAL_CONTRACT, TOKENS_CONTRACT, frozenset({EXCHANGE}))

@@ -1,12 +1,12 @@
 from dataclasses import replace
 
 import pytest
-from tests.build import EXCHANGE
 from tests.indexer.story import CONTRACTS, TOKENS_CONTRACT
-from tests.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox
+from tests.rigs.values import EXCHANGE
 
-from foretell.domain.deployment import ContractName
-from foretell.domain.hexadecimal import ZERO_ADDRESS
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 from foretell.indexer.contracts import IndexedContracts
 
 

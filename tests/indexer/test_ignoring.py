@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-from tests.build import COLLATERAL_CONTRACT, EXCHANGE, a_word, an_address
 from tests.indexer.story import (
     ANN,
     BOB,
@@ -15,11 +14,12 @@ from tests.indexer.story import (
     Story,
     a_told_market,
 )
+from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_word, an_address
 
-from foretell.domain.chain_logs import PayoutRedeemed, PositionSplit, SafeMade
-from foretell.domain.hexadecimal import ZERO_ADDRESS, ZERO_BYTES32
-from foretell.domain.ledger import AssetId
-from foretell.domain.order import Side
+from foretell.domain.contracts.logs import PayoutRedeemed, PositionSplit, SafeMade
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.order import Side
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, ZERO_BYTES32
 
 TOO_MUCH = 2**63
 

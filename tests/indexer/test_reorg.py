@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.build import a_word
-from tests.indexer.live import (
+from tests.indexer.rig import (
     Dump,
     LiveMarket,
     an_indexer,
@@ -14,13 +13,14 @@ from tests.indexer.live import (
     dump,
     wipe,
 )
-from tests.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox
+from tests.rigs.values import a_word
 
-from foretell.domain.chain_errors import ReorgTooDeep
-from foretell.indexer.following import follow
+from foretell.domain.errors.chain import ReorgTooDeep
+from foretell.indexer.follow import follow
 from foretell.indexer.reorg import find_ancestor
-from foretell.store.blocks import TOPIC, load_blocks_down
 from foretell.store.database import Database
+from foretell.store.index.blocks import TOPIC, load_blocks_down
 
 pytestmark = pytest.mark.anyio
 

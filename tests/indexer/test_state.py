@@ -1,10 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.build import COLLATERAL_CONTRACT, EXCHANGE, a_token_pair, a_word, an_address
+from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_token_pair, a_word, an_address
 
-from foretell.domain.hexadecimal import ZERO_ADDRESS
-from foretell.domain.holdings import ONE_HALF, TradePrice
-from foretell.domain.ledger import AssetId
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.portfolio.positions import ONE_HALF, TradePrice
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 from foretell.indexer.state import UNLIMITED_UNITS, IndexState, Outcome, Tracked
 
 ANN, BOB = an_address("ann"), an_address("bob")

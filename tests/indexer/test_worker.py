@@ -5,26 +5,19 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.build import an_address
-from tests.indexer.live import (
-    LiveMarket,
-    an_indexer,
-    catch_up,
-    check_against_chain,
-    dump,
-    wipe,
-)
-from tests.indexer.test_following import PREPARE
-from tests.sandbox import Sandbox
+from tests.indexer.rig import LiveMarket, an_indexer, catch_up, check_against_chain, dump, wipe
+from tests.indexer.test_follow import PREPARE
+from tests.rigs.sandbox import Sandbox
+from tests.rigs.values import an_address
 from typing_extensions import override
 
 from foretell.chain.rpc import Rpc
-from foretell.domain.chain_errors import ChainUnavailable
-from foretell.domain.sandbox import Role
-from foretell.indexer.services import IndexerServices
+from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.errors.chain import ChainUnavailable
+from foretell.indexer.context import IndexerServices
 from foretell.indexer.worker import run
-from foretell.store.blocks import TOPIC, load_last_block
 from foretell.store.database import Database
+from foretell.store.index.blocks import TOPIC, load_last_block
 
 pytestmark = pytest.mark.anyio
 

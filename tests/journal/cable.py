@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import sqlalchemy as sa
 
-from foretell.journal.loops import LoopThread
+from foretell.runtime.event_loop_thread import LoopThread
 
 CHUNK_BYTES = 1024 * 1024
 LATE_S = 0.2

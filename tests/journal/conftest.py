@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.journal.shards import Shards, query
 
-from foretell.journal.file import FileJournal
+from foretell.journal.files.journal import FileJournal
 from foretell.journal.port import Journal
 
 SEGMENT_BYTES = 16 * 1024

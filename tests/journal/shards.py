@@ -7,8 +7,8 @@ from typing import Any
 
 import asyncpg
 
-from foretell.journal.leases import Candidate, JournalPlace
-from foretell.journal.postgres import PostgresJournal, open_journal
+from foretell.journal.postgres.journal import PostgresJournal, open_journal
+from foretell.journal.postgres.leases import Candidate, JournalPlace
 
 SHARD_COUNT = 8
 LEASE_S = 2.0

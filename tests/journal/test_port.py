@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.journal.conftest import SEGMENT_BYTES, Open, Stored, Told, writing, written
 
-from foretell.domain.storage_errors import FolderInUse, JournalDamaged, LeaseHeld
-from foretell.journal.file import FileJournal
+from foretell.domain.errors.storage import FolderInUse, JournalDamaged, LeaseHeld
+from foretell.journal.files.journal import FileJournal
 from foretell.journal.port import Entry, InRows, Journal, Snapshot
 
 pytestmark = pytest.mark.anyio

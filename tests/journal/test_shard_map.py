@@ -1,11 +1,11 @@
 from pathlib import Path
 
 import pytest
-from tests.build import a_word
+from tests.rigs.values import a_word
 
-from foretell.domain.shards import shard_of
-from foretell.domain.storage_errors import ShardMapUnfit
-from foretell.journal.leases import JournalPlace
+from foretell.domain.errors.storage import ShardMapUnfit
+from foretell.domain.values.sharding import shard_of
+from foretell.journal.postgres.leases import JournalPlace
 from foretell.journal.shard_map import in_one_database, load_shard_map
 
 ONE = "postgresql+asyncpg://one.example/foretell"

@@ -3,10 +3,10 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from tests.build import a_key
+from tests.rigs.values import a_key
 
-from foretell.domain.data_items import DataItem, Tag, sign_item
-from foretell.domain.storage_errors import BlobDamaged, BlobNotFound, StorageUnavailable
+from foretell.domain.creation.data_items import DataItem, Tag, sign_item
+from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUnavailable
 from foretell.media.blobs import ITEM_BYTES_MAX, BlobStore, blob_uri
 
 pytestmark = pytest.mark.anyio

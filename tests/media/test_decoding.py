@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.pictures import a_moving_picture, a_picture, some_noise
+from tests.rigs.pictures import a_moving_picture, a_picture, some_noise
 
 from foretell.media import decoding
 from foretell.media.decoding import MEMORY_BYTES_MAX, REFUSED_CODE, Undecodable, normalize, serve

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
-from tests.pictures import a_moving_picture, a_picture
+from tests.rigs.pictures import a_moving_picture, a_picture
 
-from foretell.domain.errors import InvalidFields
-from foretell.domain.request_errors import UnsupportedMedia
+from foretell.domain.errors.families import InvalidFields
+from foretell.domain.errors.http import UnsupportedMedia
 from foretell.media.headers import CHUNKS_MAX, PIXELS_MAX, SIDE_PX_MAX, ImageHeader, read_header
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"

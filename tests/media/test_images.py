@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.pictures import a_moving_picture, a_picture, some_noise
+from tests.rigs.pictures import a_moving_picture, a_picture, some_noise
 
-from foretell.domain.errors import InvalidFields
-from foretell.domain.request_errors import UnsupportedMedia, UploadTooLarge
-from foretell.domain.storage_errors import StorageUnavailable
+from foretell.domain.errors.families import InvalidFields
+from foretell.domain.errors.http import UnsupportedMedia, UploadTooLarge
+from foretell.domain.errors.storage import StorageUnavailable
 from foretell.media.headers import read_header
 from foretell.media.images import CHILDREN_MAX, ImageNormalizer, ImagePolicy
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.chain.fault_proxy import FaultProxy, proxying
-from tests.relayer.station import DATABASE_FILE, OwnerClient, Station
-from tests.sandbox import Sandbox, SandboxMarket
+from tests.relayer.rig import DATABASE_FILE, OwnerClient, Station
+from tests.rigs.fault_proxy import FaultProxy, proxying
+from tests.rigs.sandbox import Sandbox, SandboxMarket
 
 
 @pytest.fixture

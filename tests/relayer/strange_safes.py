@@ -6,10 +6,10 @@ code is put together by hand, which is all that such small contracts need.
 
 from typing import Final
 
-from tests.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox
 
-from foretell.domain.abi import contract_function
-from foretell.domain.hexadecimal import Address, keccak256
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.values.hexadecimal import Address, keccak256
 
 NONCE: Final = contract_function("nonce()").selector
 THRESHOLD: Final = contract_function("getThreshold()").selector

@@ -4,11 +4,11 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.relayer.station import Body, OwnerClient, Station, an_approval, error_of
+from tests.relayer.rig import Body, OwnerClient, Station, an_approval, error_of
 
-from foretell.domain.credentials import L2Signer
-from foretell.domain.hexadecimal import checksum_address
-from foretell.store.api_keys import revoke_key
+from foretell.domain.values.credentials import L2Signer
+from foretell.domain.values.hexadecimal import checksum_address
+from foretell.store.trading.api_keys import revoke_key
 
 pytestmark = pytest.mark.anyio
 

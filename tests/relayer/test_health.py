@@ -2,8 +2,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.chain.fault_proxy import FaultProxy, Forward, Request, change, lose_request
-from tests.relayer.station import Station, error_of
+from tests.relayer.rig import Station, error_of
+from tests.rigs.fault_proxy import FaultProxy, Forward, Request, change, lose_request
 
 pytestmark = pytest.mark.anyio
 

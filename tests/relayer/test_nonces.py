@@ -1,9 +1,9 @@
 import pytest
-from tests.build import an_address
-from tests.relayer.station import OwnerClient, Station, an_approval
+from tests.relayer.rig import OwnerClient, Station, an_approval
 from tests.relayer.strange_safes import make_strange
+from tests.rigs.values import an_address
 
-from foretell.domain.hexadecimal import checksum_address
+from foretell.domain.values.hexadecimal import checksum_address
 
 pytestmark = pytest.mark.anyio
 

@@ -2,19 +2,12 @@ import asyncio
 from typing import Final
 
 import pytest
-from tests.build import an_address
-from tests.relayer.station import (
-    UNIT,
-    OwnerClient,
-    Station,
-    an_operator_approval,
-    changed,
-    error_of,
-)
+from tests.relayer.rig import UNIT, OwnerClient, Station, an_operator_approval, changed, error_of
 from tests.relayer.strange_safes import FAILS_QUIETLY, a_strange_safe, make_strange
-from tests.sandbox import SandboxMarket
+from tests.rigs.sandbox import SandboxMarket
+from tests.rigs.values import an_address
 
-from foretell.domain.calldata import (
+from foretell.domain.contracts.calldata import (
     PRICE_NO,
     SAFE_TRANSFER_FROM,
     ClientCall,
@@ -23,7 +16,7 @@ from foretell.domain.calldata import (
     SetApprovalForAll,
     SplitPosition,
 )
-from foretell.domain.hexadecimal import checksum_address
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.relayer.operations import Operation
 
 pytestmark = pytest.mark.anyio

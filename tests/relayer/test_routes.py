@@ -2,19 +2,12 @@ from typing import Any, Final
 
 import httpx
 import pytest
-from tests.build import an_address
-from tests.relayer.station import (
-    Body,
-    OwnerClient,
-    Station,
-    changed,
-    error_of,
-    without,
-)
-from tests.sandbox import SandboxMarket
+from tests.relayer.rig import Body, OwnerClient, Station, changed, error_of, without
+from tests.rigs.sandbox import SandboxMarket
+from tests.rigs.values import an_address
 
-from foretell.domain.calldata import MergePositions, RedeemPositions
-from foretell.relayer.bodies import BODY_BYTES_MAX
+from foretell.domain.contracts.calldata import MergePositions, RedeemPositions
+from foretell.relayer.body import BODY_BYTES_MAX
 
 pytestmark = pytest.mark.anyio
 

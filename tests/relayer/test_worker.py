@@ -2,9 +2,9 @@ import asyncio
 
 import pytest
 from structlog.testing import capture_logs
-from tests.relayer.station import Body, OwnerClient, Station, an_approval
+from tests.relayer.rig import Body, OwnerClient, Station, an_approval
 
-from foretell.store.api_keys import revoke_key
+from foretell.store.trading.api_keys import revoke_key
 
 pytestmark = pytest.mark.anyio
 

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.chain.fault_proxy import FaultProxy, proxying
-from tests.sandbox import Sandbox, SandboxMarket
-from tests.settlement.floor import DATABASE_FILE, HELD, Floor, Trader
+from tests.rigs.fault_proxy import FaultProxy, proxying
+from tests.rigs.sandbox import Sandbox, SandboxMarket
+from tests.settlement.rig import DATABASE_FILE, HELD, Floor, Trader
 
 
 @pytest.fixture

@@ -6,16 +6,16 @@ from typing import Final, NamedTuple
 
 import pytest
 from structlog.testing import capture_logs
-from tests.chain.fault_proxy import FaultProxy, honest, lose_request
-from tests.sandbox import Sandbox, SandboxMarket
-from tests.settlement.floor import UNIT, Floor, Trader, reverting
+from tests.rigs.fault_proxy import FaultProxy, honest, lose_request
+from tests.rigs.sandbox import Sandbox, SandboxMarket
+from tests.settlement.rig import UNIT, Floor, Trader, reverting
 
-from foretell.domain.abi import ContractFunction, contract_function
-from foretell.domain.calldata import ADD_OPERATOR
-from foretell.domain.chain_errors import ChainUnavailable, ExchangeClosed
-from foretell.domain.hexadecimal import Address
-from foretell.domain.sandbox import Role
-from foretell.domain.trade import TradeStatus
+from foretell.domain.contracts.calldata import ADD_OPERATOR
+from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.errors.chain import ChainUnavailable, ExchangeClosed
+from foretell.domain.evm.abi import ContractFunction, contract_function
+from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.values.hexadecimal import Address
 from foretell.settlement import worker
 
 pytestmark = pytest.mark.anyio

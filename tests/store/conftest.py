@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.postgres import PostgresServer
+from tests.rigs.postgres import PostgresServer
 
 from foretell.store.database import Database
 

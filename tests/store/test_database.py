@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.postgres import PostgresServer
+from tests.rigs.postgres import PostgresServer
 
-from foretell.domain.storage_errors import StoreUnavailable
+from foretell.domain.errors.storage import StoreUnavailable
 from foretell.store.database import ROWS_PER_STATEMENT_MAX, WRITER_CACHE_KIB, Database
 from foretell.store.tables import projections
 

@@ -1,10 +1,10 @@
 import pytest
 import sqlalchemy as sa
-from tests.build import an_address
+from tests.rigs.values import an_address
 
-from foretell.domain.ledger import AssetId
-from foretell.store.balances import Balance, record_balances
+from foretell.domain.exchange.ledger import AssetId
 from foretell.store.database import Database
+from foretell.store.index.balances import Balance, record_balances
 from foretell.store.lookups import load_rows, rows_with
 from foretell.store.tables import balances
 

@@ -16,7 +16,7 @@ import asyncpg
 import pytest
 import sqlalchemy as sa
 
-from foretell.domain.storage_errors import StoreUnavailable
+from foretell.domain.errors.storage import StoreUnavailable
 from foretell.store.database import Database
 from foretell.store.migrations import FOLDER, configuration, upgrade, write_migration
 from foretell.store.tables import api_keys, metadata

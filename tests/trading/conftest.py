@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.trading.venue import Trader, Venue, a_venue_on
+from tests.trading.rig import Trader, Venue, a_venue_on
 
 from foretell.store.database import Database
 

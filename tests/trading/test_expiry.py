@@ -10,25 +10,23 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.build import (
-    NOW_S,
-    TOKEN,
-    a_buy,
-    a_placing,
-    a_sell,
-    an_open_market,
-    some_funds,
-)
-from tests.domain.digest import digest
-from tests.trading.venue import SEGMENT_BYTES, Clock
+from tests.domain.exchange.digest import digest
+from tests.rigs.values import NOW_S, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
+from tests.trading.rig import SEGMENT_BYTES, Clock
 
-from foretell.domain.effects import CloseReason, Effect, OrderClosed, OrderFilled, TradeMatched
-from foretell.domain.hexadecimal import Bytes32
-from foretell.domain.matching_errors import FillAndKillUnmatched
-from foretell.domain.order import EXPIRATION_MARGIN_S, OrderType
-from foretell.journal.file import FileJournal
-from foretell.trading.engine import Engine
-from foretell.trading.questions import Place, Placed, answer
+from foretell.domain.errors.exchange import FillAndKillUnmatched
+from foretell.domain.exchange.effects import (
+    CloseReason,
+    Effect,
+    OrderClosed,
+    OrderFilled,
+    TradeMatched,
+)
+from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderType
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.engine.answers import Place, Placed, answer
+from foretell.engine.writer.engine import Engine
+from foretell.journal.files.journal import FileJournal
 
 pytestmark = pytest.mark.anyio
 

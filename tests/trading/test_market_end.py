@@ -1,7 +1,8 @@
 """What trading does at a market's end date, while its answer is sought, and once it is paid."""
 
 import pytest
-from tests.build import (
+from tests.rigs.rows import ORACLE, Rows
+from tests.rigs.values import (
     TOKEN,
     a_buy,
     a_sell,
@@ -11,13 +12,12 @@ from tests.build import (
     an_asset,
     an_order_id,
 )
-from tests.rows import ORACLE, Rows
-from tests.trading.venue import Trader, Venue
+from tests.trading.rig import Trader, Venue
 
-from foretell.domain.ledger import COLLATERAL
-from foretell.domain.trade import TradeStatus, trade_id_of
-from foretell.store.answers import Answer, AnswerStep, record_answers
-from foretell.trading.feed import Feed
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.exchange.trade import TradeStatus, trade_id_of
+from foretell.engine.writer.chain_feed import Feed
+from foretell.store.index.oracle_answers import Answer, AnswerStep, record_answers
 
 pytestmark = pytest.mark.anyio
 

@@ -17,10 +17,10 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
-from foretell.app.lanes import NO_LANES, LaneConnection, Lanes
-from foretell.domain.command_errors import CannotListen, PortTaken
-from foretell.domain.request_errors import UnknownRoute
-from foretell.edge.errors import worker_body
+from foretell.app.http.fast_connection import NO_LANES, LaneConnection, Lanes
+from foretell.domain.errors.command import CannotListen, PortTaken
+from foretell.domain.errors.http import UnknownRoute
+from foretell.edge.refusals import worker_body
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
 METRICS: Final = "/metrics"

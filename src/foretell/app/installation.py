@@ -13,13 +13,7 @@ from typing import Final
 
 import structlog
 
-from foretell.app.chance import numbered_ids
-from foretell.app.closed import Closed
-from foretell.app.engines import build_asking, kept_engines, lead_shard, lead_treasury
-from foretell.app.gateway import Gateway, Server, bind, build_server
-from foretell.app.lanes import RequestLine, ServedLane, served_under
-from foretell.app.lifetime import Lifetime
-from foretell.app.parts import (
+from foretell.app.builders import (
     Ground,
     build_creation,
     build_data,
@@ -29,22 +23,28 @@ from foretell.app.parts import (
     build_settlement,
     build_trading,
 )
-from foretell.app.recovery import Recovery
+from foretell.app.clock_and_ids import numbered_ids
+from foretell.app.engine_processes import build_asking, kept_engines, lead_shard, lead_treasury
+from foretell.app.gateway import Gateway, Server, bind, build_server
+from foretell.app.http.fast_connection import RequestLine, ServedLane, served_under
+from foretell.app.keys import open_vault
+from foretell.app.lifetime import Lifetime
 from foretell.app.roles import ALL_ROLES, KEYS_BY_ROLE, PREFIX_BY_ROLE, Role
-from foretell.app.vault import open_vault
-from foretell.chain.answers import quantity_of
-from foretell.chain.blueprint import sandbox_plan
+from foretell.app.signer_recovery.client import Recovery
+from foretell.app.unavailable import Closed
 from foretell.chain.deploy import deploy, load_deployment
+from foretell.chain.deploy_plan import sandbox_plan
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
+from foretell.chain.rpc_types import quantity_of
 from foretell.creation import routes as creation_routes
 from foretell.creation import worker as creation_worker
 from foretell.data import routes as data_routes
 from foretell.discovery import routes as discovery_routes
-from foretell.domain.chain_errors import ChainUnavailable, DeploymentUnfit, WrongChain
-from foretell.domain.command_errors import PartEnded
-from foretell.domain.deployment import Deployment, check_usable
-from foretell.edge.lane import Lane, Route
+from foretell.domain.contracts.deployment import Deployment, check_usable
+from foretell.domain.errors.chain import ChainUnavailable, DeploymentUnfit, WrongChain
+from foretell.domain.errors.command import PartEnded
+from foretell.edge.fast_route import Lane, Route
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.indexer import worker as indexer_worker
 from foretell.relayer import routes as relayer_routes
@@ -53,9 +53,9 @@ from foretell.settings import Settings
 from foretell.settlement import worker as settlement_worker
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
-from foretell.trading import routes as trading_routes
-from foretell.trading.lane import trading_lanes
-from foretell.trading.services import TradingServices
+from foretell.trading.context import TradingServices
+from foretell.trading.routes import app as trading_routes
+from foretell.trading.routes.fast_path import trading_lanes
 
 CHAIN_RESTART_S: Final = 1.0
 START_LOOK_S: Final = 0.01

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
-from foretell.journal.locking import lock_folder, unlock_folder
+from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 
 
 class Lifetime:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from eth_abi.abi import encode
 
-from foretell.domain.abi import revert_reason
-from foretell.domain.chain_errors import ExecutionReverted, ProgramMissing
-from foretell.domain.hexadecimal import keccak256
-from foretell.domain.node_words import told
+from foretell.domain.errors.chain import ExecutionReverted, ProgramMissing
+from foretell.domain.errors.node_messages import told
+from foretell.domain.evm.abi import revert_reason
+from foretell.domain.values.hexadecimal import keccak256
 
 _CONDITIONAL_TOKENS: Final = "@gnosis.pm/conditional-tokens-contracts/build/contracts"
 _SAFE: Final = "@gnosis.pm/safe-contracts/build/artifacts/contracts"

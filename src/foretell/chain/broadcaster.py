@@ -11,15 +11,14 @@ from typing import Final
 
 import structlog
 
-from foretell.chain.answers import quantity_of
 from foretell.chain.fees import fetch_fees
 from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
-from foretell.domain.broadcasts import BroadcastAnswer, meaning_of_refusal
-from foretell.domain.chain_errors import ChainUnavailable, NonceContended, RpcRefused, WrongChain
-from foretell.domain.hexadecimal import Bytes32
-from foretell.domain.signed_tx import Fees, TxFields, sign_tx
-from foretell.domain.transactions import (
+from foretell.chain.rpc_types import quantity_of
+from foretell.domain.errors.chain import ChainUnavailable, NonceContended, RpcRefused, WrongChain
+from foretell.domain.evm.broadcast import BroadcastAnswer, meaning_of_refusal
+from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
+from foretell.domain.evm.transaction import (
     OutgoingTx,
     SentTx,
     TxAttempt,
@@ -29,7 +28,8 @@ from foretell.domain.transactions import (
     bumped_fees,
     moved,
 )
-from foretell.domain.typed_data import address_of_key
+from foretell.domain.values.eip712 import address_of_key
+from foretell.domain.values.hexadecimal import Bytes32
 
 NOOP_GAS: Final = 21_000
 RESERVE_ATTEMPTS_MAX: Final = 10

@@ -13,8 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from foretell.chain.answers import bytes_of, quantity_of
-from foretell.chain.blueprint import (
+from foretell.chain.deploy_plan import (
     CREATE2_FACTORY,
     SALT,
     Blueprint,
@@ -24,30 +23,31 @@ from foretell.chain.blueprint import (
     draw,
     whitelist_code,
 )
-from foretell.chain.caller import Caller, ContractCall
-from foretell.chain.in_place import check_sandbox_node, place_planned
 from foretell.chain.rpc import Rpc
+from foretell.chain.rpc_types import bytes_of, quantity_of
+from foretell.chain.sandbox_placement import check_sandbox_node, place_planned
+from foretell.chain.setup_caller import Caller, ContractCall
 from foretell.chain.views import ViewCall, ask_all
-from foretell.domain.abi import ContractFunction, contract_function
-from foretell.domain.calldata import (
+from foretell.domain.contracts.calldata import (
     ADD_ADAPTER,
     ADD_OPERATOR,
     ADD_REGISTRAR,
     MINT,
     REGISTER_WHITELIST,
 )
-from foretell.domain.chain_errors import DeploymentUnfit, WrongChain
-from foretell.domain.deployment import (
+from foretell.domain.contracts.deployment import (
     ContractName,
     DeployedContract,
     Deployment,
     encode_deployment,
     parse_deployment,
 )
-from foretell.domain.hexadecimal import Address, keccak256, word_of
-from foretell.domain.neg_risk import SET_ORACLE
-from foretell.domain.sandbox import check_sandbox
-from foretell.domain.typed_data import address_of_key
+from foretell.domain.contracts.neg_risk import SET_ORACLE
+from foretell.domain.contracts.sandbox_accounts import check_sandbox
+from foretell.domain.errors.chain import DeploymentUnfit, WrongChain
+from foretell.domain.evm.abi import ContractFunction, contract_function
+from foretell.domain.values.eip712 import address_of_key
+from foretell.domain.values.hexadecimal import Address, keccak256, word_of
 
 _IS_OPERATOR: Final = contract_function("isOperator(address)", "(bool)")
 _IS_REGISTRAR: Final = contract_function("isRegistrar(address)", "(bool)")

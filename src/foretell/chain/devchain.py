@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from foretell.chain.rpc import Rpc
-from foretell.domain.chain_errors import (
+from foretell.domain.errors.chain import (
     ChainUnavailable,
     DevChainFailed,
     ProgramMissing,

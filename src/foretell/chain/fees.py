@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from foretell.chain.answers import quantity_of
 from foretell.chain.rpc import Rpc
-from foretell.domain.chain_errors import ChainUnavailable, RpcRefused
-from foretell.domain.signed_tx import Fees
-from foretell.domain.transactions import opening_fees
+from foretell.chain.rpc_types import quantity_of
+from foretell.domain.errors.chain import ChainUnavailable, RpcRefused
+from foretell.domain.evm.raw_transaction import Fees
+from foretell.domain.evm.transaction import opening_fees
 
 BLOCKS_LOOKED_AT: Final = 4
 REWARD_PERCENTILE: Final = 50

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from foretell.chain.answers import BlockHeader, RawLog, header_of, quantity_of, raw_logs_of
 from foretell.chain.rpc import Rpc
-from foretell.domain.bloom import BloomQuestion
-from foretell.domain.chain_errors import ChainInconsistent, ChainUnavailable, RpcRefused
-from foretell.domain.chain_logs import ContractKind, LogPlace, PlacedLog
-from foretell.domain.hexadecimal import Address, Bytes32, address_bytes
-from foretell.domain.log_decoding import decode_log, topics_of
+from foretell.chain.rpc_types import BlockHeader, RawLog, header_of, quantity_of, raw_logs_of
+from foretell.domain.contracts.log_decoder import decode_log, topics_of
+from foretell.domain.contracts.logs import ContractKind, LogPlace, PlacedLog
+from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
+from foretell.domain.evm.bloom import BloomQuestion
+from foretell.domain.values.hexadecimal import Address, Bytes32, address_bytes
 
 BLOCKS_PER_READ_MAX: Final = 500
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from foretell.domain.hexadecimal import Address
-from foretell.domain.transactions import SentTx
+from foretell.domain.evm.transaction import SentTx
+from foretell.domain.values.hexadecimal import Address
 
 
 class Outbox(Protocol):

@@ -6,7 +6,8 @@ Every method takes the block to read at. A node without history answers for `lat
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from foretell.chain.answers import (
+from foretell.chain.rpc import Rpc
+from foretell.chain.rpc_types import (
     BlockHeader,
     ChainTx,
     Receipt,
@@ -16,12 +17,11 @@ from foretell.chain.answers import (
     quantity_of,
     receipt_of,
 )
-from foretell.chain.rpc import Rpc
 from foretell.chain.views import LATEST, ViewCall, ask, ask_all
-from foretell.domain.abi import contract_function
-from foretell.domain.chain_errors import ChainInconsistent, ExecutionReverted
-from foretell.domain.deployment import ContractName, Deployment
-from foretell.domain.hexadecimal import (
+from foretell.domain.contracts.deployment import ContractName, Deployment
+from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.values.hexadecimal import (
     ZERO_ADDRESS,
     ZERO_BYTES32,
     Address,
@@ -29,7 +29,7 @@ from foretell.domain.hexadecimal import (
     word_bytes,
     word_of,
 )
-from foretell.domain.tokens import OUTCOME_SLOTS, TokenPair
+from foretell.domain.values.tokens import OUTCOME_SLOTS, TokenPair
 
 BALANCES_PER_CALL_MAX: Final = 500
 

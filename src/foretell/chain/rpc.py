@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 import httpx
 import msgspec
 
-from foretell.domain.chain_errors import ChainUnavailable, ExecutionReverted, RpcRefused
+from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
 
 READ_ATTEMPTS_MAX: Final = 3
 RETRY_DELAY_S: Final = 0.1

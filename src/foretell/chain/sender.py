@@ -16,14 +16,14 @@ from typing import Any, Final
 
 import structlog
 
-from foretell.chain.answers import quantity_of
 from foretell.chain.broadcaster import FEE_CAP_WEI, Broadcaster, SenderOptions
 from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
+from foretell.chain.rpc_types import quantity_of
 from foretell.chain.views import ViewCall, ask_all
 from foretell.chain.watcher import Watcher
-from foretell.domain.chain_errors import ExecutionReverted
-from foretell.domain.transactions import OutgoingTx, SentTx
+from foretell.domain.errors.chain import ExecutionReverted
+from foretell.domain.evm.transaction import OutgoingTx, SentTx
 
 GAS_MARGIN_PERCENT: Final = 20
 """What others do between the estimate and the block may make a call dearer."""

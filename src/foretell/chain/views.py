@@ -2,11 +2,11 @@
 
 from typing import Any, Final, NamedTuple
 
-from foretell.chain.answers import bytes_of
 from foretell.chain.rpc import Rpc
-from foretell.domain.abi import ContractFunction
-from foretell.domain.chain_errors import ChainInconsistent, MalformedCalldata
-from foretell.domain.hexadecimal import Address
+from foretell.chain.rpc_types import bytes_of
+from foretell.domain.errors.chain import ChainInconsistent, MalformedCalldata
+from foretell.domain.evm.abi import ContractFunction
+from foretell.domain.values.hexadecimal import Address
 
 LATEST: Final = "latest"
 

@@ -9,10 +9,9 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from foretell.chain.answers import chain_tx_of, quantity_of, receipt_of
 from foretell.chain.broadcaster import Broadcaster
-from foretell.domain.hexadecimal import Bytes32
-from foretell.domain.transactions import (
+from foretell.chain.rpc_types import chain_tx_of, quantity_of, receipt_of
+from foretell.domain.evm.transaction import (
     WAITING,
     SentTx,
     Sighting,
@@ -21,6 +20,7 @@ from foretell.domain.transactions import (
     TxTrigger,
     next_move,
 )
+from foretell.domain.values.hexadecimal import Bytes32
 
 BUMP_AFTER_S: Final = 20
 REBROADCAST_AFTER_S: Final = 10

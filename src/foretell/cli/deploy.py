@@ -4,16 +4,16 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from foretell.app.vault import open_vault, required_key
-from foretell.chain.blueprint import DeployPlan, sandbox_plan
+from foretell.app.keys import open_vault, required_key
 from foretell.chain.deploy import Found, compare, deploy, load_deployment
+from foretell.chain.deploy_plan import DeployPlan, sandbox_plan
 from foretell.chain.rpc import Rpc
-from foretell.domain.chain_errors import DeploymentUnfit
-from foretell.domain.command_errors import MissingSetting
-from foretell.domain.deployment import ContractName, Deployment, check_usable
-from foretell.domain.hexadecimal import Address, checksum_address, parse_address
-from foretell.domain.networks import NETWORKS, NetworkName
-from foretell.domain.typed_data import address_of_key
+from foretell.domain.contracts.deployment import ContractName, Deployment, check_usable
+from foretell.domain.contracts.networks import NETWORKS, NetworkName
+from foretell.domain.errors.chain import DeploymentUnfit
+from foretell.domain.errors.command import MissingSetting
+from foretell.domain.values.eip712 import address_of_key
+from foretell.domain.values.hexadecimal import Address, checksum_address, parse_address
 from foretell.settings import Settings
 
 

@@ -15,13 +15,13 @@ from rich.table import Table
 from foretell.chain.artifacts import CONDITIONAL_TOKENS, npm_artifact, own_artifact
 from foretell.chain.devchain import find_anvil
 from foretell.chain.rpc import Rpc
-from foretell.cli.clients.http import HttpClient
-from foretell.cli.ready import Ready, read_ready
-from foretell.domain.command_errors import Ailing, NotRunning
-from foretell.domain.credentials import L1_MESSAGE
-from foretell.domain.errors import ForetellError
-from foretell.domain.hexadecimal import keccak256
-from foretell.domain.typed_data import address_of_key, recover_signer, sign_digest
+from foretell.domain.errors.command import Ailing, NotRunning
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.values.credentials import L1_MESSAGE
+from foretell.domain.values.eip712 import address_of_key, recover_signer, sign_digest
+from foretell.domain.values.hexadecimal import keccak256
+from foretell.sandbox.ready import Ready, read_ready
+from foretell.sdk.http import HttpClient
 from foretell.settings import Settings
 
 PYTHON_MIN: Final = (3, 11)

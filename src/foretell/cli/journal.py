@@ -12,20 +12,20 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from foretell.app.engines import journal_place
-from foretell.domain.command_errors import BeginningGone, NoJournal
-from foretell.domain.commands import Command, decode_command
-from foretell.domain.snapshot import state_digest
-from foretell.domain.state import State
-from foretell.domain.storage_errors import JournalBehindTables
-from foretell.journal.beginnings import check_beginning
-from foretell.journal.locking import lock_folder, unlock_folder
-from foretell.journal.reading import fold, read_entries
-from foretell.journal.snapshots import newest_snapshot
-from foretell.journal.verifying import durable_until, first_sequence, verify
+from foretell.app.engine_processes import journal_place
+from foretell.domain.errors.command import BeginningGone, NoJournal
+from foretell.domain.errors.storage import JournalBehindTables
+from foretell.domain.exchange.commands import Command, decode_command
+from foretell.domain.exchange.snapshot import state_digest
+from foretell.domain.exchange.state import State
+from foretell.journal.files.folder_lock import lock_folder, unlock_folder
+from foretell.journal.files.reader import fold, read_entries
+from foretell.journal.files.snapshots import newest_snapshot
+from foretell.journal.postgres.completeness import check_beginning
+from foretell.journal.verify import durable_until, first_sequence, verify
 from foretell.settings import Settings
 from foretell.store.database import Database
-from foretell.store.projected import forget_projected, load_sequences
+from foretell.store.trading.projected import forget_projected, load_sequences
 
 
 def run_verify(settings: Settings, shard: int | None, console: Console) -> None:

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
-from foretell.cli.bench.commands import bench
-from foretell.domain.command_errors import UnknownSetting
-from foretell.domain.errors import ForetellError
-from foretell.domain.networks import NetworkName
+from foretell.bench.commands import bench
+from foretell.domain.contracts.networks import NetworkName
+from foretell.domain.errors.command import UnknownSetting
+from foretell.domain.errors.families import ForetellError
 from foretell.settings import Settings, unknown_variables
 
 app = typer.Typer(
@@ -154,7 +154,7 @@ def demo(
     Everything goes through the public HTTP and WebSocket APIs and JSON-RPC, as a stranger would.
     With --all the chain's clock is moved on by hours: do that on an installation of its own.
     """
-    from foretell.cli.demo.command import run_demo
+    from foretell.sandbox.demo.command import run_demo
 
     run_demo(_settings(data=data), Console(), is_all=everything)
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from foretell.app.engines import NO_LISTENER
-from foretell.app.fleet import Fleet
+from foretell.app.engine_processes import NO_LISTENER
 from foretell.app.installation import Installation, Membership
-from foretell.app.memory import settle_memory
 from foretell.app.roles import ALL_ROLES, Role
-from foretell.cli.running import run_until_stopped, set_up_logs
-from foretell.domain.command_errors import MissingSetting, UnknownRole
+from foretell.app.running import run_until_stopped, set_up_logs
+from foretell.app.worker_processes import Fleet
+from foretell.domain.errors.command import MissingSetting, UnknownRole
+from foretell.runtime.garbage_collection import settle_memory
 from foretell.settings import Settings
 
 

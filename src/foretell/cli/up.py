@@ -11,21 +11,21 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
-from foretell.app.chance import now_ms
+from foretell.app.clock_and_ids import now_ms
 from foretell.app.installation import Installation
-from foretell.app.memory import settle_memory
-from foretell.chain.caller import Caller, ContractCall
+from foretell.app.running import run_until_stopped, set_up_logs
 from foretell.chain.reader import Reader
-from foretell.cli.clients.http import HttpClient, wait_for
-from foretell.cli.clients.payloads import MarketWish
-from foretell.cli.demo.creating import make_market, resume_market
-from foretell.cli.demo.stage import Stage
-from foretell.cli.demo.trading import approvals
-from foretell.cli.ready import Ready, SeededMarket, describe, remove_ready, write_ready
-from foretell.cli.running import run_until_stopped, set_up_logs
-from foretell.domain.chain_errors import SandboxOnly
-from foretell.domain.command_errors import ApiRefused
-from foretell.domain.sandbox import Role
+from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.errors.chain import SandboxOnly
+from foretell.domain.errors.command import ApiRefused
+from foretell.runtime.garbage_collection import settle_memory
+from foretell.sandbox.demo.create_market import make_market, resume_market
+from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.trade import approvals
+from foretell.sandbox.ready import Ready, SeededMarket, describe, remove_ready, write_ready
+from foretell.sdk.http import HttpClient, wait_for
+from foretell.sdk.payloads import MarketWish
 from foretell.settings import Settings
 
 SEED_SLUG: Final = "rain-within-a-year"

@@ -2,19 +2,19 @@
 
 from typing import Final
 
+from foretell.creation.context import CreationServices
 from foretell.creation.messages import AuthWish
-from foretell.creation.services import CreationServices
-from foretell.domain.creation import CHALLENGE_LIFETIME_MS, Challenge
-from foretell.domain.creation_errors import TooManyChallenges
-from foretell.domain.errors import FieldProblem, InvalidFields
-from foretell.domain.hexadecimal import Address, checksum_address
-from foretell.store.database import Transaction
-from foretell.store.requests import (
+from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS, Challenge
+from foretell.domain.errors.creation import TooManyChallenges
+from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.domain.values.hexadecimal import Address, checksum_address
+from foretell.store.creation.requests import (
     count_unsigned,
     drop_expired,
     drop_surplus,
     record_challenge,
 )
+from foretell.store.database import Transaction
 
 UNSIGNED_PER_CREATOR_MAX: Final = 50
 KEPT_PER_WAITING_MAX: Final = 2

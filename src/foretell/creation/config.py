@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from foretell.creation.services import STACKS, CreationServices
-from foretell.domain.amounts import decimal_text
-from foretell.domain.deployment import ContractName
-from foretell.domain.hexadecimal import ZERO_ADDRESS, checksum_address
-from foretell.domain.payload import ResolutionType
+from foretell.creation.context import STACKS, CreationServices
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.creation.payload import ResolutionType
+from foretell.domain.values.amounts import decimal_text
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, checksum_address
 
 
 async def market_config(services: CreationServices) -> dict[str, Any]:

@@ -7,24 +7,14 @@ for the chain (confirmations, registration) runs in the background, in steps tha
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from foretell.creation.context import CreationServices
+from foretell.creation.market_rows import event_row, result_document, update_document
 from foretell.creation.messages import SentTxs
 from foretell.creation.metadata import store_final
-from foretell.creation.opening import event_row, result_document, update_document
 from foretell.creation.prepare import ids_of, payload_of
 from foretell.creation.registration import Registered, register
-from foretell.creation.services import CreationServices
-from foretell.domain.chain_errors import ChainInconsistent
-from foretell.domain.creation import RequestStatus, RequestTrigger
-from foretell.domain.creation_errors import (
-    RegistrationPending,
-    RegistrationRefused,
-    RequestNotFound,
-    TxPending,
-)
-from foretell.domain.errors import IllegalTransition
-from foretell.domain.hexadecimal import Bytes32
-from foretell.domain.payload import Payload
-from foretell.domain.plan import (
+from foretell.domain.creation.payload import Payload
+from foretell.domain.creation.plan import (
     MarketIds,
     MetadataName,
     PlanItem,
@@ -35,15 +25,25 @@ from foretell.domain.plan import (
     check_txs,
     check_unchanged,
 )
-from foretell.store.database import Transaction
-from foretell.store.markets import record_event
-from foretell.store.requests import (
+from foretell.domain.creation.request import RequestStatus, RequestTrigger
+from foretell.domain.errors.chain import ChainInconsistent
+from foretell.domain.errors.creation import (
+    RegistrationPending,
+    RegistrationRefused,
+    RequestNotFound,
+    TxPending,
+)
+from foretell.domain.errors.families import IllegalTransition
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.store.creation.markets import record_event
+from foretell.store.creation.requests import (
     CreationRequest,
     load_request,
     move_request,
     record_txs,
     record_verified,
 )
+from foretell.store.database import Transaction
 
 _WAITING_FOR_TXS: Final = frozenset({RequestStatus.PREPARED, RequestStatus.METADATA_UPDATE_PENDING})
 _FINALIZABLE: Final = _WAITING_FOR_TXS | {RequestStatus.FINALIZE_RUNNING, RequestStatus.FINALIZED}

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from foretell.domain.creation import ANSWER_BY_STATUS, Envelope, RequestStatus
-from foretell.domain.errors import FieldProblem, InvalidFields
-from foretell.domain.fields import Fields
-from foretell.domain.hexadecimal import Address, Bytes32, checksum_address
-from foretell.domain.plan import PlanTx
-from foretell.domain.request_errors import MalformedBody
-from foretell.domain.strict_json import parse_json
-from foretell.domain.typed_data import SIGNATURE_BYTES
-from foretell.store.requests import CreationRequest
+from foretell.domain.creation.plan import PlanTx
+from foretell.domain.creation.request import ANSWER_BY_STATUS, Envelope, RequestStatus
+from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.domain.errors.http import MalformedBody
+from foretell.domain.values.document_fields import Fields
+from foretell.domain.values.eip712 import SIGNATURE_BYTES
+from foretell.domain.values.hexadecimal import Address, Bytes32, checksum_address
+from foretell.domain.values.strict_json import parse_json
+from foretell.store.creation.requests import CreationRequest
 
 REQUEST_ID_CHARS_MAX: Final = 64
 ITEM_ID_CHARS_MAX: Final = 64

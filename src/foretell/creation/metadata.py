@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from foretell.creation.services import CreationServices
-from foretell.domain.data_items import Tag, sign_item
-from foretell.domain.image_fields import EVENT_IMAGE, OPTION_IMAGE
-from foretell.domain.metadata import (
+from foretell.creation.context import CreationServices
+from foretell.domain.creation.data_items import Tag, sign_item
+from foretell.domain.creation.image_fields import EVENT_IMAGE, OPTION_IMAGE
+from foretell.domain.creation.metadata import (
     APP_TAG,
     JSON_TAG,
     WEBP_TAG,
@@ -13,8 +13,8 @@ from foretell.domain.metadata import (
     draft_document,
     final_document,
 )
-from foretell.domain.payload import MarketDraft, Payload
-from foretell.domain.plan import MarketIds
+from foretell.domain.creation.payload import MarketDraft, Payload
+from foretell.domain.creation.plan import MarketIds
 
 
 async def store_images(

@@ -2,13 +2,13 @@
 
 from typing import Final
 
+from foretell.creation.context import CreationServices
 from foretell.creation.messages import REQUEST_ID_CHARS_MAX
-from foretell.creation.services import CreationServices
-from foretell.domain.creation_errors import RequestNotFound
-from foretell.domain.hexadecimal import Address
-from foretell.domain.request_errors import MalformedQuery
+from foretell.domain.errors.creation import RequestNotFound
+from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.values.hexadecimal import Address
 from foretell.edge.query import Query
-from foretell.store.requests import CreationRequest, load_latest, load_request
+from foretell.store.creation.requests import CreationRequest, load_latest, load_request
 
 CHAIN_ID_MAX: Final = 2**53
 

@@ -7,11 +7,20 @@ challenge as it was. What needs storage or chain runs in the background, in step
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from foretell.creation.context import CreationServices
 from foretell.creation.messages import parse_envelope
 from foretell.creation.metadata import store_drafts, store_images
-from foretell.creation.services import CreationServices
 from foretell.creation.uploads import Upload
-from foretell.domain.creation import (
+from foretell.domain.creation.image_fields import assign_images
+from foretell.domain.creation.payload import Payload, ResolutionType, parse_payload, payload_hash
+from foretell.domain.creation.plan import (
+    MarketIds,
+    PlanFacts,
+    build_plan,
+    event_market_id,
+    market_ids,
+)
+from foretell.domain.creation.request import (
     VERIFIED,
     Claim,
     Envelope,
@@ -21,26 +30,16 @@ from foretell.domain.creation import (
     condition_claim,
     may_take,
 )
-from foretell.domain.creation_errors import (
+from foretell.domain.errors.creation import (
     AlreadyInitialized,
     AuthInvalid,
     ChallengeUsed,
     CreatorNotWhitelisted,
     RequestNotFound,
 )
-from foretell.domain.errors import FieldProblem, InvalidFields
-from foretell.domain.image_fields import assign_images
-from foretell.domain.payload import Payload, ResolutionType, parse_payload, payload_hash
-from foretell.domain.plan import (
-    MarketIds,
-    PlanFacts,
-    build_plan,
-    event_market_id,
-    market_ids,
-)
-from foretell.store.claims import load_claims, record_claims
-from foretell.store.database import Transaction
-from foretell.store.requests import (
+from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.store.creation.claims import load_claims, record_claims
+from foretell.store.creation.requests import (
     CreationRequest,
     drop_images,
     load_images,
@@ -49,6 +48,7 @@ from foretell.store.requests import (
     record_image_ids,
     record_images,
 )
+from foretell.store.database import Transaction
 
 
 async def accept(services: CreationServices, upload: Upload) -> CreationRequest:

@@ -7,14 +7,14 @@ has already is left as it is.
 from typing import Final, NamedTuple
 
 from foretell.chain.artifacts import reason_of
-from foretell.creation.services import CreationServices
-from foretell.domain.calldata import encode_register_token
-from foretell.domain.chain_errors import ExecutionReverted
-from foretell.domain.creation_errors import RegistrationRefused
-from foretell.domain.hexadecimal import Bytes32
-from foretell.domain.plan import MarketIds
-from foretell.domain.transactions import OutgoingTx, SentTx, TxStatus
-from foretell.store.transactions import REGISTRATION, load_tx
+from foretell.creation.context import CreationServices
+from foretell.domain.contracts.calldata import encode_register_token
+from foretell.domain.creation.plan import MarketIds
+from foretell.domain.errors.chain import ExecutionReverted
+from foretell.domain.errors.creation import RegistrationRefused
+from foretell.domain.evm.transaction import OutgoingTx, SentTx, TxStatus
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.store.outbox.transactions import REGISTRATION, load_tx
 
 ATTEMPTS_MAX: Final = 3
 """How often a registration is sent anew whose nonce went to something else, or that reverted."""

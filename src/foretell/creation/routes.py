@@ -10,9 +10,10 @@ from litestar import Litestar, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from foretell.creation import records
+from foretell.creation import responses
 from foretell.creation.challenge import issue_challenge
 from foretell.creation.config import market_config
+from foretell.creation.context import CreationServices
 from foretell.creation.finalize import confirm_txs, finalize
 from foretell.creation.messages import (
     confirm_answer,
@@ -24,13 +25,12 @@ from foretell.creation.messages import (
 )
 from foretell.creation.pending import CHAIN_ID_MAX, find_request
 from foretell.creation.prepare import accept
-from foretell.creation.services import CreationServices
 from foretell.creation.uploads import read_upload
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.errors import handlers, worker_body
+from foretell.edge.injection import carried, carrying
 from foretell.edge.openapi import answering, documented, holding, integers, taking, texts
 from foretell.edge.query import Query, check_taken
-from foretell.edge.services import carried, carrying
+from foretell.edge.refusals import handlers, worker_body
 
 TITLE: Final = "Foretell market creation"
 ABOUT: Final = (
@@ -78,7 +78,7 @@ async def show_root() -> Response[bytes]:
     return json_response("OK")
 
 
-@get("/market-config", responses=answering(records.Config, "The configuration."))
+@get("/market-config", responses=answering(responses.Config, "The configuration."))
 async def show_config(services: Services) -> Response[bytes]:
     """Tell chains, contracts, fees and limits."""
     return json_response(await market_config(services))
@@ -87,7 +87,7 @@ async def show_config(services: Services) -> Response[bytes]:
 @post(
     "/prepare-auth",
     status_code=200,
-    responses=answering(records.Challenge, "The challenge to sign."),
+    responses=answering(responses.Challenge, "The challenge to sign."),
 )
 async def prepare_auth(request: AnyRequest, services: Services) -> Response[bytes]:
     """Give out a challenge for the hash of a payload."""
@@ -95,7 +95,7 @@ async def prepare_auth(request: AnyRequest, services: Services) -> Response[byte
     return json_response((await issue_challenge(services, wish)).document())
 
 
-@post("/prepare", status_code=200, responses=answering(records.Begun, "How it stands."))
+@post("/prepare", status_code=200, responses=answering(responses.Begun, "How it stands."))
 async def prepare(request: AnyRequest, services: Services) -> Response[bytes]:
     """Accept a payload, its signed challenge and its images, and start preparing."""
     with services.uploads.share() as share:
@@ -106,7 +106,7 @@ async def prepare(request: AnyRequest, services: Services) -> Response[bytes]:
 
 @get(
     "/pending",
-    responses=answering(records.Pending, "The request, or null."),
+    responses=answering(responses.Pending, "The request, or null."),
     operation_class=taking(REQUEST_ID, CREATOR, CHAIN_ID),
 )
 async def show_pending(request: AnyRequest, services: Services) -> Response[bytes]:
@@ -118,7 +118,7 @@ async def show_pending(request: AnyRequest, services: Services) -> Response[byte
 @post(
     "/tx-confirm",
     status_code=200,
-    responses=answering(records.Confirmed, "All hashes that are kept."),
+    responses=answering(responses.Confirmed, "All hashes that are kept."),
 )
 async def confirm(request: AnyRequest, services: Services) -> Response[bytes]:
     """Keep the hashes of transactions that the creator sent."""
@@ -129,7 +129,7 @@ async def confirm(request: AnyRequest, services: Services) -> Response[bytes]:
 @post(
     "/finalize",
     status_code=200,
-    responses=answering(records.Finalized, "How it stands, and what came of it."),
+    responses=answering(responses.Finalized, "How it stands, and what came of it."),
 )
 async def finalize_request(request: AnyRequest, services: Services) -> Response[bytes]:
     """Check what was sent against the plan, and go on from there."""

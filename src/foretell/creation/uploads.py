@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from foretell.domain.errors import FieldProblem, InvalidFields
-from foretell.domain.image_fields import OPTION_IMAGES, is_image_field
-from foretell.domain.payload import PAYLOAD_BYTES_MAX
-from foretell.domain.request_errors import (
+from foretell.domain.creation.image_fields import OPTION_IMAGES, is_image_field
+from foretell.domain.creation.payload import PAYLOAD_BYTES_MAX
+from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.domain.errors.http import (
     BodyTooLarge,
     UnsupportedMedia,
     UploadsBusy,

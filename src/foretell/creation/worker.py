@@ -14,14 +14,14 @@ from typing import Final
 import structlog
 
 from foretell.creation.challenge import sweep_challenges
+from foretell.creation.context import CreationServices
 from foretell.creation.finalize import run_finalization
 from foretell.creation.prepare import run_preparation
-from foretell.creation.services import CreationServices
-from foretell.domain.creation import RUNNING, RequestStatus, RequestTrigger
-from foretell.domain.creation_errors import CreatorNotWhitelisted, RegistrationPending, TxPending
-from foretell.domain.errors import ForetellError, Unavailable, Upstream
-from foretell.edge.errors import InternalError, worker_code
-from foretell.store.requests import (
+from foretell.domain.creation.request import RUNNING, RequestStatus, RequestTrigger
+from foretell.domain.errors.creation import CreatorNotWhitelisted, RegistrationPending, TxPending
+from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
+from foretell.edge.refusals import InternalError, worker_code
+from foretell.store.creation.requests import (
     TOPIC,
     CreationRequest,
     drop_images,
@@ -29,7 +29,7 @@ from foretell.store.requests import (
     load_running,
     move_request,
 )
-from foretell.store.transactions import REGISTRATION
+from foretell.store.outbox.transactions import REGISTRATION
 
 POLL_S: Final = 1.0
 IDLE_POLL_S: Final = 15.0

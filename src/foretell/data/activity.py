@@ -8,16 +8,17 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from foretell.data import records
+from foretell.data import responses
+from foretell.data.context import DataServices
 from foretell.data.portfolio import DIRECTIONS, market_choice
-from foretell.data.services import DataServices
-from foretell.domain.hexadecimal import Address, Bytes32, checksum_address
-from foretell.domain.ledger import AssetId
-from foretell.domain.order import Side
-from foretell.domain.request_errors import MalformedQuery, MissingParameter
+from foretell.domain.errors.http import MalformedQuery, MissingParameter
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.order import Side
+from foretell.domain.values.hexadecimal import Address, Bytes32, checksum_address
 from foretell.edge.query import ID_MAX, Query
 from foretell.edge.rendering import amount, blob_url, rounded
-from foretell.store.activities import (
+from foretell.store.database import Transaction
+from foretell.store.index.activities import (
     Activity,
     ActivityFilter,
     ActivityKind,
@@ -25,8 +26,7 @@ from foretell.store.activities import (
     Page,
     load_activities,
 )
-from foretell.store.database import Transaction
-from foretell.store.portfolio import Listing, load_conditions_of_events, load_listings
+from foretell.store.queries.portfolio import Listing, load_conditions_of_events, load_listings
 
 TRADES_PER_PAGE_MAX: Final = 10_000
 ACTIVITIES_PER_PAGE_MAX: Final = 500
@@ -49,7 +49,7 @@ OTHER_TYPES: Final = (
 Listings = Mapping[Bytes32, tuple[AssetId, Listing | None]]
 
 
-async def list_trades(services: DataServices, query: Query) -> list[records.Trade]:
+async def list_trades(services: DataServices, query: Query) -> list[responses.Trade]:
     """Return a page of trades, the newest first."""
     condition_ids, event_ids = market_choice(query)
     size_units_min, cost_units_min = _least_amounts(query)
@@ -68,7 +68,7 @@ async def list_trades(services: DataServices, query: Query) -> list[records.Trad
         query.integer("offset", 0, 0, OFFSET_MAX),
     )
     query.check_known()
-    trades: list[records.Trade] = []
+    trades: list[responses.Trade] = []
     async with services.database.reading() as tx:
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         for part in _parts(page):
@@ -80,7 +80,7 @@ async def list_trades(services: DataServices, query: Query) -> list[records.Trad
     return trades
 
 
-async def list_activities(services: DataServices, query: Query) -> list[records.Activity]:
+async def list_activities(services: DataServices, query: Query) -> list[responses.Activity]:
     """Return a page of what a wallet did."""
     wallet = query.wallet("user")
     condition_ids, event_ids = market_choice(query)
@@ -157,19 +157,19 @@ class _Shown:
         self._listings = listings
         self._blob_base_url = blob_base_url
 
-    def trades(self, acts: Sequence[Activity]) -> list[records.Trade]:
+    def trades(self, acts: Sequence[Activity]) -> list[responses.Trade]:
         """Return the records of trades."""
         return [self._trade(act) for act in acts]
 
-    def activities(self, acts: Sequence[Activity]) -> list[records.Activity]:
+    def activities(self, acts: Sequence[Activity]) -> list[responses.Activity]:
         """Return the records of whatever was done."""
         return [self._activity(act) for act in acts]
 
-    def _trade(self, act: Activity) -> records.Trade:
+    def _trade(self, act: Activity) -> responses.Trade:
         assert act.side is not None
         assert act.token_id is not None
         index, market = self._market(act)
-        return records.Trade(
+        return responses.Trade(
             proxy_wallet=self._wallets[act.wallet],
             side=act.side.name,
             asset=act.token_id,
@@ -183,10 +183,10 @@ class _Shown:
             **market,
         )
 
-    def _activity(self, act: Activity) -> records.Activity:
+    def _activity(self, act: Activity) -> responses.Activity:
         index, market = self._market(act)
         is_trade = act.kind is ActivityKind.TRADE
-        return records.Activity(
+        return responses.Activity(
             proxy_wallet=self._wallets[act.wallet],
             timestamp=act.timestamp_s,
             condition_id=act.condition_id,

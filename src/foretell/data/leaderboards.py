@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from foretell.data.records import BuilderRow, TraderRow, WinRow
-from foretell.data.services import DataServices
-from foretell.domain.hexadecimal import checksum_address
+from foretell.data.context import DataServices
+from foretell.data.responses import BuilderRow, TraderRow, WinRow
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url
-from foretell.store.rankings import Race, StandingOrder, load_standings, load_wins
+from foretell.store.queries.leaderboards import Race, StandingOrder, load_standings, load_wins
 
 ROWS_PER_PAGE_MAX: Final = 50
 OFFSET_MAX: Final = 1000

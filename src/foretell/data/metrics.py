@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Final
 
-from foretell.data.records import Holder, LiveVolume, MarketValue, TokenHolders
-from foretell.data.services import DataServices
-from foretell.domain.hexadecimal import Bytes32, checksum_address
-from foretell.domain.ledger import AssetId
-from foretell.domain.request_errors import MissingParameter
+from foretell.data.context import DataServices
+from foretell.data.responses import Holder, LiveVolume, MarketValue, TokenHolders
+from foretell.domain.errors.http import MissingParameter
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.values.hexadecimal import Bytes32, checksum_address
 from foretell.edge.query import ID_MAX, Query
 from foretell.edge.rendering import amount
-from foretell.store.balances import Balance, load_holders, load_locked, load_most_locked
-from foretell.store.conditions import load_conditions
-from foretell.store.portfolio import load_conditions_of_events, load_volumes
+from foretell.store.index.balances import Balance, load_holders, load_locked, load_most_locked
+from foretell.store.index.conditions import load_conditions
+from foretell.store.queries.portfolio import load_conditions_of_events, load_volumes
 
 HOLDERS_PER_TOKEN_MAX: Final = 500
 HOLDERS_PER_ANSWER_MAX: Final = 10_000

@@ -3,15 +3,15 @@
 from fractions import Fraction
 from typing import Final
 
-from foretell.data.records import Position, Traded, Value, Volume
-from foretell.data.services import DataServices
-from foretell.domain.hexadecimal import Bytes32, checksum_address
-from foretell.domain.prices import current_price, percentage, value_units
-from foretell.domain.request_errors import MalformedQuery
+from foretell.data.context import DataServices
+from foretell.data.responses import Position, Traded, Value, Volume
+from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.portfolio.prices import current_price, percentage, value_units
+from foretell.domain.values.hexadecimal import Bytes32, checksum_address
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url, decimal_string, iso_time, percent, rounded
-from foretell.store.activities import load_trading_totals
-from foretell.store.portfolio import (
+from foretell.store.index.activities import load_trading_totals
+from foretell.store.queries.portfolio import (
     Holding,
     HoldingFilter,
     HoldingOrder,

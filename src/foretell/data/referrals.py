@@ -6,9 +6,9 @@ row to add up: whoever asks gets an empty list, once the question is well-formed
 
 from typing import Final
 
-from foretell.data.records import FeeAggregate
-from foretell.domain.request_errors import MalformedQuery
-from foretell.domain.tokens import is_token_id
+from foretell.data.responses import FeeAggregate
+from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.values.tokens import is_token_id
 from foretell.edge.query import Query
 
 ROWS_PER_PAGE_MAX: Final = 500

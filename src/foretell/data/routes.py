@@ -10,10 +10,10 @@ from typing import Any, Final
 from litestar import Litestar, Response, get
 from litestar.di import NamedDependency
 
-from foretell.data import activity, leaderboards, metrics, portfolio, records, referrals
-from foretell.data.services import DataServices
+from foretell.data import activity, leaderboards, metrics, portfolio, referrals, responses
+from foretell.data.context import DataServices
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.errors import data_body, handlers
+from foretell.edge.injection import carried, carrying
 from foretell.edge.openapi import (
     DecimalsAreNumbers,
     answering,
@@ -27,7 +27,7 @@ from foretell.edge.openapi import (
     texts,
 )
 from foretell.edge.query import ID_MAX, Query, check_taken
-from foretell.edge.services import carried, carrying
+from foretell.edge.refusals import data_body, handlers
 
 TITLE: Final = "Foretell data API (pre-release)"
 ABOUT: Final = (
@@ -67,7 +67,7 @@ async def get_root() -> Answer:
 
 @get(
     "/positions",
-    responses=answering(list[records.Position], "A page of open positions."),
+    responses=answering(list[responses.Position], "A page of open positions."),
     operation_class=taking(
         USER,
         MARKET,
@@ -89,7 +89,7 @@ async def get_positions(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/closed-positions",
-    responses=answering(list[records.Position], "A page of closed positions."),
+    responses=answering(list[responses.Position], "A page of closed positions."),
     operation_class=taking(
         USER,
         MARKET,
@@ -108,7 +108,7 @@ async def get_closed_positions(request: AnyRequest, services: Services) -> Answe
 
 @get(
     "/value",
-    responses=answering(list[records.Value], "The worth of all open positions: one entry."),
+    responses=answering(list[responses.Value], "The worth of all open positions: one entry."),
     operation_class=taking(USER, MARKET),
 )
 async def get_value(request: AnyRequest, services: Services) -> Answer:
@@ -118,7 +118,7 @@ async def get_value(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/traded",
-    responses=answering(records.Traded, "The number of markets traded in."),
+    responses=answering(responses.Traded, "The number of markets traded in."),
     operation_class=taking(USER),
 )
 async def get_traded(request: AnyRequest, services: Services) -> Answer:
@@ -128,7 +128,7 @@ async def get_traded(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/volume",
-    responses=answering(records.Volume, "The collateral traded, as maker and as taker."),
+    responses=answering(responses.Volume, "The collateral traded, as maker and as taker."),
     operation_class=taking(USER),
 )
 async def get_volume(request: AnyRequest, services: Services) -> Answer:
@@ -138,7 +138,7 @@ async def get_volume(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/holders",
-    responses=answering(list[records.TokenHolders], "An entry for each outcome token."),
+    responses=answering(list[responses.TokenHolders], "An entry for each outcome token."),
     operation_class=taking(
         MARKETS,
         integers("limit", 100, 0, metrics.HOLDERS_PER_TOKEN_MAX, "holders of each token"),
@@ -152,7 +152,7 @@ async def get_holders(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/oi",
-    responses=answering(list[records.MarketValue], "Collateral locked behind each condition."),
+    responses=answering(list[responses.MarketValue], "Collateral locked behind each condition."),
     operation_class=taking(MARKET),
 )
 async def get_open_interest(request: AnyRequest, services: Services) -> Answer:
@@ -162,7 +162,7 @@ async def get_open_interest(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/live-volume",
-    responses=answering(list[records.LiveVolume], "Volume of each market and of all: one entry."),
+    responses=answering(list[responses.LiveVolume], "Volume of each market and of all: one entry."),
     operation_class=taking(MARKET, integers("id", None, 1, ID_MAX, "event id, in place of market")),
 )
 async def get_live_volume(request: AnyRequest, services: Services) -> Answer:
@@ -172,7 +172,7 @@ async def get_live_volume(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/trades",
-    responses=answering(list[records.Trade], "A page of trades, the newest first."),
+    responses=answering(list[responses.Trade], "A page of trades, the newest first."),
     operation_class=taking(
         integers("limit", 100, 0, activity.TRADES_PER_PAGE_MAX),
         integers("offset", 0, 0, activity.OFFSET_MAX),
@@ -194,7 +194,7 @@ async def get_trades(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/activity",
-    responses=answering(list[records.Activity], "A page of what the wallet did."),
+    responses=answering(list[responses.Activity], "A page of what the wallet did."),
     operation_class=taking(
         USER,
         integers("limit", 100, 0, activity.ACTIVITIES_PER_PAGE_MAX),
@@ -216,7 +216,7 @@ async def get_activity(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     ["/referrers", "/affiliates"],
-    responses=answering(list[records.FeeAggregate], "Shared fees: none are."),
+    responses=answering(list[responses.FeeAggregate], "Shared fees: none are."),
     operation_class=taking(
         ADDRESS,
         texts("exchange", "address of the exchange"),
@@ -232,7 +232,7 @@ async def get_fee_shares(request: AnyRequest) -> Answer:
 
 @get(
     "/v1/leaderboard",
-    responses=answering(list[records.TraderRow], "A page of the leaderboard."),
+    responses=answering(list[responses.TraderRow], "A page of the leaderboard."),
     operation_class=taking(
         CATEGORY,
         PERIOD,
@@ -250,7 +250,7 @@ async def get_leaderboard(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     ["/v1/leaderboard/biggest-wins", "/v1/biggest-winners"],
-    responses=answering(list[records.WinRow], "A page of the largest wins."),
+    responses=answering(list[responses.WinRow], "A page of the largest wins."),
     operation_class=taking(
         CATEGORY,
         PERIOD,
@@ -265,7 +265,7 @@ async def get_biggest_wins(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/v1/builders/leaderboard",
-    responses=answering(list[records.BuilderRow], "An empty list."),
+    responses=answering(list[responses.BuilderRow], "An empty list."),
     operation_class=taking(
         PERIOD,
         integers("limit", 25, 0, leaderboards.ROWS_PER_PAGE_MAX),
@@ -279,7 +279,7 @@ async def get_builders(request: AnyRequest) -> Answer:
 
 @get(
     "/v1/builders/volume",
-    responses=answering(list[records.BuilderRow], "An empty list."),
+    responses=answering(list[responses.BuilderRow], "An empty list."),
     operation_class=taking(PERIOD),
 )
 async def get_builder_volumes(request: AnyRequest) -> Answer:

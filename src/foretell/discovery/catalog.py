@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from foretell.discovery.context import DiscoveryServices
 from foretell.discovery.lists import (
     EVENT_SORTS,
     MARKET_SORTS,
@@ -14,7 +15,8 @@ from foretell.discovery.lists import (
     list_page,
     market_filter,
 )
-from foretell.discovery.records import (
+from foretell.discovery.render import event_record, market_record, tag_record
+from foretell.discovery.responses import (
     Description,
     Event,
     EventKeyset,
@@ -24,13 +26,12 @@ from foretell.discovery.records import (
     Pagination,
     Tag,
 )
-from foretell.discovery.services import DiscoveryServices
-from foretell.discovery.showing import event_record, market_record, tag_record
-from foretell.domain.errors import MalformedHex
-from foretell.domain.hexadecimal import parse_bytes32
-from foretell.domain.request_errors import MalformedQuery, UnknownRecord
+from foretell.domain.errors.families import MalformedHex
+from foretell.domain.errors.http import MalformedQuery, UnknownRecord
+from foretell.domain.values.hexadecimal import parse_bytes32
 from foretell.edge.query import ID_MAX, Query
-from foretell.store.catalog import (
+from foretell.store.database import Transaction
+from foretell.store.queries.catalog import (
     load_events,
     load_markets,
     load_markets_of_events,
@@ -38,8 +39,7 @@ from foretell.store.catalog import (
     load_tags,
     load_tags_of_events,
 )
-from foretell.store.database import Transaction
-from foretell.store.selections import (
+from foretell.store.queries.catalog_filters import (
     Cursor,
     EventFilter,
     ListPage,

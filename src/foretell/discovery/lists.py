@@ -12,14 +12,14 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from foretell.domain.errors import MalformedHex
-from foretell.domain.hexadecimal import Bytes32, parse_address, parse_bytes32
-from foretell.domain.ledger import AssetId
-from foretell.domain.request_errors import MalformedQuery, UnknownSortField
-from foretell.domain.tokens import is_token_id
+from foretell.domain.errors.families import MalformedHex
+from foretell.domain.errors.http import MalformedQuery, UnknownSortField
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.values.hexadecimal import Bytes32, parse_address, parse_bytes32
+from foretell.domain.values.tokens import is_token_id
 from foretell.edge.query import ID_MAX, Query
-from foretell.store.answers import AnswerStep
-from foretell.store.selections import (
+from foretell.store.index.oracle_answers import AnswerStep
+from foretell.store.queries.catalog_filters import (
     Cursor,
     EventFilter,
     ListPage,

@@ -11,18 +11,12 @@ from litestar import Litestar, MediaType, Response, get
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from foretell.discovery import catalog, records, search
-from foretell.discovery.lists import (
-    EVENT_SORTS,
-    MARKET_SORTS,
-    OFFSET_MAX,
-    PAGE_MAX,
-    TAG_SORTS,
-)
-from foretell.discovery.services import DiscoveryServices
-from foretell.domain.request_errors import UnknownRecord
+from foretell.discovery import catalog, responses, search
+from foretell.discovery.context import DiscoveryServices
+from foretell.discovery.lists import EVENT_SORTS, MARKET_SORTS, OFFSET_MAX, PAGE_MAX, TAG_SORTS
+from foretell.domain.errors.http import UnknownRecord
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.errors import discovery_body, handlers
+from foretell.edge.injection import carried, carrying
 from foretell.edge.openapi import (
     DecimalsAreNumbers,
     answering,
@@ -36,7 +30,7 @@ from foretell.edge.openapi import (
     texts,
 )
 from foretell.edge.query import Query, check_taken
-from foretell.edge.services import carried, carrying
+from foretell.edge.refusals import discovery_body, handlers
 
 TITLE: Final = "Foretell discovery API"
 ABOUT: Final = (
@@ -94,9 +88,9 @@ MARKET_FILTERS: Final = (
 EVENT_ORDER: Final = lists("order", f"some of {', '.join(EVENT_SORTS)}")
 MARKET_ORDER: Final = lists("order", f"some of {', '.join(MARKET_SORTS)}")
 TAG_ORDER: Final = lists("order", f"some of {', '.join(TAG_SORTS)}")
-EVENT: Final = answering(records.Event, "The event.")
-MARKET: Final = answering(records.Market, "The market.")
-TAG: Final = answering(records.Tag, "The tag.")
+EVENT: Final = answering(responses.Event, "The event.")
+MARKET: Final = answering(responses.Market, "The market.")
+TAG: Final = answering(responses.Tag, "The tag.")
 PLAIN: Final = taking()
 
 
@@ -108,7 +102,7 @@ async def get_status() -> str:
 
 @get(
     "/events",
-    responses=answering(list[records.Event], "A page of events."),
+    responses=answering(list[responses.Event], "A page of events."),
     operation_class=taking(LIMIT, OFFSET, EVENT_ORDER, ASCENDING, *EVENT_FILTERS),
 )
 async def get_events(request: AnyRequest, services: Services) -> Answer:
@@ -118,7 +112,7 @@ async def get_events(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/events/keyset",
-    responses=answering(records.EventKeyset, "A page of events."),
+    responses=answering(responses.EventKeyset, "A page of events."),
     operation_class=taking(LIMIT, CURSOR, EVENT_ORDER, ASCENDING, *EVENT_FILTERS),
 )
 async def get_events_after(request: AnyRequest, services: Services) -> Answer:
@@ -128,7 +122,7 @@ async def get_events_after(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/events/pagination",
-    responses=answering(records.EventPage, "A page of events."),
+    responses=answering(responses.EventPage, "A page of events."),
     operation_class=taking(LIMIT, OFFSET, EVENT_ORDER, ASCENDING, *EVENT_FILTERS),
 )
 async def get_event_page(request: AnyRequest, services: Services) -> Answer:
@@ -150,7 +144,7 @@ async def get_event_by_slug(request: AnyRequest, services: Services, slug: FromP
 
 @get(
     "/events/{event_id:str}/tags",
-    responses=answering(list[records.Tag], "Its tags."),
+    responses=answering(list[responses.Tag], "Its tags."),
     operation_class=PLAIN,
 )
 async def get_event_tags(
@@ -162,7 +156,7 @@ async def get_event_tags(
 
 @get(
     "/events/{event_id:str}/comments/count",
-    responses=answering(records.Count, "None."),
+    responses=answering(responses.Count, "None."),
     operation_class=PLAIN,
 )
 async def get_comment_count(
@@ -170,12 +164,12 @@ async def get_comment_count(
 ) -> Answer:
     """Return how many comments an event has: nobody can write one."""
     await catalog.check_event(services, Query.of(request), event_id)
-    return json_response(records.Count(count=0))
+    return json_response(responses.Count(count=0))
 
 
 @get(
     "/markets",
-    responses=answering(list[records.Market], "A page of markets."),
+    responses=answering(list[responses.Market], "A page of markets."),
     operation_class=taking(LIMIT, OFFSET, MARKET_ORDER, ASCENDING, *MARKET_FILTERS),
 )
 async def get_markets(request: AnyRequest, services: Services) -> Answer:
@@ -185,7 +179,7 @@ async def get_markets(request: AnyRequest, services: Services) -> Answer:
 
 @get(
     "/markets/keyset",
-    responses=answering(records.MarketKeyset, "A page of markets."),
+    responses=answering(responses.MarketKeyset, "A page of markets."),
     operation_class=taking(LIMIT, CURSOR, MARKET_ORDER, ASCENDING, *MARKET_FILTERS),
 )
 async def get_markets_after(request: AnyRequest, services: Services) -> Answer:
@@ -209,7 +203,7 @@ async def get_market_by_slug(
 
 @get(
     "/markets/{market_id:str}/tags",
-    responses=answering(list[records.Tag], "Its tags."),
+    responses=answering(list[responses.Tag], "Its tags."),
     operation_class=PLAIN,
 )
 async def get_market_tags(
@@ -221,7 +215,7 @@ async def get_market_tags(
 
 @get(
     "/markets/{market_id:str}/description",
-    responses=answering(records.Description, "Its rules."),
+    responses=answering(responses.Description, "Its rules."),
     operation_class=PLAIN,
 )
 async def get_market_description(
@@ -233,7 +227,7 @@ async def get_market_description(
 
 @get(
     "/tags",
-    responses=answering(list[records.Tag], "A page of tags."),
+    responses=answering(list[responses.Tag], "A page of tags."),
     operation_class=taking(LIMIT, OFFSET, TAG_ORDER, ASCENDING, booleans("is_carousel", "none is")),
 )
 async def get_tags(request: AnyRequest, services: Services) -> Answer:
@@ -285,7 +279,7 @@ async def get_related_tags_by_slug(
 
 @get(
     "/public-search",
-    responses=answering(records.SearchResult, "What was found."),
+    responses=answering(responses.SearchResult, "What was found."),
     operation_class=taking(
         texts("q", "words, all of which are to be found", required=True),
         integers("limit_per_type", 25, 0, PAGE_MAX),
@@ -322,10 +316,10 @@ async def get_nothing() -> Answer:
     return json_response([])
 
 
-@get("/sports/market-types", responses=answering(records.MarketTypes, "None."))
+@get("/sports/market-types", responses=answering(responses.MarketTypes, "None."))
 async def get_market_types() -> Answer:
     """Return the kinds of sports markets: there is none."""
-    return json_response(records.MarketTypes(market_types=[]))
+    return json_response(responses.MarketTypes(market_types=[]))
 
 
 @get(

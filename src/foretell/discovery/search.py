@@ -7,15 +7,15 @@ import msgspec
 from msgspec import UNSET
 
 from foretell.discovery.catalog import show_events
+from foretell.discovery.context import DiscoveryServices
 from foretell.discovery.lists import EVENT_SORTS, RESOLVED, page_limit
-from foretell.discovery.records import Event, FoundTag, Pagination, SearchResult
+from foretell.discovery.responses import Event, FoundTag, Pagination, SearchResult
 from foretell.discovery.search_index import folded, holds, words_of
-from foretell.discovery.services import DiscoveryServices
-from foretell.domain.request_errors import UnknownSortField
+from foretell.domain.errors.http import UnknownSortField
 from foretell.edge.query import Query
-from foretell.store.catalog import load_all_tags
 from foretell.store.database import Transaction
-from foretell.store.selections import (
+from foretell.store.queries.catalog import load_all_tags
+from foretell.store.queries.catalog_filters import (
     EventFilter,
     ListPage,
     SortField,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from foretell.store.database import Transaction
-from foretell.store.searched import SearchedEvent, load_searched_events
+from foretell.store.queries.search_texts import SearchedEvent, load_searched_events
 
 EVENTS_MAX: Final = 200_000
 EVENTS_PER_READ: Final = 2_000

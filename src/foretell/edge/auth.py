@@ -11,8 +11,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from foretell.domain import errors, request_errors
-from foretell.domain.credentials import (
+from foretell.domain.errors.families import MalformedAmount, MalformedHex, MalformedSignature
+from foretell.domain.errors.http import (
+    L1SignatureMismatch,
+    MissingHeader,
+    RevokedKey,
+    UnknownKey,
+    WrongPassphrase,
+)
+from foretell.domain.values.credentials import (
     Credentials,
     KeyIndex,
     L2Signer,
@@ -21,10 +28,10 @@ from foretell.domain.credentials import (
     derive_credentials,
     parse_nonce,
 )
-from foretell.domain.hexadecimal import Address, parse_address
-from foretell.domain.typed_data import SIGNATURE_BYTES, normalize_signature
-from foretell.store.api_keys import ApiKey, load_key
+from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
+from foretell.domain.values.hexadecimal import Address, parse_address
 from foretell.store.database import Database
+from foretell.store.trading.api_keys import ApiKey, load_key
 
 OWN_PREFIX: Final = "SERVICE_"
 CLIENT_PREFIXES: Final = ("SERVICE_", "POLY_", "KUEST_")
@@ -105,10 +112,10 @@ class KeyRing:
         for chain_id in self._chain_ids:
             try:
                 check_l1(chain_id, address, timestamp, nonce, signature)
-            except request_errors.L1SignatureMismatch:
+            except L1SignatureMismatch:
                 continue
             return L1Caller(chain_id, address, nonce, dialect)
-        raise request_errors.L1SignatureMismatch(address)
+        raise L1SignatureMismatch(address)
 
     async def check_l2(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
@@ -117,12 +124,12 @@ class KeyRing:
         dialect = self._dialect(headers)
         opened = await self._open(_header(headers, dialect, "api_key"))
         if opened.key.index.address != _address(headers, dialect):
-            raise request_errors.UnknownKey("the key is not one of this address")
+            raise UnknownKey("the key is not one of this address")
         timestamp = _header(headers, dialect, "timestamp")
         check_timestamp(timestamp, self._now_ms() // 1000)
         passphrase = _header(headers, dialect, "passphrase")
         if not hmac.compare_digest(passphrase.encode(), opened.passphrase.encode()):
-            raise request_errors.WrongPassphrase("the passphrase is not the key's")
+            raise WrongPassphrase("the passphrase is not the key's")
         signature = _header(headers, dialect, "signature")
         opened.signer.check(signature, timestamp, method, path, body)
         return L2Caller(opened.key.index.address, opened.key.key_id, dialect)
@@ -133,7 +140,7 @@ class KeyRing:
         """Return whose key made the headers that a builder sends, which name no address."""
         dialect = self.builder_dialect(headers)
         if dialect is None:
-            raise request_errors.MissingHeader(f"{OWN_PREFIX}{BUILDER.upper()}API_KEY")
+            raise MissingHeader(f"{OWN_PREFIX}{BUILDER.upper()}API_KEY")
         opened = await self._open(_header(headers, dialect, f"{BUILDER}api_key"))
         plain = {
             dialect + name: _header(headers, dialect, BUILDER + name)
@@ -153,7 +160,7 @@ class KeyRing:
         is_secret = hmac.compare_digest(secret.encode(), wanted.secret.encode())
         is_passphrase = hmac.compare_digest(passphrase.encode(), wanted.passphrase.encode())
         if not (is_secret and is_passphrase):
-            raise request_errors.WrongPassphrase("the secret or the passphrase is not the key's")
+            raise WrongPassphrase("the secret or the passphrase is not the key's")
         return L2Caller(opened.key.index.address, key_id, OWN_PREFIX.lower())
 
     async def _open(self, key_id: str) -> _Opened:
@@ -164,14 +171,14 @@ class KeyRing:
             return opened
         self._opened_by_id.pop(key_id, None)
         if _KEY_ID.match(key_id) is None:
-            raise request_errors.UnknownKey("no such API key")
+            raise UnknownKey("no such API key")
         revocations = self._revocations
         async with self._database.reading() as tx:
             key = await load_key(tx, key_id)
         if key is None:
-            raise request_errors.UnknownKey("no such API key")
+            raise UnknownKey("no such API key")
         if not key.is_active:
-            raise request_errors.RevokedKey("the API key was revoked")
+            raise RevokedKey("the API key was revoked")
         derived = self.credentials(key.index)
         opened = _Opened(key, L2Signer(derived.secret), derived.passphrase, now_ms)
         if revocations == self._revocations:
@@ -184,7 +191,7 @@ class KeyRing:
         for prefix in self._prefixes:
             if f"{prefix}address" in headers:
                 return prefix
-        raise request_errors.MissingHeader(f"{OWN_PREFIX}ADDRESS")
+        raise MissingHeader(f"{OWN_PREFIX}ADDRESS")
 
 
 def _header(headers: Mapping[str, str], dialect: str, name: str) -> str:
@@ -197,14 +204,14 @@ def _header(headers: Mapping[str, str], dialect: str, name: str) -> str:
 def _address(headers: Mapping[str, str], dialect: str) -> Address:
     try:
         return parse_address(_header(headers, dialect, "address"))
-    except errors.MalformedHex as error:
+    except MalformedHex as error:
         raise _malformed(dialect, "address") from error
 
 
 def _nonce(headers: Mapping[str, str], dialect: str) -> int:
     try:
         return parse_nonce(_header(headers, dialect, "nonce"))
-    except errors.MalformedAmount as error:
+    except MalformedAmount as error:
         raise _malformed(dialect, "nonce") from error
 
 
@@ -214,9 +221,9 @@ def _l1_signature(headers: Mapping[str, str], dialect: str) -> bytes:
     digits = text[2:] if text[:2].lower() == "0x" else text
     try:
         return normalize_signature(bytes.fromhex(digits[: 2 * SIGNATURE_BYTES + 1]))
-    except (ValueError, errors.MalformedSignature) as error:
+    except (ValueError, MalformedSignature) as error:
         raise _malformed(dialect, "signature") from error
 
 
-def _malformed(dialect: str, name: str) -> request_errors.MissingHeader:
-    return request_errors.MissingHeader((dialect + name).upper())
+def _malformed(dialect: str, name: str) -> MissingHeader:
+    return MissingHeader((dialect + name).upper())

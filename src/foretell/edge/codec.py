@@ -6,9 +6,9 @@ import msgspec
 from litestar import Request, Response
 from litestar.datastructures import State
 
-from foretell.domain.errors import InvalidInput
-from foretell.domain.request_errors import BodyTooLarge, MalformedBody
-from foretell.domain.strict_json import check_depth
+from foretell.domain.errors.families import InvalidInput
+from foretell.domain.errors.http import BodyTooLarge, MalformedBody
+from foretell.domain.values.strict_json import check_depth
 
 BODY_BYTES_MAX: Final = 1024 * 1024
 LENGTH_DIGITS_MAX: Final = 18

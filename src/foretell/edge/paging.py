@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from foretell.domain.errors import MalformedHex
-from foretell.domain.hexadecimal import Address, Bytes32, parse_address, parse_bytes32
-from foretell.domain.request_errors import MalformedQuery
+from foretell.domain.errors.families import MalformedHex
+from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.values.hexadecimal import Address, Bytes32, parse_address, parse_bytes32
 
 IDS_MAX: Final = 500
 

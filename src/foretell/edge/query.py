@@ -13,9 +13,9 @@ from urllib.parse import parse_qsl
 
 from litestar.handlers import HTTPRouteHandler
 
-from foretell.domain.amounts import AMOUNT_UNITS_MAX, UNITS_DECIMALS
-from foretell.domain.hexadecimal import Address, Bytes32
-from foretell.domain.request_errors import MalformedQuery, MissingParameter, UnknownParameter
+from foretell.domain.errors.http import MalformedQuery, MissingParameter, UnknownParameter
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX, UNITS_DECIMALS
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.codec import AnyRequest
 from foretell.edge.openapi import takes_parameters
 from foretell.edge.paging import (

@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from foretell.domain.amounts import UNITS_DECIMALS, UNITS_PER_TOKEN
+from foretell.domain.values.amounts import UNITS_DECIMALS, UNITS_PER_TOKEN
 
 PERCENT_DECIMALS: Final = 4
 

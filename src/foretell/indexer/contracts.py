@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Self
 
-from foretell.domain.deployment import ContractName, Deployment
-from foretell.domain.hexadecimal import ZERO_ADDRESS, Address
-from foretell.domain.neg_risk import NO_TOKEN_BURN
+from foretell.domain.contracts.deployment import ContractName, Deployment
+from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from foretell.chain.answers import BlockHeader
 from foretell.chain.reader import Reader
-from foretell.domain.chain_errors import ReorgTooDeep
-from foretell.indexer.services import IndexerServices
-from foretell.store.blocks import TOPIC, Block, load_blocks_down
-from foretell.store.unwinding import unwind
+from foretell.chain.rpc_types import BlockHeader
+from foretell.domain.errors.chain import ReorgTooDeep
+from foretell.indexer.context import IndexerServices
+from foretell.store.index.blocks import TOPIC, Block, load_blocks_down
+from foretell.store.index.unwind import unwind
 
 
 async def is_on_chain(reader: Reader, block: Block, head: BlockHeader) -> bool:

@@ -5,11 +5,11 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from foretell.domain.amounts import AMOUNT_UNITS_MAX
-from foretell.domain.hexadecimal import ZERO_ADDRESS, Address, Bytes32
-from foretell.domain.holdings import NO_POSITION, ONE_HALF, Payout, Position, TradePrice
-from foretell.domain.ledger import AssetId
-from foretell.domain.tokens import TokenPair
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.portfolio.positions import NO_POSITION, ONE_HALF, Payout, Position, TradePrice
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32
+from foretell.domain.values.tokens import TokenPair
 
 UNLIMITED_UNITS: Final = AMOUNT_UNITS_MAX
 """An allowance of so much or more never shrinks."""

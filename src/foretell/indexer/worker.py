@@ -4,8 +4,8 @@ import asyncio
 
 import structlog
 
-from foretell.indexer.following import Step, follow
-from foretell.indexer.services import IndexerServices
+from foretell.indexer.context import IndexerServices
+from foretell.indexer.follow import Step, follow
 
 log = structlog.get_logger(__name__)
 

@@ -20,11 +20,11 @@ from typing import Annotated, Final
 
 import msgspec
 
-from foretell.domain.hexadecimal import Bytes32
-from foretell.domain.shards import shard_of
-from foretell.domain.storage_errors import ShardMapUnfit
-from foretell.journal.connections import DRIVER
-from foretell.journal.leases import JournalPlace
+from foretell.domain.errors.storage import ShardMapUnfit
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.domain.values.sharding import shard_of
+from foretell.journal.postgres.connections import DRIVER
+from foretell.journal.postgres.leases import JournalPlace
 
 SHARD_COUNT_MAX: Final = 1024
 

@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from foretell.domain.data_items import ID_CHARS, DataItem, parse_item
-from foretell.domain.request_errors import MalformedBody
-from foretell.domain.storage_errors import BlobDamaged, BlobNotFound, StorageUnavailable
+from foretell.domain.creation.data_items import ID_CHARS, DataItem, parse_item
+from foretell.domain.errors.http import MalformedBody
+from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUnavailable
 
 SCHEME: Final = "local"
 ITEM_BYTES_MAX: Final = 4 * 1024 * 1024

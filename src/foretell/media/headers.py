@@ -7,8 +7,8 @@ a size that the decoder's memory is made for.
 import struct
 from typing import Final, NamedTuple
 
-from foretell.domain.errors import FieldProblem, InvalidFields
-from foretell.domain.request_errors import UnsupportedMedia
+from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.domain.errors.http import UnsupportedMedia
 
 PIXELS_MAX: Final = 12_500_000
 SIDE_PX_MAX: Final = 12_000

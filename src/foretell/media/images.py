@@ -11,9 +11,9 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
-from foretell.domain.errors import FieldProblem, InvalidFields
-from foretell.domain.request_errors import UploadTooLarge
-from foretell.domain.storage_errors import StorageUnavailable
+from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.domain.errors.http import UploadTooLarge
+from foretell.domain.errors.storage import StorageUnavailable
 from foretell.media.decoding import REFUSED_CODE
 from foretell.media.headers import read_header
 

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from foretell.domain.hexadecimal import Address
+from foretell.domain.values.hexadecimal import Address
 from foretell.edge.codec import AnyRequest
-from foretell.relayer.services import RelayerServices
+from foretell.relayer.context import RelayerServices
 
 
 class Caller(NamedTuple):

@@ -3,9 +3,9 @@
 import asyncio
 from typing import Final
 
-from foretell.domain.errors import Upstream
-from foretell.domain.relayer_errors import WalletServiceDisabled
-from foretell.relayer.services import RelayerServices
+from foretell.domain.errors.families import Upstream
+from foretell.domain.errors.relayer import WalletServiceDisabled
+from foretell.relayer.context import RelayerServices
 
 DEADLINE_S: Final = 2.0
 

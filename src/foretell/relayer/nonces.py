@@ -3,12 +3,12 @@
 What is said here is accepted as long as nothing else was sent in between.
 """
 
-from foretell.domain.hexadecimal import Address
-from foretell.domain.relay import next_safe_nonce
-from foretell.relayer.bodies import NONCE_MAX
-from foretell.relayer.judging import fetch_safe
-from foretell.relayer.services import RelayerServices
-from foretell.store.relays import load_claimed_nonces
+from foretell.domain.relay.request import next_safe_nonce
+from foretell.domain.values.hexadecimal import Address
+from foretell.relayer.body import NONCE_MAX
+from foretell.relayer.checks import fetch_safe
+from foretell.relayer.context import RelayerServices
+from foretell.store.outbox.relays import load_claimed_nonces
 
 
 async def load_next_nonce(services: RelayerServices, wallet: Address, used: int) -> int:

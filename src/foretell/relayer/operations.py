@@ -10,19 +10,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from foretell.domain.abi import ContractFunction
-from foretell.domain.calldata import (
+from foretell.domain.contracts.calldata import (
     MERGE_POSITIONS,
     REDEEM_POSITIONS,
     ClientCall,
     MergePositions,
     RedeemPositions,
 )
-from foretell.domain.chain_errors import MalformedCalldata
-from foretell.domain.errors import Upstream
-from foretell.domain.hexadecimal import Bytes32
-from foretell.domain.relay import RelayKind, RelayRequest, RelayState
-from foretell.domain.relayer_errors import (
+from foretell.domain.contracts.safe import OPERATION_CALL
+from foretell.domain.errors.chain import MalformedCalldata
+from foretell.domain.errors.families import Upstream
+from foretell.domain.errors.relayer import (
     CallReverts,
     ExecutionFailed,
     InvalidField,
@@ -30,14 +28,16 @@ from foretell.domain.relayer_errors import (
     NotSentYet,
     OwnerAddressMismatch,
 )
-from foretell.domain.safe import OPERATION_CALL
-from foretell.domain.transactions import SentTx, TxStatus
-from foretell.relayer.bodies import Wish, parse_wish
+from foretell.domain.evm.abi import ContractFunction
+from foretell.domain.evm.transaction import SentTx, TxStatus
+from foretell.domain.relay.request import RelayKind, RelayRequest, RelayState
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.relayer.body import Wish, parse_wish
 from foretell.relayer.callers import Caller
-from foretell.relayer.judging import check_holdings, judge
-from foretell.relayer.sending import accept, load_carrier
-from foretell.relayer.services import RelayerServices, wait_for
-from foretell.store.relays import load_relay
+from foretell.relayer.checks import check_holdings, judge
+from foretell.relayer.context import RelayerServices, wait_for
+from foretell.relayer.submit import accept, load_carrier
+from foretell.store.outbox.relays import load_relay
 
 LOOK_AGAIN_S: Final = 1.0
 

@@ -10,19 +10,19 @@ from typing import Final
 from litestar import Litestar, MediaType, Response, get, post
 from litestar.di import NamedDependency
 
-from foretell.domain.relay import RelayKind
+from foretell.domain.relay.request import RelayKind
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.errors import handlers, relayer_body
+from foretell.edge.injection import carried, carrying
 from foretell.edge.openapi import answering, choices, documented, taking, texts
 from foretell.edge.query import Query, check_taken
-from foretell.edge.services import carried, carrying
-from foretell.relayer import records
-from foretell.relayer.bodies import BODY_BYTES_MAX
+from foretell.edge.refusals import handlers, relayer_body
+from foretell.relayer import responses
+from foretell.relayer.body import BODY_BYTES_MAX
 from foretell.relayer.callers import caller_of, owner_of
+from foretell.relayer.context import RelayerServices
 from foretell.relayer.health import check_health
 from foretell.relayer.nonces import find_next_nonce
 from foretell.relayer.operations import Operation, operate, submit
-from foretell.relayer.services import RelayerServices
 
 TITLE: Final = "Foretell relayer"
 ABOUT: Final = (
@@ -48,7 +48,7 @@ async def show_root(services: Services) -> str:
 
 @get(
     "/nonce",
-    responses=answering(records.NonceRecord, "The nonce to sign."),
+    responses=answering(responses.NonceRecord, "The nonce to sign."),
     operation_class=taking(ADDRESS, KIND),
 )
 async def show_nonce(request: AnyRequest, services: Services) -> Answer:
@@ -57,12 +57,12 @@ async def show_nonce(request: AnyRequest, services: Services) -> Answer:
     address = query.wallet("address")
     query.choice("type", RelayKind.SAFE, list(RelayKind))
     query.check_known()
-    return json_response(records.NonceRecord(str(await find_next_nonce(services, address))))
+    return json_response(responses.NonceRecord(str(await find_next_nonce(services, address))))
 
 
 @get(
     "/deployed",
-    responses=answering(records.DeployedRecord, "Whether the wallet exists."),
+    responses=answering(responses.DeployedRecord, "Whether the wallet exists."),
     operation_class=taking(WALLET, KIND),
 )
 async def show_deployed(request: AnyRequest, services: Services) -> Answer:
@@ -71,24 +71,24 @@ async def show_deployed(request: AnyRequest, services: Services) -> Answer:
     address = query.wallet("address")
     query.skip("type")
     query.check_known()
-    return json_response(records.DeployedRecord(bool(await services.reader.code(address))))
+    return json_response(responses.DeployedRecord(bool(await services.reader.code(address))))
 
 
 @post(
     "/submit",
     status_code=200,
-    responses=answering(records.SubmittedRecord, "What became of it so far."),
+    responses=answering(responses.SubmittedRecord, "What became of it so far."),
 )
 async def submit_transaction(request: AnyRequest, services: Services) -> Answer:
     """Take in a wallet's transaction, or the wish for a wallet (L2 or builder)."""
     raw = await read_body(request, BODY_BYTES_MAX)
     submitted = await submit(services, await caller_of(services, request, raw), raw)
-    return json_response(await records.submitted_record(services, submitted))
+    return json_response(await responses.submitted_record(services, submitted))
 
 
 @get(
     "/transaction",
-    responses=answering(list[records.TransactionRecord], "The one transaction, or none."),
+    responses=answering(list[responses.TransactionRecord], "The one transaction, or none."),
     operation_class=taking(ID),
 )
 async def show_transaction(request: AnyRequest, services: Services) -> Answer:
@@ -96,23 +96,23 @@ async def show_transaction(request: AnyRequest, services: Services) -> Answer:
     query = Query.of(request)
     transaction_id = query.required("id")
     query.check_known()
-    return json_response(await records.find_transaction(services, transaction_id))
+    return json_response(await responses.find_transaction(services, transaction_id))
 
 
 @get(
     "/transactions",
-    responses=answering(list[records.TransactionRecord], "At most 100, the newest first."),
+    responses=answering(list[responses.TransactionRecord], "At most 100, the newest first."),
 )
 async def show_transactions(request: AnyRequest, services: Services) -> Answer:
     """Show what the caller signed, or sent in for others (L2 or builder)."""
     caller = await caller_of(services, request, b"")
-    return json_response(await records.list_transactions(services, caller.address))
+    return json_response(await responses.list_transactions(services, caller.address))
 
 
 @post(
     "/operations/redeem-position",
     status_code=200,
-    responses=answering(records.ExecutionRecord, "The transaction, in a block if in time."),
+    responses=answering(responses.ExecutionRecord, "The transaction, in a block if in time."),
 )
 async def redeem_position(request: AnyRequest, services: Services) -> Answer:
     """Have a wallet redeem tokens of a resolved condition (L2)."""
@@ -122,7 +122,7 @@ async def redeem_position(request: AnyRequest, services: Services) -> Answer:
 @post(
     "/operations/merge-position",
     status_code=200,
-    responses=answering(records.ExecutionRecord, "The transaction, in a block if in time."),
+    responses=answering(responses.ExecutionRecord, "The transaction, in a block if in time."),
 )
 async def merge_position(request: AnyRequest, services: Services) -> Answer:
     """Have a wallet merge complete sets into collateral (L2)."""
@@ -133,7 +133,7 @@ async def _operate(request: AnyRequest, services: RelayerServices, operation: Op
     raw = await read_body(request, BODY_BYTES_MAX)
     caller = await owner_of(services, request, raw)
     execution = await operate(services, caller, operation, raw)
-    return json_response(records.execution_record(execution))
+    return json_response(responses.execution_record(execution))
 
 
 def build_app(services: RelayerServices) -> Litestar:

@@ -5,11 +5,11 @@ from typing import Final
 
 import structlog
 
-from foretell.relayer.resuming import look
-from foretell.relayer.services import RelayerServices
-from foretell.store.api_keys import TOPIC as KEYS_TOPIC
-from foretell.store.relays import TOPIC
-from foretell.store.transactions import RELAYED
+from foretell.relayer.context import RelayerServices
+from foretell.relayer.resume import look
+from foretell.store.outbox.relays import TOPIC
+from foretell.store.outbox.transactions import RELAYED
+from foretell.store.trading.api_keys import TOPIC as KEYS_TOPIC
 
 POLL_S: Final = 1.0
 IDLE_POLL_S: Final = 15.0

@@ -5,11 +5,11 @@ from typing import Final
 
 import structlog
 
-from foretell.domain.chain_errors import ExchangeClosed
-from foretell.settlement.services import SettlementServices
-from foretell.settlement.settling import look
-from foretell.store.trades import TOPIC as TRADES_TOPIC
-from foretell.store.transactions import SETTLEMENT
+from foretell.domain.errors.chain import ExchangeClosed
+from foretell.settlement.context import SettlementServices
+from foretell.settlement.settle import look
+from foretell.store.outbox.transactions import SETTLEMENT
+from foretell.store.trading.trades import TOPIC as TRADES_TOPIC
 
 POLL_S: Final = 0.5
 IDLE_POLL_S: Final = 15.0

@@ -16,8 +16,8 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from foretell.domain.storage_errors import StoreUnavailable
-from foretell.store.listening import Listener
+from foretell.domain.errors.storage import StoreUnavailable
+from foretell.store.postgres_notify import Listener
 from foretell.store.topics import Topics, Watch
 
 READERS_MAX: Final = 4

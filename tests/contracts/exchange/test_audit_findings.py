@@ -5,19 +5,9 @@ from dataclasses import replace
 import pytest
 from tests.contracts.evm import Actor, reverts
 from tests.contracts.market import ALLOWANCE_MAX, APPROVED, Fill, World
-from tests.contracts.signing import (
-    BUY,
-    OWN_V2,
-    SAFE,
-    SELL,
-    UNIT,
-    V1_FIELDS,
-    V2_FIELDS,
-    ZERO,
-    Order,
-)
+from tests.contracts.signing import BUY, OWN_V2, SAFE, SELL, UNIT, V1_FIELDS, V2_FIELDS, ZERO, Order
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 # The type hashes that every client of the field signs with.
 V1_TYPE_HASH = "a852566c4e14d00869b6db0220888a9090a13eccdaea03713ff0a3d27bf9767c"

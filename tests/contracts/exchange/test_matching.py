@@ -3,17 +3,9 @@ from dataclasses import replace
 import pytest
 from tests.contracts.evm import reverts
 from tests.contracts.market import NOTHING, Fill, World, match_args
-from tests.contracts.signing import (
-    BUY,
-    FOREIGN_V1,
-    FOREIGN_V2,
-    OWN_V1,
-    OWN_V2,
-    SELL,
-    UNIT,
-)
+from tests.contracts.signing import BUY, FOREIGN_V1, FOREIGN_V2, OWN_V1, OWN_V2, SELL, UNIT
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 MAKERS_MAX = 20
 

@@ -37,7 +37,7 @@ from tests.contracts.wallets import (
     wallet,
 )
 
-from foretell.domain.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import keccak256
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 SIGNATURE_BYTES_MAX = 512

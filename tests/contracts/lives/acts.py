@@ -3,8 +3,8 @@
 from tests.contracts.evm import reverts
 from tests.contracts.lives.bookkeeping import COLLATERAL, QUESTIONS
 from tests.contracts.lives.life import Life, Step
-from tests.contracts.lives.stage import Venue
 from tests.contracts.lives.trading import book_of, is_open, who_key
+from tests.contracts.lives.world import Venue
 from tests.contracts.resolution import PRICE_NO, PRICE_YES
 from tests.contracts.signing import ZERO_WORD
 

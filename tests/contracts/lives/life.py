@@ -8,17 +8,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tests.contracts.evm import Contract, Reverted
-from tests.contracts.lives.bookkeeping import (
-    COLLATERAL,
-    QUESTIONS,
-    Books,
-    Key,
-    Resting,
-)
-from tests.contracts.lives.stage import Venue, stage
-from tests.contracts.signing import (
-    Order,
-)
+from tests.contracts.lives.bookkeeping import COLLATERAL, QUESTIONS, Books, Key, Resting
+from tests.contracts.lives.world import Venue, stage
+from tests.contracts.signing import Order
 
 STEP_BYTES: Final = 8
 TRADERS: Final = 4

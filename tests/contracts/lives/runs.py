@@ -22,10 +22,7 @@ from tests.contracts.lives.acts import (
     split,
     stray,
 )
-from tests.contracts.lives.bookkeeping import (
-    COLLATERAL,
-    QUESTIONS,
-)
+from tests.contracts.lives.bookkeeping import COLLATERAL, QUESTIONS
 from tests.contracts.lives.life import Life, Step, steps_of
 from tests.contracts.lives.trading import match, place
 from tests.contracts.neg_risk import BURN

@@ -3,24 +3,11 @@
 from collections import Counter
 from typing import Final
 
-from tests.contracts.lives.bookkeeping import (
-    COLLATERAL,
-    Key,
-    Resting,
-    crosses,
-    fee_max,
-)
+from tests.contracts.lives.bookkeeping import COLLATERAL, Key, Resting, crosses, fee_max
 from tests.contracts.lives.life import Life, Step
-from tests.contracts.lives.stage import Venue, order_digest, signed_order
+from tests.contracts.lives.world import Venue, order_digest, signed_order
 from tests.contracts.market import Fill, match_args
-from tests.contracts.signing import (
-    BUY,
-    ERC1271,
-    OWN_V1,
-    OWN_V2,
-    SELL,
-    Order,
-)
+from tests.contracts.signing import BUY, ERC1271, OWN_V1, OWN_V2, SELL, Order
 
 MAKERS_MAX: Final = 4
 

@@ -1,0 +1,80 @@
+"""The whole product in one process: an engine, and what serves clients beside it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from foretell.domain.contracts.deployment import Deployment
+from foretell.edge.auth import KeyRing
+from foretell.engine.answers import Canceled, CancelMatching
+from foretell.engine.host import Host
+from foretell.engine.protocol.router import Shards
+from foretell.engine.writer.engine import Engine
+from foretell.engine.writer.heartbeats import Heartbeats
+from foretell.engine.writer.projection import Projection
+from foretell.journal.port import Journal
+from foretell.runtime.loops import Loop
+from foretell.store.database import Database
+from foretell.trading.accounts.accounts import Wallets
+from foretell.trading.accounts.signers import Recover
+from foretell.trading.context import ChainView, PriceSide, TradingServices, build_services
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """An engine's host, and the services that ask it and hear of it."""
+
+    host: Host
+    services: TradingServices
+
+    async def start(self) -> None:
+        """Replay the journal, after which clients can be served."""
+        await self.host.start()
+        await self.services.catalogue.load(self.services.board.market_by_id)
+
+    def loops(self) -> dict[str, Loop]:
+        """Return what is to run, by name, while clients are served."""
+        return self.host.loops() | self.services.loops()
+
+
+def build_embedded(  # noqa: PLR0913 - the composition root calls it, once, by keywords
+    *,
+    deployment: Deployment,
+    database: Database,
+    journal: Journal,
+    key_ring: KeyRing,
+    chain: ChainView,
+    recover: Recover,
+    blob_base_url: str,
+    now_ms: Callable[[], int],
+    new_uuid: Callable[[], str],
+    price_side: PriceSide = "taker",
+) -> Embedded:
+    """Return the product, not started."""
+
+    async def cancel(question: CancelMatching) -> Canceled:
+        return await shards.cancel(question)
+
+    engine = Engine(journal, now_ms)
+    heartbeats = Heartbeats(
+        database,
+        cancel,
+        Wallets(deployment),
+        now_ms=now_ms,
+        new_uuid=new_uuid,
+    )
+    host = Host(engine, Projection(database), heartbeats)
+    shards = Shards([host])
+    services = build_services(
+        deployment=deployment,
+        database=database,
+        shards=shards,
+        key_ring=key_ring,
+        chain=chain,
+        recover=recover,
+        blob_base_url=blob_base_url,
+        now_ms=now_ms,
+        new_uuid=new_uuid,
+        price_side=price_side,
+    )
+    engine.hear(services.hear)
+    return Embedded(host, services)

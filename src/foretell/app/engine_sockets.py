@@ -1,0 +1,82 @@
+"""Where the engines of an installation listen for its other processes, and how those find them.
+
+On one machine an engine listens at a Unix socket, in a folder that only its owner may enter; the
+folder is beside other temporary files and named after the data folder, since a socket's path must be
+short. With FORETELL_ENGINE_HOST it listens at that address, for processes on other machines. Who
+leads a shard whose journal is in PostgreSQL is written in its lease.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from foretell.domain.errors.command import SocketsUnsafe
+
+UNIX: Final = "unix:"
+TCP: Final = "tcp:"
+
+_PURPOSE: Final = b"foretell engines"
+_FOLDER_MODE: Final = 0o700
+
+MakeProtocol = Callable[[], asyncio.Protocol]
+FindEndpoint = Callable[[], Awaitable[str | None]]
+"""Says where an engine listens now, or that none does."""
+
+
+def engine_token(master_key: bytes) -> bytes:
+    """Return what the processes of one installation know each other by."""
+    return hmac.digest(master_key, _PURPOSE, hashlib.sha256)
+
+
+def socket_path(data: Path, name: str) -> Path:
+    """Return where one of the installation's engines listens; the folder is made if need be."""
+    digest = hashlib.blake2b(str(data.resolve()).encode(), digest_size=8).hexdigest()
+    folder = Path(tempfile.gettempdir()) / f"foretell-{os.getuid()}-{digest}"
+    folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+    made = folder.stat()
+    if made.st_uid != os.getuid() or made.st_mode & 0o077:
+        raise SocketsUnsafe(str(folder))
+    return folder / f"{name}.socket"
+
+
+async def listen(make_protocol: MakeProtocol, path: Path, host: str | None) -> "Listening":
+    """Begin to take connections, at a Unix socket or at an address of this machine."""
+    loop = asyncio.get_running_loop()
+    if host is not None:
+        server = await loop.create_server(make_protocol, host, 0)
+        return Listening(server, f"{TCP}{host}:{server.sockets[0].getsockname()[1]}")
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)  # noqa: PTH108 - a file name, not a wait
+    server = await loop.create_unix_server(make_protocol, str(path))
+    return Listening(server, f"{UNIX}{path}")
+
+
+class Listening:
+    """A socket that takes connections, and what it is called elsewhere."""
+
+    def __init__(self, server: asyncio.Server, endpoint: str) -> None:
+        self._server = server
+        self.endpoint = endpoint
+
+    async def close(self) -> None:
+        """Take no more connections."""
+        self._server.close()
+
+
+async def connect(find_endpoint: FindEndpoint, make_protocol: MakeProtocol) -> None:
+    """Make a connection to where an engine listens now; raises OSError when it is nowhere."""
+    endpoint = await find_endpoint()
+    if endpoint is None:
+        raise ConnectionRefusedError("no engine leads this shard now")
+    loop = asyncio.get_running_loop()
+    if endpoint.startswith(UNIX):
+        await loop.create_unix_connection(make_protocol, endpoint.removeprefix(UNIX))
+    else:
+        host, _, port = endpoint.removeprefix(TCP).rpartition(":")
+        await loop.create_connection(make_protocol, host, int(port))

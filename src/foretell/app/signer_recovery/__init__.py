@@ -1,0 +1,1 @@
+"""Recovery of order signers in a process of its own."""

@@ -1,0 +1,58 @@
+"""What an API answers until its process has started: that it will be there soon, and nothing else.
+
+A start may take as long as the journal is long. Whoever asks meanwhile should not have to guess whether
+anybody is there.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from foretell.app.roles import Role
+from foretell.domain.errors.exchange import EngineRestarting
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.http import Starting
+from foretell.edge.refusals import (
+    data_body,
+    discovery_body,
+    relayer_body,
+    trading_body,
+    worker_body,
+)
+from foretell.edge.telemetry import Receive, Scope, Send
+
+_REFUSAL_BY_ROLE: Final[
+    Mapping[Role, tuple[Callable[[ForetellError], tuple[int, object]], ForetellError]]
+] = MappingProxyType(
+    {
+        Role.TRADING: (trading_body, EngineRestarting()),
+        Role.CREATION: (worker_body, Starting()),
+        Role.RELAYER: (relayer_body, Starting()),
+        Role.DATA: (data_body, Starting()),
+        Role.DISCOVERY: (discovery_body, Starting()),
+    }
+)
+
+
+class Closed:
+    """An API's application while there is none."""
+
+    def __init__(self, role: Role) -> None:
+        body_of, refusal = _REFUSAL_BY_ROLE[role]
+        self._status, body = body_of(refusal)
+        self._content = msgspec.json.encode(body)
+        self._retry_after_s = str(refusal.details["retry_after_s"])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse; a WebSocket's handshake is refused in the same words."""
+        del receive
+        kind = "http" if scope["type"] == "http" else "websocket.http"
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(self._content)).encode()),
+            (b"retry-after", self._retry_after_s.encode()),
+        ]
+        await send({"type": f"{kind}.response.start", "status": self._status, "headers": headers})
+        await send({"type": f"{kind}.response.body", "body": self._content})

@@ -1,0 +1,157 @@
+"""`foretell bench match`: what matching takes in memory (match, match-depth).
+
+No signature, network or disk. The whole engine is `domain.fold.apply`: funds, trades, effects and the
+book. The book alone is what peers do, so that is what they are compared with: all of them do the same
+operations in turns, and must tell the same fills.
+"""
+
+import statistics
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from foretell.app.clock_and_ids import new_key
+from foretell.bench.rigs.engines import Contender, OwnBook, WholeEngine, installed_peers
+from foretell.bench.rigs.machine import disturbance, others_words, undisturbed, usage_with
+from foretell.bench.rigs.operations import Operation, operations
+from foretell.bench.rigs.world import make_world
+from foretell.domain.errors.command import BenchFailed
+from foretell.runtime.garbage_collection import settle_memory
+
+DEPTHS: Final = (10, 1_000, 100_000)
+TURN: Final = 1_000
+"""Operations that each contender does before the next one does the same."""
+WHOLE: Final = "engine"
+BOOK: Final = "book"
+HOW_TO_GET_PEERS: Final = "no peer is installed; get them with: make peers"
+
+
+class Speeds(NamedTuple):
+    """Operations in a second of processor time of each contender at a depth, in one round."""
+
+    depth: int
+    per_s: Mapping[str, float]
+    fills: int
+    others_cores: float
+
+    @property
+    def best_peer_per_s(self) -> float | None:
+        """What the fastest peer did, if there is any."""
+        return max(
+            (speed for name, speed in self.per_s.items() if name not in {WHOLE, BOOK}), default=None
+        )
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as fast as the fastest peer the book alone is."""
+        best = self.best_peer_per_s
+        return None if best is None else self.per_s[BOOK] / best
+
+
+class Field:
+    """Contenders whose books are as deep, and what is done to them next."""
+
+    def __init__(self, depth: int, contenders: Mapping[str, Contender]) -> None:
+        self._depth = depth
+        self._contenders = contenders
+        self._operations: Iterator[Operation] = operations(depth)
+        self._race(depth)
+
+    def measure(self, count: int) -> Speeds:
+        """Let everybody do the next operations, one after the other."""
+        before = usage_with()
+        per_s, fills = self._race(count)
+        return Speeds(self._depth, per_s, fills, before.others_cores(usage_with()))
+
+    def _race(self, count: int) -> tuple[dict[str, float], int]:
+        """Return the operations a second of each, and how many fills there were."""
+        seconds = dict.fromkeys(self._contenders, 0.0)
+        fills = 0
+        for start in range(0, count, TURN):
+            batch = list(islice(self._operations, min(TURN, count - start)))
+            told = []
+            for name, contender in self._contenders.items():
+                prepared = contender.prepare(batch)
+                started = time.thread_time()
+                said = contender.run(prepared)
+                seconds[name] += time.thread_time() - started
+                told.append(contender.fills(said))
+            for name, same in zip(self._contenders, told, strict=True):
+                if same != told[0]:
+                    raise BenchFailed(f"{name} told other fills than the {WHOLE}")
+            fills += len(told[0])
+        return {name: count / seconds[name] for name in seconds}, fills
+
+
+def run_bench_match(rounds: int, commands: int, console: Console) -> None:
+    """Measure at each depth, round after round, and print the ratios."""
+    world = make_world(new_key())
+    peers = installed_peers()
+    fields = [
+        Field(
+            depth,
+            {
+                WHOLE: WholeEngine(world),
+                BOOK: OwnBook(),
+                **{name: make() for name, make in peers.items()},
+            },
+        )
+        for depth in DEPTHS
+    ]
+    settle_memory()
+    measured = [field.measure(commands) for _ in range(rounds) for field in fields]
+    console.print(_table_of(measured))
+    console.print(_depth_words(measured))
+    console.print(_peer_words(measured) if peers else HOW_TO_GET_PEERS)
+    if words := disturbance(measured):
+        console.print(words)
+
+
+def _table_of(measured: Sequence[Speeds]) -> Table:
+    names = list(measured[0].per_s)
+    table = Table("resting orders", *(f"{name}/s" for name in names), "ratio", "fills")
+    table.add_column("cores of others")
+    for shown in sorted(measured, key=lambda each: each.depth):
+        table.add_row(
+            f"{shown.depth:,}",
+            *(f"{shown.per_s[name]:,.0f}" for name in names),
+            "-" if shown.ratio is None else f"{shown.ratio:.2f}",
+            f"{shown.fills:,}",
+            others_words(shown.others_cores),
+        )
+    return table
+
+
+def _depth_words(measured: Sequence[Speeds]) -> str:
+    _, middle, deepest = DEPTHS
+    slower, faster = (
+        statistics.median(shown.per_s[WHOLE] for shown in _counted(measured, depth))
+        for depth in (deepest, middle)
+    )
+    return (
+        f"match-depth: {slower / faster:.2f} of the commands a second of the engine with {deepest:,}"
+        f" resting orders that there are with {middle:,}"
+    )
+
+
+def _peer_words(measured: Sequence[Speeds]) -> str:
+    ratios = ", ".join(
+        f"{_median_ratio(measured, depth):.2f} ({depth:,} resting)" for depth in DEPTHS
+    )
+    return (
+        f"match: {ratios} operations of our book and its matching for each one of the best peer,"
+        f" with identical fills"
+    )
+
+
+def _median_ratio(measured: Sequence[Speeds], depth: int) -> float:
+    ratios = [shown.ratio for shown in _counted(measured, depth)]
+    return statistics.median(ratio for ratio in ratios if ratio is not None)
+
+
+def _counted(measured: Sequence[Speeds], depth: int) -> Sequence[Speeds]:
+    return undisturbed([shown for shown in measured if shown.depth == depth])

@@ -1,0 +1,1 @@
+"""Parts that the benchmarks share: the exchange measured, its load, its journals and tables."""

@@ -1,0 +1,109 @@
+"""What the benchmarks of both journals share: batches, turns, and the table.
+
+A batch is appended at once and is over when its last record is durable. Beside each of them the
+same bytes are made durable in the barest way that there is, so that whatever else the disk or the
+server does meets both alike.
+"""
+
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+from rich.table import Table
+
+from foretell.bench.rigs.journal_writer import Writing
+from foretell.bench.rigs.machine import Usage, others_words, undisturbed
+from foretell.journal.port import Journal
+
+BATCHES: Final = (1, 16, 128, 1024)
+RECORD_BYTES: Final = 260
+TURNS: Final = 50
+"""Pairs of a batch and the bare way, of each size in each round."""
+
+Bare = Callable[[Sequence[bytes]], Awaitable[None]]
+"""Makes payloads durable, and nothing else."""
+Look = Callable[[], Usage | None]
+"""Tells what was used of the machine by now, where that can be told."""
+
+
+class Measured(NamedTuple):
+    """What batches of one size showed in a round; times are medians, in milliseconds."""
+
+    batch: int
+    journal_ms: float
+    bare_ms: float
+    others_cores: float = 0.0
+
+    @property
+    def records_per_s(self) -> float:
+        """Durable records in a second, one batch after the other."""
+        return self.batch * 1e3 / self.journal_ms
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long as the bare way a batch takes."""
+        return self.journal_ms / self.bare_ms
+
+
+class Turns:
+    """The journal that is measured, and the bare way beside it."""
+
+    def __init__(self, journal: Journal, bare: Bare) -> None:
+        self._bare = bare
+        self._writing = Writing(journal)
+
+    async def take_rounds(self, rounds: int, look: Look) -> list[Measured]:
+        """Return what each size showed in each round."""
+        measured = []
+        for _ in range(rounds):
+            before = look()
+            shown = [await self._take(batch) for batch in BATCHES]
+            after = look()
+            others = 0.0 if before is None or after is None else before.others_cores(after)
+            measured += [each._replace(others_cores=others) for each in shown]
+        return measured
+
+    async def _take(self, batch: int) -> Measured:
+        """Return what batches of a size show, the first turn of each left out."""
+        payloads = [b"\x55" * RECORD_BYTES] * batch
+        journal_s, bare_s = [], []
+        for _ in range(TURNS + 1):
+            started = time.perf_counter()
+            await self._bare(payloads)
+            bare_s.append(time.perf_counter() - started)
+            started = time.perf_counter()
+            await self._writing.write(payloads)
+            journal_s.append(time.perf_counter() - started)
+        journal_ms, bare_ms = (statistics.median(each[1:]) * 1e3 for each in (journal_s, bare_s))
+        return Measured(batch, journal_ms, bare_ms)
+
+
+def batch_table(measured: Sequence[Measured], bare: str, *, is_watched: bool) -> Table:
+    """Return what was measured as a table; `bare` names the bare way."""
+    table = Table("batch", "journal p50 ms", f"{bare} p50 ms", "ratio", "durable records/s")
+    if is_watched:
+        table.add_column("cores of others")
+    for shown in sorted(measured, key=lambda each: each.batch):
+        row = (
+            str(shown.batch),
+            f"{shown.journal_ms:.2f}",
+            f"{shown.bare_ms:.2f}",
+            f"{shown.ratio:.2f}",
+            f"{shown.records_per_s:,.0f}",
+        )
+        table.add_row(*row, *((others_words(shown.others_cores),) if is_watched else ()))
+    return table
+
+
+def ratio_words(measured: Sequence[Measured]) -> str:
+    """Return the median ratio of each size, in words."""
+    return ", ".join(
+        f"{_median_ratio(measured, batch):.2f} ({batch} records)"
+        for batch in sorted({shown.batch for shown in measured})
+    )
+
+
+def _median_ratio(measured: Sequence[Measured], batch: int) -> float:
+    of_batch = [shown for shown in measured if shown.batch == batch]
+    return statistics.median(shown.ratio for shown in undisturbed(of_batch))

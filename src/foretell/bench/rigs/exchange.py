@@ -1,0 +1,104 @@
+"""The exchange that is measured, in a process of its own."""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import uvloop
+
+from foretell.app.clock_and_ids import now_ms
+from foretell.app.roles import PREFIX_BY_ROLE, Role
+from foretell.app.running import set_up_logs
+from foretell.bench.rigs.trading_alone import trading_alone
+from foretell.bench.rigs.world import World, funding_command, make_world, market_commands
+from foretell.domain.errors.command import BenchFailed
+from foretell.runtime.garbage_collection import settle_memory
+from foretell.settings import Settings
+from foretell.store.trading.api_keys import record_key
+
+START_DEADLINE_S: Final = 60.0
+STOP_DEADLINE_S: Final = 20.0
+
+
+class Exchange(NamedTuple):
+    """Where an exchange listens, the processes that it is, and what the paths of trading begin with."""
+
+    port: int
+    pids: tuple[int, ...]
+    path: str = PREFIX_BY_ROLE[Role.TRADING]
+
+
+@contextlib.contextmanager
+def running_exchange(
+    master_key: bytes, folder: Path, *, is_durable: bool = True
+) -> Iterator[Exchange]:
+    """Give an exchange that runs in a process of its own, until the block ends.
+
+    One that is not durable answers without waiting for its disk.
+    """
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(
+        target=_serve_forever, args=(master_key, folder, theirs, is_durable), daemon=True
+    )
+    process.start()
+    theirs.close()
+    try:
+        port = _port(ours)
+        assert process.pid is not None
+        yield Exchange(port, (process.pid,))
+    finally:
+        with contextlib.suppress(OSError):
+            ours.send("stop")
+        process.join(STOP_DEADLINE_S)
+        if process.is_alive():
+            process.kill()
+
+
+def _port(child: Connection) -> int:
+    """Return the port that the child tells of; one that ends instead closes its end of the pipe."""
+    try:
+        if child.poll(START_DEADLINE_S):
+            port: int = child.recv()
+            return port
+    except EOFError:
+        pass
+    raise BenchFailed("the exchange did not start")
+
+
+def _serve_forever(master_key: bytes, folder: Path, parent: Connection, is_durable: bool) -> None:  # noqa: FBT001 - told across processes
+    set_up_logs(Settings())
+    if not is_durable:
+        os.fdatasync = os.fstat  # type: ignore[assignment]
+    uvloop.run(_serve(make_world(master_key), folder, parent))
+
+
+async def _serve(world: World, folder: Path, parent: Connection) -> None:
+    async with trading_alone(world.deployment, world.master_key, folder) as alone:
+        async with alone.database.writing() as tx:
+            for user in world.users:
+                await record_key(tx, user.credentials.key_id, user.index, now_ms())
+        for command in market_commands(world, alone.engine.clock_ms()):
+            await alone.engine.submit(command)
+        await alone.engine.submit(funding_command(world, alone.engine.clock_ms()))
+        settle_memory()
+        parent.send(alone.port)
+        await asyncio.to_thread(parent.recv)
+
+
+def seconds_until_ready(folder: Path, master_key: bytes) -> float:
+    """Start everything that serves trading, stop it, and return how long it took to answer."""
+    world = make_world(master_key)
+
+    async def start() -> float:
+        began_s = time.perf_counter()
+        async with trading_alone(world.deployment, world.master_key, folder):
+            return time.perf_counter() - began_s
+
+    return uvloop.run(start())

@@ -1,0 +1,121 @@
+"""A fleet that is measured: `foretell serve trading --workers N --shards M`, as an operator runs it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import uvloop
+
+from foretell.app.clock_and_ids import now_ms
+from foretell.app.gateway import bind
+from foretell.bench.rigs.exchange import Exchange
+from foretell.bench.rigs.fleet_tables import fill_tables, own_database, server_pids
+from foretell.bench.rigs.load import make_requests, send_all
+from foretell.bench.rigs.quiet_node import quiet_node
+from foretell.bench.rigs.world import World
+from foretell.chain.deploy import store_deployment
+from foretell.domain.errors.command import BenchFailed
+from foretell.domain.values.sharding import shard_of
+from foretell.settings import PREFIX
+
+START_DEADLINE_S: Final = 120.0
+STOP_DEADLINE_S: Final = 30.0
+LOOK_S: Final = 0.5
+CONNECTIONS: Final = 16
+PATH: Final = ""
+"""Whoever serves one API serves it without a prefix."""
+FIRST_SALT: Final = 10**9
+"""Of the orders that are sent to see whether the fleet takes any; those of rounds begin with 0.
+
+One that was taken and is sent again gets its first answer.
+"""
+
+
+class Size(NamedTuple):
+    """How many processes face clients, and how many engines there are."""
+
+    workers: int
+    shards: int
+
+
+@contextlib.contextmanager
+def running_fleet(world: World, folder: Path, url: str, size: Size) -> Iterator[Exchange]:
+    """Give a fleet that takes orders in every market, until the block ends.
+
+    Its journals are files in the folder, its tables in a new database on a server.
+    """
+    with own_database(url) as own_url, quiet_node() as node_url:
+        fill_tables(own_url, world)
+        store_deployment(folder / "deployment.json", world.deployment)
+        settings = {
+            "DATA": str(folder),
+            "PORT": str(_free_port()),
+            "CHAIN_ID": str(world.deployment.chain_id),
+            "RPC_URL": node_url,
+            "DATABASE_URL": own_url,
+            "MASTER_KEY": world.master_key.hex(),
+        }
+        with _serving(settings, size) as process:
+            pids = (process.pid, *server_pids(own_url))
+            exchange = Exchange(int(settings["PORT"]), pids, PATH)
+            _await_orders(world, exchange, size.shards, process)
+            yield exchange
+
+
+@contextlib.contextmanager
+def _serving(settings: Mapping[str, str], size: Size) -> Iterator[subprocess.Popen[bytes]]:
+    """Give a process that has nothing of our own settings."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    named = {PREFIX + name: value for name, value in settings.items()}
+    words = ("serve", "trading", "--workers", str(size.workers), "--shards", str(size.shards))
+    process = subprocess.Popen(  # noqa: S603 - ourselves
+        [sys.executable, "-m", "foretell", *words],
+        cwd=settings["DATA"],
+        env={**others, **named},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _await_orders(
+    world: World, exchange: Exchange, shards: int, process: subprocess.Popen[bytes]
+) -> None:
+    """Return when every engine takes an order of every user."""
+    numbers = {shard_of(each, shards): at for at, each in enumerate(world.conditions)}
+    requests = [
+        request
+        for market in numbers.values()
+        for request in make_requests(
+            world, PATH, len(world.users), FIRST_SALT + market * len(world.users), now_ms() // 1000
+        )
+    ]
+    deadline = time.monotonic() + START_DEADLINE_S
+    while True:
+        try:
+            uvloop.run(send_all(exchange.port, requests, CONNECTIONS))
+        except (BenchFailed, OSError) as failure:
+            if time.monotonic() > deadline or process.poll() is not None:
+                raise BenchFailed(f"the fleet takes no orders: {failure}") from failure
+            time.sleep(LOOK_S)
+        else:
+            return
+
+
+def _free_port() -> int:
+    with bind("127.0.0.1", 0, "--port") as listener:
+        port: int = listener.getsockname()[1]
+        return port

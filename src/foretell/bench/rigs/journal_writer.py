@@ -1,0 +1,40 @@
+"""A journal that is written to by a benchmark, and how much of it is durable."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final
+
+from foretell.domain.errors.command import BenchFailed
+from foretell.journal.port import Journal
+
+SYNC_DEADLINE_S: Final = 60.0
+
+
+class Writing:
+    """Starts a journal, and hears how far it is durable."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._failure: Exception | None = None
+        self._synced = 0
+        self._woken = asyncio.Event()
+        journal.start(self._hear, self._fail)
+
+    async def write(self, payloads: Iterable[bytes]) -> None:
+        """Append payloads at once, and return when the last of them is durable."""
+        for payload in payloads:
+            self._journal.append(payload)
+        async with asyncio.timeout(SYNC_DEADLINE_S):
+            while self._synced < self._journal.last_sequence:
+                if self._failure is not None:
+                    raise BenchFailed(str(self._failure))
+                self._woken.clear()
+                await self._woken.wait()
+
+    def _hear(self, sequence: int) -> None:
+        self._synced = sequence
+        self._woken.set()
+
+    def _fail(self, failure: Exception) -> None:
+        self._failure = failure
+        self._woken.set()

@@ -1,0 +1,126 @@
+"""What a benchmark must know of the machine: its ceilings now, and who else was using it."""
+
+import contextlib
+import os
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+from foretell.domain.values.eip712 import recover_signer, sign_digest
+from foretell.domain.values.hexadecimal import keccak256
+
+RECOVERIES: Final = 3_000
+SYNCS: Final = 50
+SYNCED_BYTES: Final = 512
+DISTURBED_CORES: Final = 0.10
+"""A round during which others used more than this much of a core says little."""
+
+
+class Usage(NamedTuple):
+    """Seconds of processor time up to a moment: what everybody used, and what we did ourselves."""
+
+    at_s: float
+    everybody_s: float
+    own_s: float
+
+    def others_cores(self, later: "Usage") -> float:
+        """Return how many cores others kept busy until later."""
+        others_s = (later.everybody_s - self.everybody_s) - (later.own_s - self.own_s)
+        return max(others_s, 0.0) / (later.at_s - self.at_s)
+
+
+class Watched(Protocol):
+    """Something measured, and how many cores others kept busy meanwhile."""
+
+    @property
+    def others_cores(self) -> float:
+        """The cores of others."""
+
+
+W = TypeVar("W", bound=Watched)
+
+
+def usage_with(*child_pids: int) -> Usage:
+    """Return what was used by now; what children and theirs used is ours too.
+
+    Needs the kernel's own figures. What a process used that ended counts for whoever waited for it.
+    """
+    ticks_per_s = os.sysconf("SC_CLK_TCK")
+    user, nice, system, _, _, _, _, stolen, *_ = Path("/proc/stat").read_text().split()[1:]
+    own = os.times()
+    own_ticks = sum(_ticks(pid) for child in child_pids for pid in family(child))
+    return Usage(
+        at_s=time.perf_counter(),
+        everybody_s=sum(map(int, (user, nice, system, stolen))) / ticks_per_s,
+        own_s=own.user + own.system + own_ticks / ticks_per_s,
+    )
+
+
+def family(pid: int) -> Iterator[int]:
+    """Yield a process, its children, and theirs."""
+    yield pid
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # the thread has ended
+            for child in children.read_text().split():
+                yield from family(int(child))
+
+
+def _ticks(pid: int) -> int:
+    """Return what a process used, and those that it waited for; 0 when it is gone."""
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15]))
+    return 0
+
+
+def others_words(cores: float) -> str:
+    """Return how many cores others kept busy, marked when that was too much."""
+    return f"{cores:.2f}" + (" !" if cores > DISTURBED_CORES else "")
+
+
+def undisturbed(measured: Sequence[W]) -> Sequence[W]:
+    """Return what nobody disturbed, or all when there is none of it."""
+    return [one for one in measured if one.others_cores <= DISTURBED_CORES] or measured
+
+
+def disturbance(measured: Sequence[Watched]) -> str:
+    """Return what to make of the figures when others used the machine too, nothing when not."""
+    disturbed = sum(one.others_cores > DISTURBED_CORES for one in measured)
+    if not disturbed:
+        return ""
+    if disturbed == len(measured):
+        return "every round was disturbed by other programs: the figures say little"
+    return f"{disturbed} of {len(measured)} rounds were disturbed by other programs: not counted"
+
+
+def recoveries_per_s() -> float:
+    """Return how many signers one core recovers in a second, now."""
+    key, digest = keccak256(b"bench"), keccak256(b"order")
+    signature = sign_digest(digest, key)
+    started = time.perf_counter()
+    for _ in range(RECOVERIES):
+        recover_signer(digest, signature)
+    return RECOVERIES / (time.perf_counter() - started)
+
+
+def sync_s(folder: Path) -> float:
+    """Return how long it takes, at the median, until a record in a file is durable."""
+    path = folder / "synced"
+    record = b"\x55" * SYNCED_BYTES
+    path.write_bytes(bytes(SYNCED_BYTES * SYNCS))
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+        return statistics.median(_time_sync(handle, record, number) for number in range(SYNCS))
+    finally:
+        os.close(handle)
+        path.unlink()
+
+
+def _time_sync(handle: int, record: bytes, number: int) -> float:
+    started = time.perf_counter()
+    os.pwrite(handle, record, number * len(record))
+    os.fdatasync(handle)
+    return time.perf_counter() - started

@@ -1,0 +1,61 @@
+"""A node of a chain on which nothing ever happens: no code anywhere, and every word is zero.
+
+Processes that serve trading ask a node for nonces; benchmarks have no chain. It answers the same to
+everything but the chain's id, each question once every half a minute at most.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+
+import msgspec
+from typing_extensions import override
+
+from foretell.bench.rigs.world import CHAIN_ID
+
+ZERO_WORD: Final = "0x" + "0" * 64
+RESULTS: Final = {"eth_chainId": hex(CHAIN_ID), "eth_getCode": "0x", "eth_call": ZERO_WORD}
+
+
+@contextlib.contextmanager
+def quiet_node() -> Iterator[str]:
+    """Give the address of the node, which runs in threads of this process."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    serving = threading.Thread(target=server.serve_forever, daemon=True)
+    serving.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self) -> None:
+        """Answer a question, or several at once."""
+        asked = msgspec.json.decode(self.rfile.read(int(self.headers["content-length"])))
+        answer = [_answer(each) for each in asked] if isinstance(asked, list) else _answer(asked)
+        body = msgspec.json.encode(answer)
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    @override
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def _answer(asked: dict[str, Any]) -> dict[str, Any]:
+    answer = {"jsonrpc": "2.0", "id": asked["id"]}
+    if asked["method"] in RESULTS:
+        return {**answer, "result": RESULTS[asked["method"]]}
+    return {**answer, "error": {"code": -32601, "message": "the method does not exist"}}

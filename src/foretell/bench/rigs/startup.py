@@ -1,0 +1,109 @@
+"""What a start does, done in a process that is new: `bench replay` begins one for each of these.
+
+It loads no more than the engine needs.
+"""
+
+import os
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import uvloop
+
+from foretell.app.clock_and_ids import now_ms
+from foretell.bench.rigs.machine import usage_with
+from foretell.domain.exchange.apply import apply
+from foretell.domain.exchange.commands import decode_command
+from foretell.domain.exchange.snapshot import decode_state, state_digest
+from foretell.domain.exchange.state import State
+from foretell.engine.writer.engine import Engine
+from foretell.journal.files.journal import FileJournal
+from foretell.journal.files.reader import read_entries
+from foretell.journal.files.snapshots import newest_snapshot
+from foretell.journal.port import Snapshot
+from foretell.runtime.garbage_collection import settle_memory
+
+DECODED_AT_ONCE: Final = 10_000
+
+
+class Folded(NamedTuple):
+    """The commands after the snapshot, how long they took, and the state that they ended in."""
+
+    records: int
+    seconds: float
+    digest: str
+    others_cores: float
+
+    @property
+    def per_s(self) -> float:
+        """Commands in a second."""
+        return self.records / self.seconds
+
+
+class Restored(NamedTuple):
+    """What it takes to have the state of the snapshot in memory, and the commands folded into it."""
+
+    seconds: float
+    bytes_per_order: float
+    folded: Folded
+
+
+def journal_of(folder: Path) -> Path:
+    """Return where `trading_alone` has its journal."""
+    return folder / "journal"
+
+
+def start_engine(folder: Path) -> Folded:
+    """Start an engine that nobody hears."""
+
+    async def start() -> tuple[Engine, float]:
+        began_s = time.perf_counter()
+        engine = Engine(FileJournal(journal_of(folder)), now_ms)
+        await engine.start()
+        took_s = time.perf_counter() - began_s
+        await engine.close()
+        return engine, took_s
+
+    after = _snapshot(folder).sequence
+    before = usage_with()
+    engine, took_s = uvloop.run(start())
+    others_cores = before.others_cores(usage_with())
+    return Folded(engine.sequence - after, took_s, state_digest(engine.state), others_cores)
+
+
+def apply_in_memory(folder: Path) -> Restored:
+    """Restore the snapshot, and apply the commands after it; only these two are counted.
+
+    Memory is what the process holds more of once the snapshot is restored.
+    """
+    before_bytes, began_s = _resident_bytes(), time.perf_counter()
+    state = decode_state(_snapshot(folder).payload)
+    took_s = time.perf_counter() - began_s
+    settle_memory()
+    bytes_per_order = (_resident_bytes() - before_bytes) / len(state.live_orders)
+    return Restored(took_s, bytes_per_order, _fold(folder, state))
+
+
+def _fold(folder: Path, state: State) -> Folded:
+    entries = read_entries(journal_of(folder), _snapshot(folder).sequence)
+    before, records, took_s = usage_with(), 0, 0.0
+    while commands := [decode_command(entry.payload) for entry in islice(entries, DECODED_AT_ONCE)]:
+        began_s = time.perf_counter()
+        for command in commands:
+            apply(state, command)
+        took_s += time.perf_counter() - began_s
+        records += len(commands)
+    others_cores = before.others_cores(usage_with())
+    return Folded(records, took_s, state_digest(state), others_cores)
+
+
+def _snapshot(folder: Path) -> Snapshot:
+    snapshot = newest_snapshot(journal_of(folder))
+    assert snapshot is not None
+    return snapshot
+
+
+def _resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

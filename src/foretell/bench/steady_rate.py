@@ -1,0 +1,84 @@
+"""`foretell bench latency --rate 0.7`: latencies at a steady part of what the exchange can do.
+
+Orders come when they are due, whether or not those before them were answered, as they come from many
+people. What the exchange can do at most is measured just before each round.
+"""
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from foretell.app.clock_and_ids import new_key
+from foretell.bench.order import Rounds
+from foretell.bench.rigs.exchange import running_exchange
+from foretell.bench.rigs.machine import disturbance, others_words, undisturbed
+from foretell.bench.rigs.world import make_world
+
+CONNECTIONS: Final = 32
+
+
+class Paced(NamedTuple):
+    """What a round showed."""
+
+    most_per_s: float
+    paced_per_s: float
+    p50_ms: float
+    p99_ms: float
+    others_cores: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long as an ordinary order a slow one takes."""
+        return self.p99_ms / self.p50_ms
+
+
+def run_bench_steady_rate(rounds: int, orders: int, rate: float, console: Console) -> None:
+    """Measure at a part of the most that there is, round after round, and print the ratio."""
+    master_key = new_key()
+    world = make_world(master_key)
+    with tempfile.TemporaryDirectory(prefix="foretell-bench-") as name:
+        folder = Path(name)
+        with running_exchange(master_key, folder) as exchange:
+            placing = Rounds(world, exchange, folder, console)
+            placing.warm_up(CONNECTIONS)
+            measured = [_measure(placing, orders, rate) for _ in range(rounds)]
+    table = Table("round", "orders/s at most", "orders/s", "p50 ms", "p99 ms", "p99 / p50")
+    table.add_column("cores of others")
+    for number, shown in enumerate(measured, 1):
+        table.add_row(
+            str(number),
+            f"{shown.most_per_s:,.0f}",
+            f"{shown.paced_per_s:,.0f}",
+            f"{shown.p50_ms:.2f}",
+            f"{shown.p99_ms:.2f}",
+            f"{shown.ratio:.2f}",
+            others_words(shown.others_cores),
+        )
+    console.print(table)
+    counted = undisturbed(measured)
+    ratio, p50_ms = (
+        statistics.median(figures)
+        for figures in zip(*((one.ratio, one.p50_ms) for one in counted), strict=True)
+    )
+    console.print(
+        f"order-open-loop: p99 is {ratio:.1f} times p50 of {p50_ms:.2f} ms at {rate:g} of the most"
+        f" (median of {len(counted)} rounds of {orders}, {CONNECTIONS} connections)"
+    )
+    if words := disturbance(measured):
+        console.print(words)
+
+
+def _measure(placing: Rounds, orders: int, rate: float) -> Paced:
+    most = placing.measure(orders, CONNECTIONS)
+    paced = placing.measure(orders, CONNECTIONS, rate * most.orders_per_s)
+    return Paced(
+        most.orders_per_s,
+        paced.orders_per_s,
+        paced.p50_ms,
+        paced.p99_ms,
+        max(most.others_cores, paced.others_cores),
+    )

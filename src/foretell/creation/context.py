@@ -1,0 +1,127 @@
+"""What market creation needs to do its work, made once where the program is put together."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from foretell.chain.reader import Reader
+from foretell.chain.sender import Sender
+from foretell.creation.uploads import UploadBudget
+from foretell.domain.contracts.deployment import ContractName, Deployment
+from foretell.domain.creation.metadata import Resolver
+from foretell.domain.creation.payload import Payload, PayloadRules, ResolutionType
+from foretell.domain.creation.plan import EventContracts, MarketIds, PlanContracts
+from foretell.domain.errors.chain import SandboxOnly
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.media.blobs import BlobStore
+from foretell.media.images import ImageNormalizer
+from foretell.store.database import Database
+
+
+class StackNames(NamedTuple):
+    """The contracts of a resolution stack; those of events are a second set."""
+
+    oracle: ContractName
+    adapter: ContractName
+    event_adapter: ContractName
+    operator: ContractName
+
+
+STACKS: Final[Mapping[ResolutionType, StackNames]] = MappingProxyType(
+    {
+        ResolutionType.DIRECT: StackNames(
+            ContractName.DIRECT_RESOLUTION_ORACLE,
+            ContractName.DIRECT_RESOLUTION_ADAPTER,
+            ContractName.NEG_RISK_DIRECT_ADAPTER,
+            ContractName.NEG_RISK_OPERATOR,
+        ),
+        ResolutionType.OPTIMISTIC: StackNames(
+            ContractName.OPTIMISTIC_ORACLE,
+            ContractName.OPTIMISTIC_RESOLUTION_ADAPTER,
+            ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
+            ContractName.NEG_RISK_OPTIMISTIC_OPERATOR,
+        ),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CreationOptions:
+    """What an operator may choose."""
+
+    confirmations: int = 1
+    """How many blocks must lie on top of a creator's transaction."""
+    ticks_per_one: int = 100
+    size_units_min: int = 5_000_000
+    fee_rate_bps: int = 0
+    prepare_deadline_ms: int = 15 * 60 * 1000
+    """How long preparation waits for the creator's whitelist, the chain or the storage."""
+    finalize_deadline_ms: int = 60 * 60 * 1000
+    """How long finalization waits for confirmations, the chain or the storage."""
+    unsigned_max: int = 20_000
+    """How many challenges wait for a signature at once."""
+    reward_units: int = 5_000_000
+    """What the creator of an `alt_moov2` question offers for its answer."""
+    has_optimistic_alias: bool = False
+    may_store_locally: bool = False
+    """Whether metadata may be kept on this machine on a chain that is not the sandbox's."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreationServices:
+    """Market creation on one chain."""
+
+    database: Database
+    deployment: Deployment
+    reader: Reader
+    registrar: Sender
+    images: ImageNormalizer
+    blobs: BlobStore
+    storage_key: bytes
+    options: CreationOptions
+    now_ms: Callable[[], int]
+    new_uuid: Callable[[], str]
+    new_word: Callable[[], Bytes32]
+    uploads: UploadBudget = field(default_factory=UploadBudget)
+
+    def __post_init__(self) -> None:
+        if not (self.deployment.is_sandbox or self.options.may_store_locally):
+            raise SandboxOnly(
+                "metadata that is stored on this machine alone",
+                f"chain {self.deployment.chain_id}",
+            )
+
+    @property
+    def rules(self) -> PayloadRules:
+        """What a payload is judged by."""
+        return PayloadRules(
+            supported_chain_ids=(self.deployment.chain_id,),
+            default_chain_id=self.deployment.chain_id,
+            has_optimistic_alias=self.options.has_optimistic_alias,
+        )
+
+    def contracts(self, payload: Payload) -> PlanContracts:
+        """Return the contracts that a payload's plan speaks to."""
+        stack, address = STACKS[payload.resolution_type], self.deployment.address
+        registry = address(ContractName.MARKET_REGISTRY)
+        if not payload.is_neg_risk:
+            return PlanContracts(self.deployment.collateral, address(stack.adapter), registry)
+        event = EventContracts(
+            operator=address(stack.operator),
+            neg_risk_adapter=address(ContractName.NEG_RISK_ADAPTER),
+            wrapped_collateral=address(ContractName.WRAPPED_COLLATERAL),
+        )
+        return PlanContracts(
+            self.deployment.collateral, address(stack.event_adapter), registry, event
+        )
+
+    def exchange(self, ids: MarketIds) -> Address:
+        """Return the exchange that trades a market's tokens."""
+        is_event = ids.neg_risk_market_id is not None
+        return self.deployment.neg_risk_exchange if is_event else self.deployment.exchange
+
+    def resolver(self, payload: Payload) -> Resolver:
+        """Return who answers a payload's questions."""
+        oracle = self.deployment.address(STACKS[payload.resolution_type].oracle)
+        return Resolver(oracle, self.contracts(payload).adapter)

@@ -1,0 +1,90 @@
+"""What a market becomes once it trades: its rows, and the results that its creator reads."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from foretell.creation.context import CreationServices
+from foretell.creation.metadata import icons_of
+from foretell.creation.prepare import ids_of, payload_of
+from foretell.creation.registration import Registered
+from foretell.domain.creation.plan import MarketIds, MetadataName
+from foretell.domain.values.hexadecimal import checksum_address
+from foretell.media.blobs import blob_uri
+from foretell.store.creation.markets import EventRow, MarketRow
+from foretell.store.creation.requests import CreationRequest
+
+
+def result_document(
+    services: CreationServices, ids: MarketIds, registered: Registered
+) -> dict[str, Any]:
+    """Return how a market's tokens came to be registered, in the words of the wire."""
+    return {
+        "key": ids.key,
+        "conditionId": ids.condition_id,
+        "exchange": checksum_address(services.exchange(ids)),
+        "tokenA": str(ids.tokens.yes),
+        "tokenB": str(ids.tokens.no),
+        "alreadyRegistered": registered.tx_hash is None,
+        "txHash": registered.tx_hash,
+    }
+
+
+def update_document(name: MetadataName) -> dict[str, Any]:
+    """Return where a market's metadata is, before the chain names it."""
+    return {
+        "key": name.market.key,
+        "conditionId": name.condition_id,
+        "metadataTxId": name.metadata_id,
+        "metadataUri": blob_uri(name.metadata_id),
+        "updateTxHash": None,
+    }
+
+
+def event_row(
+    services: CreationServices, request: CreationRequest, updates: Sequence[Mapping[str, Any]]
+) -> EventRow:
+    """Return the event and its markets as they trade from now on."""
+    payload = payload_of(services, request)
+    options, adapter = services.options, services.contracts(payload).adapter
+    metadata_id_by_key = {update["key"]: update["metadataTxId"] for update in updates}
+    markets = [
+        MarketRow(
+            condition_id=ids.condition_id,
+            question_id=ids.question_id,
+            market_key=market.key,
+            slug=market.slug,
+            question=market.question,
+            title=market.title,
+            outcome_yes=market.outcome_yes,
+            outcome_no=market.outcome_no,
+            tokens=ids.tokens,
+            exchange=services.exchange(ids),
+            oracle=adapter,
+            resolution_type=payload.resolution_type,
+            metadata_id=metadata_id_by_key[market.key],
+            metadata_uri=blob_uri(metadata_id_by_key[market.key]),
+            icon=icons_of(market, request.image_ids).market,
+            ticks_per_one=options.ticks_per_one,
+            size_units_min=options.size_units_min,
+            fee_rate_bps=options.fee_rate_bps,
+            is_neg_risk=payload.is_neg_risk,
+            neg_risk_market_id=ids.neg_risk_market_id,
+            neg_risk_request_id=ids.asked_id if payload.is_neg_risk else None,
+        )
+        for market, ids in zip(payload.markets, ids_of(services, payload), strict=True)
+    ]
+    return EventRow(
+        request_id=request.request_id,
+        slug=payload.slug,
+        title=payload.title,
+        creator=payload.creator,
+        chain_id=payload.chain_id,
+        market_mode=payload.market_mode,
+        main_category_slug=payload.main_category_slug,
+        rules=payload.resolution_rules,
+        resolution_source=payload.resolution_source,
+        image=icons_of(payload.markets[0], request.image_ids).event,
+        ends_at_ms=payload.ends_at_ms,
+        tags=payload.tags,
+        markets=tuple(markets),
+    )

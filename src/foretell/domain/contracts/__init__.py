@@ -1,0 +1,1 @@
+"""The contracts that we use: addresses, calldata and logs."""

@@ -1,0 +1,365 @@
+"""From a raw log to what it says.
+
+Anyone may emit a log of any shape, so a log means something only when it comes from a contract of
+ours, under a name that this contract has, in exactly its shape. Everything else is None: it is
+somebody's game or a log that concerns nobody here, never a fault of ours.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from foretell.domain.contracts import logs, neg_risk_logs, oracle_logs
+from foretell.domain.contracts.log_schemas import Shape, named
+from foretell.domain.contracts.log_words import (
+    WORD,
+    LogWords,
+    address_in,
+    bytes32_in,
+    integer_in,
+    parse_words,
+    signed_in,
+)
+from foretell.domain.contracts.logs import ChainLog, ContractKind
+from foretell.domain.exchange.order import Side
+
+
+def decode_log(kind: ContractKind, topics: Sequence[str], data: str) -> ChainLog | None:
+    """Return what a log of such a contract says, or None when it says nothing that we know."""
+    try:
+        words = parse_words(topics, data)
+        shape = _SHAPES[kind].get(words.topics[0]) if words.topics else None
+        if shape is None or len(words.topics) != shape.topics:
+            return None
+        if shape.words is not None:
+            words.check_size(shape.words * WORD)
+        return shape.read(words)
+    except ValueError:
+        return None
+
+
+def topics_of(kind: ContractKind) -> frozenset[str]:
+    """Return the names, as topics, of the logs that such a contract may emit."""
+    return frozenset(f"0x{topic.hex()}" for topic in _SHAPES[kind])
+
+
+def _collateral_moved(words: LogWords) -> ChainLog:
+    _, sender, receiver = words.topics
+    return logs.CollateralMoved(address_in(sender), address_in(receiver), words.integer(0))
+
+
+def _collateral_allowed(words: LogWords) -> ChainLog:
+    _, owner, spender = words.topics
+    return logs.CollateralAllowed(address_in(owner), address_in(spender), words.integer(0))
+
+
+def _token_moved(words: LogWords) -> ChainLog:
+    _, operator, sender, receiver = words.topics
+    return logs.TokensMoved(
+        address_in(operator),
+        address_in(sender),
+        address_in(receiver),
+        (str(words.integer(0)),),
+        (words.integer(1),),
+    )
+
+
+def _tokens_moved(words: LogWords) -> ChainLog:
+    _, operator, sender, receiver = words.topics
+    token_ids = words.integers(0, 2)
+    amounts = words.integers(1, 3 + len(token_ids))
+    words.check_size((4 + len(token_ids) + len(amounts)) * WORD)
+    if len(token_ids) != len(amounts):
+        raise ValueError("lists of different lengths")
+    return logs.TokensMoved(
+        address_in(operator),
+        address_in(sender),
+        address_in(receiver),
+        tuple(map(str, token_ids)),
+        amounts,
+    )
+
+
+def _tokens_allowed(words: LogWords) -> ChainLog:
+    _, owner, operator = words.topics
+    return logs.TokensAllowed(
+        address_in(owner), address_in(operator), _one_of(words.integer(0), 2) == 1
+    )
+
+
+def _condition_prepared(words: LogWords) -> ChainLog:
+    _, condition, oracle, question = words.topics
+    return logs.ConditionPrepared(
+        bytes32_in(condition), address_in(oracle), bytes32_in(question), words.integer(0)
+    )
+
+
+def _condition_resolved(words: LogWords) -> ChainLog:
+    _, condition, oracle, question = words.topics
+    numerators = words.integers(1, 2)
+    words.check_size((3 + len(numerators)) * WORD)
+    if words.integer(0) != len(numerators):
+        raise ValueError("not a payout for each slot")
+    return logs.ConditionResolved(
+        bytes32_in(condition), address_in(oracle), bytes32_in(question), numerators
+    )
+
+
+def _position_split(words: LogWords) -> ChainLog:
+    _, holder, parent, condition = words.topics
+    partition = words.integers(1, 3)
+    words.check_size((4 + len(partition)) * WORD)
+    return logs.PositionSplit(
+        address_in(holder),
+        address_in(words.word(0)),
+        bytes32_in(parent),
+        bytes32_in(condition),
+        partition,
+        words.integer(2),
+    )
+
+
+def _positions_merged(words: LogWords) -> ChainLog:
+    _, holder, parent, condition = words.topics
+    partition = words.integers(1, 3)
+    words.check_size((4 + len(partition)) * WORD)
+    return logs.PositionsMerged(
+        address_in(holder),
+        address_in(words.word(0)),
+        bytes32_in(parent),
+        bytes32_in(condition),
+        partition,
+        words.integer(2),
+    )
+
+
+def _payout_redeemed(words: LogWords) -> ChainLog:
+    _, holder, collateral, parent = words.topics
+    index_sets = words.integers(1, 3)
+    words.check_size((4 + len(index_sets)) * WORD)
+    return logs.PayoutRedeemed(
+        address_in(holder),
+        address_in(collateral),
+        bytes32_in(parent),
+        bytes32_in(words.word(0)),
+        index_sets,
+        words.integer(2),
+    )
+
+
+def _order_filled_v1(words: LogWords) -> ChainLog:
+    _, order, maker, counterparty = words.topics
+    side, token_id = _side_and_token(words.integer(0), words.integer(1))
+    size_units, cost_units = _size_and_cost(side, words.integer(2), words.integer(3))
+    return logs.OrderFilled(
+        bytes32_in(order),
+        address_in(maker),
+        address_in(counterparty),
+        side,
+        token_id,
+        size_units,
+        cost_units,
+        words.integer(4),
+    )
+
+
+def _order_filled_v2(words: LogWords) -> ChainLog:
+    _, order, maker, counterparty = words.topics
+    side = Side(_one_of(words.integer(0), 2))
+    size_units, cost_units = _size_and_cost(side, words.integer(2), words.integer(3))
+    return logs.OrderFilled(
+        bytes32_in(order),
+        address_in(maker),
+        address_in(counterparty),
+        side,
+        str(words.integer(1)),
+        size_units,
+        cost_units,
+        words.integer(4),
+        bytes32_in(words.word(5)),
+    )
+
+
+def _orders_matched_v1(words: LogWords) -> ChainLog:
+    _, order, maker = words.topics
+    side, token_id = _side_and_token(words.integer(0), words.integer(1))
+    size_units, cost_units = _size_and_cost(side, words.integer(2), words.integer(3))
+    return logs.OrdersMatched(
+        bytes32_in(order), address_in(maker), side, token_id, size_units, cost_units
+    )
+
+
+def _orders_matched_v2(words: LogWords) -> ChainLog:
+    _, order, maker = words.topics
+    side = Side(_one_of(words.integer(0), 2))
+    size_units, cost_units = _size_and_cost(side, words.integer(2), words.integer(3))
+    return logs.OrdersMatched(
+        bytes32_in(order), address_in(maker), side, str(words.integer(1)), size_units, cost_units
+    )
+
+
+def _side_and_token(maker_asset: int, taker_asset: int) -> tuple[Side, str]:
+    """Return what a v1 log means by its two assets, of which exactly one is the collateral, 0."""
+    if bool(maker_asset) is bool(taker_asset):
+        raise ValueError("not collateral against a token")
+    return (Side.SELL, str(maker_asset)) if maker_asset else (Side.BUY, str(taker_asset))
+
+
+def _size_and_cost(side: Side, given_units: int, received_units: int) -> tuple[int, int]:
+    if side is Side.BUY:
+        return received_units, given_units
+    return given_units, received_units
+
+
+def _fee_charged(words: LogWords) -> ChainLog:
+    receiver = address_in(words.topics[1])
+    return logs.FeeCharged(receiver, str(words.integer(0)), words.integer(1))
+
+
+def _order_cancelled(words: LogWords) -> ChainLog:
+    return logs.OrderCancelled(bytes32_in(words.topics[1]))
+
+
+def _nonce_incremented(words: LogWords) -> ChainLog:
+    return logs.NonceIncremented(address_in(words.topics[1]), words.integer(0))
+
+
+def _token_registered(words: LogWords) -> ChainLog:
+    _, token, complement, condition = words.topics
+    return logs.TokenRegistered(
+        str(integer_in(token)), str(integer_in(complement)), bytes32_in(condition)
+    )
+
+
+def _question_initialized(words: LogWords) -> ChainLog:
+    _, question, asked_at_s, creator = words.topics
+    text = words.text(0, 4)
+    words.check_size((5 - -len(text) // WORD) * WORD)
+    return logs.QuestionInitialized(
+        bytes32_in(question),
+        integer_in(asked_at_s),
+        address_in(creator),
+        text,
+        address_in(words.word(1)),
+        words.integer(2),
+        words.integer(3),
+    )
+
+
+def _question_resolved(words: LogWords) -> ChainLog:
+    _, question, price = words.topics
+    payouts = words.integers(0, 1)
+    words.check_size((2 + len(payouts)) * WORD)
+    return logs.QuestionResolved(bytes32_in(question), signed_in(price), payouts)
+
+
+def _creator_recorded(words: LogWords) -> ChainLog:
+    _, condition, creator, adapter = words.topics
+    return logs.CreatorRecorded(bytes32_in(condition), address_in(creator), address_in(adapter))
+
+
+def _metadata_set(words: LogWords) -> ChainLog:
+    _, condition, creator = words.topics
+    text = words.text(0, 1)
+    words.check_size((2 - -len(text) // WORD) * WORD)
+    return logs.MetadataSet(bytes32_in(condition), address_in(creator), text.decode())
+
+
+def _safe_made(words: LogWords) -> ChainLog:
+    return logs.SafeMade(address_in(words.word(0)), address_in(words.word(1)))
+
+
+def _safe_succeeded(words: LogWords) -> ChainLog:
+    return logs.SafeExecuted(bytes32_in(words.word(0)), is_success=True)
+
+
+def _safe_failed(words: LogWords) -> ChainLog:
+    return logs.SafeExecuted(bytes32_in(words.word(0)), is_success=False)
+
+
+def _one_of(value: int, count: int) -> int:
+    if value >= count:
+        raise ValueError("no such value")
+    return value
+
+
+_SHAPES: Final[Mapping[ContractKind, Mapping[bytes, Shape]]] = MappingProxyType(
+    {
+        ContractKind.COLLATERAL: named(
+            {
+                "Transfer(address,address,uint256)": Shape(3, 1, _collateral_moved),
+                "Approval(address,address,uint256)": Shape(3, 1, _collateral_allowed),
+            }
+        ),
+        ContractKind.CONDITIONAL_TOKENS: named(
+            {
+                "TransferSingle(address,address,address,uint256,uint256)": Shape(
+                    4, 2, _token_moved
+                ),
+                "TransferBatch(address,address,address,uint256[],uint256[])": Shape(
+                    4, None, _tokens_moved
+                ),
+                "ApprovalForAll(address,address,bool)": Shape(3, 1, _tokens_allowed),
+                "ConditionPreparation(bytes32,address,bytes32,uint256)": Shape(
+                    4, 1, _condition_prepared
+                ),
+                "ConditionResolution(bytes32,address,bytes32,uint256,uint256[])": Shape(
+                    4, None, _condition_resolved
+                ),
+                "PositionSplit(address,address,bytes32,bytes32,uint256[],uint256)": Shape(
+                    4, None, _position_split
+                ),
+                "PositionsMerge(address,address,bytes32,bytes32,uint256[],uint256)": Shape(
+                    4, None, _positions_merged
+                ),
+                "PayoutRedemption(address,address,bytes32,bytes32,uint256[],uint256)": Shape(
+                    4, None, _payout_redeemed
+                ),
+            }
+        ),
+        ContractKind.EXCHANGE: named(
+            {
+                "OrderFilled(bytes32,address,address,uint256,uint256,uint256,uint256,uint256)": (
+                    Shape(4, 5, _order_filled_v1)
+                ),
+                "OrderFilled(bytes32,address,address,uint8,uint256,uint256,uint256,uint256,"
+                "bytes32,bytes32)": Shape(4, 7, _order_filled_v2),
+                "OrdersMatched(bytes32,address,uint256,uint256,uint256,uint256)": Shape(
+                    3, 4, _orders_matched_v1
+                ),
+                "OrdersMatched(bytes32,address,uint8,uint256,uint256,uint256)": Shape(
+                    3, 4, _orders_matched_v2
+                ),
+                "FeeCharged(address,uint256,uint256)": Shape(2, 2, _fee_charged),
+                "OrderCancelled(bytes32)": Shape(2, 0, _order_cancelled),
+                "NonceIncremented(address,uint256)": Shape(2, 1, _nonce_incremented),
+                "TokenRegistered(uint256,uint256,bytes32)": Shape(4, 0, _token_registered),
+            }
+        ),
+        ContractKind.RESOLUTION_ADAPTER: named(
+            {
+                "QuestionInitialized(bytes32,uint256,address,bytes,address,uint256,uint256)": (
+                    Shape(4, None, _question_initialized)
+                ),
+                "QuestionResolved(bytes32,int256,uint256[])": Shape(3, None, _question_resolved),
+            }
+        ),
+        ContractKind.MARKET_REGISTRY: named(
+            {
+                "CreatorRecorded(bytes32,address,address)": Shape(4, 0, _creator_recorded),
+                "MetadataSet(bytes32,address,string)": Shape(3, None, _metadata_set),
+            }
+        ),
+        ContractKind.NEG_RISK_ADAPTER: neg_risk_logs.SHAPES,
+        ContractKind.OPTIMISTIC_ORACLE: oracle_logs.SHAPES,
+        ContractKind.SAFE_FACTORY: named(
+            {"ProxyCreation(address,address)": Shape(1, 2, _safe_made)}
+        ),
+        ContractKind.SAFE: named(
+            {
+                "ExecutionSuccess(bytes32,uint256)": Shape(1, 2, _safe_succeeded),
+                "ExecutionFailure(bytes32,uint256)": Shape(1, 2, _safe_failed),
+            }
+        ),
+    }
+)

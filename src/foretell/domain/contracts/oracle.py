@@ -1,0 +1,45 @@
+"""The calls by which people answer questions of the optimistic stack, and dispute the answers.
+
+A request is known by its requester (the resolution adapter), the time of the question and its text.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from foretell.domain.contracts.calldata import YES_OR_NO_QUERY
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.values.hexadecimal import Address
+
+PROPOSE_PRICE: Final = contract_function(
+    "proposePrice(address,bytes32,uint256,bytes,int256)", "(uint256)"
+)
+DISPUTE_PRICE: Final = contract_function("disputePrice(address,bytes32,uint256,bytes)", "(uint256)")
+SETTLE: Final = contract_function("settle(address,bytes32,uint256,bytes)", "(uint256)")
+WITHDRAW: Final = contract_function("withdraw()", "(uint256)")
+RESOLVE: Final = contract_function("resolve(bytes32)")
+OWED: Final = contract_function("owed(address)", "(uint256)")
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRequest:
+    """A question as the oracle knows it; asked anew it has another time."""
+
+    requester: Address
+    asked_at_s: int
+    ancillary_data: bytes
+
+    def propose(self, price: int) -> bytes:
+        """Return the calldata that answers it, against the bond."""
+        return PROPOSE_PRICE.encode(*self._key, price)
+
+    def dispute(self) -> bytes:
+        """Return the calldata that disputes the answer, against the same bond."""
+        return DISPUTE_PRICE.encode(*self._key)
+
+    def settle(self) -> bytes:
+        """Return the calldata that shares out its bonds and its reward."""
+        return SETTLE.encode(*self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return self.requester, YES_OR_NO_QUERY, self.asked_at_s, self.ancillary_data

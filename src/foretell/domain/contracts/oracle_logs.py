@@ -1,0 +1,45 @@
+"""What the optimistic oracle logs: answers that were proposed, and those that were disputed."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from foretell.domain.contracts.log_schemas import Shape, named
+from foretell.domain.contracts.log_words import WORD, LogWords, address_in, signed_in
+from foretell.domain.contracts.logs import AnswerDisputed, AnswerProposed, ChainLog
+from foretell.domain.values.hexadecimal import Bytes32, keccak256, word_of
+
+
+def _proposed(words: LogWords) -> ChainLog:
+    _, requester, proposer = words.topics
+    question = _question(words, fixed_words=6)
+    price, expires_at_s = signed_in(words.word(3)), words.integer(4)
+    return AnswerProposed(
+        address_in(requester), question, address_in(proposer), price, expires_at_s
+    )
+
+
+def _disputed(words: LogWords) -> ChainLog:
+    _, requester, _, disputer = words.topics
+    question = _question(words, fixed_words=4)
+    return AnswerDisputed(
+        address_in(requester), question, address_in(disputer), signed_in(words.word(3))
+    )
+
+
+def _question(words: LogWords, fixed_words: int) -> Bytes32:
+    """Return what the adapter calls the question: the hash of its text."""
+    text = words.text(2, fixed_words)
+    words.check_size((fixed_words + 1 - -len(text) // WORD) * WORD)
+    return word_of(keccak256(text))
+
+
+SHAPES: Final[Mapping[bytes, Shape]] = named(
+    {
+        "ProposePrice(address,address,bytes32,uint256,bytes,int256,uint256,address)": Shape(
+            3, None, _proposed
+        ),
+        "DisputePrice(address,address,address,bytes32,uint256,bytes,int256)": Shape(
+            4, None, _disputed
+        ),
+    }
+)

@@ -1,0 +1,1 @@
+"""A market's creation: request, payload, metadata and transaction plan."""

@@ -1,0 +1,127 @@
+"""The documents that describe a market to everyone, as they are stored for good.
+
+A draft is stored before the market exists. The final one names its tokens and who resolves it. The
+same market always gives the same bytes, so that its id can be known before it is stored.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from foretell.domain.creation.data_items import Tag
+from foretell.domain.creation.payload import MarketDraft, Payload
+from foretell.domain.creation.plan import MarketIds
+from foretell.domain.values.hexadecimal import Address, checksum_address
+
+SCHEMA: Final = "foretell-market"
+SCHEMA_VERSION: Final = "1"
+JSON_TAG: Final = Tag("Content-Type", "application/json")
+WEBP_TAG: Final = Tag("Content-Type", "image/webp")
+APP_TAG: Final = Tag("App-Name", "Foretell")
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Icons(NamedTuple):
+    """The storage ids of an event's image and of one market's own, the event's where it has none."""
+
+    event: str
+    market: str
+
+
+class Resolver(NamedTuple):
+    """Who answers the question, and the contract that reports the answer."""
+
+    oracle: Address
+    adapter: Address
+
+
+def draft_document(payload: Payload, market: MarketDraft, icons: Icons) -> bytes:
+    """Return what is known of a market before its question was asked."""
+    return _encoded(_market(payload, market, icons))
+
+
+def final_document(
+    payload: Payload, market: MarketDraft, icons: Icons, ids: MarketIds, resolver: Resolver
+) -> bytes:
+    """Return all that is known of a market that trades."""
+    outcomes = (
+        {"outcome": market.outcome_yes, "token_id": str(ids.tokens.yes)},
+        {"outcome": market.outcome_no, "token_id": str(ids.tokens.no)},
+    )
+    return _encoded(
+        _market(payload, market, icons)
+        | {
+            "outcomes": outcomes,
+            "question_id": ids.question_id,
+            "condition_id": ids.condition_id,
+            **_event_ids(ids),
+            "resolver": checksum_address(resolver.oracle),
+            "resolution_adapter_address": checksum_address(resolver.adapter),
+        }
+    )
+
+
+def _event_ids(ids: MarketIds) -> dict[str, str]:
+    if ids.neg_risk_market_id is None:
+        return {}
+    return {"neg_risk_market_id": ids.neg_risk_market_id, "neg_risk_request_id": ids.asked_id}
+
+
+def instant_text(moment_ms: int) -> str:
+    """Return a moment as ISO 8601 in UTC, to the millisecond where it is not a whole second."""
+    moment = _EPOCH + timedelta(milliseconds=moment_ms)
+    whole = moment_ms % 1000 == 0
+    return moment.isoformat(timespec="seconds" if whole else "milliseconds").replace("+00:00", "Z")
+
+
+def _market(payload: Payload, market: MarketDraft, icons: Icons) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "version": SCHEMA_VERSION,
+        "name": market.title,
+        "slug": market.slug,
+        "short_title": market.short_title,
+        "question": market.question,
+        "description": payload.resolution_rules,
+        "market_rules": payload.resolution_rules,
+        "resolution_source": payload.resolution_source,
+        "resolution_source_url": payload.resolution_source,
+        "resolution_type": payload.resolution_type,
+        "icon": icons.market,
+        "outcomes": ({"outcome": market.outcome_yes}, {"outcome": market.outcome_no}),
+        "neg_risk": payload.is_neg_risk,
+        "neg_risk_other": False,
+        "end_time": instant_text(payload.ends_at_ms),
+        "creator": checksum_address(payload.creator),
+        "chain_id": payload.chain_id,
+        "event": _event(payload, icons),
+    }
+
+
+def _event(payload: Payload, icons: Icons) -> dict[str, Any]:
+    return {
+        "title": payload.title,
+        "slug": payload.slug,
+        "icon": icons.event,
+        "rules": payload.resolution_rules,
+        "end_time": instant_text(payload.ends_at_ms),
+        "market_mode": payload.market_mode,
+        "show_market_icons": len(payload.markets) > 1,
+        "neg_risk": payload.is_neg_risk,
+        "enable_neg_risk": payload.is_neg_risk,
+        "neg_risk_augmented": False,
+        "tags": [
+            {
+                "name": category.label,
+                "slug": category.slug,
+                "is_main_category": category.slug == payload.main_category_slug,
+            }
+            for category in payload.tags
+        ],
+    }
+
+
+def _encoded(document: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(document, order="sorted")

@@ -1,0 +1,366 @@
+"""The market payload: the document that a creator hashes, signs and sends.
+
+It is judged in one go, and every field that breaks a rule is told. What comes out holds one draft
+for each market, whatever the mode, so that all that follows knows requests of several markets.
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.domain.errors.http import MalformedBody
+from foretell.domain.values.document_fields import Fields
+from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256, word_of
+from foretell.domain.values.slugs import SLUG_CHARS_MAX, market_slug, normalize_slug
+from foretell.domain.values.strict_json import parse_json
+
+PAYLOAD_BYTES_MAX: Final = 256 * 1024
+CATEGORIES_MIN: Final = 5
+CATEGORIES_MAX: Final = 50
+RULES_CHARS_MIN: Final = 60
+RULES_CHARS_MAX: Final = 8192
+TITLE_CHARS_MAX: Final = 300
+QUESTION_CHARS_MAX: Final = 500
+OUTCOME_CHARS_MAX: Final = 60
+LABEL_CHARS_MAX: Final = 80
+SLUG_TEXT_CHARS_MAX: Final = 300
+ANCILLARY_BYTES_MAX: Final = 8139 - len(",initializer:") - 40
+"""What the contract leaves for the text of a question, beside who asks it."""
+
+OPTIONS_MIN: Final = 2
+OPTIONS_MAX: Final = 60
+"""So many that each can have its picture beside the event's in one upload."""
+OPTION_ID_CHARS_MAX: Final = 64
+
+BINARY_KEY: Final = "binary"
+YES: Final = "Yes"
+NO: Final = "No"
+SPORTS_CATEGORY: Final = "sports"
+
+_NOT_SERVED: Final = "is not served by this installation yet"
+
+
+class ResolutionType(enum.StrEnum):
+    """Which resolution stack answers the question."""
+
+    DIRECT = "dro_moov2"
+    OPTIMISTIC = "alt_moov2"
+
+
+class MarketMode(enum.StrEnum):
+    """How the markets of an event belong together."""
+
+    BINARY = "binary"
+    MULTI_MULTIPLE = "multi_multiple"
+    MULTI_UNIQUE = "multi_unique"
+
+
+OPTIMISTIC_ALIAS: Final = "uma_moov2"
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadRules:
+    """What this installation takes and what it assumes where a payload is silent."""
+
+    supported_chain_ids: tuple[int, ...]
+    default_chain_id: int
+    default_resolution_type: ResolutionType = ResolutionType.DIRECT
+    has_optimistic_alias: bool = False
+
+    @property
+    def type_by_word(self) -> Mapping[str, str]:
+        """The words that a payload may say for a resolution type."""
+        words = {str(kind): str(kind) for kind in ResolutionType}
+        alias = {OPTIMISTIC_ALIAS: str(ResolutionType.OPTIMISTIC)}
+        return MappingProxyType(words | alias if self.has_optimistic_alias else words)
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A tag of the event, known by its slug."""
+
+    label: str
+    slug: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarketDraft:
+    """One market as its creator wants it."""
+
+    key: str
+    slug: str
+    question: str
+    title: str
+    short_title: str
+    outcome_yes: str
+    outcome_no: str
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """An event and its markets as their creator wants them, every rule kept."""
+
+    chain_id: int
+    resolution_type: ResolutionType
+    creator: Address
+    title: str
+    slug: str
+    ends_at_ms: int
+    main_category_slug: str
+    categories: tuple[Category, ...]
+    market_mode: MarketMode
+    resolution_source: str | None
+    resolution_rules: str
+    markets: tuple[MarketDraft, ...]
+
+    @property
+    def is_neg_risk(self) -> bool:
+        """Whether exactly one of the markets may be Yes, which the contracts then enforce."""
+        return self.market_mode is MarketMode.MULTI_UNIQUE
+
+    @property
+    def tags(self) -> tuple[Category, ...]:
+        """The categories, with the main one first where it is not among them."""
+        slugs = {category.slug for category in self.categories}
+        if self.main_category_slug in slugs:
+            return self.categories
+        return (Category(self.main_category_slug, self.main_category_slug), *self.categories)
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        """Every address that the event and its markets take, each once."""
+        return tuple(dict.fromkeys((self.slug, *(market.slug for market in self.markets))))
+
+
+def payload_hash(raw: bytes) -> Bytes32:
+    """Return the hash of the very bytes that were received."""
+    return word_of(keccak256(raw))
+
+
+def ancillary_text(market: MarketDraft, rules: str, *, may_be_unknown: bool = True) -> str:
+    """Return the question as it is put to the oracle, without who asks it.
+
+    In an event of one true outcome a half is no answer, and is not offered.
+    """
+    half, unknown = (", p3: 0.5", ", p3 to unknown") if may_be_unknown else ("", "")
+    return (
+        f"q: title: {market.question}, description: {rules} res_data: p1: 0, p2: 1{half}."
+        f" Where p1 corresponds to {market.outcome_no}, p2 to {market.outcome_yes}{unknown}"
+    )
+
+
+def parse_payload(raw: bytes, rules: PayloadRules, now_ms: int) -> Payload:
+    """Return what the payload says, or refuse it with all that is wrong."""
+    fields = Fields(_object(raw))
+    payload = Payload(
+        chain_id=_chain_id(fields, rules),
+        resolution_type=_resolution_type(fields, rules),
+        creator=fields.address("creator"),
+        title=fields.text("title", TITLE_CHARS_MAX),
+        slug=_slug(fields, "slug"),
+        ends_at_ms=_ends_at_ms(fields, now_ms),
+        main_category_slug=_slug(fields, "mainCategorySlug"),
+        categories=_categories(fields),
+        market_mode=_market_mode(fields),
+        resolution_source=_resolution_source(fields),
+        resolution_rules=_resolution_rules(fields),
+        markets=(),
+    )
+    _refuse_sports(fields, payload.main_category_slug)
+    payload = replace(payload, markets=_markets(fields, payload))
+    fields.check()
+    return payload
+
+
+def _object(raw: bytes) -> Mapping[str, Any]:
+    if len(raw) > PAYLOAD_BYTES_MAX:
+        raise InvalidFields(
+            [FieldProblem("payload", f"must have at most {PAYLOAD_BYTES_MAX} bytes")]
+        )
+    try:
+        parsed = parse_json(raw)
+    except MalformedBody as error:
+        raise InvalidFields([FieldProblem("payload", f"must be strict JSON: {error}")]) from error
+    if not isinstance(parsed, dict):
+        raise InvalidFields([FieldProblem("payload", "must be a JSON object")])
+    return parsed
+
+
+def _chain_id(fields: Fields, rules: PayloadRules) -> int:
+    if not fields.has("chainId"):
+        return rules.default_chain_id
+    chain_id = fields.integer("chainId")
+    if chain_id is not None and chain_id not in rules.supported_chain_ids:
+        fields.refuse("chainId", f"must be one of {', '.join(map(str, rules.supported_chain_ids))}")
+    return chain_id or rules.default_chain_id
+
+
+def _resolution_type(fields: Fields, rules: PayloadRules) -> ResolutionType:
+    if not fields.has("resolutionType"):
+        return rules.default_resolution_type
+    kind = fields.choice("resolutionType", rules.type_by_word)
+    return ResolutionType(kind or rules.default_resolution_type)
+
+
+def _slug(fields: Fields, name: str) -> str:
+    return _checked_slug(fields, name, fields.text(name, SLUG_TEXT_CHARS_MAX))
+
+
+def _checked_slug(fields: Fields, name: str, text: str) -> str:
+    slug = normalize_slug(text)
+    if text and not slug:
+        fields.refuse(name, "must have a letter from a to z or a digit")
+    if len(slug) > SLUG_CHARS_MAX:
+        fields.refuse(name, f"must have at most {SLUG_CHARS_MAX} characters as a slug")
+    return slug
+
+
+def _ends_at_ms(fields: Fields, now_ms: int) -> int:
+    ends_at_ms = fields.instant_ms("endDateIso")
+    if ends_at_ms is not None and ends_at_ms <= now_ms:
+        fields.refuse("endDateIso", "must be in the future")
+    return ends_at_ms or 0
+
+
+def _categories(fields: Fields) -> tuple[Category, ...]:
+    """Return the categories, each slug once, the first of its spellings."""
+    entries = fields.entries("categories", CATEGORIES_MAX)
+    if entries is None:
+        return ()
+    category_by_slug: dict[str, Category] = {}
+    for index, entry in enumerate(entries):
+        category = _category(fields, index, entry)
+        category_by_slug.setdefault(category.slug, category)
+    category_by_slug.pop("", None)
+    if len(category_by_slug) < CATEGORIES_MIN:
+        fields.refuse("categories", f"must have at least {CATEGORIES_MIN} unique entries")
+    return tuple(category_by_slug.values())
+
+
+def _category(fields: Fields, index: int, entry: Any) -> Category:
+    where = f"categories/{index}"
+    if isinstance(entry, dict):
+        inner = fields.inside(where, entry)
+        return Category(inner.text("label", LABEL_CHARS_MAX), _slug(inner, "slug"))
+    label = fields.inside("categories", {str(index): entry}).text(str(index), LABEL_CHARS_MAX)
+    return Category(label, _checked_slug(fields, where, label))
+
+
+def _market_mode(fields: Fields) -> MarketMode:
+    mode = fields.choice("marketMode", {str(mode): str(mode) for mode in MarketMode})
+    return MarketMode(mode or MarketMode.BINARY)
+
+
+def _resolution_source(fields: Fields) -> str | None:
+    name = "resolutionSource" if fields.has("resolutionSource") else "resolutionSourceUrl"
+    return fields.url(name)
+
+
+def _resolution_rules(fields: Fields) -> str:
+    rules = fields.text("resolutionRules", RULES_CHARS_MAX, may_break=True)
+    if rules and len(rules) < RULES_CHARS_MIN:
+        fields.refuse("resolutionRules", f"must have at least {RULES_CHARS_MIN} characters")
+    return rules
+
+
+def _refuse_sports(fields: Fields, main_category_slug: str) -> None:
+    if not fields.has("sports"):
+        return
+    fields.refuse("sports", f"a sports payload {_NOT_SERVED}")
+    if main_category_slug != SPORTS_CATEGORY:
+        fields.refuse("mainCategorySlug", f"must be {SPORTS_CATEGORY} in a sports payload")
+    if fields.value("marketMode") != MarketMode.MULTI_MULTIPLE:
+        fields.refuse("marketMode", f"must be {MarketMode.MULTI_MULTIPLE} in a sports payload")
+
+
+def _markets(fields: Fields, payload: Payload) -> tuple[MarketDraft, ...]:
+    """Return the markets of a mode that is known; of another there are none to judge."""
+    mode = fields.value("marketMode")
+    if mode == MarketMode.BINARY:
+        return (_binary_market(fields, payload),)
+    is_multi = mode in (MarketMode.MULTI_MULTIPLE, MarketMode.MULTI_UNIQUE)
+    if is_multi and not fields.has("sports"):
+        return _option_markets(fields, payload)
+    return ()
+
+
+def _option_markets(fields: Fields, payload: Payload) -> tuple[MarketDraft, ...]:
+    """Return a market for each option; no two share a key, a slug or a question."""
+    entries = fields.entries("options", OPTIONS_MAX)
+    if entries is None:
+        return ()
+    if len(entries) < OPTIONS_MIN:
+        fields.refuse("options", f"must have at least {OPTIONS_MIN} entries")
+    markets = tuple(
+        _option_market(fields, index, entry, payload) for index, entry in enumerate(entries)
+    )
+    for name, texts in (
+        ("id", [market.key for market in markets]),
+        ("slug", [market.slug for market in markets]),
+        ("question", [market.question for market in markets]),
+    ):
+        for index, text in enumerate(texts):
+            first = texts.index(text)
+            if first < index:
+                fields.refuse(f"options/{index}/{name}", f"must differ from that of {first}")
+    return markets
+
+
+def _option_market(fields: Fields, index: int, entry: Any, payload: Payload) -> MarketDraft:
+    where = f"options/{index}"
+    if not isinstance(entry, dict):
+        fields.refuse(where, "must be an object")
+    option = fields.inside(where, entry if isinstance(entry, dict) else {})
+    title = option.text("title", OUTCOME_CHARS_MAX)
+    has_id, has_slug = option.has("id"), option.has("slug")
+    option_slug = _slug(option, "slug") if has_slug else _checked_slug(option, "title", title)
+    market = MarketDraft(
+        key=option.text("id", OPTION_ID_CHARS_MAX) if has_id else f"option-{index + 1}",
+        slug=market_slug(payload.slug, option_slug),
+        question=_option_question(option, f"{payload.title}: {title}"),
+        title=title,
+        short_title=option.text("shortName", OUTCOME_CHARS_MAX),
+        outcome_yes=YES,
+        outcome_no=NO,
+    )
+    if len(market.slug) > SLUG_CHARS_MAX:
+        option.refuse("slug", f"must be shorter: with the event's at most {SLUG_CHARS_MAX}")
+    _check_fits(option, "question", market, payload)
+    return market
+
+
+def _option_question(option: Fields, derived: str) -> str:
+    """Return the question of an option; one that is empty follows from the titles."""
+    value = option.value("question")
+    is_silent = value is None or (isinstance(value, str) and not value.strip())
+    return derived if is_silent else option.text("question", QUESTION_CHARS_MAX)
+
+
+def _binary_market(fields: Fields, payload: Payload) -> MarketDraft:
+    market = MarketDraft(
+        key=BINARY_KEY,
+        slug=market_slug(payload.slug),
+        question=fields.text("binaryQuestion", QUESTION_CHARS_MAX),
+        title=payload.title,
+        short_title=payload.title,
+        outcome_yes=fields.text("binaryOutcomeYes", OUTCOME_CHARS_MAX),
+        outcome_no=fields.text("binaryOutcomeNo", OUTCOME_CHARS_MAX),
+    )
+    if market.outcome_yes and market.outcome_yes.casefold() == market.outcome_no.casefold():
+        fields.refuse("binaryOutcomeNo", "must differ from binaryOutcomeYes")
+    _check_fits(fields, "resolutionRules", market, payload)
+    return market
+
+
+def _check_fits(fields: Fields, name: str, market: MarketDraft, payload: Payload) -> None:
+    """Refuse a question that with its rules is longer than the contract takes."""
+    length = len(ancillary_text(market, payload.resolution_rules).encode())
+    if length > ANCILLARY_BYTES_MAX:
+        fields.refuse(
+            name,
+            f"must be shorter: question and rules together make {length} bytes, and"
+            f" {ANCILLARY_BYTES_MAX} fit on the chain",
+        )

@@ -1,0 +1,332 @@
+"""The transaction plan: the calls that a creator must send, and whether it sent exactly those.
+
+The plan leaves out what the chain has already, so nothing is paid twice when a creator starts again
+after a request that failed. An item keeps its number all the same.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from foretell.domain.contracts import neg_risk
+from foretell.domain.contracts.calldata import Approve, QuestionTerms, encode_set_metadata
+from foretell.domain.creation.payload import MarketDraft, Payload, ancillary_text
+from foretell.domain.errors.creation import TxInvalid, TxPending
+from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.domain.values.amounts import decimal_text
+from foretell.domain.values.hexadecimal import (
+    Address,
+    Bytes32,
+    checksum_address,
+    keccak256,
+    parse_address,
+    word_bytes,
+    word_of,
+)
+from foretell.domain.values.tokens import TokenPair, condition_id, token_pair
+
+APPROVE_FEE_ITEM: Final = "approve-direct-resolution-fee"
+APPROVE_REWARD_ITEM: Final = "approve-resolution-reward"
+PREPARE_EVENT_ITEM: Final = "prepare-neg-risk-market"
+CONVERSION_FEE_BIPS: Final = 0
+
+
+class EventContracts(NamedTuple):
+    """What an event of one true outcome needs beside what its questions need."""
+
+    operator: Address
+    neg_risk_adapter: Address
+    wrapped_collateral: Address
+
+
+class PlanContracts(NamedTuple):
+    """The contracts of a chain that a plan speaks to; `event` is there for events alone."""
+
+    collateral: Address
+    adapter: Address
+    market_registry: Address
+    event: EventContracts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MarketIds:
+    """What the chain calls a market; all of it follows from the payload and who sends it."""
+
+    key: str
+    asked_id: Bytes32
+    """What the resolution adapter calls the question; an event has another name for it."""
+    question_id: Bytes32
+    condition_id: Bytes32
+    tokens: TokenPair
+    neg_risk_market_id: Bytes32 | None = None
+
+
+def market_ids(market: MarketDraft, payload: Payload, contracts: PlanContracts) -> MarketIds:
+    """Return the ids that a market has once its creator asks the question.
+
+    In an event they follow from the market's place, so questions are added in their order.
+    """
+    asked_id = word_of(_asked_hash(market, payload))
+    if contracts.event is None:
+        condition = condition_id(contracts.adapter, asked_id)
+        tokens = token_pair(contracts.collateral, condition)
+        return MarketIds(market.key, asked_id, asked_id, condition, tokens)
+    _, neg_risk_adapter, wrapped_collateral = contracts.event
+    event_id = event_market_id(payload, contracts.event)
+    question_id = neg_risk.question_id(event_id, payload.markets.index(market))
+    condition = condition_id(neg_risk_adapter, question_id)
+    tokens = token_pair(wrapped_collateral, condition)
+    return MarketIds(market.key, asked_id, question_id, condition, tokens, event_id)
+
+
+def event_market_id(payload: Payload, contracts: EventContracts) -> Bytes32:
+    """Return the id of the neg-risk market that the payload's questions belong to."""
+    return neg_risk.market_id(
+        contracts.operator, CONVERSION_FEE_BIPS, _event_data(payload), payload.creator
+    )
+
+
+def _event_data(payload: Payload) -> bytes:
+    """Return what names an event on the chain: another set of questions is another event."""
+    questions = "\n".join(ancillary_text(m, payload.resolution_rules) for m in payload.markets)
+    digest = keccak256(questions.encode()).hex()
+    return f"title: {payload.title}, slug: {payload.slug}, questions: {digest}".encode()
+
+
+def _asked_hash(market: MarketDraft, payload: Payload) -> bytes:
+    text = _asked_data(market, payload) + f",initializer:{payload.creator[2:]}".encode()
+    return keccak256(text)
+
+
+def _asked_data(market: MarketDraft, payload: Payload) -> bytes:
+    return ancillary_text(
+        market, payload.resolution_rules, may_be_unknown=not payload.is_neg_risk
+    ).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanItem:
+    """One call that the creator's wallet makes."""
+
+    item_id: str
+    target: Address
+    calldata: bytes
+    description: str
+    market_key: str | None = None
+    value_wei: int = 0
+
+    def document(self) -> dict[str, Any]:
+        """Return the item as it is stored and sent."""
+        document = {
+            "id": self.item_id,
+            "to": checksum_address(self.target),
+            "value": str(self.value_wei),
+            "data": "0x" + self.calldata.hex(),
+            "description": self.description,
+        }
+        return document if self.market_key is None else document | {"marketKey": self.market_key}
+
+
+def item_of(document: Mapping[str, Any]) -> PlanItem:
+    """Return the item that a stored document is."""
+    return PlanItem(
+        item_id=document["id"],
+        target=parse_address(document["to"]),
+        calldata=bytes.fromhex(document["data"][2:]),
+        description=document["description"],
+        market_key=document.get("marketKey"),
+        value_wei=int(document["value"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """What the chain says before a plan is built."""
+
+    fee_units: int
+    allowance_units: int
+    reward_units: int = 0
+    initialized_keys: frozenset[str] = frozenset()
+    has_event: bool = False
+    prepared_keys: frozenset[str] = frozenset()
+    """The markets whose questions are added to the event already."""
+
+
+def build_plan(
+    payload: Payload, contracts: PlanContracts, facts: PlanFacts
+) -> tuple[PlanItem, ...]:
+    """Return what the creator has yet to send so that every market of the payload exists."""
+    questions = tuple(
+        PlanItem(
+            item_id=f"initialize-market-{number}",
+            target=contracts.adapter,
+            calldata=QuestionTerms(
+                _asked_data(market, payload), contracts.collateral, facts.reward_units
+            ).encode(),
+            description=f"Initialize market {market.slug}",
+            market_key=market.key,
+        )
+        for number, market in enumerate(payload.markets, 1)
+        if market.key not in facts.initialized_keys
+    )
+    event = () if contracts.event is None else tuple(_event_items(payload, contracts.event, facts))
+    total_units = (facts.fee_units + facts.reward_units) * len(questions)
+    if total_units <= facts.allowance_units:
+        return (*questions, *event)
+    is_fee = facts.fee_units > 0
+    word = "fee" if is_fee else "reward"
+    approval = PlanItem(
+        item_id=APPROVE_FEE_ITEM if is_fee else APPROVE_REWARD_ITEM,
+        target=contracts.collateral,
+        calldata=Approve(contracts.adapter, total_units).encode(),
+        description=f"Approve the resolution {word} of {decimal_text(total_units)} collateral",
+    )
+    return (approval, *questions, *event)
+
+
+def _event_items(
+    payload: Payload, contracts: EventContracts, facts: PlanFacts
+) -> Iterator[PlanItem]:
+    """Yield the calls that put an event together: its market first, then each question in order."""
+    if not facts.has_event:
+        yield PlanItem(
+            item_id=PREPARE_EVENT_ITEM,
+            target=contracts.operator,
+            calldata=neg_risk.PREPARE_MARKET.encode(CONVERSION_FEE_BIPS, _event_data(payload)),
+            description=f"Prepare event {payload.slug}",
+        )
+    event_id = word_bytes(event_market_id(payload, contracts))
+    for number, market in enumerate(payload.markets, 1):
+        if market.key not in facts.prepared_keys:
+            yield PlanItem(
+                item_id=f"prepare-question-{number}",
+                target=contracts.operator,
+                calldata=neg_risk.PREPARE_QUESTION.encode(
+                    event_id, market.question.encode(), _asked_hash(market, payload)
+                ),
+                description=f"Add {market.slug} to its event",
+                market_key=market.key,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataName:
+    """The id under which a market's metadata is stored, and the one that the chain names."""
+
+    market: MarketDraft
+    condition_id: Bytes32
+    metadata_id: str
+    metadata_id_on_chain: str
+
+
+def build_metadata_plan(
+    names: Sequence[MetadataName], contracts: PlanContracts
+) -> tuple[PlanItem, ...]:
+    """Return the calls that name the metadata of each market that the chain names otherwise."""
+    return tuple(
+        PlanItem(
+            item_id=f"update-metadata-{number}",
+            target=contracts.market_registry,
+            calldata=encode_set_metadata(name.condition_id, name.metadata_id),
+            description=f"Start market {name.market.slug}",
+            market_key=name.market.key,
+        )
+        for number, name in enumerate(names, 1)
+        if name.metadata_id != name.metadata_id_on_chain
+    )
+
+
+class PlanTx(NamedTuple):
+    """The hash of the transaction by which a creator says it did an item."""
+
+    item_id: str
+    tx_hash: Bytes32
+
+
+def check_known(txs: Sequence[PlanTx], plan: Sequence[PlanItem]) -> None:
+    """Refuse hashes for items that are not of the plan, or two hashes for one item."""
+    known = {item.item_id for item in plan}
+    problems, seen = [], set[str]()
+    for index, tx in enumerate(txs):
+        if tx.item_id not in known:
+            problems.append(
+                FieldProblem(f"txs/{index}/id", "must be the id of an item of the plan")
+            )
+        if tx.item_id in seen:
+            problems.append(FieldProblem(f"txs/{index}/id", "must be there once"))
+        seen.add(tx.item_id)
+    if problems:
+        raise InvalidFields(problems)
+
+
+def check_unchanged(txs: Sequence[PlanTx], hash_by_id: Mapping[str, Bytes32]) -> None:
+    """Refuse another hash for an item whose hash was verified."""
+    problems = [
+        FieldProblem(f"txs/{index}/hash", f"must be {hash_by_id[tx.item_id]}, which was verified")
+        for index, tx in enumerate(txs)
+        if hash_by_id.get(tx.item_id, tx.tx_hash) != tx.tx_hash
+    ]
+    if problems:
+        raise InvalidFields(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTx:
+    """What the chain says of a transaction; without a receipt it is in no block."""
+
+    sender: Address
+    target: Address | None
+    value_wei: int
+    calldata: bytes
+    is_success: bool | None
+    block_number: int | None
+
+
+def check_txs(
+    plan: Sequence[PlanItem],
+    hash_by_id: Mapping[str, Bytes32],
+    seen_by_hash: Mapping[Bytes32, SeenTx],
+    creator: Address,
+) -> None:
+    """Refuse unless each item of the plan was done, by the creator, exactly as planned."""
+    invalid, pending = [], []
+    for item in plan:
+        tx_hash = hash_by_id.get(item.item_id)
+        seen = None if tx_hash is None else seen_by_hash.get(tx_hash)
+        reason = _why_invalid(item, tx_hash, seen, hash_by_id, creator)
+        told = {"id": item.item_id, "hash": tx_hash}
+        if reason is not None:
+            invalid.append(told | {"reason": reason})
+        elif seen is None or seen.is_success is None:
+            pending.append(told)
+    if invalid:
+        raise TxInvalid(invalid)
+    if pending:
+        raise TxPending(pending)
+
+
+def _why_invalid(
+    item: PlanItem,
+    tx_hash: Bytes32 | None,
+    seen: SeenTx | None,
+    hash_by_id: Mapping[str, Bytes32],
+    creator: Address,
+) -> str | None:
+    if tx_hash is None:
+        return "no hash was confirmed for it"
+    others = [id_ for id_, other in hash_by_id.items() if other == tx_hash and id_ != item.item_id]
+    if others:
+        return f"the hash was confirmed for {others[0]} too"
+    return None if seen is None else _why_different(item, seen, creator)
+
+
+def _why_different(item: PlanItem, seen: SeenTx, creator: Address) -> str | None:
+    if seen.sender != creator:
+        return f"sender is {seen.sender}, and the creator is {creator}"
+    if seen.target != item.target:
+        return f"target is {seen.target}, and the plan's is {item.target}"
+    if seen.calldata != item.calldata:
+        return "calldata differs from the plan's"
+    if seen.value_wei != item.value_wei:
+        return f"value is {seen.value_wei}, and the plan's is {item.value_wei}"
+    return "the transaction reverted" if seen.is_success is False else None

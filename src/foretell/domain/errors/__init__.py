@@ -1,0 +1,1 @@
+"""Every refusal and failure that the program knows, by family."""

@@ -1,0 +1,1 @@
+"""Encodings of the EVM: ABI, RLP, transactions, log filters."""

@@ -1,0 +1,89 @@
+"""Calls of contracts as bytes: a selector, then the arguments in 32-byte words.
+
+What is decoded must be spelt in the one way that an encoder spells it. Bytes after the arguments,
+odd offsets or bits outside a type would let two parties read different things in the same call.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from eth_abi.abi import decode, encode
+from eth_abi.exceptions import DecodingError, EncodingError
+
+from foretell.domain.errors.chain import MalformedCalldata
+from foretell.domain.values.hexadecimal import keccak256
+
+SELECTOR_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ContractFunction:
+    """A function of a contract: what it takes and what it gives back."""
+
+    signature: str
+    takes: tuple[str, ...]
+    gives: tuple[str, ...]
+    selector: bytes
+
+    @property
+    def name(self) -> str:
+        """Its name, without what it takes."""
+        return self.signature.partition("(")[0]
+
+    def encode(self, *arguments: object) -> bytes:
+        """Return the calldata of a call; a value outside its type is a mistake of ours."""
+        return self.selector + encode(self.takes, arguments)
+
+    def decode(self, calldata: bytes) -> tuple[Any, ...]:
+        """Return the arguments of a call, or refuse what is not exactly such a call."""
+        if calldata[:SELECTOR_BYTES] != self.selector:
+            raise MalformedCalldata(f"a call of {self.signature}")
+        return self._decoded(self.takes, calldata[SELECTOR_BYTES:])
+
+    def decode_answer(self, answer: bytes) -> tuple[Any, ...]:
+        """Return what a call gave back, or refuse what no such function answers."""
+        return self._decoded(self.gives, answer)
+
+    def _decoded(self, types: tuple[str, ...], words: bytes) -> tuple[Any, ...]:
+        try:
+            values: tuple[Any, ...] = decode(types, words)
+            again = encode(types, values)
+        except (DecodingError, EncodingError, OverflowError, UnicodeError) as error:
+            raise MalformedCalldata(f"the words of {self.signature}") from error
+        if again != words:
+            raise MalformedCalldata(f"the words of {self.signature} and nothing else")
+        return values
+
+
+def contract_function(signature: str, gives: str = "()") -> ContractFunction:
+    """Return the function of a signature such as `transfer(address,uint256)`."""
+    takes = types_of(signature[signature.index("(") :])
+    return ContractFunction(signature, takes, types_of(gives), keccak256(signature.encode())[:4])
+
+
+def types_of(tuple_type: str) -> tuple[str, ...]:
+    """Return the types within the parentheses, tuples kept whole."""
+    types, depth, start = [], 0, 1
+    for at, sign in enumerate(tuple_type):
+        depth += (sign == "(") - (sign == ")")
+        if (sign == "," and depth == 1) or (depth == 0 and at > start):
+            types.append(tuple_type[start:at])
+            start = at + 1
+    return tuple(types)
+
+
+_ERROR_STRING: Final = contract_function("Error(string)")
+_PANIC: Final = contract_function("Panic(uint256)")
+
+
+def revert_reason(revert: bytes, name_by_selector: Mapping[bytes, str]) -> str | None:
+    """Return the reason that a revert gives: a text, or the name of an error that we know."""
+    try:
+        if revert[:SELECTOR_BYTES] == _ERROR_STRING.selector:
+            return str(_ERROR_STRING.decode(revert)[0])
+        if revert[:SELECTOR_BYTES] == _PANIC.selector:
+            return f"panic {_PANIC.decode(revert)[0]:#x}"
+    except MalformedCalldata:
+        return None
+    return name_by_selector.get(revert[:SELECTOR_BYTES])

@@ -1,0 +1,1 @@
+"""Order books, the ledger and the fold that applies commands to them: pure, and deterministic."""

@@ -1,0 +1,194 @@
+"""What the chain says, taken into the ledger: balances, allowances, and trades that settled.
+
+All of one observation is true at one block. A trade found there stops pending in the same step in
+which the balances that contain it arrive, so no unit is counted twice or missed in between. That
+holds for an observation of many parts too: all of them are taken in with the last one.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from foretell.domain.exchange.book import LiveOrder
+from foretell.domain.exchange.commands import CancelSeen, NonceSeen, ObserveChain, TradeSeen
+from foretell.domain.exchange.effects import CloseReason, Effect, TradeAdvanced
+from foretell.domain.exchange.ledger import COLLATERAL, Account, AssetId
+from foretell.domain.exchange.move_allocations import settle_slices
+from foretell.domain.exchange.state import State, UnsettledTrade
+from foretell.domain.exchange.trade import PENDING, TradeStatus, trade_steps
+from foretell.domain.values.hexadecimal import Address
+
+_SETTLED: Final = (TradeStatus.MINED, TradeStatus.CONFIRMED)
+_FINAL: Final = (TradeStatus.CONFIRMED, TradeStatus.FAILED)
+
+
+OBSERVED_PER_COMMAND_MAX: Final = 10_000
+"""How many balances, trades and so on one command may hold, so that any journal takes it."""
+
+_LISTS: Final = ("balances", "allowances", "trades", "cancels", "nonces")
+
+
+def split_observation(whole: ObserveChain, entries_max: int) -> list[ObserveChain]:
+    """Return the observation in parts of so many entries, or as it is when it has no more."""
+    entries = [(name, entry) for name in _LISTS for entry in getattr(whole, name)]
+    starts = range(0, max(len(entries), 1), entries_max)
+    return [
+        msgspec.structs.replace(
+            whole,
+            **_by_list(entries[start : start + entries_max]),
+            part=part,
+            parts=len(starts),
+        )
+        for part, start in enumerate(starts, 1)
+    ]
+
+
+def _by_list(entries: Sequence[tuple[str, object]]) -> dict[str, tuple[Any, ...]]:
+    """Return the entries by the names of their lists, those of no entry too."""
+    return {name: tuple(entry for named, entry in entries if named == name) for name in _LISTS}
+
+
+def observe_chain(state: State, command: ObserveChain) -> list[Effect]:
+    """Return the trades that moved and the orders that the chain no longer covers.
+
+    Nothing moves before the last part. A first part means that whoever looked before has stopped
+    halfway, and looks anew.
+    """
+    if command.part == 1:
+        state.observed_parts.clear()
+    assert len(state.observed_parts) == command.part - 1, "parts come in their order"
+    state.observed_parts.append(command)
+    if command.part < command.parts:
+        return []
+    parts, state.observed_parts = state.observed_parts, []
+    return _take_in(state, _joined(parts))
+
+
+def _joined(parts: list[ObserveChain]) -> ObserveChain:
+    """Return the observation that these are the parts of, at the time of the last one."""
+    entries = [(name, each) for part in parts for name in _LISTS for each in getattr(part, name)]
+    return msgspec.structs.replace(parts[-1], **_by_list(entries))
+
+
+def _take_in(state: State, command: ObserveChain) -> list[Effect]:
+    touched = _count(state, command)
+    effects: list[Effect] = []
+    for seen in command.trades:
+        trade = state.unsettled_trades.get(seen.trade_id)
+        if trade is not None and (seen.status, seen.tx_hash) != (trade.status, trade.tx_hash):
+            effects += _advance(state, trade, seen, command.at_ms)
+            for wallet, asset, _ in trade.moves:
+                touched[wallet, asset] = None
+    for canceled in command.cancels:
+        effects += _cancel(state, canceled, command.at_ms)
+    for raised in command.nonces:
+        effects += _raise_nonce(state, raised, command.at_ms)
+    state.observed_block = command.block_number
+    state.observed_hash = command.block_hash
+    for wallet, asset in touched:
+        effects += _cancel_uncovered(state, wallet, asset, command.at_ms)
+    return [*effects, *state.book_changes(command.at_ms)]
+
+
+def _count(state: State, command: ObserveChain) -> dict[tuple[Address, AssetId], None]:
+    """Take balances and allowances into the ledger, and return the accounts that they concern."""
+    touched: dict[tuple[Address, AssetId], None] = {}
+    for balance in command.balances:
+        if balance.asset == COLLATERAL and state.slices.is_joined:
+            continue
+        state.ledger.account(balance.wallet, balance.asset).confirmed_units = balance.units
+        touched[balance.wallet, balance.asset] = None
+    for allowance in command.allowances:
+        state.ledger.allow(
+            allowance.wallet,
+            allowance.exchange,
+            allowance.units,
+            of_collateral=allowance.is_collateral,
+        )
+        for asset in state.ledger.assets(allowance.wallet):
+            touched[allowance.wallet, asset] = None
+    return touched
+
+
+def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -> list[Effect]:
+    """Move a trade along its table; only what is neither on the chain nor given up still pends."""
+    effects: list[Effect] = []
+    is_joined, condition_id = state.slices.is_joined, trade.trade.condition_id
+    for status in trade_steps(trade.status, seen.status):
+        pended, settled = trade.status in PENDING, trade.status in _SETTLED
+        trade.status = status
+        trade.tx_hash = seen.tx_hash
+        _pend(state, trade, before=pended, after=status in PENDING)
+        if is_joined:
+            sign = (status in _SETTLED) - settled
+            effects += settle_slices(state, trade, sign, at_ms) if sign else []
+        effects.append(TradeAdvanced(seen.trade_id, condition_id, status, seen.tx_hash, at_ms))
+    if trade.status in _FINAL:
+        del state.unsettled_trades[seen.trade_id]
+    return effects
+
+
+def _pend(state: State, trade: UnsettledTrade, *, before: bool, after: bool) -> None:
+    if before == after:
+        return
+    change = state.ledger.pend if after else state.ledger.unpend
+    change(trade.moves)
+
+
+def _cancel(state: State, canceled: CancelSeen, at_ms: int) -> list[Effect]:
+    """Close an order that was canceled at its exchange; one that is not here yet is remembered."""
+    order = state.live_orders.get(canceled.order_id)
+    if order is None:
+        if canceled.order_id not in state.placement_by_order:
+            state.canceled_orders.add((canceled.exchange, canceled.order_id))
+        return []
+    if _exchange_of(state, order) != canceled.exchange:
+        return []
+    return [state.close(order, CloseReason.CANCELED_ON_CHAIN, at_ms)]
+
+
+def _raise_nonce(state: State, raised: NonceSeen, at_ms: int) -> list[Effect]:
+    """Remember a maker's nonce, and close its orders at that exchange that were signed before.
+
+    After a reorg it may be lower than it was: what is signed with it is taken again.
+    """
+    state.maker_nonces[raised.exchange, raised.maker] = raised.nonce
+    return [
+        state.close(order, CloseReason.NONCE_RAISED, at_ms)
+        for asset in state.ledger.assets(raised.maker)
+        for order in list(state.ledger.look_up(raised.maker, asset).orders.values())
+        if order.nonce < raised.nonce and _exchange_of(state, order) == raised.exchange
+    ]
+
+
+def _exchange_of(state: State, order: LiveOrder) -> Address:
+    return state.market_by_id[order.condition_id].opened.exchange
+
+
+def _cancel_uncovered(state: State, wallet: Address, asset: AssetId, at_ms: int) -> list[Effect]:
+    """Close the newest orders of an account until the chain covers the rest.
+
+    What one exchange may no longer move another still may, so each order is judged by its own.
+    """
+    account = state.ledger.look_up(wallet, asset)
+    effects: list[Effect] = []
+    short = _short_exchanges(state, wallet, asset, account)
+    for order in reversed(list(account.orders.values()) if short else ()):
+        if _exchange_of(state, order) in short:
+            effects.append(state.close(order, CloseReason.UNDERFUNDED, at_ms))
+            short = _short_exchanges(state, wallet, asset, account)
+    return effects
+
+
+def _short_exchanges(
+    state: State, wallet: Address, asset: AssetId, account: Account
+) -> list[Address]:
+    """Return the exchanges that may not move what the orders of an account reserve."""
+    held = account.confirmed_units + account.credit_units
+    used = account.debit_units + account.reserved_units
+    return [
+        exchange
+        for exchange in state.exchanges
+        if min(held, state.ledger.allowance_units(wallet, exchange, asset)) < used
+    ]

@@ -1,0 +1,253 @@
+"""The engine's whole state as bytes, and back.
+
+Everything that a later command may depend on is in it, in an order that decides something: orders
+as they came to rest, a wallet's assets as they were heard of. What follows from these is left out
+and made anew: books, queues, what orders reserve, when they leave. So the bytes of a state do not
+depend on whether it comes from a replay or from a snapshot.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from foretell.domain.exchange.allocations import Slice, Slices, Total
+from foretell.domain.exchange.book import LiveOrder, is_bid, yes_price
+from foretell.domain.exchange.commands import ObserveChain, OpenMarket
+from foretell.domain.exchange.ledger import AssetId, Ledger
+from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.exchange.state import (
+    PLACEMENTS_KEPT_MAX,
+    Market,
+    Placement,
+    State,
+    UnsettledTrade,
+)
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.versioned import Versioned
+
+VERSION: Final = 2
+SPENT_BYTES: Final = 32
+
+
+class _Market(msgspec.Struct, frozen=True, array_like=True):
+    opened: OpenMarket
+    ticks_per_one: int
+    is_open: bool
+    last_price_ticks: int | None
+    last_side: Side | None
+    changed_at_ms: int
+    spent_orders: bytes
+
+
+class _Order(msgspec.Struct, frozen=True, array_like=True):
+    order_id: Bytes32
+    condition_id: Bytes32
+    maker: Address
+    signer: Address
+    owner: str
+    side: Side
+    is_yes: bool
+    price_ticks: int
+    size_units: int
+    remaining_units: int
+    order_type: OrderType
+    leaves_at_s: int | None
+    placed_at_ms: int
+    nonce: int
+    trade_ids: tuple[str, ...]
+
+
+class _Account(msgspec.Struct, frozen=True, array_like=True):
+    wallet: Address
+    asset: AssetId
+    confirmed_units: int
+    credit_units: int
+    debit_units: int
+
+
+class _Allowance(msgspec.Struct, frozen=True, array_like=True):
+    wallet: Address
+    exchange: Address
+    is_collateral: bool
+    units: int
+
+
+class _Slice(msgspec.Struct, frozen=True, array_like=True):
+    wallet: Address
+    given: Total
+    returned: Total
+    settled: Total
+
+
+class _Nonce(msgspec.Struct, frozen=True, array_like=True):
+    exchange: Address
+    maker: Address
+    nonce: int
+
+
+class _Body(msgspec.Struct, frozen=True, array_like=True):
+    version: int
+    latest_ms: int
+    observed_block: int
+    observed_hash: Bytes32
+    observed_parts: list[ObserveChain]
+    markets: list[_Market]
+    accounts: list[_Account]
+    allowances: list[_Allowance]
+    orders: list[_Order]
+    unsettled: list[UnsettledTrade]
+    placements: list[Placement]
+    canceled_orders: list[tuple[Address, Bytes32]]
+    maker_nonces: list[_Nonce]
+    shard: str
+    slices: list[_Slice]
+
+
+_BYTES: Final = Versioned(VERSION, _Body)
+
+
+def encode_state(state: State) -> bytes:
+    """Return the bytes of a state between two commands; equal states have equal bytes."""
+    body = _Body(
+        version=VERSION,
+        latest_ms=state.latest_ms,
+        observed_block=state.observed_block,
+        observed_hash=state.observed_hash,
+        observed_parts=state.observed_parts,
+        markets=[_market(market) for market in state.market_by_id.values()],
+        accounts=list(_accounts(state.ledger)),
+        allowances=[_Allowance(*key, units) for key, units in state.ledger.allowances()],
+        orders=[_order(order) for order in state.live_orders.values()],
+        unsettled=list(state.unsettled_trades.values()),
+        placements=list(state.placement_by_order.values()),
+        canceled_orders=sorted(state.canceled_orders),
+        maker_nonces=[_Nonce(*key, nonce) for key, nonce in state.maker_nonces.items()],
+        shard=state.slices.shard,
+        slices=[
+            _Slice(wallet, *each.totals()) for wallet, each in state.slices.slice_by_wallet.items()
+        ],
+    )
+    return _BYTES.encode(body)
+
+
+def state_digest(state: State) -> str:
+    """Return the hash of a state's bytes, 64 hex digits."""
+    return hashlib.sha256(encode_state(state)).hexdigest()
+
+
+def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> State:
+    """Return the state that the bytes are of, or refuse bytes that this program does not know."""
+    body = _BYTES.decode(raw)
+    state = State(placements_kept_max)
+    state.latest_ms = body.latest_ms
+    state.observed_block, state.observed_hash = body.observed_block, body.observed_hash
+    state.observed_parts = body.observed_parts
+    for market in body.markets:
+        state.add(_restored_market(market))
+    for account in body.accounts:
+        _restore_account(state.ledger, account)
+    for seen in body.allowances:
+        state.ledger.allow(seen.wallet, seen.exchange, seen.units, of_collateral=seen.is_collateral)
+    for order in body.orders:
+        state.rest(_restored_order(state.market_by_id[order.condition_id], order))
+    state.settle_touches()
+    for unsettled in body.unsettled:
+        state.unsettled_trades[unsettled.trade.trade_id] = unsettled
+    state.placement_by_order = {each.order_id: each for each in body.placements}
+    state.canceled_orders = set(body.canceled_orders)
+    state.maker_nonces = {(each.exchange, each.maker): each.nonce for each in body.maker_nonces}
+    state.slices = _restored_slices(body)
+    return state
+
+
+def _restored_slices(body: _Body) -> Slices:
+    return Slices(
+        body.shard,
+        {
+            each.wallet: Slice.of_totals(each.given, each.returned, each.settled)
+            for each in body.slices
+        },
+    )
+
+
+def _market(market: Market) -> _Market:
+    assert not market.touched, "a state is pictured between two commands"
+    return _Market(
+        opened=market.opened,
+        ticks_per_one=market.rules.ticks_per_one,
+        is_open=market.is_open,
+        last_price_ticks=market.last_price_ticks,
+        last_side=market.last_side,
+        changed_at_ms=market.changed_at_ms,
+        spent_orders=b"".join(sorted(market.spent_orders)),
+    )
+
+
+def _restored_market(seen: _Market) -> Market:
+    market = Market(seen.opened)
+    market.change_tick(seen.ticks_per_one)
+    market.is_open = seen.is_open
+    market.last_price_ticks, market.last_side = seen.last_price_ticks, seen.last_side
+    market.changed_at_ms = seen.changed_at_ms
+    spent = seen.spent_orders
+    market.spent_orders = {
+        spent[start : start + SPENT_BYTES] for start in range(0, len(spent), SPENT_BYTES)
+    }
+    return market
+
+
+def _accounts(ledger: Ledger) -> Iterator[_Account]:
+    for wallet, asset, account in ledger.accounts():
+        yield _Account(
+            wallet, asset, account.confirmed_units, account.credit_units, account.debit_units
+        )
+
+
+def _restore_account(ledger: Ledger, seen: _Account) -> None:
+    account = ledger.account(seen.wallet, seen.asset)
+    account.confirmed_units = seen.confirmed_units
+    account.credit_units, account.debit_units = seen.credit_units, seen.debit_units
+
+
+def _order(order: LiveOrder) -> _Order:
+    return _Order(
+        order_id=order.order_id,
+        condition_id=order.condition_id,
+        maker=order.maker,
+        signer=order.signer,
+        owner=order.owner,
+        side=order.side,
+        is_yes=order.is_yes,
+        price_ticks=order.price_ticks,
+        size_units=order.size_units,
+        remaining_units=order.remaining_units,
+        order_type=order.order_type,
+        leaves_at_s=order.leaves_at_s,
+        placed_at_ms=order.placed_at_ms,
+        nonce=order.nonce,
+        trade_ids=order.trade_ids,
+    )
+
+
+def _restored_order(market: Market, seen: _Order) -> LiveOrder:
+    return LiveOrder(
+        seen.order_id,
+        market.opened.condition_id,
+        seen.maker,
+        seen.maker if seen.signer == seen.maker else seen.signer,
+        seen.owner,
+        seen.side,
+        seen.is_yes,
+        is_bid(seen.side, is_yes=seen.is_yes),
+        seen.price_ticks,
+        yes_price(seen.price_ticks, market.book.ticks_per_one, is_yes=seen.is_yes),
+        seen.size_units,
+        seen.remaining_units,
+        seen.order_type,
+        seen.leaves_at_s,
+        seen.placed_at_ms,
+        seen.nonce,
+        seen.trade_ids,
+    )

@@ -1,0 +1,97 @@
+"""A state told to those who did not hear how it came so: what streams and books begin with."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from foretell.domain.exchange.book import LiveOrder
+from foretell.domain.exchange.commands import OpenMarket
+from foretell.domain.exchange.effects import (
+    Effect,
+    LevelChange,
+    MarketRestored,
+    OrderRestored,
+    TradeRestored,
+)
+from foretell.domain.exchange.order import EXPIRATION_MARGIN_S
+from foretell.domain.exchange.state import Market, State
+
+
+class _Order(NamedTuple):
+    """An order, and what of it may change."""
+
+    order: LiveOrder
+    price_ticks: int
+    remaining_units: int
+    trade_ids: tuple[str, ...]
+
+
+class _Place(NamedTuple):
+    """Where an order rests, as far as it is told with the order."""
+
+    opened: OpenMarket
+    ticks_per_one: int
+
+
+def restored_effects(state: State) -> Iterator[Effect]:
+    """Return every market, then every order that rests, then every trade that is not settled.
+
+    All of it is as it is now, whatever commands do while it is told: what may change is copied
+    here, and what takes its time is made when it is asked for.
+    """
+    markets = [_market(market) for market in state.market_by_id.values()]
+    places = {
+        condition_id: _Place(market.opened, market.book.ticks_per_one)
+        for condition_id, market in state.market_by_id.items()
+    }
+    orders = [
+        _Order(order, order.price_ticks, order.remaining_units, order.trade_ids)
+        for order in state.live_orders.values()
+    ]
+    trades = [
+        TradeRestored(each.trade, each.signer_by_order, each.status, each.tx_hash)
+        for each in state.unsettled_trades.values()
+    ]
+    restored = (_order(places[each.order.condition_id], each) for each in orders)
+    return chain(markets, restored, trades)
+
+
+def _market(market: Market) -> MarketRestored:
+    book = market.book
+    return MarketRestored(
+        market=market.opened,
+        rules=market.rules,
+        is_open=market.is_open,
+        levels=tuple(
+            LevelChange(is_bid, level)
+            for is_bid in (True, False)
+            for level in book.levels(is_bid=is_bid)
+        ),
+        best_bid_ticks=book.best_bid(),
+        best_ask_ticks=book.best_ask(),
+        last_price_ticks=market.last_price_ticks,
+        last_side=market.last_side,
+        changed_at_ms=market.changed_at_ms,
+    )
+
+
+def _order(place: _Place, seen: _Order) -> OrderRestored:
+    opened, order, leaves_at_s = place.opened, seen.order, seen.order.leaves_at_s
+    return OrderRestored(
+        order_id=order.order_id,
+        condition_id=order.condition_id,
+        token_id=opened.token_yes if order.is_yes else opened.token_no,
+        owner=order.owner,
+        signer=order.signer,
+        maker=order.maker,
+        side=order.side,
+        is_yes=order.is_yes,
+        price_ticks=seen.price_ticks,
+        ticks_per_one=place.ticks_per_one,
+        size_units=order.size_units,
+        matched_units=order.size_units - seen.remaining_units,
+        order_type=order.order_type,
+        expiration_s=0 if leaves_at_s is None else leaves_at_s + EXPIRATION_MARGIN_S,
+        placed_at_ms=order.placed_at_ms,
+        trade_ids=seen.trade_ids,
+    )

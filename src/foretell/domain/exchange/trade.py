@@ -1,0 +1,187 @@
+"""A trade: everything that one taker order matched at once, and its life until it is settled.
+
+A trade settles in one transaction, so it holds no more fills than the exchange contract takes
+makers in a call; a taker that meets more has several trades.
+"""
+
+import enum
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from foretell.domain.errors.families import IllegalTransition
+from foretell.domain.exchange.matching import Fill, taker_cost_units
+from foretell.domain.exchange.order import Side, SignedOrder
+from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256, word_bytes
+
+FILLS_PER_TRADE_MAX: Final = 20
+
+_SELL: Final = Side.SELL
+
+
+class TradeStatus(enum.StrEnum):
+    """Where a trade is on its way to the chain."""
+
+    MATCHED = "MATCHED"
+    MINED = "MINED"
+    CONFIRMED = "CONFIRMED"
+    RETRYING = "RETRYING"
+    FAILED = "FAILED"
+
+
+PENDING: Final = (TradeStatus.MATCHED, TradeStatus.RETRYING)
+"""What a trade moves is on its way, and not on the chain."""
+
+
+class TradeTrigger(enum.StrEnum):
+    """What moves a trade."""
+
+    MINE = "mine"
+    CONFIRM = "confirm"
+    RETRY = "retry"
+    FAIL = "fail"
+
+
+TRADE_TRANSITIONS: Final[Mapping[tuple[TradeStatus, TradeTrigger], TradeStatus]] = MappingProxyType(
+    {
+        (TradeStatus.MATCHED, TradeTrigger.MINE): TradeStatus.MINED,
+        (TradeStatus.MATCHED, TradeTrigger.RETRY): TradeStatus.RETRYING,
+        (TradeStatus.MATCHED, TradeTrigger.FAIL): TradeStatus.FAILED,
+        (TradeStatus.RETRYING, TradeTrigger.MINE): TradeStatus.MINED,
+        (TradeStatus.RETRYING, TradeTrigger.FAIL): TradeStatus.FAILED,
+        (TradeStatus.RETRYING, TradeTrigger.RETRY): TradeStatus.RETRYING,
+        (TradeStatus.MINED, TradeTrigger.CONFIRM): TradeStatus.CONFIRMED,
+        (TradeStatus.MINED, TradeTrigger.RETRY): TradeStatus.RETRYING,
+    }
+)
+
+
+TRADE_PATHS: Final[Mapping[tuple[TradeStatus, TradeStatus], tuple[TradeTrigger, ...]]] = (
+    MappingProxyType(
+        {
+            (TradeStatus.MATCHED, TradeStatus.CONFIRMED): (TradeTrigger.MINE, TradeTrigger.CONFIRM),
+            (TradeStatus.RETRYING, TradeStatus.CONFIRMED): (
+                TradeTrigger.MINE,
+                TradeTrigger.CONFIRM,
+            ),
+            (TradeStatus.MINED, TradeStatus.MINED): (TradeTrigger.RETRY, TradeTrigger.MINE),
+            (TradeStatus.MINED, TradeStatus.FAILED): (TradeTrigger.RETRY, TradeTrigger.FAIL),
+        }
+    )
+)
+"""Moves of several steps, for one who looks seldom: what happened in between is made up for."""
+
+
+def advance_trade(status: TradeStatus, trigger: TradeTrigger) -> TradeStatus:
+    """Return the status that follows, or refuse."""
+    try:
+        return TRADE_TRANSITIONS[status, trigger]
+    except KeyError:
+        raise IllegalTransition("trade", status, trigger) from None
+
+
+def trade_path(status: TradeStatus, target: TradeStatus) -> tuple[TradeTrigger, ...]:
+    """Return the triggers that lead from one status to another, none when none do."""
+    if (status, target) in TRADE_PATHS:
+        return TRADE_PATHS[status, target]
+    return tuple(
+        trigger
+        for (start, trigger), end in TRADE_TRANSITIONS.items()
+        if (start, end) == (status, target)
+    )
+
+
+@cache
+def trade_steps(status: TradeStatus, target: TradeStatus) -> tuple[TradeStatus, ...]:
+    """Return the statuses that a trade goes through from one to another, none when it cannot."""
+    steps = []
+    for trigger in trade_path(status, target):
+        status = advance_trade(status, trigger)
+        steps.append(status)
+    return tuple(steps)
+
+
+class Trade(msgspec.Struct, frozen=True, array_like=True):
+    """A taker's fills, in base units.
+
+    Prices of its fills count ticks of one part in `ticks_per_one`, whatever the market's became since.
+    `cost_units` is the collateral that the taker paid or got for `size_units` of its token;
+    `taker_fill_units` is what the exchange takes off what remains of the taker's order, and
+    `bucket_index` says the how-manieth trade of that order it is, or is a part of, from zero.
+    """
+
+    trade_id: str
+    condition_id: Bytes32
+    taker_order_id: Bytes32
+    taker: Address
+    taker_owner: str
+    side: Side
+    is_yes: bool
+    size_units: int
+    cost_units: int
+    taker_fill_units: int
+    matched_at_ms: int
+    fills: tuple[Fill, ...]
+    ticks_per_one: int
+    bucket_index: int = 0
+
+
+def trade_id_of(taker_order_id: Bytes32, index: int) -> str:
+    """Return the id of an order's trade, a UUID that a replay finds again."""
+    return _uuid_of(keccak256(b"trade" + word_bytes(taker_order_id) + index.to_bytes(4, "big")))
+
+
+def part_id_of(trade_id: str, maker_order_id: Bytes32) -> str:
+    """Return the id of what leaves a trade, by its first fill: no fill leaves a trade twice."""
+    return _uuid_of(keccak256(b"part" + trade_id.encode() + word_bytes(maker_order_id)))
+
+
+def _uuid_of(digest: bytes) -> str:
+    """Return the first 16 bytes as a UUID of version 4, whose version and variant are fixed bits."""
+    digits = digest.hex()
+    variant = "89ab"[digest[8] >> 4 & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+
+
+def split_into_trades(fills: Sequence[Fill]) -> list[tuple[Fill, ...]]:
+    """Return the fills in their order, in groups that one transaction can settle."""
+    if 0 < len(fills) <= FILLS_PER_TRADE_MAX:
+        return [tuple(fills)]
+    return [
+        tuple(fills[start : start + FILLS_PER_TRADE_MAX])
+        for start in range(0, len(fills), FILLS_PER_TRADE_MAX)
+    ]
+
+
+def taker_fill_units(order: SignedOrder, size_units: int, cost_units: int, *, spends: bool) -> int:
+    """Return how much of the taker's maker asset a trade uses up.
+
+    A seller uses the tokens it sells, an order that spends a budget the collateral it paid. A
+    buyer of a stated size uses that size at its own limit, rounded down: at least what it paid,
+    since the cost is whole units and the price no worse.
+    """
+    if order.side is _SELL:
+        return size_units
+    if spends:
+        return cost_units
+    return size_units * order.maker_amount // order.taker_amount
+
+
+def trade_with(trade: Trade, fills: tuple[Fill, ...], order: SignedOrder, *, spends: bool) -> Trade:
+    """Return the trade with these fills alone; the order is its taker's."""
+    size, cost = sum(fill.size_units for fill in fills), total_cost_units(fills)
+    return msgspec.structs.replace(
+        trade,
+        size_units=size,
+        cost_units=cost,
+        taker_fill_units=taker_fill_units(order, size, cost, spends=spends),
+        fills=fills,
+    )
+
+
+def total_cost_units(fills: Sequence[Fill]) -> int:
+    """Return the collateral that the taker paid or got for all the fills."""
+    return sum([taker_cost_units(fill) for fill in fills])

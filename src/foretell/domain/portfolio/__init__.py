@@ -1,0 +1,1 @@
+"""Positions, their cost and value, and price histories."""

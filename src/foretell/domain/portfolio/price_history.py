@@ -1,0 +1,87 @@
+"""Which moments a price history shows: from where to where, and how far apart.
+
+The history keeps the top of the book once a minute, as it was at the minute's last change. A chart
+asks for the last one known at the end of each of its buckets.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.portfolio.prices import BookTop, last_price, midpoint
+
+MINUTE_S: Final = 60
+HOUR_S: Final = 60 * MINUTE_S
+DAY_S: Final = 24 * HOUR_S
+POINTS_MAX: Final = 1000
+FIDELITY_MINUTES_MAX: Final = 30 * 24 * 60
+SECONDS_MAX: Final = 10**11
+
+STEPS_S: Final = (MINUTE_S, 5 * MINUTE_S, 30 * MINUTE_S, 3 * HOUR_S, 12 * HOUR_S)
+"""How far apart points are when the client does not say: the finest that is not too many."""
+
+INTERVALS_S: Final[Mapping[str, int | None]] = MappingProxyType(
+    {
+        "5m": 5 * MINUTE_S,
+        "15m": 15 * MINUTE_S,
+        "1h": HOUR_S,
+        "6h": 6 * HOUR_S,
+        "1d": DAY_S,
+        "1w": 7 * DAY_S,
+        "1m": 30 * DAY_S,
+        "max": None,
+        "all": None,
+    }
+)
+"""How far back an interval reaches; None is to the beginning. `1m` is a month."""
+
+
+class Buckets(NamedTuple):
+    """The ends of a history's buckets, in seconds, the last one included."""
+
+    first_end_s: int
+    last_end_s: int
+    step_s: int
+
+
+def parse_interval(text: str) -> int | None:
+    """Return how far back an interval reaches, None being to the beginning, or refuse."""
+    try:
+        return INTERVALS_S[text]
+    except KeyError:
+        raise MalformedQuery("interval", f"one of {', '.join(INTERVALS_S)}") from None
+
+
+def buckets(start_s: int, end_s: int, fidelity_minutes: int | None) -> Buckets:
+    """Return the buckets between two moments; their ends are whole multiples of the step.
+
+    The last bucket may still be running: its end lies after `end_s`, and what it shows is the
+    present. A fidelity that would make too many points is coarsened to what the limit allows.
+    """
+    span_s = max(end_s - start_s, 0)
+    if fidelity_minutes is None:
+        fitting = [step for step in STEPS_S if span_s <= step * POINTS_MAX]
+        step_s = fitting[0] if fitting else STEPS_S[-1]
+    else:
+        step_s = fidelity_minutes * MINUTE_S
+    step_s = max(step_s, _least_step_s(span_s))
+    first, last = _ceiling(start_s, step_s), _ceiling(end_s, step_s)
+    return Buckets(max(first, step_s), max(last, step_s), step_s)
+
+
+def history_price(top: BookTop) -> Fraction | None:
+    """Return what a history shows for a moment: the midpoint, or the last price without one."""
+    middle = midpoint(top)
+    return last_price(top) if middle is None else middle
+
+
+def _least_step_s(span_s: int) -> int:
+    """Return the finest step, in whole minutes, that makes no more points than the limit."""
+    minutes = -(-span_s // (POINTS_MAX * MINUTE_S))
+    return max(minutes, 1) * MINUTE_S
+
+
+def _ceiling(at_s: int, step_s: int) -> int:
+    return -(-at_s // step_s) * step_s

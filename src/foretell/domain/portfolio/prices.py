@@ -1,0 +1,122 @@
+"""What a token is worth now, and what follows from it.
+
+A price is an exact fraction of one collateral. Everything a book says, it says of the first outcome
+("yes"); the other outcome's price is the rest of one, so that a complete set is always worth one.
+Decimals are made of these where an answer leaves, and nowhere else.
+"""
+
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from foretell.domain.portfolio.positions import Payout
+
+ONE_HALF: Final = Fraction(1, 2)
+"""The price of a token that nobody has priced yet."""
+
+NARROW_SPREAD_MAX: Final = Fraction(1, 10)
+"""A midpoint tells what a token is worth as long as bid and ask are no further apart."""
+
+LIQUIDITY_REACH: Final = Fraction(1, 10)
+"""Orders count as liquidity when they are within this part of the price from it."""
+
+
+class BookTop(NamedTuple):
+    """The best prices of yes and its last traded one, in ticks; None where there is none."""
+
+    ticks_per_one: int
+    best_bid_ticks: int | None = None
+    best_ask_ticks: int | None = None
+    last_price_ticks: int | None = None
+
+    def seen_from(self, *, is_yes: bool) -> "BookTop":
+        """Return the top of the book as the owner of a token sees it: a bid for yes is an ask for no."""
+        if is_yes:
+            return self
+        return BookTop(
+            self.ticks_per_one,
+            best_bid_ticks=self._complement(self.best_ask_ticks),
+            best_ask_ticks=self._complement(self.best_bid_ticks),
+            last_price_ticks=self._complement(self.last_price_ticks),
+        )
+
+    def refined(self, ticks_per_one: int) -> "BookTop":
+        """Return the same prices told in finer ticks."""
+        factor = ticks_per_one // self.ticks_per_one
+        finer = (None if ticks is None else ticks * factor for ticks in self[1:])
+        return BookTop(ticks_per_one, *finer)
+
+    def _complement(self, ticks: int | None) -> int | None:
+        return None if ticks is None else self.ticks_per_one - ticks
+
+
+def midpoint(top: BookTop) -> Fraction | None:
+    """Return the price half-way between best bid and ask, or None when a side is empty."""
+    if top.best_bid_ticks is None or top.best_ask_ticks is None:
+        return None
+    return Fraction(top.best_bid_ticks + top.best_ask_ticks, 2 * top.ticks_per_one)
+
+
+def spread(top: BookTop) -> Fraction | None:
+    """Return how far best bid and ask are apart, or None when a side is empty."""
+    if top.best_bid_ticks is None or top.best_ask_ticks is None:
+        return None
+    return Fraction(top.best_ask_ticks - top.best_bid_ticks, top.ticks_per_one)
+
+
+def last_price(top: BookTop) -> Fraction | None:
+    """Return the price of the last trade, or None before the first."""
+    if top.last_price_ticks is None:
+        return None
+    return Fraction(top.last_price_ticks, top.ticks_per_one)
+
+
+def payout_fraction(payout: Payout, *, is_yes: bool) -> Fraction:
+    """Return what a token of a resolved condition redeems for."""
+    return Fraction(payout.yes if is_yes else payout.no, payout.yes + payout.no)
+
+
+def current_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) -> Fraction:
+    """Return what a token is valued at.
+
+    Its payout when the condition is resolved; else the midpoint, as long as the spread is narrow;
+    else the last traded price; else one half.
+    """
+    if payout is not None:
+        return payout_fraction(payout, is_yes=is_yes)
+    if top is None:
+        return ONE_HALF
+    width, middle, last = spread(top), midpoint(top), last_price(top)
+    price = last
+    if width is not None and width <= NARROW_SPREAD_MAX:
+        price = middle
+    return _of_token(ONE_HALF if price is None else price, is_yes=is_yes)
+
+
+def listed_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) -> Fraction:
+    """Return the price that a market is listed with: as `current_price`, however wide the spread."""
+    if payout is not None:
+        return payout_fraction(payout, is_yes=is_yes)
+    if top is None:
+        return ONE_HALF
+    middle = midpoint(top)
+    price = last_price(top) if middle is None else middle
+    return _of_token(ONE_HALF if price is None else price, is_yes=is_yes)
+
+
+def value_units(size_units: int, price: Fraction) -> int:
+    """Return what so many tokens are worth, to the nearest base unit, half to even."""
+    return round(size_units * price)
+
+
+def percentage(part_units: int, whole_units: int) -> Fraction:
+    """Return the part in percent of the whole; of nothing it is zero."""
+    return Fraction(100 * part_units, whole_units) if whole_units else Fraction(0)
+
+
+def competitiveness(price: Fraction) -> Fraction:
+    """Return how open a question is: 1 at even odds, 0.8 when it is decided."""
+    return 1 / (1 + (price - ONE_HALF) ** 2)
+
+
+def _of_token(price_of_yes: Fraction, *, is_yes: bool) -> Fraction:
+    return price_of_yes if is_yes else 1 - price_of_yes

@@ -1,0 +1,1 @@
+"""Safe transactions that the relayer may send, and their life."""

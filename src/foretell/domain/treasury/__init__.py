@@ -1,0 +1,1 @@
+"""One wallet's collateral shared among several engines."""

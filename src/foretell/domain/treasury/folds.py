@@ -1,0 +1,67 @@
+"""What the payloads of a journal are folded into, for those who need not know whose journal it is."""
+
+import enum
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, Protocol
+
+from foretell.domain.exchange.apply import apply
+from foretell.domain.exchange.commands import decode_command
+from foretell.domain.exchange.snapshot import decode_state, encode_state
+from foretell.domain.exchange.state import State
+from foretell.domain.treasury.commands import decode_treasury_command
+from foretell.domain.treasury.snapshot import decode_treasury, encode_treasury
+from foretell.domain.treasury.treasury import Treasury, apply_to_treasury
+
+
+class Fold(Protocol):
+    """A state that payloads are taken into, one after the other."""
+
+    def take(self, payload: bytes) -> None:
+        """Take the next payload of the journal."""
+
+    def encode(self) -> bytes:
+        """Return the state as a snapshot keeps it."""
+
+
+class ShardFold:
+    """The books and the ledger of a shard, from a snapshot's bytes or from nothing."""
+
+    def __init__(self, raw: bytes | None) -> None:
+        self.state = State() if raw is None else decode_state(raw)
+        self.state.tells_books = False
+
+    def take(self, payload: bytes) -> None:
+        """Take the next payload of the journal."""
+        apply(self.state, decode_command(payload))
+
+    def encode(self) -> bytes:
+        """Return the state as a snapshot keeps it."""
+        return encode_state(self.state)
+
+
+class TreasuryFold:
+    """The treasury, from a snapshot's bytes or from nothing."""
+
+    def __init__(self, raw: bytes | None) -> None:
+        self.treasury = Treasury() if raw is None else decode_treasury(raw)
+
+    def take(self, payload: bytes) -> None:
+        """Take the next payload of the journal."""
+        apply_to_treasury(self.treasury, decode_treasury_command(payload))
+
+    def encode(self) -> bytes:
+        """Return the state as a snapshot keeps it."""
+        return encode_treasury(self.treasury)
+
+
+class JournalKind(enum.StrEnum):
+    """Whose commands a journal keeps."""
+
+    SHARD = "shard"
+    TREASURY = "treasury"
+
+
+FOLD_BY_KIND: Final[Mapping[JournalKind, Callable[[bytes | None], Fold]]] = MappingProxyType(
+    {JournalKind.SHARD: ShardFold, JournalKind.TREASURY: TreasuryFold}
+)

@@ -1,0 +1,91 @@
+"""The treasury's whole state as bytes, and back; see `snapshot.py`, which does it for a shard.
+
+Wallets and shards stand in the order in which they were heard of, which a replay finds again. Sums
+are decimal strings, since totals outgrow an integer of MessagePack.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from foretell.domain.exchange.allocations import Slice, Total
+from foretell.domain.treasury.commands import ObserveCollateral
+from foretell.domain.treasury.treasury import Treasury
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.versioned import Versioned
+
+VERSION: Final = 1
+
+
+class _Slice(msgspec.Struct, frozen=True, array_like=True):
+    shard: str
+    given: Total
+    returned: Total
+    settled: Total
+
+
+class _Body(msgspec.Struct, frozen=True, array_like=True):
+    version: int
+    shards: list[str]
+    confirmed: list[tuple[Address, int]]
+    allowances: list[tuple[Address, list[tuple[Address, int]]]]
+    slices: list[tuple[Address, list[_Slice]]]
+    overdrawn: list[Address]
+    observations: int
+    observed_block: int
+    observed_hash: Bytes32
+    observed_parts: list[ObserveCollateral]
+
+
+_BYTES: Final = Versioned(VERSION, _Body)
+
+
+def encode_treasury(treasury: Treasury) -> bytes:
+    """Return the bytes of a treasury between two commands; equal ones have equal bytes."""
+    body = _Body(
+        version=VERSION,
+        shards=list(treasury.shards),
+        confirmed=list(treasury.confirmed_by_wallet.items()),
+        allowances=[
+            (wallet, list(allowances.items()))
+            for wallet, allowances in treasury.allowances_by_wallet.items()
+        ],
+        slices=[
+            (wallet, [_Slice(shard, *held.totals()) for shard, held in slices.items()])
+            for wallet, slices in treasury.slices_by_wallet.items()
+        ],
+        overdrawn=list(treasury.overdrawn),
+        observations=treasury.observations,
+        observed_block=treasury.observed_block,
+        observed_hash=treasury.observed_hash,
+        observed_parts=treasury.observed_parts,
+    )
+    return _BYTES.encode(body)
+
+
+def treasury_digest(treasury: Treasury) -> str:
+    """Return the hash of a treasury's bytes, 64 hex digits."""
+    return hashlib.sha256(encode_treasury(treasury)).hexdigest()
+
+
+def decode_treasury(raw: bytes) -> Treasury:
+    """Return the treasury that the bytes are of, or refuse bytes that this program does not know."""
+    body = _BYTES.decode(raw)
+    return Treasury(
+        shards=dict.fromkeys(body.shards),
+        confirmed_by_wallet=dict(body.confirmed),
+        allowances_by_wallet={wallet: dict(allowances) for wallet, allowances in body.allowances},
+        slices_by_wallet={
+            wallet: {
+                each.shard: Slice.of_totals(each.given, each.returned, each.settled)
+                for each in slices
+            }
+            for wallet, slices in body.slices
+        },
+        overdrawn=dict.fromkeys(body.overdrawn),
+        observations=body.observations,
+        observed_block=body.observed_block,
+        observed_hash=body.observed_hash,
+        observed_parts=body.observed_parts,
+    )

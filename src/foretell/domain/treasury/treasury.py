@@ -1,0 +1,230 @@
+"""One collateral account per wallet, of which every shard holds a slice.
+
+The treasury knows what the chain holds and what each shard was granted, and never grants more than
+that; a shard never spends more than its slice. Neither asks the other while it decides. The proof
+is in docs/explanation/collateral-across-shards.md.
+"""
+
+from typing import NamedTuple, assert_never
+
+import msgspec
+
+from foretell.domain.exchange.allocations import Slice, SliceTotal, total_of
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.treasury.commands import (
+    AdmitShard,
+    GrantSlice,
+    ObserveCollateral,
+    ShardSeen,
+    TakeBack,
+    TreasuryCommand,
+)
+from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32
+
+
+class Treasury(msgspec.Struct):
+    """The treasury's state: plain values, a fold of its journal."""
+
+    shards: dict[str, None] = msgspec.field(default_factory=dict)
+    confirmed_by_wallet: dict[Address, int] = msgspec.field(default_factory=dict)
+    allowances_by_wallet: dict[Address, dict[Address, int]] = msgspec.field(default_factory=dict)
+    slices_by_wallet: dict[Address, dict[str, Slice]] = msgspec.field(default_factory=dict)
+    overdrawn: dict[Address, None] = msgspec.field(default_factory=dict)
+    observations: int = 0
+    observed_block: int = 0
+    observed_hash: Bytes32 = ZERO_BYTES32
+    observed_parts: list[ObserveCollateral] = msgspec.field(default_factory=list)
+
+
+class Holder(NamedTuple):
+    """A shard that was granted some of a wallet, and what it has returned in all."""
+
+    shard: str
+    units: int
+    returned_units: int
+
+
+class Recall(NamedTuple):
+    """How much of a wallet is missing, and who holds some, the one with most first."""
+
+    wallet: Address
+    units: int
+    holders: tuple[Holder, ...]
+
+
+class Granting(NamedTuple):
+    """What a shard was given in all; what is missing when it was less than it asked for."""
+
+    given: SliceTotal
+    missing: Recall | None
+
+
+class TreasuryOutcome(NamedTuple):
+    """What a command did; only one that changed something need be kept."""
+
+    result: Granting | None
+    is_change: bool
+
+
+def apply_to_treasury(treasury: Treasury, command: TreasuryCommand) -> TreasuryOutcome:
+    """Change the treasury as the command says, and return what happened."""
+    match command:
+        case AdmitShard():
+            is_change = command.shard not in treasury.shards
+            treasury.shards[command.shard] = None
+        case GrantSlice():
+            return _grant(treasury, command)
+        case TakeBack():
+            is_change = _take_back(treasury, command)
+        case ObserveCollateral():
+            is_change = _observe(treasury, command)
+        case _:
+            assert_never(command)
+    return TreasuryOutcome(None, is_change)
+
+
+def look_up_slice(treasury: Treasury, shard: str, wallet: Address) -> Slice:
+    """Return the treasury's side of a slice, or an empty one that is not kept."""
+    return treasury.slices_by_wallet.get(wallet, {}).get(shard) or Slice()
+
+
+def free_units(treasury: Treasury, wallet: Address) -> int:
+    """Return what may still be granted; below zero when the wallet took it away on the chain.
+
+    A shard counts as having no less than nothing: what one owes is not for another to spend.
+    """
+    granted = sum(max(each.units, 0) for each in treasury.slices_by_wallet.get(wallet, {}).values())
+    return _cap_units(treasury, wallet) - granted
+
+
+def given_to(treasury: Treasury, shard: str) -> list[SliceTotal]:
+    """Return what a shard was given in all of each wallet, to be told to it after any break."""
+    return [
+        SliceTotal(wallet, total_of(slices[shard].given_units))
+        for wallet, slices in treasury.slices_by_wallet.items()
+        if shard in slices
+    ]
+
+
+def recalls(treasury: Treasury) -> list[Recall]:
+    """Return the wallets that have less on the chain than was granted, and who holds it."""
+    return [
+        _recall(treasury, wallet, -free_units(treasury, wallet)) for wallet in treasury.overdrawn
+    ]
+
+
+def _cap_units(treasury: Treasury, wallet: Address) -> int:
+    """Return what the wallet holds and lets any exchange move; each shard judges its own."""
+    allowed = max(treasury.allowances_by_wallet.get(wallet, {}).values(), default=0)
+    return min(treasury.confirmed_by_wallet.get(wallet, 0), allowed)
+
+
+def _grant(treasury: Treasury, command: GrantSlice) -> TreasuryOutcome:
+    """Give a shard all that it needs, and half of the rest so that it need not ask soon, or none.
+
+    Giving a part would let two shards starve each other, each with a part of what it needs.
+    """
+    wallet, shard = command.wallet, command.shard
+    granted = look_up_slice(treasury, shard, wallet)
+    need = int(command.given) - granted.given_units
+    missing, is_change = None, False
+    if need > 0:
+        rest = free_units(treasury, wallet) - _cost_units(granted, need)
+        if rest < 0:
+            missing = _recall(treasury, wallet, -rest, besides=shard)
+        else:
+            granted = _slice_of(treasury, shard, wallet)
+            granted.given_units += need + rest // 2
+            is_change = True
+    given = SliceTotal(wallet, total_of(granted.given_units))
+    return TreasuryOutcome(Granting(given, missing), is_change)
+
+
+def _cost_units(granted: Slice, units: int) -> int:
+    """Return what giving a slice more takes from what is free: first it pays what it owes."""
+    return max(granted.units + units, 0) - max(granted.units, 0)
+
+
+def _take_back(treasury: Treasury, command: TakeBack) -> bool:
+    is_change = False
+    for returned in command.returned:
+        total = int(returned.total)
+        if total > look_up_slice(treasury, command.shard, returned.wallet).returned_units:
+            _slice_of(treasury, command.shard, returned.wallet).returned_units = total
+            _judge(treasury, returned.wallet)
+            is_change = True
+    return is_change
+
+
+def _observe(treasury: Treasury, command: ObserveCollateral) -> bool:
+    """Take a block in once its parts are there in their order, and every shard has observed it.
+
+    What is late, or told again, counts for nothing. A first part means that whoever looked before
+    has stopped halfway, and looks anew.
+    """
+    seen = {ShardSeen(each, command.block_number, command.block_hash) for each in treasury.shards}
+    if command.number != treasury.observations + 1 or set(command.shards) != seen:
+        return False
+    before = [] if command.part == 1 else treasury.observed_parts
+    if [_place_of(part) for part in before] != _places_before(command):
+        return False
+    treasury.observed_parts = [*before, command]
+    if command.part == command.parts:
+        parts, treasury.observed_parts = treasury.observed_parts, []
+        _take_in(treasury, parts)
+    return True
+
+
+def _place_of(command: ObserveCollateral) -> tuple[int, ...]:
+    return (command.at_ms, command.part, command.parts)
+
+
+def _places_before(command: ObserveCollateral) -> list[tuple[int, ...]]:
+    return [(command.at_ms, part, command.parts) for part in range(1, command.part)]
+
+
+def _take_in(treasury: Treasury, parts: list[ObserveCollateral]) -> None:
+    """Set the balances and what the shards settled at once: one holds what the other has moved."""
+    touched: dict[Address, None] = {}
+    for command in parts:
+        for balance in command.balances:
+            assert balance.asset == COLLATERAL, "tokens belong to one shard, and need no treasury"
+            treasury.confirmed_by_wallet[balance.wallet] = balance.units
+            touched[balance.wallet] = None
+        for seen in command.allowances:
+            allowances = treasury.allowances_by_wallet.setdefault(seen.wallet, {})
+            allowances[seen.exchange] = seen.units
+            touched[seen.wallet] = None
+        for settled in command.settled:
+            granted = _slice_of(treasury, settled.shard, settled.wallet)
+            granted.settled_units = int(settled.total)
+            touched[settled.wallet] = None
+    treasury.observations += 1
+    treasury.observed_block = parts[-1].block_number
+    treasury.observed_hash = parts[-1].block_hash
+    for wallet in touched:
+        _judge(treasury, wallet)
+
+
+def _slice_of(treasury: Treasury, shard: str, wallet: Address) -> Slice:
+    """Return the treasury's side of a slice, a new one when there was none."""
+    assert shard in treasury.shards, "only a shard that was admitted has slices"
+    return treasury.slices_by_wallet.setdefault(wallet, {}).setdefault(shard, Slice())
+
+
+def _judge(treasury: Treasury, wallet: Address) -> None:
+    """Remember whether the wallet has less on the chain than was granted."""
+    if free_units(treasury, wallet) < 0:
+        treasury.overdrawn[wallet] = None
+    else:
+        treasury.overdrawn.pop(wallet, None)
+
+
+def _recall(treasury: Treasury, wallet: Address, units: int, besides: str = "") -> Recall:
+    holders = [
+        Holder(shard, granted.units, granted.returned_units)
+        for shard, granted in treasury.slices_by_wallet.get(wallet, {}).items()
+        if granted.units > 0 and shard != besides
+    ]
+    holders.sort(key=lambda holder: (-holder.units, holder.shard))
+    return Recall(wallet, units, tuple(holders))

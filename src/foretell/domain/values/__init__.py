@@ -1,0 +1,1 @@
+"""Integers, hashes, ids and text forms that everything else is made of."""

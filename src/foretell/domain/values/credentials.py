@@ -1,0 +1,197 @@
+"""API credentials, derived from what a wallet's signature attests and never stored.
+
+The two levels: with L1 a wallet signs a typed message and gets a set of credentials; with L2 every
+later request carries an HMAC made with the set's secret. All three parts of a set come from the
+operator's master key and the key's index (chain, address, nonce, generation). So the database holds
+the index only, and a copy of it opens nothing.
+"""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from foretell.domain.errors.families import MalformedAmount, MalformedSignature
+from foretell.domain.errors.http import (
+    ClockSkew,
+    L1SignatureMismatch,
+    L2SignatureMismatch,
+    MalformedBody,
+    NonceNotMonotonic,
+)
+from foretell.domain.values.eip712 import (
+    Eip712Domain,
+    address_word,
+    recover_signer,
+    text_word,
+    typed_digest,
+    uint_word,
+)
+from foretell.domain.values.hexadecimal import Address, keccak256
+from foretell.domain.values.strict_json import parse_json
+
+MASTER_KEY_BYTES: Final = 32
+SECRET_BYTES: Final = 32
+SKEW_PAST_S: Final = 300
+SKEW_FUTURE_S: Final = 60
+NONCE_MAX: Final = 2**256 - 1
+
+L1_DOMAIN_NAME: Final = "ClobAuthDomain"
+L1_DOMAIN_VERSION: Final = "1"
+L1_MESSAGE: Final = "This message attests that I control the given wallet"
+L1_TYPE_HASH: Final = text_word(
+    "ClobAuth(address address,string timestamp,uint256 nonce,string message)"
+)
+
+_SECONDS: Final = re.compile(r"\d{1,18}\Z", re.ASCII)
+_NONCE: Final = re.compile(r"\d{1,78}\Z", re.ASCII)
+
+
+class KeyIndex(NamedTuple):
+    """What one set of credentials belongs to; after a revocation the generation goes up."""
+
+    chain_id: int
+    address: Address
+    nonce: int
+    generation: int = 0
+
+
+class Credentials(NamedTuple):
+    """A set, as its owner gets it once: a UUID v4, a base64url secret, 64 hex digits."""
+
+    key_id: str
+    secret: str
+    passphrase: str
+
+
+def derive_credentials(master_key: bytes, index: KeyIndex) -> Credentials:
+    """Return the one set of credentials of an index (HKDF-Expand of RFC 5869 with SHA-256)."""
+    assert len(master_key) == MASTER_KEY_BYTES
+    name = f"{index.chain_id}|{index.address}|{index.nonce}|{index.generation}"
+    return Credentials(
+        key_id=str(uuid.UUID(bytes=_expand(master_key, f"key|{name}")[:16], version=4)),
+        secret=base64.urlsafe_b64encode(_expand(master_key, f"secret|{name}")).decode(),
+        passphrase=_expand(master_key, f"passphrase|{name}").hex(),
+    )
+
+
+def _expand(master_key: bytes, purpose: str) -> bytes:
+    return hmac.digest(master_key, f"foretell credentials|{purpose}".encode() + b"\x01", "sha256")
+
+
+def l1_digest(chain_id: int, address: Address, timestamp: str, nonce: int) -> bytes:
+    """Return what a wallet signs to attest that it wants credentials."""
+    separator = Eip712Domain(L1_DOMAIN_NAME, L1_DOMAIN_VERSION, chain_id).separator()
+    words = address_word(address) + text_word(timestamp) + uint_word(nonce) + text_word(L1_MESSAGE)
+    return typed_digest(separator, keccak256(L1_TYPE_HASH + words))
+
+
+def check_l1(chain_id: int, address: Address, timestamp: str, nonce: int, signature: bytes) -> None:
+    """Refuse a signature that the address did not make over exactly these values."""
+    digest = l1_digest(chain_id, address, timestamp, nonce)
+    try:
+        is_own = recover_signer(digest, signature) == address
+    except MalformedSignature:
+        is_own = False
+    if not is_own:
+        raise L1SignatureMismatch(address)
+
+
+def parse_nonce(text: str) -> int:
+    """Return the nonce that a decimal string spells, or refuse."""
+    if _NONCE.match(text) is None or int(text) > NONCE_MAX:
+        raise MalformedAmount("nonce", "a decimal integer of at most 256 bits")
+    return int(text)
+
+
+def check_timestamp(text: str, now_s: int) -> None:
+    """Refuse a time of signing that is not in seconds, too old, or too far ahead."""
+    if _SECONDS.match(text) is None:
+        raise ClockSkew(text, now_s)
+    signed_at_s = int(text)
+    if not now_s - SKEW_PAST_S <= signed_at_s <= now_s + SKEW_FUTURE_S:
+        raise ClockSkew(text, now_s)
+
+
+class L2Signer:
+    """Makes and checks the HMAC of requests with one secret.
+
+    The two halves of an HMAC that depend on the secret alone are computed once; a request then
+    costs two copies of a hash state.
+    """
+
+    __slots__ = ("_inner", "_outer")
+
+    def __init__(self, secret: str) -> None:
+        key = base64.urlsafe_b64decode(secret).ljust(64, b"\x00")
+        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key))
+        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in key))
+
+    def digest(self, message: bytes) -> bytes:
+        """Return the HMAC-SHA256 of a message."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return outer.digest()
+
+    def sign(self, timestamp: str, method: str, path: str, body: bytes) -> str:
+        """Return what goes into the signature header of a request."""
+        digest = self.digest(l2_message(timestamp, method, path, body))
+        return base64.urlsafe_b64encode(digest).decode()
+
+    def check(self, signature: str, timestamp: str, method: str, path: str, body: bytes) -> None:
+        """Refuse a signature that the secret did not make over exactly these bytes.
+
+        Some clients sign the body with its apostrophes turned into quotation marks, or as Python
+        prints what it holds, and pad or spell the base64 in other ways: those are taken too.
+        """
+        usual = self.sign(timestamp, method, path, body)
+        if hmac.compare_digest(usual.encode(), signature.encode()):
+            return
+        given = _decode_signature(signature)
+        for signed in _spellings(body):
+            message = l2_message(timestamp, method, path, signed)
+            if hmac.compare_digest(self.digest(message), given):
+                return
+        message = l2_message(timestamp, method, path, body)
+        raise L2SignatureMismatch(len(message), hashlib.sha256(message).hexdigest())
+
+
+def l2_message(timestamp: str, method: str, path: str, body: bytes) -> bytes:
+    """Return what is signed: time, method, path without query, and the body's very bytes."""
+    return f"{timestamp}{method}{path}".encode() + body
+
+
+def _spellings(body: bytes) -> Iterator[bytes]:
+    """Yield what clients sign in place of a body, the body's very bytes first."""
+    yield body
+    if b"'" in body:
+        yield body.replace(b"'", b'"')
+    if body[:1] == b"{":
+        with contextlib.suppress(MalformedBody):
+            yield str(parse_json(body)).replace("'", '"').encode()
+
+
+def _decode_signature(signature: str) -> bytes:
+    spelled = signature.replace("+", "-").replace("/", "_").rstrip("=")
+    try:
+        return base64.urlsafe_b64decode(spelled + "=" * (-len(spelled) % 4))
+    except ValueError:
+        return b""
+
+
+def next_generation(used: int | None, *, is_revoked: bool) -> int:
+    """Return the generation of a set to be issued for an index that was used before, or not."""
+    if used is None:
+        return 0
+    return used + 1 if is_revoked else used
+
+
+def check_nonce_order(nonce: int, used_max: int | None) -> None:
+    """Refuse a nonce never used before that is not greater than every one used."""
+    if used_max is not None and nonce <= used_max:
+        raise NonceNotMonotonic(nonce, used_max)

@@ -1,0 +1,149 @@
+"""What the chain tells the treasury: collateral, as of a block that every shard has observed.
+
+The shards look at the same tables whenever a block is indexed, so they and the treasury meet at
+most blocks. When they miss each other, the next block is as good: what is told is what changed since
+the treasury observed one.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import structlog
+
+from foretell.domain.errors.families import Unavailable
+from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.treasury.treasury import Treasury
+from foretell.domain.values.hexadecimal import Address
+from foretell.engine.allocations.coordinator import Treasurer
+from foretell.engine.writer.treasury_engine import TreasuryEngine
+from foretell.store.database import Database, Transaction
+from foretell.store.index.balances import (
+    Allowance,
+    Balance,
+    load_allowances_changed,
+    load_collateral_changed,
+)
+from foretell.store.index.blocks import TOPIC, Block, load_block_hash, load_last_block
+
+LOOK_S: Final = 1.0
+MEET_S: Final = 0.05
+"""How long to wait for shards that are not at the block yet."""
+OVERDRAWN_MS_MAX: Final = 30_000
+"""How long a wallet may have less than its shards hold, before its orders are closed for it.
+
+A sale that settles some blocks after the purchase that it pays for makes it look so for a while.
+"""
+BEFORE_ALL_BLOCKS: Final = -1
+
+log = structlog.get_logger(__name__)
+
+
+class Sight(NamedTuple):
+    """What changed of collateral up to a block."""
+
+    block: Block
+    balances: list[BalanceSeen]
+    allowances: list[AllowanceSeen]
+
+
+@dataclass(slots=True)
+class CollateralFeed:
+    """The treasury's eyes on the tables."""
+
+    engine: TreasuryEngine
+    treasurer: Treasurer
+    database: Database
+    exchanges: Collection[Address]
+    _overdrawn_since_ms: dict[Address, int] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Look, for ever, whenever a block is announced and once in a while."""
+        watch = await self.database.watch(TOPIC)
+        while True:
+            has_met = True
+            try:
+                has_met = await self.look()
+            except Unavailable as refusal:
+                log.warning("collateral feed", cause=refusal.message)
+            except Exception:
+                log.exception("collateral feed")
+            await watch.wait(LOOK_S if has_met else MEET_S)
+
+    async def look(self) -> bool:
+        """Tell the treasury of the last block, and call back what is not there; say if they met."""
+        async with self.database.reading() as tx:
+            sight = await self._sight(tx)
+        has_met = sight is None or await self.treasurer.observe(
+            sight.block.block_number, sight.block.block_hash, sight.balances, sight.allowances
+        )
+        await self._call_back()
+        return has_met
+
+    async def _call_back(self) -> None:
+        """Have slices returned that the chain does not cover, by force once that lasts."""
+        now_ms, before = self.engine.now_ms(), self._overdrawn_since_ms
+        self._overdrawn_since_ms = {
+            wallet: before.get(wallet, now_ms) for wallet in self.engine.state.overdrawn
+        }
+        if self._overdrawn_since_ms:
+            since_ms = now_ms - OVERDRAWN_MS_MAX
+            forced = [wallet for wallet, at in self._overdrawn_since_ms.items() if at <= since_ms]
+            await self.treasurer.call_back(forced=forced)
+
+    async def _sight(self, tx: Transaction) -> Sight | None:
+        """Return what changed since the treasury looked last, if there is a new block."""
+        treasury = self.engine.state
+        last = await load_last_block(tx)
+        if last is None or last.block_hash == treasury.observed_hash:
+            return None
+        known_hash = await load_block_hash(tx, treasury.observed_block)
+        is_linear = known_hash == treasury.observed_hash
+        since = treasury.observed_block if is_linear else BEFORE_ALL_BLOCKS
+        balances = await load_collateral_changed(tx, since)
+        allowances = await load_allowances_changed(tx, since)
+        return Sight(
+            last,
+            _balances_seen(treasury, balances, is_complete=not is_linear),
+            _allowances_seen(treasury, allowances, self.exchanges, is_complete=not is_linear),
+        )
+
+
+def _balances_seen(
+    treasury: Treasury, balances: Collection[Balance], *, is_complete: bool
+) -> list[BalanceSeen]:
+    """Return the balances that differ from the known; of a complete list, the vanished too."""
+    known = treasury.confirmed_by_wallet
+    units_by_wallet = {balance.wallet: balance.units for balance in balances}
+    if is_complete:
+        units_by_wallet = dict.fromkeys(known, 0) | units_by_wallet
+    return [
+        BalanceSeen(wallet, COLLATERAL, units)
+        for wallet, units in units_by_wallet.items()
+        if known.get(wallet, 0) != units
+    ]
+
+
+def _allowances_seen(
+    treasury: Treasury,
+    allowances: Collection[Allowance],
+    exchanges: Collection[Address],
+    *,
+    is_complete: bool,
+) -> list[AllowanceSeen]:
+    """Return the allowances of collateral to an exchange that differ from the known."""
+    units_by_key = {
+        (allowance.wallet, allowance.spender): allowance.units
+        for allowance in allowances
+        if allowance.is_collateral and allowance.spender in exchanges
+    }
+    known = treasury.allowances_by_wallet
+    if is_complete:
+        keys = [(wallet, exchange) for wallet, units in known.items() for exchange in units]
+        units_by_key = dict.fromkeys(keys, 0) | units_by_key
+    return [
+        AllowanceSeen(wallet, exchange, is_collateral=True, units=units)
+        for (wallet, exchange), units in units_by_key.items()
+        if known.get(wallet, {}).get(exchange, 0) != units
+    ]

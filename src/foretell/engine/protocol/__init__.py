@@ -1,0 +1,1 @@
+"""How others talk to an engine: requests, messages, framing, client and router."""

@@ -1,0 +1,1 @@
+"""The single writer of a shard: commands to the journal, then to tables and streams."""

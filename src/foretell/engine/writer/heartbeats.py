@@ -1,0 +1,124 @@
+"""The dead man's switch: a key that began to send beats loses its orders when they stop.
+
+That a key beats is stored, the beats are not: after a restart every such key has the whole time
+again, and its next beat is told which one to name. A beat that is taken counts, however late it is:
+what is found overdue is stopped only if it was not renewed since.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.order import HeartbeatMismatch
+from foretell.domain.values.hexadecimal import Address
+from foretell.engine.answers import Canceled, CancelMatching
+from foretell.store.database import Database
+from foretell.store.trading.heartbeats import Beating, load_beatings, record_beating, record_stopped
+from foretell.trading.accounts.accounts import Wallets
+
+BEAT_WITHIN_MS: Final = 10_000
+LOOK_S: Final = 0.5
+
+Cancel = Callable[[CancelMatching], Awaitable[Canceled]]
+"""Takes orders out of whichever book they are in."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Pulse:
+    address: Address
+    heartbeat_id: str
+    due_at_ms: int
+
+
+class Heartbeats:
+    """Every key that beats, and when its next beat is due."""
+
+    def __init__(
+        self,
+        database: Database,
+        cancel: Cancel,
+        wallets: Wallets,
+        *,
+        now_ms: Callable[[], int],
+        new_uuid: Callable[[], str],
+    ) -> None:
+        self._database = database
+        self._cancel = cancel
+        self._wallets = wallets
+        self._now_ms = now_ms
+        self._new_uuid = new_uuid
+        self._pulse_by_key: dict[str, _Pulse] = {}
+        self._changing = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Wait anew for every key that beat before the restart."""
+        async with self._database.reading() as tx:
+            beatings = await load_beatings(tx)
+        for beating in beatings:
+            self._pulse_by_key[beating.key_id] = self._pulse(beating.address)
+
+    async def beat(self, key_id: str, address: Address, heartbeat_id: str | None) -> str:
+        """Take a beat, which names the last one, and return the name of this one."""
+        pulse = self._pulse_by_key.get(key_id)
+        if pulse is None:
+            if heartbeat_id:
+                raise HeartbeatMismatch(await self._begin(key_id, address))
+            return await self._begin(key_id, address)
+        if heartbeat_id != pulse.heartbeat_id:
+            raise HeartbeatMismatch(pulse.heartbeat_id)
+        self._pulse_by_key[key_id] = renewed = self._pulse(address)
+        return renewed.heartbeat_id
+
+    async def run(self) -> None:
+        """Cancel, for ever, the orders of keys whose beats have stopped."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_S)
+
+    async def look(self) -> None:
+        """Cancel the orders of keys whose next beat is overdue."""
+        now_ms = self._now_ms()
+        for key_id, pulse in list(self._pulse_by_key.items()):
+            if pulse.due_at_ms < now_ms:
+                try:
+                    await self._stop(key_id, pulse)
+                except ForetellError as error:
+                    log.warning("heartbeat", key_id=key_id, cause=error.message)
+
+    async def _begin(self, key_id: str, address: Address) -> str:
+        async with self._changing:
+            pulse = self._pulse_by_key.get(key_id)
+            if pulse is None:
+                pulse = self._pulse_by_key[key_id] = self._pulse(address)
+                async with self._database.writing() as tx:
+                    await record_beating(tx, Beating(key_id, address, self._now_ms()))
+            return pulse.heartbeat_id
+
+    async def _stop(self, key_id: str, pulse: _Pulse) -> None:
+        """Cancel, then forget: what breaks off in between is done again, after a restart too.
+
+        Nothing is done when the key has beaten since its pulse was looked at.
+        """
+        async with self._changing:
+            if self._pulse_by_key.get(key_id) is not pulse:
+                return
+            del self._pulse_by_key[key_id]
+            try:
+                wallets = self._wallets.of(pulse.address)
+                wanted = CancelMatching(pulse.address, wallets, owner=key_id)
+                count = len((await self._cancel(wanted)).canceled)
+                async with self._database.writing() as tx:
+                    await record_stopped(tx, key_id)
+            except ForetellError:
+                self._pulse_by_key[key_id] = pulse
+                raise
+        log.info("heartbeat stopped", key_id=key_id, orders=count)
+
+    def _pulse(self, address: Address) -> _Pulse:
+        return _Pulse(address, self._new_uuid(), self._now_ms() + BEAT_WITHIN_MS)

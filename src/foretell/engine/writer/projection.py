@@ -1,0 +1,376 @@
+"""The journal told to the tables: orders, trades, fills and quotes, exactly once.
+
+The rows of a command and the sequence up to which the tables are true are written in one
+transaction, so a restart goes on where it stopped and nothing is written twice. Tables may be some
+milliseconds behind the engine; nobody waits for them.
+"""
+
+import asyncio
+import contextlib
+from typing import Final, NamedTuple
+
+from foretell.domain.errors.storage import JournalBehindTables
+from foretell.domain.exchange.book import yes_price
+from foretell.domain.exchange.commands import OpenMarket
+from foretell.domain.exchange.effects import (
+    BookChanged,
+    CloseReason,
+    Effect,
+    MarketOpened,
+    MarketResolved,
+    MarketRestored,
+    OrderClosed,
+    OrderFilled,
+    OrderPlaced,
+    OrderRestored,
+    SliceMoved,
+    TickChanged,
+    TradeAdvanced,
+    TradeMatched,
+    TradeRestored,
+    TradeSplit,
+    TreasuryJoined,
+)
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.trade import Trade, TradeStatus
+from foretell.domain.portfolio.price_history import MINUTE_S
+from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.domain.values.sharding import ALONE
+from foretell.engine.writer.engine import Durable
+from foretell.store.database import Database, Transaction
+from foretell.store.trading.orders import OrderChange, OrderRow, record_changes, record_orders
+from foretell.store.trading.quote_points import QuoteKey, record_quote_points
+from foretell.store.trading.trades import (
+    Quote,
+    TradeChange,
+    TradeParts,
+    TradeRow,
+    load_quotes,
+    load_sequence,
+    record_quotes,
+    record_sequence,
+    record_trade_changes,
+    record_trade_parts,
+    record_trades,
+)
+
+COMMANDS_PER_WRITE_MAX: Final = 1_000
+COMMANDS_BEHIND_MAX: Final = 100_000
+HELD_AT_START_MAX: Final = 10_000
+MINUTE_MS: Final = 1000 * MINUTE_S
+PAUSE_S: Final = 0.1
+"""How long to gather what comes between two writes: one costs milliseconds, however small it is.
+
+Nobody who waits for the tables waits for that.
+"""
+
+
+class Projection:
+    """Writes what the engine tells, of each of several engines under its own name."""
+
+    def __init__(self, database: Database, name: str = ALONE.name) -> None:
+        self._database = database
+        self._name = name
+        self._heard: list[Durable] = []
+        self._wakes = asyncio.Event()
+        self._hurries = asyncio.Event()
+        self._market_by_id: dict[Bytes32, OpenMarket] = {}
+        self._quote_by_id: dict[Bytes32, Quote] = {}
+        self.sequence = 0
+
+    async def start(self) -> None:
+        """Read how far the tables are true."""
+        async with self._database.reading() as tx:
+            self.sequence = await load_sequence(tx, self._name)
+            self._quote_by_id = dict(await load_quotes(tx))
+
+    def check_journal(self, journal_sequence: int) -> None:
+        """Refuse a journal that ends before what the tables hold: it is not the one they tell of."""
+        if journal_sequence < self.sequence:
+            raise JournalBehindTables(self.sequence, journal_sequence)
+
+    def hear(self, durable: Durable) -> None:
+        """Take what a command did, unless the tables have it already."""
+        for effect in durable.effects:
+            if isinstance(effect, MarketOpened | MarketRestored):
+                self._market_by_id[effect.market.condition_id] = effect.market
+        if durable.sequence > self.sequence:
+            self._heard.append(durable)
+            self._wakes.set()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so much waits to be written that no more orders should be taken."""
+        return len(self._heard) > COMMANDS_BEHIND_MAX
+
+    async def relieve(self) -> None:
+        """Write what was heard if it is much: a start may tell of a whole journal."""
+        if len(self._heard) >= HELD_AT_START_MAX:
+            await self.catch_up()
+
+    async def run(self) -> None:
+        """Write, for ever, what is heard."""
+        while True:
+            await self._wakes.wait()
+            self._hurries.clear()
+            await self._write()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE_S):
+                    await self._hurries.wait()
+
+    def hurry(self) -> None:
+        """Write what was heard at once: somebody waits for it."""
+        self._hurries.set()
+
+    async def catch_up(self) -> None:
+        """Write everything that was heard until now; what fails is tried again at the next call."""
+        while self._heard:
+            await self._write()
+
+    async def _write(self) -> None:
+        part = self._heard[:COMMANDS_PER_WRITE_MAX]
+        if part:
+            batch = _Batch(self._market_by_id, self._quote_by_id)
+            for durable in part:
+                for effect in durable.effects:
+                    batch.take(durable.sequence, effect)
+            async with self._database.writing() as tx:
+                await batch.record(tx)
+                await record_sequence(tx, self._name, part[-1].sequence)
+            self._quote_by_id.update(batch.quote_by_id())
+            self.sequence = part[-1].sequence
+            del self._heard[: len(part)]
+        if not self._heard:
+            self._wakes.clear()
+
+
+class _Placed(NamedTuple):
+    sequence: int
+    effect: OrderPlaced
+
+
+class _Batch:
+    """The rows of some commands, each order and trade as it stands after the last of them."""
+
+    def __init__(
+        self, market_by_id: dict[Bytes32, OpenMarket], quote_by_id: dict[Bytes32, Quote]
+    ) -> None:
+        self._market_by_id = market_by_id
+        self._known_quotes = quote_by_id
+        self._placed: dict[Bytes32, _Placed] = {}
+        self._changed: dict[Bytes32, OrderChange] = {}
+        self._traded: dict[str, TradeRow] = {}
+        self._split: list[TradeParts] = []
+        self._advanced: dict[str, TradeChange] = {}
+        self._points: dict[QuoteKey, BookTop] = {}
+        self._quotes: dict[Bytes32, _LatestQuote] = {}
+
+    def quote_by_id(self) -> dict[Bytes32, Quote]:
+        """Return the quotes that changed, as they are now."""
+        return {condition_id: latest.quote() for condition_id, latest in self._quotes.items()}
+
+    async def record(self, tx: Transaction) -> None:
+        """Write the rows."""
+        await record_orders(tx, self._new_orders())
+        await record_changes(tx, list(self._changed.values()))
+        await record_trades(tx, list(self._traded.values()))
+        for split in self._split:
+            await record_trade_parts(tx, split)
+        await record_trade_changes(tx, list(self._advanced.values()))
+        for latest in self._quotes.values():
+            self._keep_point(latest)
+        await record_quotes(tx, list(self.quote_by_id().values()))
+        await record_quote_points(tx, self._points)
+
+    def take(self, sequence: int, effect: Effect) -> None:
+        """Add what an effect means for the rows."""
+        match effect:
+            case OrderPlaced():
+                self._placed[effect.command.order_id] = _Placed(sequence, effect)
+            case OrderFilled() | OrderClosed():
+                self._change(effect)
+            case TradeMatched():
+                self._trade(sequence, effect.trade)
+            case TradeAdvanced():
+                self._advance(effect)
+            case TradeSplit():
+                self._split.append(_parts(effect))
+            case BookChanged() | MarketOpened() | TickChanged() | MarketResolved():
+                self._quote(effect)
+            case (
+                TreasuryJoined()
+                | SliceMoved()
+                | MarketRestored()
+                | OrderRestored()
+                | TradeRestored()
+            ):
+                pass
+
+    def _new_orders(self) -> list[OrderRow]:
+        """Return the orders that were placed, with what became of them; only older ones change."""
+        return [
+            _order_row(placed, self._changed.pop(order_id, None))
+            for order_id, placed in self._placed.items()
+        ]
+
+    def _change(self, effect: OrderFilled | OrderClosed) -> None:
+        closed = effect.reason if isinstance(effect, OrderClosed) else effect.close_reason
+        self._changed[effect.order_id] = OrderChange(
+            effect.order_id,
+            effect.size_units - effect.remaining_units,
+            effect.status,
+            _word(closed),
+            effect.at_ms,
+        )
+
+    def _trade(self, sequence: int, trade: Trade) -> None:
+        market = self._market_by_id[trade.condition_id]
+        self._traded[trade.trade_id] = TradeRow(
+            trade=trade,
+            sequence=sequence,
+            token_id=_token(market, is_yes=trade.is_yes),
+            fill_tokens=tuple(_token(market, is_yes=fill.is_yes) for fill in trade.fills),
+            status=TradeStatus.MATCHED,
+            tx_hash="",
+            updated_at_ms=trade.matched_at_ms,
+        )
+        last = trade.fills[-1]
+        latest = self._latest(trade.condition_id, trade.matched_at_ms)
+        latest.last_price_ticks = yes_price(
+            last.price_ticks, trade.ticks_per_one, is_yes=last.is_yes
+        )
+        latest.last_side = trade.side.name
+        latest.volume_units += trade.cost_units
+
+    def _advance(self, effect: TradeAdvanced) -> None:
+        """Keep how far a trade has come; one that was split meanwhile is advanced after that."""
+        row = self._traded.get(effect.trade_id)
+        is_split = any(split.kept.trade_id == effect.trade_id for split in self._split)
+        if row is not None and not is_split:
+            self._traded[effect.trade_id] = row._replace(
+                status=effect.status, tx_hash=effect.tx_hash, updated_at_ms=effect.at_ms
+            )
+        else:
+            self._advanced[effect.trade_id] = TradeChange(
+                effect.trade_id, effect.status, effect.tx_hash, effect.at_ms
+            )
+
+    def _quote(self, effect: BookChanged | MarketOpened | TickChanged | MarketResolved) -> None:
+        if isinstance(effect, MarketOpened):
+            condition_id = effect.market.condition_id
+            self._quotes[condition_id] = _LatestQuote(_first_quote(effect.market))
+            return
+        latest = self._latest(effect.condition_id, effect.at_ms)
+        if isinstance(effect, MarketResolved):
+            latest.best_bid_ticks = latest.best_ask_ticks = None
+        elif isinstance(effect, TickChanged):
+            latest.refine(effect)
+        else:
+            latest.best_bid_ticks = effect.best_bid_ticks
+            latest.best_ask_ticks = effect.best_ask_ticks
+
+    def _latest(self, condition_id: Bytes32, at_ms: int) -> "_LatestQuote":
+        """Return the quote to be changed now; it was the last of its minute if that is over."""
+        latest = self._quotes.get(condition_id)
+        if latest is None:
+            latest = self._quotes[condition_id] = _LatestQuote(self._known_quotes[condition_id])
+        elif at_ms // MINUTE_MS != latest.updated_at_ms // MINUTE_MS:
+            self._keep_point(latest)
+        latest.is_pointed = True
+        latest.updated_at_ms = at_ms
+        return latest
+
+    def _keep_point(self, latest: "_LatestQuote") -> None:
+        """Keep a quote as the last of its minute; that a market opened is no point of its history."""
+        if latest.is_pointed:
+            key = QuoteKey(latest.condition_id, latest.updated_at_ms // MINUTE_MS)
+            self._points[key] = BookTop(
+                latest.ticks_per_one,
+                latest.best_bid_ticks,
+                latest.best_ask_ticks,
+                latest.last_price_ticks,
+            )
+
+
+class _LatestQuote:
+    """A quote on its way through a batch."""
+
+    __slots__ = (*Quote._fields, "is_pointed")
+
+    def __init__(self, quote: Quote) -> None:
+        self.condition_id = quote.condition_id
+        self.ticks_per_one = quote.ticks_per_one
+        self.best_bid_ticks = quote.best_bid_ticks
+        self.best_ask_ticks = quote.best_ask_ticks
+        self.last_price_ticks = quote.last_price_ticks
+        self.last_side = quote.last_side
+        self.volume_units = quote.volume_units
+        self.updated_at_ms = quote.updated_at_ms
+        self.is_pointed = False
+
+    def refine(self, changed: TickChanged) -> None:
+        """Tell the same prices in finer ticks."""
+        top = BookTop(
+            self.ticks_per_one, self.best_bid_ticks, self.best_ask_ticks, self.last_price_ticks
+        ).refined(changed.ticks_per_one)
+        self.ticks_per_one, self.best_bid_ticks, self.best_ask_ticks, self.last_price_ticks = top
+
+    def quote(self) -> Quote:
+        """Return it as it is now."""
+        return Quote._make(getattr(self, name) for name in Quote._fields)
+
+
+def _order_row(placed: _Placed, change: OrderChange | None) -> OrderRow:
+    effect = placed.effect
+    command = effect.command
+    if change is None:
+        change = OrderChange(
+            command.order_id,
+            effect.matched_units,
+            effect.status,
+            _word(effect.close_reason),
+            command.at_ms,
+        )
+    return OrderRow(
+        order_id=command.order_id,
+        sequence=placed.sequence,
+        condition_id=command.condition_id,
+        is_yes=command.is_yes,
+        owner=command.owner,
+        order_type=command.order_type,
+        price_ticks=command.terms.price_ticks,
+        ticks_per_one=command.terms.ticks_per_one,
+        size_units=effect.size_units,
+        matched_units=change.matched_units,
+        status=change.status,
+        close_reason=change.close_reason,
+        placed_at_ms=command.at_ms,
+        updated_at_ms=change.updated_at_ms,
+        signed=command.order,
+    )
+
+
+def _parts(split: TradeSplit) -> TradeParts:
+    return TradeParts(split.kept, split.parts, split.status, split.tx_hash, split.at_ms)
+
+
+def _word(reason: CloseReason | None) -> str | None:
+    return None if reason is None else reason.value
+
+
+def _first_quote(market: OpenMarket) -> Quote:
+    return Quote(
+        condition_id=market.condition_id,
+        ticks_per_one=market.rules.ticks_per_one,
+        best_bid_ticks=None,
+        best_ask_ticks=None,
+        last_price_ticks=None,
+        last_side=None,
+        volume_units=0,
+        updated_at_ms=market.at_ms,
+    )
+
+
+def _token(market: OpenMarket, *, is_yes: bool) -> AssetId:
+    return market.token_yes if is_yes else market.token_no

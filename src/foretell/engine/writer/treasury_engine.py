@@ -1,0 +1,125 @@
+"""The single writer of the treasury: as the engine of a shard, with another state to fold.
+
+A command is applied at once and answered when the journal has it. If the journal fails it stops for
+good, and only a start from the journal goes on.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import structlog
+
+from foretell.domain.errors.exchange import EngineRestarting, EngineStopped
+from foretell.domain.treasury.commands import (
+    TreasuryCommand,
+    decode_treasury_command,
+    encode_treasury_command,
+)
+from foretell.domain.treasury.snapshot import decode_treasury
+from foretell.domain.treasury.treasury import Granting, Treasury, TreasuryOutcome, apply_to_treasury
+from foretell.journal.port import Journal
+
+REPLAY_SLICE: Final = 2_000
+
+log = structlog.get_logger(__name__)
+
+
+class _Waiting(NamedTuple):
+    sequence: int
+    result: Granting | None
+    answer: asyncio.Future[Granting | None]
+
+
+class TreasuryEngine:
+    """The treasury's state, and the journal that it is a fold of."""
+
+    def __init__(self, journal: Journal, now_ms: Callable[[], int]) -> None:
+        self._journal = journal
+        self._waiting: deque[_Waiting] = deque()
+        self._failure: Exception | None = None
+        self._is_ready = False
+        self._sequence = 0
+        self.synced_sequence = 0
+        """Up to where everything that was applied is durable."""
+        self.failed = asyncio.Event()
+        self.now_ms = now_ms
+        self.state = Treasury()
+
+    async def start(self) -> None:
+        """Restore the newest snapshot, fold the rest of the journal, and begin to take commands."""
+        await self._replay()
+        self._journal.start(self._synced, self._fail)
+        self._is_ready = True
+
+    async def _replay(self) -> None:
+        snapshot = await asyncio.to_thread(self._journal.snapshot)
+        if snapshot is not None:
+            self.state = decode_treasury(snapshot.payload)
+            self._sequence = snapshot.sequence
+        for entry in self._journal.entries(self._sequence):
+            apply_to_treasury(self.state, decode_treasury_command(entry.payload))
+            self._sequence = entry.sequence
+            if entry.sequence % REPLAY_SLICE == 0:
+                await asyncio.sleep(0)
+        self.synced_sequence = self._sequence
+
+    async def submit(self, command: TreasuryCommand) -> Granting | None:
+        """Return what the command did, once that and all before it is durable."""
+        self._check_open()
+        outcome = self._apply(command)
+        if not (outcome.is_change or self._waiting):
+            return outcome.result
+        return await self._enqueue(outcome.result)
+
+    async def sync(self) -> None:
+        """Return once everything that was applied until now is durable."""
+        self._check_open()
+        if self._waiting:
+            await self._enqueue(None)
+
+    async def close(self) -> None:
+        """Take no more commands and make durable what was taken."""
+        self._is_ready = False
+        await self._journal.close()
+        await asyncio.sleep(0)
+
+    def _check_open(self) -> None:
+        if self._failure is not None:
+            raise EngineStopped(str(self._failure))
+        if not self._is_ready:
+            raise EngineRestarting
+
+    def _apply(self, command: TreasuryCommand) -> TreasuryOutcome:
+        """Return the outcome, given to the journal; a fault of ours in between is the end."""
+        try:
+            outcome = apply_to_treasury(self.state, command)
+            if outcome.is_change:
+                self._sequence = self._journal.append(encode_treasury_command(command))
+        except BaseException as fault:
+            self._fail(EngineStopped(f"{type(fault).__name__} while taking a command"))
+            raise
+        return outcome
+
+    def _enqueue(self, result: Granting | None) -> asyncio.Future[Granting | None]:
+        answer: asyncio.Future[Granting | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(self._sequence, result, answer))
+        return answer
+
+    def _synced(self, sequence: int) -> None:
+        self.synced_sequence = sequence
+        while self._waiting and self._waiting[0].sequence <= sequence:
+            waiting = self._waiting.popleft()
+            if not waiting.answer.done():
+                waiting.answer.set_result(waiting.result)
+
+    def _fail(self, failure: Exception) -> None:
+        self._failure = failure
+        log.error("treasury journal failed", cause=str(failure))
+        for waiting in self._waiting:
+            if not waiting.answer.done():
+                waiting.answer.set_exception(EngineStopped(str(failure)))
+                waiting.answer.exception()
+        self._waiting.clear()
+        self.failed.set()

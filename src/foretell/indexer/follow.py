@@ -1,0 +1,89 @@
+"""One look at the chain: what it has and the tables have not is written, in one transaction.
+
+The tables are always those of one block, the last indexed one. Starting, catching up, following
+and recovering from a crash are all the same step: go on from that block.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from foretell.chain.logs import BlockLogs
+from foretell.chain.rpc_types import BlockHeader
+from foretell.chain.views import LATEST
+from foretell.domain.errors.chain import ChainInconsistent
+from foretell.indexer.context import IndexerServices
+from foretell.indexer.project import project
+from foretell.indexer.reorg import is_on_chain, unwind_to_ancestor
+from foretell.store.index.blocks import Block, load_last_block, prune_blocks, record_blocks
+
+
+class Step(NamedTuple):
+    """What one look did: the newest indexed block, and how far the chain is ahead of it."""
+
+    last: Block | None
+    head_number: int
+    indexed_blocks: int
+    unwound_blocks: int
+    ignored: Mapping[str, int]
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is more to read at once."""
+        return (
+            self.indexed_blocks > 0
+            and self.last is not None
+            and self.last.block_number < self.head_number
+        )
+
+
+async def follow(services: IndexerServices) -> Step:
+    """Bring the tables closer to the head by at most one range of blocks."""
+    head = await fetch_head(services)
+    async with services.database.reading() as tx:
+        last = await load_last_block(tx)
+    unwound_blocks = 0
+    if last is not None and not await is_on_chain(services.reader, last, head):
+        kept = await unwind_to_ancestor(services, last, head)
+        bottom = services.start_block - 1 if kept is None else kept.block_number
+        unwound_blocks, last = last.block_number - bottom, kept
+    first = services.start_block if last is None else last.block_number + 1
+    if head.block_number < first:
+        return Step(last, head.block_number, 0, unwound_blocks, {})
+    end = min(head.block_number, first + services.blocks_per_range_max - 1)
+    parent_hash = None if last is None else last.block_hash
+    found = await services.logs.read(first, end, parent_hash)
+    ignored = await record_range(services, last, found)
+    newest = block_of(found[-1].header)
+    return Step(newest, head.block_number, len(found), unwound_blocks, ignored)
+
+
+async def fetch_head(services: IndexerServices) -> BlockHeader:
+    """Return the newest block of the node."""
+    head = await services.reader.header(LATEST)
+    if head is None:
+        raise ChainInconsistent("the node has no newest block")
+    return head
+
+
+async def record_range(
+    services: IndexerServices, last: Block | None, found: Sequence[BlockLogs]
+) -> Mapping[str, int]:
+    """Write everything that these blocks mean, and return what was ignored.
+
+    Refuses when the tables have moved on meanwhile, by another indexer.
+    """
+    blocks = [block_of(each.header) for each in found]
+    logs = [placed for each in found for placed in each.logs]
+    async with services.database.writing() as tx:
+        if await load_last_block(tx) != last:
+            raise ChainInconsistent("another indexer writes these tables")
+        state = await project(tx, services.contracts, blocks, logs)
+        await record_blocks(tx, blocks)
+        await prune_blocks(tx, blocks[-1].block_number - services.reorg_blocks_max)
+    return state.ignored + Counter({"log of no known shape": sum(each.ignored for each in found)})
+
+
+def block_of(header: BlockHeader) -> Block:
+    """Return what is kept of a header."""
+    return Block(header.block_number, header.block_hash, header.parent_hash, header.timestamp_s)

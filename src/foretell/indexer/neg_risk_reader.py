@@ -1,0 +1,168 @@
+"""What the neg-risk adapter's logs mean: acts on the positions of events of one true outcome.
+
+The adapter makes and burns those positions for others, so what it moves waits for its own log, which
+comes last. The No's of a conversion go where nobody redeems them: the sets that they are of are
+locked no more. They are again for the question that turns out Yes, since its Yes are all paid.
+"""
+
+from foretell.domain.contracts.logs import (
+    AnswerDisputed,
+    AnswerProposed,
+    ConditionResolved,
+    EventPayoutRedeemed,
+    EventSetsMerged,
+    EventSetsSplit,
+    LogPlace,
+    PlacedLog,
+    PositionsConverted,
+    TokensMoved,
+)
+from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN, QUESTIONS_MAX, question_id
+from foretell.domain.errors.chain import ChainInconsistent
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.portfolio.positions import (
+    Change,
+    Payout,
+    conversion,
+    merge,
+    redeemed_units,
+    redemption,
+    split,
+)
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.tokens import TokenPair, condition_id
+from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.row_buffer import Records
+from foretell.indexer.state import IndexState
+from foretell.indexer.token_movements import TxMovements
+from foretell.store.index.activities import ActivityKind
+
+_UNREPORTED = Payout(1, 1)
+
+EventSetsLog = EventSetsSplit | EventSetsMerged | EventPayoutRedeemed
+
+
+class EventReader:
+    """Reads the adapter's logs of one transaction, beside the reader of all others."""
+
+    def __init__(
+        self,
+        contracts: IndexedContracts,
+        state: IndexState,
+        records: Records,
+        movements: TxMovements,
+    ) -> None:
+        self._contracts = contracts
+        self._state = state
+        self._records = records
+        self._movements = movements
+
+    def explain_later(self, log: TokensMoved, token: AssetId, units: int) -> None:
+        """Take in what the adapter made, burned, gave or took; its own log says why."""
+        self._movements.add_unexplained((log.sender, token), units, is_in=False)
+        self._movements.add_unexplained((log.receiver, token), units, is_in=True)
+        if log.receiver == NO_TOKEN_BURN:
+            self._state.lock(self._state.outcome_by_token[token].condition_id, -units)
+
+    def see_payout(self, log: ConditionResolved, payout: Payout) -> None:
+        """Lock again what conversions released of a question of an event that is Yes."""
+        pair = self._state.pair_by_condition[log.condition_id]
+        if log.oracle == self._contracts.neg_risk_adapter and payout.yes:
+            burned = self._state.balances[NO_TOKEN_BURN, AssetId(str(pair.no))]
+            self._state.lock(log.condition_id, burned)
+
+    def read(self, placed: PlacedLog) -> None:
+        """Take in the next log of the adapter, or of the oracle that answers by proposals."""
+        match placed.log:
+            case EventSetsSplit() | EventSetsMerged() | EventPayoutRedeemed() as log:
+                self._sets(placed.place, log)
+            case PositionsConverted() as log:
+                self._conversion(placed.place, log)
+            case AnswerProposed() | AnswerDisputed() as log:
+                self._records.add_answer(placed.place, log)
+            case _:
+                """What other products read."""
+
+    def _sets(self, place: LogPlace, log: EventSetsLog) -> None:
+        pair = self._state.pair_by_condition.get(log.condition_id)
+        if pair is None:
+            self._state.ignore("positions of no known condition")
+        elif isinstance(log, EventPayoutRedeemed):
+            if self._state.fits(*log.amounts_units, log.payout_units):
+                self._redeemed(place, log, pair)
+        elif self._state.fits(log.amount_units):
+            self._split_or_merged(place, log, pair)
+
+    def _split_or_merged(
+        self, place: LogPlace, log: EventSetsSplit | EventSetsMerged, pair: TokenPair
+    ) -> None:
+        units, is_split = log.amount_units, isinstance(log, EventSetsSplit)
+        if is_split and not self._contracts.announces_spending:
+            self._state.spend(log.holder, _adapter_of(self._contracts), units)
+        if log.holder in self._contracts.nobodies or units == 0:
+            return
+        for token, is_yes in ((pair.yes, True), (pair.no, False)):
+            change = split(units, is_yes=is_yes) if is_split else merge(units, is_yes=is_yes)
+            self._explain(place, (log.holder, AssetId(str(token))), change, is_in=is_split)
+        kind = ActivityKind.SPLIT if is_split else ActivityKind.MERGE
+        self._records.add_act(place, log.holder, kind, log.condition_id, (units, units))
+
+    def _redeemed(self, place: LogPlace, log: EventPayoutRedeemed, pair: TokenPair) -> None:
+        yes_units, no_units = log.amounts_units
+        payout = self._state.payout_by_condition.get(log.condition_id, _UNREPORTED)
+        paid = redeemed_units(yes_units, no_units, log.payout_units, payout)
+        for token, units, paid_units in (
+            (pair.yes, yes_units, paid.yes),
+            (pair.no, no_units, paid.no),
+        ):
+            if units:
+                holding = log.holder, AssetId(str(token))
+                self._explain(place, holding, redemption(units, paid_units), is_in=False)
+        if yes_units or no_units:
+            amounts = (yes_units + no_units, log.payout_units)
+            self._records.add_act(place, log.holder, ActivityKind.REDEEM, log.condition_id, amounts)
+
+    def _conversion(self, place: LogPlace, log: PositionsConverted) -> None:
+        if not self._state.fits(log.amount_units):
+            return
+        given, gotten = self._converted(log)
+        if not given:
+            self._state.ignore("conversion of no known condition")
+            return
+        changes = conversion(log.amount_units, len(given), len(gotten))
+        for condition, change in zip(given, changes.given, strict=True):
+            token = AssetId(str(self._state.pair_by_condition[condition].no))
+            self._explain(place, (log.holder, token), change, is_in=False)
+        for condition, change in zip(gotten, changes.gotten, strict=True):
+            holding = log.holder, AssetId(str(self._state.pair_by_condition[condition].yes))
+            units = self._movements.newest_units(holding, is_in=True)
+            self._explain(place, holding, change._replace(size_units=units), is_in=True)
+        amounts = len(given) * log.amount_units, (len(given) - 1) * log.amount_units
+        self._records.add_act(place, log.holder, ActivityKind.CONVERSION, given[0], amounts)
+
+    def _converted(self, log: PositionsConverted) -> tuple[list[Bytes32], list[Bytes32]]:
+        """Return the event's conditions whose No was given, and those whose Yes came for it.
+
+        All of them were moved, so all of them are known; the first that is not is beyond the event.
+        """
+        given: list[Bytes32] = []
+        gotten: list[Bytes32] = []
+        for index in range(QUESTIONS_MAX):
+            question = question_id(log.market_id, index)
+            condition = condition_id(_adapter_of(self._contracts), question)
+            if condition not in self._state.pair_by_condition:
+                break
+            (given if log.index_set >> index & 1 else gotten).append(condition)
+        return given, gotten
+
+    def _explain(
+        self, place: LogPlace, holding: tuple[Address, AssetId], change: Change, *, is_in: bool
+    ) -> None:
+        if not self._movements.explain(holding, change, is_in=is_in):
+            raise ChainInconsistent(f"no tokens moved for log {place.log_index} of {place.tx_hash}")
+
+
+def _adapter_of(contracts: IndexedContracts) -> Address:
+    """Return where the adapter is; its logs are only read where there is one."""
+    assert contracts.neg_risk_adapter is not None
+    return contracts.neg_risk_adapter

@@ -1,0 +1,255 @@
+"""From the logs of a range of blocks to its rows: read what they touch, decide, record.
+
+All of a range is one transaction of the database, so its tables are always those of one block.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from foretell.domain.contracts.logs import (
+    CollateralAllowed,
+    CollateralMoved,
+    ConditionResolved,
+    EventPayoutRedeemed,
+    EventSetsMerged,
+    EventSetsSplit,
+    OrderFilled,
+    PayoutRedeemed,
+    PlacedLog,
+    PositionsMerged,
+    PositionSplit,
+    TokensAllowed,
+    TokensMoved,
+)
+from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
+from foretell.domain.exchange.ledger import COLLATERAL, AssetId
+from foretell.domain.portfolio.positions import NO_POSITION
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.tokens import TokenPair, token_pair
+from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.neg_risk_reader import EventSetsLog
+from foretell.indexer.row_buffer import Records
+from foretell.indexer.state import IndexState, Tracked
+from foretell.indexer.tx_reader import SetsLog, TxReader
+from foretell.store.database import Transaction
+from foretell.store.index.activities import (
+    load_last_price,
+    record_activities,
+    record_exchange_fills,
+)
+from foretell.store.index.balances import (
+    Allowance,
+    Balance,
+    LockedCollateral,
+    load_allowances,
+    load_balances,
+    load_locked,
+    record_allowances,
+    record_balances,
+    record_locked,
+)
+from foretell.store.index.blocks import Block
+from foretell.store.index.cancellations import record_canceled_orders, record_raised_nonces
+from foretell.store.index.conditions import (
+    load_conditions,
+    load_conditions_of_tokens,
+    load_payouts,
+    record_conditions,
+    record_payouts,
+)
+from foretell.store.index.oracle_answers import record_answers
+from foretell.store.index.positions import PositionRow, load_positions, record_positions
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is different after each block of a range, in the order of the blocks."""
+
+    balances: list[Balance] = field(default_factory=list)
+    allowances: list[Allowance] = field(default_factory=list)
+    positions: list[PositionRow] = field(default_factory=list)
+    locked: list[LockedCollateral] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Everything that logs may read or change."""
+
+    holdings: set[tuple[Address, AssetId]] = field(default_factory=set)
+    allowances: set[tuple[Address, Address, bool]] = field(default_factory=set)
+    condition_ids: set[Bytes32] = field(default_factory=set)
+    given_tokens: set[AssetId] = field(default_factory=set)
+
+    @property
+    def token_ids(self) -> set[AssetId]:
+        """The tokens among them."""
+        return {asset for _, asset in self.holdings if asset != COLLATERAL}
+
+
+async def project(
+    tx: Transaction,
+    contracts: IndexedContracts,
+    blocks: Sequence[Block],
+    placed_logs: Sequence[PlacedLog],
+) -> IndexState:
+    """Write everything that the logs of these blocks mean, and return the state after them."""
+    state = await load_state(tx, contracts, touched(contracts, placed_logs))  # read
+    records, changes = fold_blocks(contracts, state, blocks, placed_logs)  # decide
+    await record_conditions(tx, records.conditions)  # record exactly what was decided
+    await record_payouts(tx, records.payouts)
+    await record_exchange_fills(tx, records.fills)
+    await record_activities(tx, records.activities)
+    await record_canceled_orders(tx, records.canceled)
+    await record_raised_nonces(tx, records.nonces)
+    await record_answers(tx, records.answers)
+    await record_balances(tx, changes.balances)
+    await record_allowances(tx, changes.allowances)
+    await record_positions(tx, changes.positions)
+    await record_locked(tx, changes.locked)
+    return state
+
+
+def touched(contracts: IndexedContracts, placed_logs: Iterable[PlacedLog]) -> Touched:
+    """Return everything that these logs may read or change."""
+    found = Touched()
+    for placed in placed_logs:
+        _touch(contracts, placed, found)
+    return found
+
+
+async def load_state(tx: Transaction, contracts: IndexedContracts, found: Touched) -> IndexState:
+    """Return what the tables say of everything that is touched."""
+    conditions = await load_conditions(tx, found.condition_ids)
+    conditions += await load_conditions_of_tokens(tx, found.token_ids)
+    condition_ids = found.condition_ids | {condition.condition_id for condition in conditions}
+    state = IndexState(
+        balances=Tracked(
+            0,
+            {(row.wallet, row.asset): row.units for row in await load_balances(tx, found.holdings)},
+        ),
+        allowances=Tracked(
+            0,
+            {
+                (row.wallet, row.spender, row.is_collateral): row.units
+                for row in await load_allowances(tx, found.allowances)
+            },
+        ),
+        positions=Tracked(
+            NO_POSITION,
+            {
+                (row.wallet, row.token_id): row.position
+                for row in await load_positions(tx, found.holdings)
+            },
+        ),
+        locked=Tracked(
+            0, {row.condition_id: row.units for row in await load_locked(tx, condition_ids)}
+        ),
+        payout_by_condition={
+            report.condition_id: report.payout
+            for report in await load_payouts(tx, found.condition_ids)
+        },
+    )
+    for condition in conditions:
+        pair = TokenPair(int(condition.token_yes), int(condition.token_no))
+        collateral = contracts.collateral_of(condition.oracle)
+        state.add_condition(condition.condition_id, pair, collateral)
+    for token in found.given_tokens & state.outcome_by_token.keys():
+        if (price := await load_last_price(tx, token)) is not None:
+            state.price_by_token[token] = price
+    return state
+
+
+def fold_blocks(
+    contracts: IndexedContracts,
+    state: IndexState,
+    blocks: Sequence[Block],
+    placed_logs: Sequence[PlacedLog],
+) -> tuple[Records, Changes]:
+    """Return what the logs mean, and leave the state as it is after the last of them."""
+    records, changes = Records(), Changes()
+    logs_by_block = {
+        number: list(group)
+        for number, group in itertools.groupby(placed_logs, key=lambda log: log.place.block_number)
+    }
+    for block in blocks:
+        logs = logs_by_block.get(block.block_number, ())
+        for _, group in itertools.groupby(logs, key=lambda log: log.place.tx_hash):
+            reader = TxReader(contracts, state, records)
+            for placed in group:
+                reader.read(placed)
+            reader.close()
+        _close_block(state, block, changes)
+    return records, changes
+
+
+def _close_block(state: IndexState, block: Block, changes: Changes) -> None:
+    number = block.block_number
+    changes.balances.extend(
+        Balance(*holding, units, number) for holding, units in state.balances.close_block()
+    )
+    changes.allowances.extend(
+        Allowance(*key, units, number) for key, units in state.allowances.close_block()
+    )
+    changes.positions.extend(
+        PositionRow(
+            wallet,
+            token,
+            state.outcome_by_token[token].condition_id,
+            position.size_units,
+            position.cost_units,
+            position.bought_units,
+            position.spent_units,
+            position.realized_units,
+            block.timestamp_s,
+            number,
+        )
+        for (wallet, token), position in state.positions.close_block()
+    )
+    changes.locked.extend(
+        LockedCollateral(condition_id, units, number)
+        for condition_id, units in state.locked.close_block()
+    )
+
+
+def _touch(contracts: IndexedContracts, placed: PlacedLog, found: Touched) -> None:
+    match placed.log:
+        case CollateralMoved() as log:
+            found.holdings.update({(log.sender, COLLATERAL), (log.receiver, COLLATERAL)})
+        case CollateralAllowed() as log:
+            found.allowances.add((log.owner, log.spender, True))
+        case TokensAllowed() as log:
+            found.allowances.add((log.owner, log.operator, False))
+        case TokensMoved() as log:
+            tokens = [AssetId(token) for token in log.token_ids]
+            wallets = (log.sender, log.receiver)
+            found.holdings.update((wallet, token) for wallet in wallets for token in tokens)
+            found.given_tokens.update(() if log.operator in contracts.exchanges else tokens)
+        case (
+            PositionSplit()
+            | PositionsMerged()
+            | PayoutRedeemed()
+            | EventSetsSplit()
+            | EventSetsMerged()
+            | EventPayoutRedeemed()
+        ) as log:
+            _touch_sets(placed, log, found)
+        case OrderFilled() as log:
+            found.holdings.add((log.maker, AssetId(log.token_id)))
+            found.allowances.add((log.maker, placed.contract, True))
+        case ConditionResolved() as log:
+            _touch_payout(contracts, log, found)
+        case _:
+            """What the indexer does not read."""
+
+
+def _touch_sets(placed: PlacedLog, log: SetsLog | EventSetsLog, found: Touched) -> None:
+    found.condition_ids.add(log.condition_id)
+    found.allowances.add((log.holder, placed.contract, True))
+
+
+def _touch_payout(contracts: IndexedContracts, log: ConditionResolved, found: Touched) -> None:
+    found.condition_ids.add(log.condition_id)
+    if log.oracle == contracts.neg_risk_adapter:
+        pair = token_pair(contracts.collateral_of(log.oracle), log.condition_id)
+        found.holdings.add((NO_TOKEN_BURN, AssetId(str(pair.no))))

@@ -1,0 +1,165 @@
+"""The rows that are written once, by the block in which something happened."""
+
+from dataclasses import dataclass, field
+
+from foretell.domain.contracts.logs import (
+    AnswerDisputed,
+    AnswerProposed,
+    ConditionPrepared,
+    ConditionResolved,
+    LogPlace,
+    NonceIncremented,
+    OrderCancelled,
+    OrderFilled,
+)
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.portfolio.positions import Payout
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.tokens import TokenPair
+from foretell.store.index.activities import Activity, ActivityKind, ExchangeFill
+from foretell.store.index.cancellations import CanceledOrder, RaisedNonce
+from foretell.store.index.conditions import Condition, PayoutReport
+from foretell.store.index.oracle_answers import Answer, AnswerStep
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What happened, in the order of the logs."""
+
+    conditions: list[Condition] = field(default_factory=list)
+    payouts: list[PayoutReport] = field(default_factory=list)
+    fills: list[ExchangeFill] = field(default_factory=list)
+    activities: list[Activity] = field(default_factory=list)
+    canceled: list[CanceledOrder] = field(default_factory=list)
+    nonces: list[RaisedNonce] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+
+    def add_condition(self, place: LogPlace, log: ConditionPrepared, pair: TokenPair) -> None:
+        """Take in a condition and its tokens."""
+        token_yes, token_no = AssetId(str(pair.yes)), AssetId(str(pair.no))
+        self.conditions.append(
+            Condition(
+                *_row_place(place),
+                condition_id=log.condition_id,
+                oracle=log.oracle,
+                question_id=log.question_id,
+                token_yes=token_yes,
+                token_no=token_no,
+            )
+        )
+
+    def add_payout(self, place: LogPlace, log: ConditionResolved, payout: Payout) -> None:
+        """Take in what an oracle reported."""
+        self.payouts.append(
+            PayoutReport(
+                *_row_place(place),
+                condition_id=log.condition_id,
+                payout_yes=payout.yes,
+                payout_no=payout.no,
+                tx_hash=place.tx_hash,
+                timestamp_s=place.timestamp_s,
+            )
+        )
+
+    def add_fill(
+        self, place: LogPlace, log: OrderFilled, condition_id: Bytes32, exchange: Address
+    ) -> None:
+        """Take in what the exchange did to an order: a fill, and the wallet's trade."""
+        token, is_taker = AssetId(log.token_id), log.counterparty == exchange
+        self.fills.append(
+            ExchangeFill(
+                *_row_place(place),
+                order_id=log.order_id,
+                wallet=log.maker,
+                counterparty=log.counterparty,
+                side=log.side,
+                token_id=token,
+                size_units=log.size_units,
+                cost_units=log.cost_units,
+                fee_units=log.fee_units,
+                is_taker=is_taker,
+                tx_hash=place.tx_hash,
+            )
+        )
+        self.activities.append(
+            Activity(
+                *_row_place(place),
+                wallet=log.maker,
+                kind=ActivityKind.TRADE,
+                condition_id=condition_id,
+                token_id=token,
+                side=log.side,
+                size_units=log.size_units,
+                cost_units=log.cost_units,
+                is_taker=is_taker,
+                timestamp_s=place.timestamp_s,
+                tx_hash=place.tx_hash,
+            )
+        )
+
+    def add_end(
+        self, place: LogPlace, log: OrderCancelled | NonceIncremented, exchange: Address
+    ) -> None:
+        """Take in what a maker ended at an exchange: an order, or all of its earlier nonces."""
+        if isinstance(log, OrderCancelled):
+            self.canceled.append(CanceledOrder(*_row_place(place), exchange, log.order_id))
+        else:
+            self.nonces.append(RaisedNonce(*_row_place(place), exchange, log.maker, log.nonce))
+
+    def add_answer(self, place: LogPlace, log: AnswerProposed | AnswerDisputed) -> None:
+        """Take in an answer that was proposed or disputed."""
+        if isinstance(log, AnswerProposed):
+            step, account = AnswerStep.PROPOSED, log.proposer
+        else:
+            step, account = AnswerStep.DISPUTED, log.disputer
+        self.answers.append(
+            Answer(
+                *_row_place(place),
+                adapter=log.adapter,
+                question_id=log.question_id,
+                step=step,
+                account=account,
+                price=str(log.price),
+                timestamp_s=place.timestamp_s,
+                tx_hash=place.tx_hash,
+            )
+        )
+
+    def add_act(
+        self,
+        place: LogPlace,
+        wallet: Address,
+        kind: ActivityKind,
+        condition_id: Bytes32,
+        amounts_units: tuple[int, int],
+    ) -> None:
+        """Take in what a wallet did with complete sets: so many tokens, so much collateral."""
+        size_units, cost_units = amounts_units
+        self.activities.append(
+            Activity(
+                *_row_place(place),
+                wallet=wallet,
+                kind=kind,
+                condition_id=condition_id,
+                token_id=None,
+                side=None,
+                size_units=size_units,
+                cost_units=cost_units,
+                is_taker=False,
+                timestamp_s=place.timestamp_s,
+                tx_hash=place.tx_hash,
+            )
+        )
+
+
+def scaled_payout(numerators: tuple[int, ...]) -> Payout:
+    """Return a binary payout in 63 bits; larger numerators lose the bits that make no difference."""
+    yes, no = numerators
+    shift = max(0, max(yes, no).bit_length() - AMOUNT_UNITS_MAX.bit_length())
+    return Payout(yes >> shift, no >> shift)
+
+
+def _row_place(place: LogPlace) -> tuple[int, int, int]:
+    """Return the key of a log's row; a log of ours has one row in a table."""
+    return place.block_number, place.log_index, 0

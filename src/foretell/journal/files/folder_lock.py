@@ -1,0 +1,41 @@
+"""A folder belongs to one process at a time."""
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+from foretell.domain.errors.storage import FolderInUse
+
+
+def lock_folder(folder: Path) -> int:
+    """Return a handle that keeps every other process out of the folder, or refuse.
+
+    The lock ends with the handle or with the process, whichever is first.
+    """
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return handle
+    os.close(handle)
+    raise FolderInUse(str(folder))
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a process works in the folder now."""
+    path = folder / "lock"
+    if not path.exists():
+        return False
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def unlock_folder(handle: int) -> None:
+    """Let other processes in."""
+    os.close(handle)

@@ -1,0 +1,204 @@
+"""The journal of one machine: files of zeros, written in place and synced in groups.
+
+A writer thread takes whatever was appended while the last sync ran, writes it and syncs once: that
+is the group commit. Segments are filled with zeros beforehand, so that a sync moves data and no
+file size, which halves its time. A folder belongs to one process at a time.
+
+A disk that is full is waited for: what could not be written is written again, to the same place,
+and nobody is told of it before it is synced. A sync that fails ends the journal for good.
+"""
+
+import asyncio
+import errno
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Final
+
+from foretell.domain.errors.storage import JournalFailed
+from foretell.journal.files.folder_lock import lock_folder, unlock_folder
+from foretell.journal.files.preallocation import FULL_RETRY_S, DiskFull
+from foretell.journal.files.reader import read_entries
+from foretell.journal.files.segments import HEAD_BYTES, chain_at, find_end
+from foretell.journal.files.snapshots import (
+    ChainedSnapshot,
+    check_snapshots,
+    let_go,
+    newest_sequence,
+    newest_snapshot,
+    remove_parts,
+    write_snapshot,
+)
+from foretell.journal.files.tail import Tail
+from foretell.journal.framing import ALIGNMENT, HEADER_BYTES, PAYLOAD_BYTES_MAX
+from foretell.journal.port import Entry, InFolder, Room, Snapshot
+
+SEGMENT_BYTES: Final = 16 * 1024 * 1024
+MARK_AFTER_S: Final = 0.05
+MARK_EVERY_S: Final = 1.0
+
+
+class FileJournal:
+    """A journal in a folder; see `journal.port.Journal`."""
+
+    def __init__(self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        room = segment_bytes - HEAD_BYTES - HEADER_BYTES - ALIGNMENT
+        self._payload_bytes_max = min(PAYLOAD_BYTES_MAX, room)
+        self._lock = lock_folder(folder)
+        try:
+            remove_parts(folder)
+            self._tail = Tail(folder, find_end(folder), segment_bytes)
+        except BaseException:
+            unlock_folder(self._lock)
+            raise
+        self._last_sequence = self._tail.end.sequence
+        self._appended: list[bytes] = []
+        self._wakes = threading.Condition()
+        self._is_closing = self._is_waking = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_stuck = self._is_mark_stuck = False
+        self._writer: threading.Thread | None = None
+        self._mark_at = time.monotonic() + MARK_EVERY_S
+
+    @property
+    def room(self) -> Room:
+        """How much more can be written."""
+        if self._is_stuck:
+            return Room.NONE
+        return Room.SCARCE if self._tail.is_scarce else Room.AMPLE
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self._folder
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence of the newest payload appended, 0 when there is none."""
+        return self._last_sequence
+
+    def entries(self, after: int = 0) -> Generator[Entry, None, None]:
+        """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
+        return read_entries(self._folder, after)
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the newest snapshot that is whole, passing over those that are not."""
+        check_snapshots(self._folder, self._tail.end.sequence)
+        return newest_snapshot(self._folder)
+
+    async def keep_snapshot(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot, and let go of what the two newest do not need."""
+        assert 0 < snapshot.sequence <= self._tail.end.sequence
+
+        def keep() -> None:
+            chain = chain_at(self._folder, snapshot.sequence)
+            write_snapshot(self._folder, ChainedSnapshot(snapshot, chain))
+            let_go(self._folder)
+
+        await asyncio.to_thread(keep)
+
+    async def snapshot_sequence(self) -> int:
+        """Return the sequence of the newest snapshot by its name, 0 when there is none."""
+        return newest_sequence(self._folder)
+
+    def begin_snapshot(self) -> InFolder:
+        """Return the folder, without what was left of snapshots that were not finished."""
+        remove_parts(self._folder)
+        return InFolder(str(self._folder))
+
+    async def let_go(self, *, keeps_all: bool = False) -> int:
+        """Let go of what the two newest snapshots do not need; return how many segments went."""
+        return await asyncio.to_thread(let_go, self._folder, keeps_all=keeps_all)
+
+    def start(
+        self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
+    ) -> None:
+        """Begin to write; both callbacks are called in the thread of the running event loop."""
+        assert self._writer is None
+        self._loop = loop = asyncio.get_running_loop()
+
+        def run() -> None:
+            try:
+                while (payloads := self._take()) is not None:
+                    self._mark_if_due(is_idle=not payloads)
+                    while payloads:
+                        payloads = payloads[self._write(payloads) :]
+                        loop.call_soon_threadsafe(on_synced, self._tail.end.sequence)
+            except Exception as error:  # noqa: BLE001 - whatever ends the writer is told, or all wait
+                words = error.strerror if isinstance(error, OSError) else str(error)
+                failure = JournalFailed(f"{type(error).__name__}: {words}")
+                loop.call_soon_threadsafe(on_failed, failure)
+
+        self._writer = threading.Thread(target=run, name="journal", daemon=True)
+        self._writer.start()
+
+    def append(self, payload: bytes, command_id: bytes | None = None) -> int:
+        """Take a payload and return its sequence; it is not durable yet."""
+        del command_id
+        assert 0 < len(payload) <= self._payload_bytes_max
+        with self._wakes:
+            self._appended.append(payload)
+        self._last_sequence += 1
+        if self._loop is not None and not self._is_waking:
+            self._is_waking = True
+            self._loop.call_soon(self._wake)
+        return self._last_sequence
+
+    def _wake(self) -> None:
+        """Wake the writer, once for all that was appended within a turn of the event loop."""
+        self._is_waking = False
+        with self._wakes:
+            self._wakes.notify()
+
+    async def close(self) -> None:
+        """Make durable what was appended, and let go of the folder."""
+        with self._wakes:
+            self._is_closing = True
+            self._wakes.notify()
+        if self._writer is not None:
+            await asyncio.to_thread(self._writer.join)
+        self._tail.close()
+        unlock_folder(self._lock)
+
+    def _take(self) -> Sequence[bytes] | None:
+        """Wait for payloads; an empty answer means that a mark is due, None that it is over."""
+        with self._wakes:
+            is_marked = self._tail.is_marked or (self._is_closing and self._is_mark_stuck)
+            while not self._appended and not self._is_closing:
+                if not self._wakes.wait(None if is_marked else MARK_AFTER_S):
+                    return ()
+            if not self._appended and is_marked:
+                return None
+            payloads, self._appended = self._appended, []
+            return payloads
+
+    def _write(self, payloads: Sequence[bytes]) -> int:
+        """Write some of the payloads, and return how many; while the disk is full, try again.
+
+        What was not synced was not told of either, so the same bytes go to the same place.
+        """
+        while True:
+            is_last_try = self._is_closing
+            try:
+                written = self._tail.write(payloads)
+            except DiskFull as full:
+                if is_last_try:
+                    raise OSError(errno.ENOSPC, "no space left, and it closes") from full
+                self._is_stuck = True
+                with self._wakes:
+                    self._wakes.wait_for(lambda: self._is_closing, FULL_RETRY_S)
+            else:
+                self._is_stuck = False
+                return written
+
+    def _mark_if_due(self, *, is_idle: bool) -> None:
+        """Let the mark vouch for what is written; it may lag behind when the disk is full."""
+        if is_idle or time.monotonic() >= self._mark_at:
+            try:
+                self._tail.mark()
+            except DiskFull:
+                self._is_mark_stuck = True
+            self._mark_at = time.monotonic() + MARK_EVERY_S

@@ -1,0 +1,64 @@
+"""A journal's files read without a lock: their entries, and the state that these make.
+
+Reading up to a sequence that is durable is safe while another process writes: what is durable is
+never touched again, and only whoever has the lock lets go of the oldest segments.
+"""
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import NamedTuple
+
+from foretell.domain.errors.storage import JournalDamaged
+from foretell.domain.exchange.state import State
+from foretell.domain.treasury.folds import ShardFold
+from foretell.journal.files.segments import check_rest, read_records, read_segment, segment_paths
+from foretell.journal.memory import unsearched_memory
+from foretell.journal.port import Entry, Snapshot
+
+
+class Folded(NamedTuple):
+    """A state, and the sequence that it is true at."""
+
+    state: State
+    sequence: int
+
+
+def read_entries(
+    folder: Path, after: int = 0, until: int | None = None
+) -> Generator[Entry, None, None]:
+    """Yield what a journal's files hold after a sequence, in order; damage raises.
+
+    What comes after `until` is not looked at, so it may be half written just now.
+    """
+    paths = segment_paths(folder)
+    started = [index for index, path in enumerate(paths) if int(path.stem) <= after + 1]
+    if paths and not started:
+        raise JournalDamaged(paths[0].name, 0, f"the segment of sequence {after + 1} is gone")
+    expected = None
+    for index in range(started[-1] if started else 0, len(paths)):
+        buffer, end = read_segment(paths[index])
+        if expected is not None and (end.sequence, end.chain) != expected:
+            raise JournalDamaged(paths[index].name, 0, "it does not follow the segment before")
+        if until is not None and end.sequence >= until:
+            return
+        payloads, reached = read_records(buffer, end, until)
+        for sequence, payload in enumerate(payloads, end.sequence + 1):
+            if sequence > after:
+                yield Entry(sequence, payload)
+        end = reached
+        if end.sequence == until:
+            return
+        check_rest(buffer, end, is_newest=index == len(paths) - 1)
+        expected = (end.sequence, end.chain)
+
+
+def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Folded:
+    """Return the state that the entries after a snapshot make of it, or of nothing."""
+    sequence = 0 if base is None else base.sequence
+    with unsearched_memory():
+        shard = ShardFold(None if base is None else base.payload)
+        for entry in read_entries(folder, sequence, until):
+            shard.take(entry.payload)
+            sequence = entry.sequence
+    shard.state.tells_books = True
+    return Folded(shard.state, sequence)

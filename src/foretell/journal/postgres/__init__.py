@@ -1,0 +1,1 @@
+"""The journal in PostgreSQL, for more than one machine."""

@@ -1,0 +1,183 @@
+"""Connections to the PostgreSQL of a journal: every wait has an end, and a commit is durable.
+
+A URL may name several servers of which one leads at a time: all are asked at once, so that one that
+is silent costs nothing, and the first that takes writes is the one. Each is opened by the thread that
+uses it, and thrown away after any failure: what its last statement did is unknown then, and is looked
+up on a new one.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from typing import Any, Final, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import asyncpg
+
+from foretell.domain.errors.storage import JournalFailed
+from foretell.runtime.event_loop_thread import LoopThread
+
+Connection = asyncpg.Connection
+
+CONNECT_DEADLINE_S: Final = 5.0
+STATEMENT_DEADLINE_S: Final = 10.0
+LOCK_DEADLINE_S: Final = 5.0
+HANG_UP_DEADLINE_S: Final = 0.5
+RETRY_S: Final = 0.02
+RETRY_S_MAX: Final = 0.5
+
+LOST: Final = (
+    OSError,  # TimeoutError among them
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
+
+# PostgreSQL: no connection, read-only (a standby, soon to lead), rolled back, out of resources,
+# no lock in time, shut down or canceled, the system's fault.
+_PASSING_STATES: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
+
+DRIVER: Final = "postgresql+asyncpg://"
+_SERVER_SETTINGS: Final = {
+    "application_name": "foretell journal",
+    "default_transaction_isolation": "read committed",
+    "lock_timeout": f"{LOCK_DEADLINE_S:.0f}s",
+    "tcp_user_timeout": f"{STATEMENT_DEADLINE_S:.0f}s",
+}
+
+# A cluster may ask for more than this (remote_apply), never for less.
+_COMMIT_DURABLY: Final = """
+SELECT set_config('synchronous_commit', 'on', false)
+WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')
+"""
+
+
+T = TypeVar("T")
+
+
+async def connect(url: str) -> asyncpg.Connection:
+    """Return a new connection to the server that takes writes; one of LOST says why there is none."""
+    attempts = [asyncio.ensure_future(_connect(each)) for each in servers(url)]
+    chosen: asyncpg.Connection | None = None
+    failures: list[BaseException] = []
+    try:
+        for attempt in asyncio.as_completed(attempts):
+            try:
+                chosen = await attempt
+            except LOST as error:
+                failures.append(error)
+            else:
+                return chosen
+    finally:
+        await _give_up(attempts, chosen)
+    raise next((failure for failure in failures if is_passing(failure)), failures[0])
+
+
+async def _give_up(
+    attempts: Sequence["asyncio.Task[asyncpg.Connection]"], chosen: asyncpg.Connection | None
+) -> None:
+    """End every attempt but the one that is chosen."""
+    for attempt in attempts:
+        attempt.cancel()
+    for outcome in await asyncio.gather(*attempts, return_exceptions=True):
+        if isinstance(outcome, asyncpg.Connection) and outcome is not chosen:
+            outcome.terminate()
+
+
+def servers(url: str) -> list[str]:
+    """Return a URL for each server that one names, as libpq or as SQLAlchemy has them named.
+
+    That is `?host=a,b&port=1,2` or `?host=a:1&host=b:2` or `//user@a:1,b:2/`.
+    """
+    url = url.replace(DRIVER, "postgresql://", 1)
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query)
+    user, at, named = parts.netloc.rpartition("@")
+    hosts = _values(query, "host") or named.split(",")
+    ports = _values(query, "port")
+    if len(hosts) == 1:
+        return [url]
+    rest = [(name, value) for name, value in query if name not in {"host", "port"}]
+    rest = list({"target_session_attrs": "read-write", **dict(rest)}.items())
+    urls = []
+    for index, host in enumerate(hosts):
+        port = ports[index % len(ports)] if ports else ""
+        place = [("host", host), *([("port", port)] if port else [])]
+        urls.append(f"{parts.scheme}://{user}{at}{parts.path}?{urlencode([*place, *rest])}")
+    return urls
+
+
+def _values(query: Sequence[tuple[str, str]], name: str) -> list[str]:
+    return [each for key, value in query if key == name for each in value.split(",")]
+
+
+async def _connect(url: str) -> asyncpg.Connection:
+    connection = await asyncpg.connect(
+        url,
+        timeout=CONNECT_DEADLINE_S,
+        command_timeout=STATEMENT_DEADLINE_S,
+        server_settings=_SERVER_SETTINGS,
+    )
+    try:
+        await connection.execute(_COMMIT_DURABLY)
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+@contextlib.asynccontextmanager
+async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """Give a connection for one piece of work."""
+    connection = await connect(url)
+    try:
+        yield connection
+    except BaseException:
+        connection.terminate()
+        raise
+    await hang_up(connection)
+
+
+def ask(url: str, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) -> T:
+    """Do a piece of work on a connection and in a thread of its own; the calling thread waits."""
+
+    async def do() -> T:
+        async with connected(url) as connection:
+            return await work(connection)
+
+    thread = LoopThread("journal question")
+    try:
+        return thread.run(do())
+    except LOST as error:
+        raise JournalFailed(cause_of(error)) from error
+    finally:
+        thread.close()
+
+
+async def hang_up(connection: asyncpg.Connection) -> None:
+    """Close a connection, politely if the server still answers."""
+    try:
+        await connection.close(timeout=HANG_UP_DEADLINE_S)
+    except LOST:
+        connection.terminate()
+
+
+def is_passing(error: BaseException) -> bool:
+    """Return whether a new connection may get an answer."""
+    if isinstance(error, asyncpg.PostgresError):
+        return (error.sqlstate or "").startswith(_PASSING_STATES)
+    return isinstance(error, LOST)
+
+
+def retry_delays_s() -> Iterator[float]:
+    """Yield how long to wait before each further attempt."""
+    delay_s = RETRY_S
+    while True:
+        yield delay_s
+        delay_s = min(2 * delay_s, RETRY_S_MAX)
+
+
+def cause_of(error: BaseException) -> str:
+    """Return what an operator should read of a failure: no statement, no value."""
+    state = getattr(error, "sqlstate", None)
+    return f"{type(error).__name__}, SQLSTATE {state}" if state else type(error).__name__

@@ -1,0 +1,181 @@
+"""A shard's journal as rows: written in one statement, read in slices, never with a hole.
+
+One statement both checks the fence and inserts a batch, so it is done or not done whatever becomes
+of its sender, and a sender that is stopped half-way holds nothing that others wait for.
+"""
+
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future
+from typing import Any, Final, NamedTuple, TypeVar
+
+import asyncpg
+
+from foretell.domain.errors.storage import JournalFailed, JournalRowsDamaged
+from foretell.journal.framing import CHAIN_START, next_chain
+from foretell.journal.port import Entry
+from foretell.journal.postgres.connections import LOST, cause_of, connect
+from foretell.runtime.event_loop_thread import LoopThread
+
+SLICE_RECORDS: Final = 2_000
+SLICE_BYTES: Final = 16 * 1024 * 1024
+
+_INSERT: Final = """
+WITH fence AS MATERIALIZED (
+    SELECT epoch FROM journal.lease
+    WHERE shard = $1 AND epoch = $2 AND until > clock_timestamp()
+    FOR KEY SHARE
+)
+INSERT INTO journal.record (shard, epoch, sequence, command_id, chain, payload)
+SELECT $1, fence.epoch, added.sequence, added.command_id, added.chain, added.payload
+FROM fence, unnest($3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[])
+    AS added (sequence, command_id, chain, payload)
+"""
+_CHAINS: Final = """
+SELECT sequence, chain FROM journal.record
+WHERE shard = $1 AND sequence BETWEEN $2 AND $3 ORDER BY sequence
+"""
+_TAIL: Final = """
+SELECT sequence, chain FROM journal.record WHERE shard = $1 ORDER BY sequence DESC LIMIT 1
+"""
+_CHAIN_AT: Final = """
+SELECT chain FROM journal.record WHERE shard = $1 AND sequence = $2
+UNION ALL
+SELECT chain FROM journal.snapshot WHERE shard = $1 AND sequence = $2
+LIMIT 1
+"""
+_SYNCED: Final = "SELECT synced FROM journal.lease WHERE shard = $1"
+_SLICE: Final = """
+SELECT sequence, chain, payload FROM (
+    SELECT sequence, chain, payload,
+        sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
+    FROM (
+        SELECT sequence, chain, payload FROM journal.record
+        WHERE shard = $1 AND sequence > $2 ORDER BY sequence LIMIT $3
+    ) AS slice
+) AS measured
+WHERE bytes_before < $4 ORDER BY sequence
+"""
+
+
+T = TypeVar("T")
+
+
+class Row(NamedTuple):
+    """A record to be written."""
+
+    sequence: int
+    command_id: bytes
+    chain: bytes
+    payload: bytes
+
+
+class Tail(NamedTuple):
+    """What the next record follows."""
+
+    sequence: int
+    chain: bytes
+
+
+async def insert_rows(
+    connection: asyncpg.Connection, shard: int, epoch: int, rows: Sequence[Row]
+) -> bool:
+    """Make rows durable; or return that the lease is not of this epoch any more, or over."""
+    columns = list(zip(*rows, strict=True))
+    done = await connection.execute(_INSERT, shard, epoch, *columns)
+    count = int(done.rpartition(" ")[2])
+    assert count in {0, len(rows)}
+    return count > 0
+
+
+async def are_durable(connection: asyncpg.Connection, shard: int, rows: Sequence[Row]) -> bool:
+    """Return whether rows are in the journal, all of them as they were written."""
+    found = await connection.fetch(_CHAINS, shard, rows[0].sequence, rows[-1].sequence)
+    if not found:
+        return False
+    if [(row["sequence"], row["chain"]) for row in found] != [
+        (row.sequence, row.chain) for row in rows
+    ]:
+        raise JournalFailed(f"another wrote to shard {shard} while we had its lease")
+    return True
+
+
+async def find_tail(connection: asyncpg.Connection, shard: int) -> Tail:
+    """Return where the journal goes on; refuse one whose newest records are gone."""
+    found = await connection.fetchrow(_TAIL, shard)
+    tail = Tail(0, CHAIN_START) if found is None else Tail(found["sequence"], found["chain"])
+    synced = await connection.fetchval(_SYNCED, shard)
+    if synced is not None and synced > tail.sequence:
+        raise JournalRowsDamaged(shard, tail.sequence, f"sequence {synced} was synced and is gone")
+    return tail
+
+
+def read_entries(
+    url: str, shard: int, after: int = 0, *, slice_records: int = SLICE_RECORDS
+) -> Generator[Entry, None, None]:
+    """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
+
+    While a slice is used, the next one is fetched by a thread of its own.
+    """
+    thread = LoopThread("journal reader")
+    reader = _Reader(url, shard, slice_records)
+    try:
+        end = _outcome(thread.submit(reader.begin(after)))
+        pending = thread.submit(reader.fetch(after))
+        while rows := _outcome(pending):
+            pending = thread.submit(reader.fetch(rows[-1]["sequence"]))
+            _check_run(shard, end, rows)
+            end = Tail(rows[-1]["sequence"], rows[-1]["chain"])
+            for sequence, _, payload in rows:
+                yield Entry(sequence, payload)
+    finally:
+        thread.run(reader.close())
+        thread.close()
+
+
+class _Reader:
+    """A connection that slices are fetched on, one after the other."""
+
+    def __init__(self, url: str, shard: int, slice_records: int) -> None:
+        self._url = url
+        self._shard = shard
+        self._slice_records = slice_records
+        self._connection: asyncpg.Connection | None = None
+
+    async def begin(self, after: int) -> Tail:
+        """Return what the first entry must follow."""
+        self._connection = await connect(self._url)
+        chain = await self._connection.fetchval(_CHAIN_AT, self._shard, after)
+        return Tail(after, CHAIN_START if after == 0 else chain or b"")
+
+    async def fetch(self, after: int) -> Sequence[Any]:
+        """Return the next rows, none at the end."""
+        assert self._connection is not None
+        return await self._connection.fetch(
+            _SLICE, self._shard, after, self._slice_records, SLICE_BYTES
+        )
+
+    async def close(self) -> None:
+        """Let go of the connection, whatever is under way on it."""
+        if self._connection is not None:
+            self._connection.terminate()
+
+
+def _outcome(pending: Future[T]) -> T:
+    try:
+        return pending.result()
+    except LOST as error:
+        raise JournalFailed(cause_of(error)) from error
+
+
+def _check_run(shard: int, end: Tail, rows: Sequence[Any]) -> None:
+    """Refuse rows that do not follow an end, each the one before."""
+    sequence, chain = end
+    for seen, seen_chain, payload in rows:
+        sequence += 1
+        if seen != sequence:
+            raise JournalRowsDamaged(shard, sequence, f"sequence {sequence} is gone")
+        if not chain:
+            raise JournalRowsDamaged(shard, end.sequence, "the record before is gone")
+        if next_chain(chain, payload) != seen_chain:
+            raise JournalRowsDamaged(shard, seen, "the record is damaged")
+        chain = seen_chain

@@ -1,0 +1,83 @@
+"""The tables of the journals that one database keeps, in a schema of their own.
+
+The journal makes them itself: the database of a shard may be another one than the store's.
+"""
+
+from typing import Final
+
+import asyncpg
+
+from foretell.domain.errors.storage import JournalFormUnknown, ShardCountChanged
+
+VERSION: Final = 1
+
+_LOCK_KEY: Final = 0x464F5245  # one creator at a time, whatever the shard
+
+# The epoch stands in a unique index, which makes it part of a key: a statement that holds the row
+# FOR KEY SHARE keeps everybody from changing the epoch, and lets the lease be renewed meanwhile.
+_TABLES: Final = """
+CREATE SCHEMA IF NOT EXISTS journal;
+CREATE TABLE journal.form (
+    version integer NOT NULL,
+    shard_count integer NOT NULL,
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only)
+);
+CREATE TABLE journal.lease (
+    shard integer PRIMARY KEY,
+    holder bytea NOT NULL,
+    epoch bigint NOT NULL,
+    until timestamptz NOT NULL,
+    endpoint text NOT NULL,
+    synced bigint NOT NULL DEFAULT 0,
+    UNIQUE (shard, epoch)
+) WITH (fillfactor = 50);
+CREATE TABLE journal.record (
+    shard integer NOT NULL,
+    sequence bigint NOT NULL CHECK (sequence > 0),
+    epoch bigint NOT NULL,
+    command_id bytea NOT NULL,
+    chain bytea NOT NULL,
+    payload bytea NOT NULL,
+    PRIMARY KEY (shard, sequence),
+    UNIQUE (shard, command_id)
+);
+CREATE TABLE journal.snapshot (
+    shard integer NOT NULL,
+    sequence bigint NOT NULL CHECK (sequence > 0),
+    chain bytea NOT NULL,
+    part_count integer NOT NULL,
+    checksum bytea NOT NULL,
+    PRIMARY KEY (shard, sequence)
+);
+CREATE TABLE journal.snapshot_part (
+    shard integer NOT NULL,
+    sequence bigint NOT NULL,
+    part integer NOT NULL,
+    payload bytea NOT NULL,
+    PRIMARY KEY (shard, sequence, part)
+);
+"""
+_FORM: Final = "INSERT INTO journal.form (version, shard_count) VALUES ({:d}, {:d})"
+_IS_MISSING: Final = "SELECT to_regclass('journal.form') IS NULL"
+
+
+async def prepare_schema(connection: asyncpg.Connection, shard_count: int) -> None:
+    """Make the tables if there are none; refuse those of another form or number of shards."""
+    if await connection.fetchval(_IS_MISSING):
+        await _make_tables(connection, shard_count)
+    form = await connection.fetchrow("SELECT version, shard_count FROM journal.form")
+    if form["version"] != VERSION:
+        raise JournalFormUnknown(form["version"], VERSION)
+    if form["shard_count"] != shard_count:
+        raise ShardCountChanged(form["shard_count"], shard_count)
+
+
+async def _make_tables(connection: asyncpg.Connection, shard_count: int) -> None:
+    """Make the tables unless somebody else did meanwhile.
+
+    The lock is not of a transaction: one would not see what was made while it waited for it.
+    """
+    await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
+    if await connection.fetchval(_IS_MISSING):
+        await connection.execute(_TABLES + _FORM.format(VERSION, shard_count))
+    await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)

@@ -1,0 +1,117 @@
+"""A process that makes the next snapshot by a replay, so that the engine never stops for one.
+
+It reads one line from its standard input: which journal, and a sequence of it that is durable. It
+folds what came after the newest snapshot and keeps the next; it locks nothing and removes nothing.
+A database takes its snapshot only while whoever started it has the lease. It is as nice as it can
+be, and it ends with the process that started it, whose end closes its standard input.
+"""
+
+import contextlib
+import gc
+import os
+import sys
+import threading
+from collections.abc import Generator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.storage import JournalDamaged, JournalRowsDamaged
+from foretell.domain.treasury.folds import FOLD_BY_KIND, Fold, JournalKind
+from foretell.journal.files.reader import read_entries
+from foretell.journal.files.segments import chain_at
+from foretell.journal.files.snapshots import ChainedSnapshot, newest_snapshot, write_snapshot
+from foretell.journal.port import Entry, InFolder, InRows, JournalAddress, Snapshot
+from foretell.journal.postgres.connections import ask
+from foretell.journal.postgres.rows import read_entries as read_rows
+from foretell.journal.postgres.snapshots import keep_snapshot
+from foretell.journal.postgres.snapshots import newest_snapshot as newest_in_rows
+
+NICENESS: Final = 19
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot to be made: of which journal, and after which sequence."""
+
+    address: JournalAddress
+    until: int
+    kind: JournalKind = JournalKind.SHARD
+
+
+def encode_wanted(wanted: Wanted) -> bytes:
+    """Return the line that the process reads."""
+    return msgspec.json.encode(wanted) + b"\n"
+
+
+def take_snapshot(folder: Path, until: int, kind: JournalKind = JournalKind.SHARD) -> Path:
+    """Write the snapshot of a folder's journal after a sequence that is durable; return where."""
+    fold, sequence = _begin(kind, newest_snapshot(folder))
+    sequence = _fold_until(fold, read_entries(folder, sequence, until), until, sequence)
+    if sequence != until:
+        raise JournalDamaged(str(folder), 0, f"it ends at {sequence}, and {until} was durable")
+    snapshot = Snapshot(until, fold.encode())
+    return write_snapshot(folder, ChainedSnapshot(snapshot, chain_at(folder, until)))
+
+
+def take_snapshot_of_rows(
+    address: InRows, until: int, kind: JournalKind = JournalKind.SHARD
+) -> None:
+    """Keep the snapshot of a database's journal after a sequence that is durable, or refuse."""
+    url, shard = address.url, address.shard
+    fold, sequence = _begin(kind, ask(url, lambda connection: newest_in_rows(connection, shard)))
+    sequence = _fold_until(fold, read_rows(url, shard, sequence), until, sequence)
+    if sequence != until:
+        raise JournalRowsDamaged(shard, sequence, f"sequence {until} was durable and is gone")
+    snapshot = Snapshot(until, fold.encode())
+    ask(url, lambda connection: keep_snapshot(connection, shard, address.holder, snapshot))
+
+
+def _begin(kind: JournalKind, base: Snapshot | None) -> tuple[Fold, int]:
+    """Return what a journal is folded into, as a snapshot left it, and that one's sequence."""
+    new = FOLD_BY_KIND[kind]
+    return (new(None), 0) if base is None else (new(base.payload), base.sequence)
+
+
+def _fold_until(
+    fold: Fold, entries: Generator[Entry, None, None], until: int, sequence: int
+) -> int:
+    """Take entries up to a sequence, and return that of the last one taken."""
+    with contextlib.closing(entries):
+        for entry in entries:
+            if entry.sequence > until:
+                break
+            fold.take(entry.payload)
+            sequence = entry.sequence
+    return sequence
+
+
+def _take(wanted: Wanted) -> None:
+    if isinstance(wanted.address, InFolder):
+        take_snapshot(Path(wanted.address.folder), wanted.until, wanted.kind)
+    else:
+        take_snapshot_of_rows(wanted.address, wanted.until, wanted.kind)
+
+
+def main() -> None:
+    """Take the snapshot; what goes wrong is told in one line, and ends with 1."""
+    os.nice(NICENESS)
+    gc.disable()
+    wanted = msgspec.json.decode(sys.stdin.buffer.readline(), type=Wanted)
+
+    def end_with_parent() -> None:
+        os.read(sys.stdin.fileno(), 1)
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    try:
+        _take(wanted)
+    except ForetellError as error:
+        sys.exit(error.message)
+    except OSError as error:
+        sys.exit(f"{error.filename or 'the journal'}: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main()

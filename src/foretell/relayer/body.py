@@ -1,0 +1,164 @@
+"""What clients send in, read strictly: one wrong field refuses the body, by its name.
+
+Every value is a string, as signing libraries make them; what nobody may choose, such as refunds of
+gas, must be there and say so. Fields that are not read here are ignored.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, Final, NamedTuple
+
+from foretell.domain.contracts.safe import (
+    OPERATION_CALL,
+    OPERATION_DELEGATECALL,
+    normalize_safe_signature,
+)
+from foretell.domain.errors.families import MalformedHex
+from foretell.domain.errors.http import MalformedBody
+from foretell.domain.errors.relayer import InvalidField
+from foretell.domain.relay.request import RelayKind
+from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, parse_address, parse_bytes
+from foretell.domain.values.strict_json import parse_json
+
+BODY_BYTES_MAX: Final = 256 * 1024
+CALLDATA_BYTES_MAX: Final = 64 * 1024
+METADATA_CHARS_MAX: Final = 500
+NONCE_MAX: Final = 2**63 - 1
+
+_NONCE: Final = re.compile(r"(?:0|[1-9]\d{0,18})\Z", re.ASCII)
+
+
+class Wish(NamedTuple):
+    """What an owner wants of its wallet; the signature is normalized and not checked yet."""
+
+    kind: RelayKind
+    owner: Address
+    wallet: Address
+    target: Address
+    calldata: bytes
+    operation: int
+    safe_nonce: int | None
+    signature: bytes
+    metadata: str | None
+
+
+def parse_wish(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)) -> Wish:
+    """Return what a body asks for, or refuse it naming the first field that is wrong."""
+    document = parse_json(raw)
+    if not isinstance(document, dict):
+        raise MalformedBody("an object is wanted")
+    fields = _Fields(document)
+    kind = RelayKind(fields.choice("type", *kinds))
+    return _safe_wish(fields) if kind is RelayKind.SAFE else _create_wish(fields)
+
+
+def _safe_wish(fields: "_Fields") -> Wish:
+    params = fields.part("signatureParams")
+    operation = params.choice("operation", str(OPERATION_CALL), str(OPERATION_DELEGATECALL))
+    is_spelt_out = params.has("safeTxGas") and not params.has("safeTxnGas")
+    params.choice("safeTxGas" if is_spelt_out else "safeTxnGas", "0")
+    params.choice("baseGas", "0")
+    params.choice("gasPrice", "0")
+    params.zero_address("gasToken")
+    params.zero_address("refundReceiver")
+    if fields.has("value"):
+        fields.choice("value", "0")
+    return Wish(
+        kind=RelayKind.SAFE,
+        owner=fields.address("from"),
+        wallet=fields.address("proxyWallet"),
+        target=fields.address("to"),
+        calldata=fields.raw_bytes("data", CALLDATA_BYTES_MAX),
+        operation=int(operation),
+        safe_nonce=fields.nonce("nonce"),
+        signature=normalize_safe_signature(fields.raw_bytes("signature", SIGNATURE_BYTES)),
+        metadata=fields.label("metadata"),
+    )
+
+
+def _create_wish(fields: "_Fields") -> Wish:
+    params = fields.part("signatureParams")
+    params.zero_address("paymentToken")
+    params.choice("payment", "0")
+    params.zero_address("paymentReceiver")
+    fields.choice("data", "0x")
+    return Wish(
+        kind=RelayKind.SAFE_CREATE,
+        owner=fields.address("from"),
+        wallet=fields.address("proxyWallet"),
+        target=fields.address("to"),
+        calldata=b"",
+        operation=OPERATION_CALL,
+        safe_nonce=None,
+        signature=normalize_signature(fields.raw_bytes("signature", SIGNATURE_BYTES)),
+        metadata=fields.label("metadata"),
+    )
+
+
+class _Fields:
+    """The fields of an object; `path` is what comes before their names in a refusal."""
+
+    def __init__(self, values: Mapping[str, Any], path: str = "") -> None:
+        self._values = values
+        self._path = path
+
+    def has(self, name: str) -> bool:
+        """Return whether a field is there, null or not."""
+        return name in self._values
+
+    def part(self, name: str) -> "_Fields":
+        """Return the fields of an object within."""
+        value = self._values.get(name)
+        if not isinstance(value, dict):
+            raise self._refusal(name, "an object")
+        return _Fields(value, f"{self._path}{name}.")
+
+    def choice(self, name: str, *choices: str) -> str:
+        """Return one of the words that the field may say."""
+        value = self._values.get(name)
+        if not isinstance(value, str) or value not in choices:
+            raise self._refusal(name, " or ".join(f'"{choice}"' for choice in choices))
+        return value
+
+    def address(self, name: str) -> Address:
+        """Return an address in any case."""
+        try:
+            return parse_address(self._values.get(name))
+        except MalformedHex as error:
+            raise self._refusal(name, "an address: 0x and 40 hex digits") from error
+
+    def zero_address(self, name: str) -> None:
+        """Refuse any address but zero."""
+        if self.address(name) != ZERO_ADDRESS:
+            raise self._refusal(name, "the zero address")
+
+    def raw_bytes(self, name: str, bytes_max: int) -> bytes:
+        """Return the bytes that hex spells."""
+        try:
+            return parse_bytes(self._values.get(name), name, bytes_max)
+        except MalformedHex as error:
+            wanted = f"at most {bytes_max} bytes: 0x and pairs of hex digits"
+            raise self._refusal(name, wanted) from error
+
+    def nonce(self, name: str) -> int:
+        """Return a wallet's nonce."""
+        value = self._values.get(name)
+        if not isinstance(value, str) or _NONCE.match(value) is None or int(value) > NONCE_MAX:
+            raise self._refusal(name, "a decimal integer in a string")
+        return int(value)
+
+    def label(self, name: str) -> str | None:
+        """Return a free text, or None when it is absent or null."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, str) or len(value) > METADATA_CHARS_MAX or "\0" in value:
+            wanted = (
+                f"null or a string of at most {METADATA_CHARS_MAX} characters, none of them zero"
+            )
+            raise self._refusal(name, wanted)
+        return value
+
+    def _refusal(self, name: str, wanted: str) -> InvalidField:
+        return InvalidField(self._path + name, wanted)

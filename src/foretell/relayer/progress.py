@@ -1,0 +1,77 @@
+"""Moves a request to where the transaction that carries it has come."""
+
+from typing import Final
+
+import structlog
+
+from foretell.domain.evm.transaction import SentTx, TxStatus
+from foretell.domain.relay.request import (
+    RelayKind,
+    RelayRequest,
+    RelayState,
+    RelayTrigger,
+    moved_relay,
+    seen_trigger,
+)
+from foretell.domain.values.hexadecimal import keccak256
+from foretell.relayer.context import RelayerServices
+from foretell.store.outbox.relays import load_relay, record_relay_move
+
+EXECUTION_SUCCESS: Final = "0x" + keccak256(b"ExecutionSuccess(bytes32,uint256)").hex()
+
+_WORD_CHARS: Final = 2 + 2 * 32
+_CALL_FAILED: Final = "the transaction was mined, and the wallet's own call in it failed"
+
+_log: Final = structlog.get_logger(__name__)
+
+
+async def move(
+    services: RelayerServices,
+    request: RelayRequest,
+    trigger: RelayTrigger,
+    failure: str | None = None,
+) -> RelayRequest:
+    """Return the request after a step of its life, or as somebody else has moved it meanwhile."""
+    moved = moved_relay(request, trigger, services.now_ms(), failure)
+    async with services.database.writing() as tx:
+        if not await record_relay_move(tx, request, moved):
+            moved = await load_relay(tx, request.transaction_id) or request
+    services.pulse.beat()
+    _log.info("relay moved", transaction_id=moved.transaction_id, state=moved.state.value)
+    return moved
+
+
+async def follow(services: RelayerServices, request: RelayRequest, sent: SentTx) -> RelayRequest:
+    """Return the request where its transaction has come to by now."""
+    is_done = await _is_done(services, request, sent)
+    if is_done is None:
+        return request
+    trigger = seen_trigger(request.state, sent, is_done=is_done)
+    if trigger is None:
+        return request
+    failure = None
+    if trigger is RelayTrigger.FAIL:
+        failure = _CALL_FAILED if sent.status is TxStatus.CONFIRMED else sent.failure
+    return await move(services, request, trigger, failure)
+
+
+async def _is_done(services: RelayerServices, request: RelayRequest, sent: SentTx) -> bool | None:
+    """Return whether the wallet's own call succeeded; None when the block has gone meanwhile.
+
+    The outer transaction of a wallet can succeed though its call failed; only the wallet's log
+    tells. Before anything is mined there is nothing to look for.
+    """
+    is_mined = sent.status in {TxStatus.MINED, TxStatus.CONFIRMED}
+    is_known = (request.state, sent.status) == (RelayState.MINED, TxStatus.MINED)
+    if request.kind is RelayKind.SAFE_CREATE or is_known or not is_mined:
+        return True
+    assert sent.mined_hash is not None
+    (receipt,) = await services.reader.receipts([sent.mined_hash])
+    if receipt is None:
+        return None
+    return any(
+        log.address.lower() == request.wallet
+        and log.topics[:1] == (EXECUTION_SUCCESS,)
+        and log.data[:_WORD_CHARS] == request.digest
+        for log in receipt.logs
+    )

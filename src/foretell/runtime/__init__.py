@@ -1,0 +1,1 @@
+"""Worker loops, child processes, event loop threads and garbage collection."""

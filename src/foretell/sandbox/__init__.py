@@ -1,0 +1,1 @@
+"""The world for developers: the first market, ready.json, the demo."""

@@ -1,0 +1,27 @@
+"""`foretell demo`: opens the stage on what runs, and plays."""
+
+import uvloop
+from rich.console import Console
+
+from foretell.domain.contracts.deployment import Deployment, parse_deployment
+from foretell.sandbox.demo.dispute import play_dispute
+from foretell.sandbox.demo.event import play_event
+from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.story import play
+from foretell.sandbox.ready import read_ready
+from foretell.settings import Settings
+
+
+def run_demo(settings: Settings, console: Console, *, is_all: bool = False) -> None:
+    """Play the story, or all stories, against the installation on the settings' data folder."""
+    ready = read_ready(settings.data)
+    deployment = parse_deployment(settings.deployment_file.read_bytes())
+
+    async def run(deployment: Deployment) -> None:
+        async with Stage.open(ready, deployment, console) as stage:
+            await play(stage)
+            if is_all:
+                await play_event(stage)
+                await play_dispute(stage)
+
+    uvloop.run(run(deployment))

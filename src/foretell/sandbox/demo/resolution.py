@@ -1,0 +1,158 @@
+"""Last acts: a merge, the resolution, the redemption, and the books closed to the unit."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from rich.table import Table
+
+from foretell.chain.reader import Reader
+from foretell.domain.contracts.calldata import (
+    PRICE_YES,
+    MergePositions,
+    RedeemPositions,
+    Resolution,
+    SplitPosition,
+)
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.contracts.safe import InnerCall
+from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.errors.command import ApiRefused, DemoMismatch
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
+from foretell.domain.values.hexadecimal import Address, parse_bytes32
+from foretell.sandbox.demo.create_market import DemoMarket
+from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.trade import Traders, approvals, new_safe_owner
+from foretell.sdk.http import wait_for
+from foretell.sdk.relayer import RelayerClient
+
+SET_UNITS: Final = 50 * UNITS_PER_TOKEN
+SPLIT_UNITS: Final = 80 * UNITS_PER_TOKEN
+
+
+async def merge(stage: Stage, market: DemoMarket) -> Address:
+    """A third account makes complete sets in its Safe and merges some back; return its Safe."""
+    _, carol = await new_safe_owner(stage)
+    await stage.fund(carol.safe, SPLIT_UNITS)
+    split = SplitPosition(stage.deployment.collateral, market.condition_id, SPLIT_UNITS)
+    calls = [
+        *approvals(stage),
+        InnerCall(stage.deployment.conditional_tokens, split.encode()),
+    ]
+    with stage.waiting("Carol's Safe splits 80 collateral into complete sets"):
+        await carol.submit(calls)
+    wanted = MergePositions(stage.deployment.collateral, market.condition_id, SET_UNITS)
+    with stage.waiting("Carol merges 50 of them back"):
+        answer = await carol.operate("merge-position", wanted.encode())
+    stage.tell(
+        f"POST /operations/merge-position: 50 sets merged in {answer['txHash'][:18]}…"
+        f" ({answer['confirmations']} confirmation)"
+    )
+    return carol.safe
+
+
+async def refuse_early_redemption(stage: Stage, market: DemoMarket, safe: RelayerClient) -> None:
+    """Redeeming before the resolution is refused, and costs nobody anything."""
+    try:
+        await safe.operate("redeem-position", _redemption(stage, market))
+    except ApiRefused as refusal:
+        stage.tell(f"redeeming before the resolution is refused: {refusal.details['status']}")
+    else:
+        raise DemoMismatch("an early redemption", "accepted", "refused")
+
+
+async def resolve(stage: Stage, market: DemoMarket) -> None:
+    """The proposer answers Yes on the chain."""
+    reader = Reader(stage.rpc, stage.deployment)
+    adapter = stage.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    listed = await stage.discovery.get("/markets", condition_ids=market.condition_id)
+    question_id = parse_bytes32(listed[0]["questionID"])
+    question = await reader.question(question_id)
+    if question is None:
+        raise DemoMismatch("the question", "unknown", "on the chain")
+    answer = Resolution(
+        adapter=adapter,
+        question_id=question_id,
+        asked_at_s=question.asked_at_s,
+        ancillary_data=question.ancillary_data,
+        price=PRICE_YES,
+    )
+    oracle = stage.deployment.address(ContractName.DIRECT_RESOLUTION_ORACLE)
+    with stage.waiting("the proposer answers Yes"):
+        await stage.caller(stage.account(Role.PROPOSER)).call(oracle, answer.encode())
+    stage.tell("the proposer answered Yes: final at once")
+    await wait_until_closed(stage, market)
+
+
+async def wait_until_closed(stage: Stage, market: DemoMarket) -> None:
+    """Wait until the discovery API shows that a market was resolved."""
+
+    async def look() -> bool | None:
+        found = await stage.discovery.get("/markets", condition_ids=market.condition_id)
+        return True if found[0]["closed"] else None
+
+    with stage.waiting("the market closes"):
+        await wait_for("the market to close", look)
+
+
+async def redeem(stage: Stage, market: DemoMarket, bob: RelayerClient) -> None:
+    """The winner's Safe gets its collateral, to the unit."""
+    reader = Reader(stage.rpc, stage.deployment)
+    before = await reader.collateral_units(bob.safe)
+    winning = await reader.token_units([(bob.safe, AssetId(market.token_yes))])
+    with stage.waiting("Bob redeems from his Safe"):
+        answer = await bob.operate("redeem-position", _redemption(stage, market))
+    gained = await reader.collateral_units(bob.safe) - before
+    if gained != winning[0]:
+        raise DemoMismatch("what the redemption paid", gained, winning[0])
+    stage.tell(
+        f"POST /operations/redeem-position: {decimal_text(gained)} collateral arrived in"
+        f" {answer['txHash'][:18]}…"
+    )
+
+
+async def balance(stage: Stage, market: DemoMarket, wallet_by_name: Mapping[str, Address]) -> None:
+    """Print who put in what, who has what, and what is still locked; the sums must be equal."""
+    reader = Reader(stage.rpc, stage.deployment)
+    table = Table("", "collateral in", "collateral out", "locked in Yes", title="to the base unit")
+    total_in = total_out = locked = 0
+    for name, wallet in wallet_by_name.items():
+        paid_in = stage.paid_in_units.get(wallet, 0)
+        has = await reader.collateral_units(wallet)
+        units = (await reader.token_units([(wallet, AssetId(market.token_yes))]))[0]
+        table.add_row(name, *map(decimal_text, (paid_in, has, units)))
+        total_in, total_out, locked = total_in + paid_in, total_out + has, locked + units
+    table.add_section()
+    table.add_row("all", *map(decimal_text, (total_in, total_out, locked)))
+    stage.console.print(table)
+    if total_in != total_out + locked:
+        raise DemoMismatch("collateral in", total_in, total_out + locked)
+    await wait_for_interest(stage, market, locked)
+    stage.tell(
+        f"{decimal_text(total_in)} in = {decimal_text(total_out)} out + {decimal_text(locked)}"
+        " still locked, and GET /oi says so too"
+    )
+
+
+async def wait_for_interest(stage: Stage, market: DemoMarket, units: int) -> None:
+    """Wait until the data API shows this open interest of a market."""
+
+    async def look() -> bool | None:
+        (interest,) = await stage.data.get("/oi", market=market.condition_id)
+        return True if round(interest["value"] * UNITS_PER_TOKEN) == units else None
+
+    with stage.waiting("the indexer sees it too"):
+        await wait_for(f"GET /oi to be {decimal_text(units)}", look)
+
+
+def wallets(traders: Traders, carols_safe: Address) -> dict[str, Address]:
+    """Return the wallets of the story by name."""
+    return {
+        "Alice": traders.alice.wallet.maker,
+        "Bob's Safe": traders.bob.wallet.maker,
+        "Carol's Safe": carols_safe,
+    }
+
+
+def _redemption(stage: Stage, market: DemoMarket) -> bytes:
+    return RedeemPositions(stage.deployment.collateral, market.condition_id).encode()

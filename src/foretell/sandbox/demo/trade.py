@@ -1,0 +1,226 @@
+"""Second act: two traders meet, one of them through a Safe."""
+
+from typing import Any, Final
+
+from foretell.chain.setup_caller import ContractCall
+from foretell.domain.contracts.calldata import Approve, SetApprovalForAll
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.contracts.safe import InnerCall
+from foretell.domain.errors.command import ApiRefused, DemoMismatch
+from foretell.domain.exchange.order import Side
+from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
+from foretell.sandbox.demo.create_market import DemoMarket
+from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.streams import Stream, subscribed
+from foretell.sdk.http import wait_for
+from foretell.sdk.relayer import RelayerClient
+from foretell.sdk.trading import TradingClient, Wallet
+
+UNLIMITED: Final = 2**256 - 1
+PERCENT: Final = 100
+FUNDS_UNITS: Final = 500 * UNITS_PER_TOKEN
+MINT_UNITS: Final = 100 * UNITS_PER_TOKEN
+MINT_YES_CENTS: Final = 60
+SALE_UNITS: Final = 40 * UNITS_PER_TOKEN
+SALE_CENTS: Final = 65
+SETTLED_S: Final = 90.0
+
+
+class Traders:
+    """Alice trades with her own address, Bob with a Safe."""
+
+    def __init__(self, alice: TradingClient, bob: TradingClient, bobs_safe: RelayerClient) -> None:
+        self.alice = alice
+        self.bob = bob
+        self.bobs_safe = bobs_safe
+
+
+async def gather_traders(stage: Stage) -> Traders:
+    """Make two accounts, get their keys, and fund and approve what they trade with."""
+    alice = await new_trader(stage, Wallet(await stage.new_account()))
+    await stage.fund(alice.wallet.maker, FUNDS_UNITS)
+    await stage.caller(alice.wallet.private_key).call_all(
+        [ContractCall(call.to, call.calldata) for call in approvals(stage)]
+    )
+    stage.tell(f"Alice has an API key, {decimal_text(FUNDS_UNITS)} collateral and approvals")
+    bob, safe = await new_safe_owner(stage)
+    await stage.fund(safe.safe, FUNDS_UNITS)
+    with stage.waiting("Bob's Safe approves, sent by the relayer"):
+        await safe.submit(approvals(stage))
+    stage.tell(f"Bob trades with Safe {safe.safe}, deployed and driven by the relayer")
+    return Traders(alice, bob, safe)
+
+
+async def new_trader(stage: Stage, wallet: Wallet) -> TradingClient:
+    """Return a wallet that has just got its API key."""
+    separators = stage.deployment.separators()
+    client = TradingClient(stage.trading, wallet, stage.ready.chain_id, separators, stage.now_s)
+    await client.create_key()
+    return client
+
+
+async def new_safe_owner(stage: Stage) -> tuple[TradingClient, RelayerClient]:
+    """Return an owner with an API key and a Safe that the relayer deployed."""
+    key = await stage.new_account()
+    signer = await new_trader(stage, Wallet(key))
+    relayer = RelayerClient(stage.relayer, signer, stage.deployment)
+    with stage.waiting("the relayer deploys a Safe"):
+        safe = await relayer.create_safe()
+    return await new_trader(stage, Wallet(key, safe)), relayer
+
+
+def approvals(stage: Stage) -> list[InnerCall]:
+    """Return the calls that let the exchanges and who splits and merges move a wallet's assets."""
+    deployment = stage.deployment
+    collateral, tokens = deployment.collateral, deployment.conditional_tokens
+    movers = (*deployment.exchanges, deployment.address(ContractName.NEG_RISK_ADAPTER))
+    return [
+        *(InnerCall(collateral, Approve(each, UNLIMITED).encode()) for each in (tokens, *movers)),
+        *(InnerCall(tokens, SetApprovalForAll(each, is_approved=True).encode()) for each in movers),
+    ]
+
+
+async def trade(stage: Stage, market: DemoMarket, traders: Traders) -> None:
+    """Play one mint match and one complementary match, and see both settle."""
+    await wait_for_funds(stage, traders)
+    async with (
+        subscribed(
+            f"{stage.ready.ws}/market",
+            {"type": "market", "assets_ids": [market.token_yes, market.token_no]},
+        ) as tape,
+        subscribed(f"{stage.ready.ws}/user", _user_subscription(traders.alice)) as alices,
+    ):
+        await _mint(stage, market, traders, tape)
+        await _sell(stage, market, traders, tape)
+        await _settle(stage, market, traders, alices)
+
+
+def _user_subscription(trader: TradingClient) -> dict[str, Any]:
+    credentials = trader.credentials
+    assert credentials is not None
+    auth = {
+        "apiKey": credentials.key_id,
+        "secret": credentials.secret,
+        "passphrase": credentials.passphrase,
+    }
+    return {"type": "user", "auth": auth, "markets": []}
+
+
+async def wait_for_funds(stage: Stage, traders: Traders) -> None:
+    """Wait until the exchange has seen what the chain has."""
+    for trader in (traders.alice, traders.bob):
+        await wait_for_collateral(stage, trader)
+
+
+async def wait_for_collateral(stage: Stage, trader: TradingClient) -> None:
+    """Wait until both exchanges may move what a trader has, and trading knows it."""
+    kind = int(trader.wallet.signature_type)
+
+    async def look() -> bool | None:
+        found = await trader.get("/balance-allowance", asset_type="COLLATERAL", signature_type=kind)
+        allowed = min(map(int, found["allowances"].values()))
+        return True if int(found["balance"]) >= FUNDS_UNITS and allowed > 0 else None
+
+    with stage.waiting("the exchange sees the funds"):
+        await wait_for("funds at the exchange", look)
+
+
+async def wait_for_trades(
+    stage: Stage, trader: TradingClient, market: DemoMarket, count: int
+) -> list[Any]:
+    """Return a market's trades, once there are so many and all are confirmed."""
+
+    async def look() -> list[Any] | None:
+        page = await trader.get("/data/trades", market=market.condition_id)
+        states = [trade["status"] for trade in page["data"]]
+        if "FAILED" in states:
+            raise DemoMismatch("a trade", "FAILED", "CONFIRMED")
+        return list(page["data"]) if states == ["CONFIRMED"] * count else None
+
+    with stage.waiting("the trades settle on the chain"):
+        return await wait_for(f"{count} confirmed trades", look, SETTLED_S)
+
+
+async def _mint(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream) -> None:
+    """Alice bids for Yes, Bob bids for No, and a complete set is minted between them."""
+    cost = MINT_UNITS * MINT_YES_CENTS // PERCENT
+    resting = await place(stage, traders.alice, market.token_yes, Side.BUY, MINT_UNITS, cost)
+    stage.tell(f"Alice bids 0.{MINT_YES_CENTS} for 100 Yes: {resting['status']}")
+    book = await stage.trading.get("/book", token_id=market.token_yes)
+    price = await stage.trading.get("/price", token_id=market.token_yes, side="SELL")
+    agree("the book's best bid", book["bids"][-1]["price"], f"0.{MINT_YES_CENTS // 10}")
+    agree("what a seller gets", price["price"], f"0.{MINT_YES_CENTS // 10}")
+    matched = await place(
+        stage, traders.bob, market.token_no, Side.BUY, MINT_UNITS, MINT_UNITS - cost
+    )
+    agree("Bob's order", matched["status"], "matched")
+    await _see_on_tape(tape, market.token_no, f"0.{(PERCENT - MINT_YES_CENTS) // 10}")
+    stage.tell(f"Bob bids 0.{PERCENT - MINT_YES_CENTS} for 100 No: matched, a mint of 100 sets")
+
+
+async def _sell(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream) -> None:
+    """Alice sells Bob some of what she has just bought, settled or not."""
+    cost = SALE_UNITS * SALE_CENTS // PERCENT
+    resting = await place(stage, traders.alice, market.token_yes, Side.SELL, SALE_UNITS, cost)
+    agree("Alice's offer", resting["status"], "live")
+    bid = await place(
+        stage, traders.bob, market.token_yes, Side.BUY, SALE_UNITS // 2, SALE_UNITS * 25 // PERCENT
+    )
+    midpoint = await stage.trading.get("/midpoint", token_id=market.token_yes)
+    agree("the midpoint", midpoint["mid"], "0.575")
+    await traders.bob.send("DELETE", "/order", {"orderID": bid["orderID"]})
+    stage.tell("Alice offers 40 Yes at 0.65, Bob bids 0.50 and cancels: the midpoint was 0.575")
+    matched = await place(stage, traders.bob, market.token_yes, Side.BUY, SALE_UNITS, cost)
+    agree("Bob's order", matched["status"], "matched")
+    await _see_on_tape(tape, market.token_yes, f"0.{SALE_CENTS}")
+    stage.tell("Bob takes it: 40 Yes change hands at 0.65")
+
+
+async def _settle(stage: Stage, market: DemoMarket, traders: Traders, alices: Stream) -> None:
+    """Wait until both trades are confirmed, on the stream and in the list."""
+    trades = await wait_for_trades(stage, traders.bob, market, 2)
+    with stage.waiting("Alice's stream tells of it"):
+        for trade in trades:
+            await alices.wait_for(
+                "the confirmation on Alice's stream",
+                lambda frame, trade=trade: (  # type: ignore[misc]
+                    frame.get("id") == trade["id"] and frame.get("status") == "CONFIRMED"
+                ),
+                SETTLED_S,
+            )
+    for trade in trades:
+        stage.tell(f"trade {trade['id']} is CONFIRMED in {trade['transaction_hash'][:18]}…")
+
+
+async def place(
+    stage: Stage, trader: TradingClient, token: str, side: Side, size: int, cost: int
+) -> Any:
+    """Place an order for so many token units at so much collateral, once its market is open."""
+    order = trader.sign_order(token, side, size, cost, salt=stage.new_salt())
+
+    async def look() -> Any:
+        try:
+            return await trader.place(order)
+        except ApiRefused as refusal:
+            if "No orderbook exists" not in refusal.message:
+                raise
+            return None
+
+    with stage.waiting("the market opens"):
+        answer = await wait_for("an order book", look)
+    agree("the order", answer["success"], wanted=True)
+    return answer
+
+
+async def _see_on_tape(tape: Stream, token_id: str, price: str) -> None:
+    """Wait until the market stream has told of a trade in the taker's token."""
+    wanted = {"event_type": "last_trade_price", "asset_id": token_id, "price": price}
+    await tape.wait_for(
+        "a trade on the tape", lambda frame: wanted.items() <= frame.items(), SETTLED_S
+    )
+
+
+def agree(what: str, seen: object, wanted: object) -> None:
+    """Stop the story where something is not as it must be."""
+    if seen != wanted:
+        raise DemoMismatch(what, seen, wanted)

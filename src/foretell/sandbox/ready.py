@@ -1,0 +1,109 @@
+"""`ready.json`: where everything is, written once everything answers, read by whoever uses it."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS, Role
+from foretell.domain.errors.command import NotRunning
+from foretell.domain.values.hexadecimal import Address, checksum_address, parse_address
+
+FILE: Final = "ready.json"
+
+
+class Account(msgspec.Struct, frozen=True, rename="camel"):
+    """An account of the sandbox, its key public."""
+
+    role: str
+    address: str
+    private_key: str
+
+    @property
+    def key(self) -> bytes:
+        """The private key."""
+        return bytes.fromhex(self.private_key[2:])
+
+
+class SeededMarket(msgspec.Struct, frozen=True, rename="camel"):
+    """The market that the sandbox starts with."""
+
+    condition_id: str
+    token_yes: str
+    token_no: str
+    slug: str
+
+
+class Ready(msgspec.Struct, frozen=True, rename="camel"):
+    """The file."""
+
+    clob: str
+    worker: str
+    relayer: str
+    data: str
+    discovery: str
+    ws: str
+    rpc: str
+    chain_id: int
+    contracts: dict[str, str]
+    accounts: list[Account]
+    market: SeededMarket
+
+    def account(self, role: Role) -> Account:
+        """Return the first account of a role."""
+        return next(account for account in self.accounts if account.role == role)
+
+    def contract(self, name: str) -> Address:
+        """Return where a contract is."""
+        return parse_address(self.contracts[name])
+
+
+def describe(base_url: str, rpc_url: str, deployment: Deployment, market: SeededMarket) -> Ready:
+    """Return what the file says of a sandbox that runs."""
+    return Ready(
+        clob=f"{base_url}/clob",
+        worker=f"{base_url}/create-market",
+        relayer=f"{base_url}/relayer",
+        data=f"{base_url}/data",
+        discovery=f"{base_url}/discovery",
+        ws=f"{base_url}/clob/ws".replace("http", "ws", 1),
+        rpc=rpc_url,
+        chain_id=deployment.chain_id,
+        contracts={
+            name.value: checksum_address(contract.address)
+            for name, contract in deployment.contracts.items()
+        },
+        accounts=[
+            Account(
+                account.role.value,
+                checksum_address(account.address),
+                "0x" + account.private_key.hex(),
+            )
+            for account in SANDBOX_ACCOUNTS
+        ],
+        market=market,
+    )
+
+
+def write_ready(folder: Path, ready: Ready) -> None:
+    """Write the file, the whole of it or nothing; only its owner may read it."""
+    draft = folder / "ready.draft"
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(msgspec.json.format(msgspec.json.encode(ready), indent=2))
+    draft.replace(folder / FILE)
+
+
+def remove_ready(folder: Path) -> None:
+    """Remove the file: nothing answers any more."""
+    (folder / FILE).unlink(missing_ok=True)
+
+
+def read_ready(folder: Path) -> Ready:
+    """Return what the file says, or refuse when nothing that we know runs on the folder."""
+    try:
+        return msgspec.json.decode((folder / FILE).read_bytes(), type=Ready)
+    except (FileNotFoundError, msgspec.MsgspecError) as error:
+        raise NotRunning(str(folder)) from error

@@ -1,0 +1,117 @@
+"""A creator's side of the market-creation worker: sign the challenge, send the plan, finalize."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.domain.creation.request import Challenge
+from foretell.domain.errors.command import ApiRefused
+from foretell.domain.values.eip712 import sign_digest
+from foretell.domain.values.hexadecimal import (
+    checksum_address,
+    keccak256,
+    parse_address,
+    parse_bytes32,
+    word_of,
+)
+from foretell.sdk.http import HttpClient, wait_for
+
+PREPARED: Final = "prepared"
+FAILED: Final = "failed"
+UNFINISHED: Final = "finalize_in_progress"
+
+
+@dataclass(slots=True)
+class CreatorClient:
+    """One creator; `payload` is serialized once and the same string is hashed and sent."""
+
+    http: HttpClient
+    caller: Caller
+    private_key: bytes
+    chain_id: int
+
+    async def open_request(self, payload: str) -> Challenge:
+        """Ask for a challenge bound to the payload's hash."""
+        body = {
+            "creator": checksum_address(self.caller.address),
+            "chainId": self.chain_id,
+            "payloadHash": word_of(keccak256(payload.encode())),
+        }
+        answer = await self.http.send("POST", "/prepare-auth", msgspec.json.encode(body))
+        return Challenge(
+            request_id=answer["requestId"],
+            creator=parse_address(answer["creator"]),
+            payload_hash=parse_bytes32(answer["payloadHash"]),
+            nonce=parse_bytes32(answer["nonce"]),
+            expires_at_ms=answer["expiresAt"],
+            chain_id=answer["chainId"],
+        )
+
+    async def prepare(
+        self, challenge: Challenge, payload: str, images: Mapping[str, tuple[str, bytes, str]]
+    ) -> Any:
+        """Send the signed challenge with the payload and its images."""
+        envelope = {
+            "requestId": challenge.request_id,
+            "nonce": challenge.nonce,
+            "expiresAt": challenge.expires_at_ms,
+            "payloadHash": challenge.payload_hash,
+            "signature": "0x" + sign_digest(challenge.digest(), self.private_key).hex(),
+        }
+        fields = {"payload": payload, "auth": msgspec.json.encode(envelope).decode()}
+        return await self.http.upload("/prepare", fields, images)
+
+    async def wait_for_plan(self, request_id: str) -> Sequence[Any]:
+        """Return the transaction plan, once it is there."""
+
+        async def look() -> Sequence[Any] | None:
+            answer = await self.http.get("/pending", requestId=request_id)
+            request = answer["request"]
+            if request["status"] == FAILED:
+                raise ApiRefused("GET /pending", 200, request["errorMessage"])
+            plan = request.get("prepared")
+            return None if plan is None else list(plan["txPlan"])
+
+        return await wait_for("the transaction plan", look)
+
+    async def execute(self, plan: Sequence[Any]) -> list[dict[str, str]]:
+        """Send every item of a plan from the creator's wallet, each after the one before."""
+        sent = []
+        for item in plan:
+            call = ContractCall(
+                parse_address(item["to"]),
+                bytes.fromhex(item["data"][2:]),
+                value_wei=int(item["value"]),
+            )
+            receipts = await self.caller.call_all([call])
+            sent.append({"id": item["id"], "hash": receipts[0].tx_hash})
+        return sent
+
+    async def confirm(self, request_id: str, txs: Sequence[Mapping[str, str]]) -> Any:
+        """Tell the worker the hashes."""
+        return await self._post("/tx-confirm", request_id, txs)
+
+    async def status(self, request_id: str) -> str:
+        """Return where a request is in its life."""
+        answer = await self.http.get("/pending", requestId=request_id)
+        return str(answer["request"]["status"])
+
+    async def finalize(self, request_id: str) -> Any:
+        """Have the hashes checked, and return the answer that is not 'in progress'."""
+
+        async def look() -> Any:
+            answer = await self._post("/finalize", request_id, [])
+            return None if answer["status"] == UNFINISHED else answer
+
+        return await wait_for("finalization", look)
+
+    async def _post(self, path: str, request_id: str, txs: Sequence[Mapping[str, str]]) -> Any:
+        body = {
+            "requestId": request_id,
+            "creator": checksum_address(self.caller.address),
+            "txs": list(txs),
+        }
+        return await self.http.send("POST", path, msgspec.json.encode(body))

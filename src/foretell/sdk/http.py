@@ -1,0 +1,94 @@
+"""JSON over HTTP with a deadline, and a wait that ends."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Self, TypeVar
+
+import httpx
+
+from foretell.domain.errors.command import ApiRefused, ApiUnreachable, NotInTime
+
+DEADLINE_S: Final = 90.0
+POLL_S: Final = 0.25
+OK: Final = 200
+NOT_NOW: Final = frozenset({425, 503})
+"""What says when to come again, where nothing was done or to ask again does it once."""
+TRIES_MAX: Final = 10
+
+Value = TypeVar("Value")
+
+
+class HttpClient:
+    """A connection to one API."""
+
+    def __init__(self, base_url: str) -> None:
+        self.base_url = base_url
+        self._client = httpx.AsyncClient(timeout=DEADLINE_S, trust_env=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.aclose()
+
+    async def get(
+        self, path: str, headers: Mapping[str, str] | None = None, **query: str | int
+    ) -> Any:
+        """Return the JSON that a path answers with, or refuse what is not a 200."""
+        return await self._request("GET", path, headers=headers, params=query)
+
+    async def get_text(self, path: str) -> str:
+        """Return what a path answers with, as it is."""
+        return (await self._answer("GET", path)).text
+
+    async def send(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """Return the answer to a JSON body, sent as these very bytes."""
+        head = {"content-type": "application/json", **(headers or {})}
+        return await self._request(method, path, headers=head, content=body)
+
+    async def upload(
+        self, path: str, fields: Mapping[str, str], files: Mapping[str, tuple[str, bytes, str]]
+    ) -> Any:
+        """Return the answer to a form with files."""
+        return await self._request("POST", path, data=fields, files=files)
+
+    async def _request(self, method: str, path: str, **parts: Any) -> Any:
+        return (await self._answer(method, path, **parts)).json()
+
+    async def _answer(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        response = await self._try(method, path, **parts)
+        tries = 1
+        while _is_to_come_again(response) and tries < TRIES_MAX:
+            await asyncio.sleep(int(response.headers["retry-after"]))
+            response = await self._try(method, path, **parts)
+            tries += 1
+        if response.status_code != OK:
+            raise ApiRefused(f"{method} {path}", response.status_code, response.text)
+        return response
+
+    async def _try(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        try:
+            return await self._client.request(method, self.base_url + path, **parts)
+        except httpx.HTTPError as error:
+            raise ApiUnreachable(self.base_url, type(error).__name__) from error
+
+
+def _is_to_come_again(response: httpx.Response) -> bool:
+    return response.status_code in NOT_NOW and "retry-after" in response.headers
+
+
+async def wait_for(
+    what: str, look: Callable[[], Awaitable[Value | None]], deadline_s: float = DEADLINE_S
+) -> Value:
+    """Return what a look finds, looking again until it finds something or the time is over."""
+    try:
+        async with asyncio.timeout(deadline_s):
+            while True:
+                found = await look()
+                if found is not None:
+                    return found
+                await asyncio.sleep(POLL_S)
+    except TimeoutError as error:
+        raise NotInTime(what, deadline_s) from error

@@ -1,0 +1,82 @@
+"""The payload and the picture of a market, as the demo and the sandbox's first market have them."""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from PIL import Image
+
+from foretell.domain.creation.payload import MarketMode, ResolutionType
+from foretell.domain.values.hexadecimal import Address, checksum_address
+
+IMAGE_SIDE_PX: Final = 512
+RULES: Final = (
+    "This market resolves to Yes if the condition in the question is met before the end date,"
+    " and to No otherwise. The proposer of this installation decides."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MarketWish:
+    """What a creator wants to ask."""
+
+    creator: Address
+    title: str
+    slug: str
+    question: str
+    ends_at: str
+    resolution_type: ResolutionType = ResolutionType.DIRECT
+
+
+def binary_payload(wish: MarketWish) -> str:
+    """Return the payload of a Yes/No market, serialized: this string is hashed and sent."""
+    return _serialized(
+        wish,
+        {
+            "marketMode": MarketMode.BINARY,
+            "binaryQuestion": wish.question,
+            "binaryOutcomeYes": "Yes",
+            "binaryOutcomeNo": "No",
+        },
+    )
+
+
+def event_payload(wish: MarketWish, outcomes: Sequence[str]) -> str:
+    """Return the payload of an event of which exactly one outcome is true, serialized."""
+    options = [
+        {
+            "id": outcome.lower(),
+            "question": f"{wish.question} {outcome}?",
+            "title": outcome,
+            "shortName": outcome,
+            "slug": outcome.lower(),
+        }
+        for outcome in outcomes
+    ]
+    return _serialized(wish, {"marketMode": MarketMode.MULTI_UNIQUE, "options": options})
+
+
+def _serialized(wish: MarketWish, markets: Mapping[str, object]) -> str:
+    payload = {
+        "creator": checksum_address(wish.creator),
+        "title": wish.title,
+        "slug": wish.slug,
+        "endDateIso": wish.ends_at,
+        "mainCategorySlug": "world",
+        "categories": ["World", "Weather", "Sandbox", "Demo", "Forecasts"],
+        "resolutionType": wish.resolution_type,
+        "resolutionRules": RULES,
+        **markets,
+    }
+    return msgspec.json.encode(payload).decode()
+
+
+def picture() -> bytes:
+    """Return a real PNG: a square whose colours run from blue to orange."""
+    across = Image.linear_gradient("L").resize((IMAGE_SIDE_PX, IMAGE_SIDE_PX))
+    flat = Image.new("L", across.size, 120)
+    encoded = io.BytesIO()
+    Image.merge("RGB", (across.rotate(90), flat, across.rotate(180))).save(encoded, "PNG")
+    return encoded.getvalue()

@@ -1,0 +1,117 @@
+"""A Safe owner's side of the relayer: what the owner signs, the relayer sends."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.contracts.safe import (
+    OPERATION_CALL,
+    OPERATION_DELEGATECALL,
+    InnerCall,
+    SafeTx,
+    create_proxy_digest,
+    encode_multi_send,
+    sign_safe_tx,
+)
+from foretell.domain.errors.command import ApiRefused
+from foretell.domain.values.eip712 import sign_digest
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
+from foretell.sdk.http import HttpClient, wait_for
+from foretell.sdk.trading import TradingClient
+
+DONE: Final = frozenset({"STATE_MINED", "STATE_CONFIRMED"})
+FAILED: Final = frozenset({"STATE_FAILED", "STATE_INVALID"})
+
+
+class RelayerClient:
+    """One owner at the relayer, known by its trading credentials."""
+
+    def __init__(self, http: HttpClient, trader: TradingClient, deployment: Deployment) -> None:
+        self._http = http
+        self._trader = trader
+        self._deployment = deployment
+        self.safe = deployment.safe_of(trader.wallet.address)
+
+    async def create_safe(self) -> Address:
+        """Have the owner's Safe deployed, and return where it is."""
+        deployment, wallet = self._deployment, self._trader.wallet
+        digest = create_proxy_digest(
+            deployment.safe_factory, deployment.safe_factory_name, deployment.chain_id
+        )
+        body = {
+            "type": "SAFE-CREATE",
+            "from": checksum_address(wallet.address),
+            "to": checksum_address(deployment.safe_factory),
+            "proxyWallet": checksum_address(self.safe),
+            "data": "0x",
+            "signature": "0x" + sign_digest(digest, wallet.private_key).hex(),
+            "signatureParams": {
+                "paymentToken": ZERO_ADDRESS,
+                "payment": "0",
+                "paymentReceiver": ZERO_ADDRESS,
+            },
+        }
+        await self.finish(await self._post("/submit", body))
+        return self.safe
+
+    async def submit(self, calls: Sequence[InnerCall]) -> str:
+        """Have the Safe make calls, bundled when there are several; return the hash."""
+        return await self.finish(await self.hand_in(calls))
+
+    async def hand_in(self, calls: Sequence[InnerCall]) -> Any:
+        """Sign a transaction of the Safe and have it accepted; it is sent in its own time."""
+        if len(calls) == 1:
+            to, calldata, operation = calls[0].to, calls[0].calldata, OPERATION_CALL
+        else:
+            to, calldata = self._deployment.multi_send, encode_multi_send(calls)
+            operation = OPERATION_DELEGATECALL
+        body = await self._safe_body(to, calldata, operation)
+        return await self._post("/submit", body)
+
+    async def operate(self, operation: str, calldata: bytes) -> Any:
+        """Have the Safe redeem or merge at the conditional tokens, and return the answer."""
+        tokens = self._deployment.conditional_tokens
+        body = await self._safe_body(tokens, calldata, OPERATION_CALL)
+        return await self._post(f"/operations/{operation}", body)
+
+    async def _safe_body(self, to: Address, calldata: bytes, operation: int) -> dict[str, Any]:
+        wallet = self._trader.wallet
+        nonce = await self._http.get("/nonce", address=wallet.address, type="SAFE")
+        safe_tx = SafeTx(self.safe, to, calldata, int(nonce["nonce"]), operation)
+        digest = safe_tx.digest(self._deployment.chain_id)
+        return {
+            "type": "SAFE",
+            "from": checksum_address(wallet.address),
+            "to": checksum_address(to),
+            "proxyWallet": checksum_address(self.safe),
+            "data": "0x" + calldata.hex(),
+            "nonce": nonce["nonce"],
+            "signature": "0x" + sign_safe_tx(digest, wallet.private_key).hex(),
+            "signatureParams": {
+                "operation": str(operation),
+                "safeTxnGas": "0",
+                "baseGas": "0",
+                "gasPrice": "0",
+                "gasToken": ZERO_ADDRESS,
+                "refundReceiver": ZERO_ADDRESS,
+            },
+            "metadata": "",
+        }
+
+    async def _post(self, path: str, body: object) -> Any:
+        raw = msgspec.json.encode(body)
+        return await self._http.send("POST", path, raw, self._trader.l2_headers("POST", path, raw))
+
+    async def finish(self, answer: Any) -> str:
+        """Wait until what was submitted is in a block, and return its hash."""
+
+        async def look() -> str | None:
+            found = await self._http.get("/transaction", id=answer["transactionID"])
+            state = found[0]["state"] if found else "STATE_NEW"
+            if state in FAILED:
+                raise ApiRefused("POST /submit", 200, str(found[0]["failureReason"]))
+            return str(found[0]["transactionHash"]) if state in DONE else None
+
+        return await wait_for("the relayer's transaction", look)

@@ -1,0 +1,154 @@
+"""A trader's side of the trading API: credentials by a wallet's signature, then signed orders."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from foretell.domain.exchange.order import OrderType, Side, SignatureType, SignedOrder
+from foretell.domain.exchange.profiles import Separators
+from foretell.domain.values.credentials import Credentials, L2Signer, l1_digest
+from foretell.domain.values.eip712 import address_of_key, sign_digest
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
+from foretell.sdk.http import HttpClient
+
+PREFIX: Final = "SERVICE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Wallet:
+    """A key and the wallet that it trades with: its own address, or a Safe."""
+
+    private_key: bytes
+    safe: Address | None = None
+
+    @property
+    def address(self) -> Address:
+        """Who signs."""
+        return address_of_key(self.private_key)
+
+    @property
+    def maker(self) -> Address:
+        """Who pays and receives."""
+        return self.safe or self.address
+
+    @property
+    def signature_type(self) -> SignatureType:
+        """How the two belong together."""
+        return SignatureType.EOA if self.safe is None else SignatureType.SAFE
+
+
+class TradingClient:
+    """One wallet at the trading API."""
+
+    def __init__(
+        self,
+        http: HttpClient,
+        wallet: Wallet,
+        chain_id: int,
+        signers: Separators,
+        now_s: Callable[[], int],
+    ) -> None:
+        self.http = http
+        self.wallet = wallet
+        self._chain_id = chain_id
+        self._signers = signers
+        self._now_s = now_s
+        self.credentials: Credentials | None = None
+
+    def at(self, signers: Separators) -> "TradingClient":
+        """Return the same wallet with the same credentials, whose orders are for another exchange."""
+        client = TradingClient(self.http, self.wallet, self._chain_id, signers, self._now_s)
+        client.credentials = self.credentials
+        return client
+
+    async def create_key(self, nonce: int = 0) -> Credentials:
+        """Get credentials by signing that the wallet is ours (L1)."""
+        timestamp = str(self._now_s())
+        digest = l1_digest(self._chain_id, self.wallet.address, timestamp, nonce)
+        headers = {
+            f"{PREFIX}ADDRESS": checksum_address(self.wallet.address),
+            f"{PREFIX}SIGNATURE": "0x" + sign_digest(digest, self.wallet.private_key).hex(),
+            f"{PREFIX}TIMESTAMP": timestamp,
+            f"{PREFIX}NONCE": str(nonce),
+        }
+        answer = await self.http.send("POST", "/auth/api-key", b"", headers)
+        self.credentials = Credentials(answer["apiKey"], answer["secret"], answer["passphrase"])
+        return self.credentials
+
+    def l2_headers(self, method: str, path: str, body: bytes = b"") -> Mapping[str, str]:
+        """Return what proves, for this one request, that we hold the credentials (L2)."""
+        assert self.credentials is not None
+        timestamp = str(self._now_s())
+        signature = L2Signer(self.credentials.secret).sign(timestamp, method, path, body)
+        return {
+            f"{PREFIX}ADDRESS": checksum_address(self.wallet.address),
+            f"{PREFIX}SIGNATURE": signature,
+            f"{PREFIX}TIMESTAMP": timestamp,
+            f"{PREFIX}API_KEY": self.credentials.key_id,
+            f"{PREFIX}PASSPHRASE": self.credentials.passphrase,
+        }
+
+    async def get(self, path: str, **query: str | int) -> Any:
+        """Return what a private path answers."""
+        return await self.http.get(path, self.l2_headers("GET", path), **query)
+
+    async def send(self, method: str, path: str, body: object) -> Any:
+        """Return the answer to a private body."""
+        raw = msgspec.json.encode(body)
+        return await self.http.send(method, path, raw, self.l2_headers(method, path, raw))
+
+    def sign_order(
+        self, token_id: str, side: Side, size_units: int, collateral_units: int, salt: int
+    ) -> SignedOrder:
+        """Return an order for so many token units at so much collateral, signed."""
+        is_buy = side is Side.BUY
+        order = SignedOrder(
+            salt=str(salt),
+            maker=self.wallet.maker,
+            signer=self.wallet.address,
+            taker=ZERO_ADDRESS,
+            token_id=token_id,
+            maker_amount=collateral_units if is_buy else size_units,
+            taker_amount=size_units if is_buy else collateral_units,
+            expiration_s=0,
+            nonce=0,
+            fee_rate_bps=0,
+            side=side,
+            signature_type=self.wallet.signature_type,
+            profile=0,
+            signature=b"",
+        )
+        digest = bytes.fromhex(self._signers.order_id(order)[2:])
+        signature = sign_digest(digest, self.wallet.private_key)
+        return msgspec.structs.replace(order, signature=signature)
+
+    async def place(self, order: SignedOrder, order_type: OrderType = OrderType.GTC) -> Any:
+        """Place a signed order and return the answer."""
+        assert self.credentials is not None
+        body = order_body(order, self.credentials.key_id, order_type)
+        return await self.send("POST", "/order", body)
+
+
+def order_body(order: SignedOrder, owner: str, order_type: OrderType) -> dict[str, Any]:
+    """Return what is posted of an order."""
+    return {
+        "order": {
+            "salt": int(order.salt),
+            "maker": checksum_address(order.maker),
+            "signer": checksum_address(order.signer),
+            "taker": order.taker,
+            "tokenId": order.token_id,
+            "makerAmount": str(order.maker_amount),
+            "takerAmount": str(order.taker_amount),
+            "expiration": str(order.expiration_s),
+            "nonce": str(order.nonce),
+            "feeRateBps": str(order.fee_rate_bps),
+            "side": order.side.name,
+            "signatureType": int(order.signature_type),
+            "signature": "0x" + order.signature.hex(),
+        },
+        "owner": owner,
+        "orderType": order_type.value,
+    }

@@ -1,0 +1,31 @@
+"""Whether the exchange settles anything at all for the operator's account.
+
+While it is paused, or the account is not one of its operators, every match reverts, and that says
+nothing of any trade. The exchange itself is asked: a wallet that receives tokens can revert with the
+same words.
+"""
+
+from typing import Final
+
+from foretell.chain.sender import Sender
+from foretell.chain.views import ViewCall
+from foretell.domain.errors.chain import ExchangeClosed
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.values.hexadecimal import Address
+
+CLOSED_REASONS: Final = frozenset({"NotOperator", "Paused"})
+"""What the exchange reverts with when it is closed."""
+
+_IS_OPERATOR: Final = contract_function("isOperator(address)", "(bool)")
+_PAUSED: Final = contract_function("paused()", "(bool)")
+
+
+async def check_exchange(operator: Sender, exchange: Address) -> None:
+    """Refuse while the exchange settles nothing for this account."""
+    is_operator, is_paused = await operator.ask_all(
+        [ViewCall(exchange, _IS_OPERATOR, (operator.address,)), ViewCall(exchange, _PAUSED)]
+    )
+    if not is_operator:
+        raise ExchangeClosed(exchange, f"{operator.address} is not one of its operators")
+    if is_paused:
+        raise ExchangeClosed(exchange, "it is paused")

@@ -1,0 +1,55 @@
+"""Claims: which request holds a slug, or the right to make a condition into a market.
+
+A name has one holder. Two that claim it at once are told apart by the database, not by who looked
+first.
+"""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from foretell.domain.creation.request import Claim, RequestStatus
+from foretell.domain.values.hexadecimal import Address
+from foretell.store.database import Transaction
+from foretell.store.tables import claims, requests
+
+
+async def load_claims(tx: Transaction, names: Sequence[str]) -> list[Claim]:
+    """Return who holds each of these names that somebody holds."""
+    rows = await tx.all(
+        sa.select(claims, requests.c.creator, requests.c.status)
+        .join(requests, requests.c.request_id == claims.c.request_id)
+        .where(claims.c.name.in_(names))
+        .order_by(claims.c.name)
+    )
+    return [
+        Claim(
+            name=row.name,
+            request_id=row.request_id,
+            creator=Address(row.creator),
+            status=RequestStatus(row.status),
+            claimed_at_ms=row.claimed_at_ms,
+        )
+        for row in rows
+    ]
+
+
+async def record_claims(
+    tx: Transaction, request_id: str, names: Sequence[str], taken: Sequence[Claim], now_ms: int
+) -> bool:
+    """Give names to a request, some of them from their holders; say whether it got all of them."""
+    for held in taken:
+        await tx.execute(
+            claims.delete().where(
+                claims.c.name == held.name, claims.c.request_id == held.request_id
+            )
+        )
+    dialect = postgresql if tx.dialect == "postgresql" else sqlite
+    got = 0
+    for name in names:
+        statement = dialect.insert(claims).values(
+            name=name, request_id=request_id, claimed_at_ms=now_ms
+        )
+        got += await tx.execute(statement.on_conflict_do_nothing())
+    return got == len(names)

@@ -1,0 +1,331 @@
+"""Creation requests: every step of a request is a row that the next step finds again.
+
+A move is a compare-and-set: it says which status it moves from, and does nothing when the request
+is no longer there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.creation.plan import PlanItem, PlanTx, item_of
+from foretell.domain.creation.request import (
+    ENDED,
+    RUNNING,
+    Challenge,
+    RequestStatus,
+    RequestTrigger,
+    advance_request,
+)
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.tables import request_images, request_txs, requests
+
+TOPIC: Final = "requests"
+RUNNING_MAX: Final = 1000
+
+
+class RequestTx(NamedTuple):
+    """A hash that the creator sent for an item, and whether the chain bore it out."""
+
+    item_id: str
+    tx_hash: Bytes32
+    is_verified: bool
+
+    @property
+    def plan_tx(self) -> PlanTx:
+        """The item and its hash."""
+        return PlanTx(self.item_id, self.tx_hash)
+
+
+@dataclass(frozen=True, slots=True)
+class CreationRequest:
+    """A request as it stands; documents are in the words of the wire."""
+
+    challenge: Challenge
+    status: RequestStatus
+    created_at_ms: int
+    updated_at_ms: int
+    entered_at_ms: int
+    error_message: str | None
+    payload: bytes | None
+    signature: str | None
+    image_ids: Mapping[str, str]
+    plan: tuple[PlanItem, ...] | None
+    register_results: tuple[Mapping[str, Any], ...]
+    metadata_updates: tuple[Mapping[str, Any], ...]
+    metadata_plan: tuple[PlanItem, ...]
+    txs: tuple[RequestTx, ...]
+
+    @property
+    def request_id(self) -> str:
+        """The id that its creator knows it by."""
+        return self.challenge.request_id
+
+    @property
+    def creator(self) -> Address:
+        """Who signs and sends everything."""
+        return self.challenge.creator
+
+    @property
+    def hash_by_id(self) -> dict[str, Bytes32]:
+        """The hash of each item that has one."""
+        return {tx.item_id: tx.tx_hash for tx in self.txs}
+
+
+async def record_challenge(tx: Transaction, challenge: Challenge, now_ms: int) -> None:
+    """Store a new request, which waits for its creator's signature."""
+    await tx.execute(
+        requests.insert().values(
+            request_id=challenge.request_id,
+            creator=challenge.creator,
+            chain_id=challenge.chain_id,
+            payload_hash=challenge.payload_hash,
+            nonce=challenge.nonce,
+            expires_at_ms=challenge.expires_at_ms,
+            created_at_ms=now_ms,
+            updated_at_ms=now_ms,
+            entered_at_ms=now_ms,
+            status=RequestStatus.AUTH_PENDING,
+            images={},
+            register_results=[],
+            metadata_updates=[],
+            metadata_plan=[],
+        )
+    )
+
+
+async def load_request(tx: Transaction, request_id: str) -> CreationRequest | None:
+    """Return a request with all hashes that were sent for it."""
+    row = await tx.first(sa.select(requests).where(requests.c.request_id == request_id))
+    return None if row is None else _request(row, await _load_txs(tx, request_id))
+
+
+async def load_latest(
+    tx: Transaction, creator: Address, chain_id: int | None, now_ms: int
+) -> CreationRequest | None:
+    """Return the newest request of a creator that can go on.
+
+    Anyone may ask for a challenge in a creator's name, so one that was never signed counts only
+    when there is no other.
+    """
+    is_unsigned = requests.c.status == RequestStatus.AUTH_PENDING
+    conditions = [
+        requests.c.creator == creator,
+        requests.c.status.not_in(ENDED),
+        sa.or_(~is_unsigned, requests.c.expires_at_ms >= now_ms),
+    ]
+    conditions += [] if chain_id is None else [requests.c.chain_id == chain_id]
+    row = await tx.first(
+        sa.select(requests)
+        .where(*conditions)
+        .order_by(
+            sa.case((is_unsigned, 1), else_=0),
+            requests.c.created_at_ms.desc(),
+            requests.c.request_id.desc(),
+        )
+        .limit(1)
+    )
+    return None if row is None else _request(row, await _load_txs(tx, row.request_id))
+
+
+async def load_running(tx: Transaction) -> Sequence[str]:
+    """Return the ids of the requests that have work to do, the longest waiting first."""
+    rows = await tx.all(
+        sa.select(requests.c.request_id)
+        .where(requests.c.status.in_(RUNNING))
+        .order_by(requests.c.entered_at_ms, requests.c.request_id)
+        .limit(RUNNING_MAX)
+    )
+    return [row.request_id for row in rows]
+
+
+async def move_request(
+    tx: Transaction,
+    request: CreationRequest,
+    trigger: RequestTrigger,
+    now_ms: int,
+    **changes: Any,
+) -> bool:
+    """Move a request along its life, with what changes by it, unless somebody else moved it."""
+    next_status = advance_request(request.status, trigger)
+    changed = await tx.execute(
+        requests.update()
+        .where(requests.c.request_id == request.request_id, requests.c.status == request.status)
+        .values(status=next_status, updated_at_ms=now_ms, entered_at_ms=now_ms, **changes)
+    )
+    await tx.announce(TOPIC)
+    return changed == 1
+
+
+async def record_image_ids(
+    tx: Transaction, request_id: str, id_by_field: Mapping[str, str], now_ms: int
+) -> None:
+    """Store under which ids a request's images are kept."""
+    await tx.execute(
+        requests.update()
+        .where(requests.c.request_id == request_id)
+        .values(images=dict(id_by_field), updated_at_ms=now_ms)
+    )
+
+
+async def record_txs(
+    tx: Transaction, request: CreationRequest, sent: Sequence[PlanTx], now_ms: int
+) -> bool:
+    """Store the hashes that were sent, each in place of an earlier one, if the request stands still.
+
+    From here to the end of the transaction nobody else moves the request or sends hashes for it.
+    """
+    changed = await tx.execute(
+        requests.update()
+        .where(requests.c.request_id == request.request_id, requests.c.status == request.status)
+        .values(updated_at_ms=now_ms if sent else requests.c.updated_at_ms)
+    )
+    if changed != 1 or not sent:
+        return changed == 1
+    await tx.execute(
+        request_txs.delete().where(
+            request_txs.c.request_id == request.request_id,
+            request_txs.c.item_id.in_([each.item_id for each in sent]),
+        )
+    )
+    rows = [
+        {
+            "request_id": request.request_id,
+            "item_id": each.item_id,
+            "tx_hash": each.tx_hash,
+            "is_verified": False,
+        }
+        for each in sent
+    ]
+    await tx.execute(request_txs.insert(), rows)
+    return True
+
+
+async def record_verified(tx: Transaction, request_id: str, item_ids: Sequence[str]) -> None:
+    """Remember that the chain bore out these items."""
+    await tx.execute(
+        request_txs.update()
+        .where(request_txs.c.request_id == request_id, request_txs.c.item_id.in_(item_ids))
+        .values(is_verified=True)
+    )
+
+
+async def record_images(
+    tx: Transaction, request_id: str, content_by_field: Mapping[str, bytes]
+) -> None:
+    """Keep the images of a request until they are stored for good."""
+    rows = [
+        {"request_id": request_id, "field": field, "content": content}
+        for field, content in content_by_field.items()
+    ]
+    await tx.execute(request_images.insert(), rows)
+
+
+async def load_images(tx: Transaction, request_id: str) -> dict[str, bytes]:
+    """Return the images that are kept for a request, by the field they came in."""
+    rows = await tx.all(
+        sa.select(request_images)
+        .where(request_images.c.request_id == request_id)
+        .order_by(request_images.c.field)
+    )
+    return {row.field: row.content for row in rows}
+
+
+async def drop_images(tx: Transaction, request_id: str) -> None:
+    """Keep the images of a request no longer."""
+    await tx.execute(request_images.delete().where(request_images.c.request_id == request_id))
+
+
+async def drop_expired(tx: Transaction, before_ms: int) -> int:
+    """Forget challenges that nobody signed and that expired before a time; return how many."""
+    return await tx.execute(
+        requests.delete().where(
+            requests.c.status == RequestStatus.AUTH_PENDING, requests.c.expires_at_ms < before_ms
+        )
+    )
+
+
+class UnsignedCount(NamedTuple):
+    """How many challenges are kept that nobody signed, and how many of them can still be."""
+
+    kept: int
+    unexpired: int
+
+
+async def count_unsigned(
+    tx: Transaction, now_ms: int, creator: Address | None = None
+) -> UnsignedCount:
+    """Return how many challenges wait or waited in vain, of one creator or of all."""
+    is_unexpired = requests.c.expires_at_ms >= now_ms
+    row = await tx.first(
+        sa.select(sa.func.count(), sa.func.count().filter(is_unexpired))
+        .select_from(requests)
+        .where(*_unsigned(creator))
+    )
+    assert row is not None
+    return UnsignedCount._make(row)
+
+
+async def drop_surplus(
+    tx: Transaction, most: int, now_ms: int, creator: Address | None = None
+) -> int:
+    """Forget expired challenges, the oldest first, while there are more than a number unsigned.
+
+    Of one creator or of all. One that can still be signed stays, however many there are.
+    """
+    surplus = (
+        sa.select(requests.c.request_id)
+        .where(*_unsigned(creator))
+        .order_by(requests.c.created_at_ms.desc(), requests.c.request_id.desc())
+        .offset(most)
+    )
+    return await tx.execute(
+        requests.delete().where(
+            requests.c.status == RequestStatus.AUTH_PENDING,
+            requests.c.expires_at_ms < now_ms,
+            requests.c.request_id.in_(surplus),
+        )
+    )
+
+
+def _unsigned(creator: Address | None) -> list[sa.ColumnElement[bool]]:
+    is_unsigned = requests.c.status == RequestStatus.AUTH_PENDING
+    return [is_unsigned] if creator is None else [is_unsigned, requests.c.creator == creator]
+
+
+async def _load_txs(tx: Transaction, request_id: str) -> tuple[RequestTx, ...]:
+    rows = await tx.all(
+        sa.select(request_txs)
+        .where(request_txs.c.request_id == request_id)
+        .order_by(request_txs.c.item_id)
+    )
+    return tuple(RequestTx(row.item_id, Bytes32(row.tx_hash), row.is_verified) for row in rows)
+
+
+def _request(row: sa.Row[Any], txs: tuple[RequestTx, ...]) -> CreationRequest:
+    return CreationRequest(
+        challenge=Challenge(
+            request_id=row.request_id,
+            creator=Address(row.creator),
+            payload_hash=Bytes32(row.payload_hash),
+            nonce=Bytes32(row.nonce),
+            expires_at_ms=row.expires_at_ms,
+            chain_id=row.chain_id,
+        ),
+        status=RequestStatus(row.status),
+        created_at_ms=row.created_at_ms,
+        updated_at_ms=row.updated_at_ms,
+        entered_at_ms=row.entered_at_ms,
+        error_message=row.error_message,
+        payload=row.payload,
+        signature=row.signature,
+        image_ids=row.images,
+        plan=None if row.plan is None else tuple(map(item_of, row.plan)),
+        register_results=tuple(row.register_results),
+        metadata_updates=tuple(row.metadata_updates),
+        metadata_plan=tuple(map(item_of, row.metadata_plan)),
+        txs=txs,
+    )

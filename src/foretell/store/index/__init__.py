@@ -1,0 +1,1 @@
+"""Tables that the indexer writes from the chain's logs."""

@@ -1,0 +1,179 @@
+"""What wallets did on the chain: trades, splits, merges and redemptions; and the exchange's fills."""
+
+import enum
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.order import Side
+from foretell.domain.portfolio.positions import TradePrice
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.tables import activities, exchange_fills
+
+
+class ActivityKind(enum.StrEnum):
+    """What a wallet did."""
+
+    TRADE = "TRADE"
+    SPLIT = "SPLIT"
+    MERGE = "MERGE"
+    REDEEM = "REDEEM"
+    CONVERSION = "CONVERSION"
+
+
+class Activity(NamedTuple):
+    """One act of a wallet; only a trade has a token, a side, and a part in its match."""
+
+    block_number: int
+    log_index: int
+    part: int
+    wallet: Address
+    kind: ActivityKind
+    condition_id: Bytes32
+    token_id: AssetId | None
+    side: Side | None
+    size_units: int
+    cost_units: int
+    is_taker: bool
+    timestamp_s: int
+    tx_hash: Bytes32
+
+
+class ExchangeFill(NamedTuple):
+    """What the exchange did to one order in one match, before the fee, which is of what it got."""
+
+    block_number: int
+    log_index: int
+    part: int
+    order_id: Bytes32
+    wallet: Address
+    counterparty: Address
+    side: Side
+    token_id: AssetId
+    size_units: int
+    cost_units: int
+    fee_units: int
+    is_taker: bool
+    tx_hash: Bytes32
+
+
+class ActivityOrder(enum.Enum):
+    """What activities are sorted by."""
+
+    TIMESTAMP = "timestamp_s"
+    TOKENS = "size_units"
+    CASH = "cost_units"
+
+
+class ActivityFilter(NamedTuple):
+    """Which activities are meant; None leaves a field open. Both ends of the time are included."""
+
+    wallet: Address | None = None
+    condition_ids: Collection[Bytes32] | None = None
+    kinds: Collection[ActivityKind] | None = None
+    side: Side | None = None
+    start_s: int | None = None
+    end_s: int | None = None
+    takers_only: bool = False
+    size_units_min: int | None = None
+    cost_units_min: int | None = None
+
+
+class Page(NamedTuple):
+    """Which part of a sorted list is meant."""
+
+    limit: int
+    offset: int = 0
+    order: ActivityOrder = ActivityOrder.TIMESTAMP
+    is_descending: bool = True
+
+
+class TradingTotals(NamedTuple):
+    """How much a wallet has traded, as maker and as taker."""
+
+    trades: int
+    conditions: int
+    volume_units: int
+
+
+async def record_activities(tx: Transaction, acts: Sequence[Activity]) -> None:
+    """Store what wallets did."""
+    if acts:
+        await tx.execute(activities.insert(), [_activity_values(act) for act in acts])
+
+
+async def record_exchange_fills(tx: Transaction, fills: Sequence[ExchangeFill]) -> None:
+    """Store what the exchange did."""
+    if fills:
+        rows = [fill._asdict() | {"side": fill.side.name} for fill in fills]
+        await tx.execute(exchange_fills.insert(), rows)
+
+
+async def load_activities(
+    tx: Transaction, chosen: ActivityFilter, page: Page
+) -> Sequence[Activity]:
+    """Return one page of the activities that the filter lets through."""
+    columns: list[sa.ColumnElement[Any]] = [activities.c[page.order.value]]
+    columns += [activities.c.block_number, activities.c.log_index, activities.c.part]
+    rows = await tx.all(
+        sa.select(activities)
+        .where(*_conditions(chosen))
+        .order_by(*(column.desc() if page.is_descending else column.asc() for column in columns))
+        .limit(page.limit)
+        .offset(page.offset)
+    )
+    return [_activity(row) for row in rows]
+
+
+async def load_trading_totals(tx: Transaction, wallet: Address) -> TradingTotals:
+    """Return how often, in how many conditions and for how much a wallet has traded."""
+    row = await tx.first(
+        sa.select(
+            sa.func.count().label("trades"),
+            sa.func.count(activities.c.condition_id.distinct()).label("conditions"),
+            sa.func.sum(activities.c.cost_units).label("volume_units"),
+        ).where(activities.c.wallet == wallet, activities.c.kind == ActivityKind.TRADE.value)
+    )
+    assert row is not None
+    return TradingTotals(row.trades, row.conditions, int(row.volume_units or 0))
+
+
+async def load_last_price(tx: Transaction, token_id: AssetId) -> TradePrice | None:
+    """Return the price of a token's newest fill, if it was ever traded."""
+    row = await tx.first(
+        sa.select(exchange_fills.c.cost_units, exchange_fills.c.size_units)
+        .where(exchange_fills.c.token_id == token_id)
+        .order_by(exchange_fills.c.block_number.desc(), exchange_fills.c.log_index.desc())
+        .limit(1)
+    )
+    return None if row is None else TradePrice._make(row)
+
+
+def _conditions(chosen: ActivityFilter) -> list[sa.ColumnElement[bool]]:
+    column = activities.c
+    side = None if chosen.side is None else chosen.side.name
+    asked = (
+        (chosen.wallet, lambda: column.wallet == chosen.wallet),
+        (chosen.condition_ids, lambda: column.condition_id.in_(sorted(chosen.condition_ids or ()))),
+        (chosen.kinds, lambda: column.kind.in_(sorted(chosen.kinds or ()))),
+        (side, lambda: column.side == side),
+        (chosen.start_s, lambda: column.timestamp_s >= chosen.start_s),
+        (chosen.end_s, lambda: column.timestamp_s <= chosen.end_s),
+        (chosen.takers_only or None, lambda: column.is_taker),
+        (chosen.size_units_min, lambda: column.size_units >= chosen.size_units_min),
+        (chosen.cost_units_min, lambda: column.cost_units >= chosen.cost_units_min),
+    )
+    return [clause() for wanted, clause in asked if wanted is not None]
+
+
+def _activity_values(act: Activity) -> dict[str, Any]:
+    side = None if act.side is None else act.side.name
+    return act._asdict() | {"kind": act.kind.value, "side": side}
+
+
+def _activity(row: sa.Row[Any]) -> Activity:
+    side = None if row.side is None else Side[row.side]
+    return Activity._make(row)._replace(kind=ActivityKind(row.kind), side=side)

@@ -1,0 +1,133 @@
+"""What wallets hold and allow, as of the last indexed block.
+
+A reader that follows changes keeps the number and hash of the block up to which it has read. When
+that block's hash is another one now, a reorg took back what it read, rows that are not here any more
+included: it must read the wallets that it knows anew.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.exchange.ledger import COLLATERAL, AssetId
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.index.history_tables import (
+    ALLOWANCES,
+    BALANCES,
+    LOCKED_COLLATERAL,
+    record_states,
+)
+from foretell.store.lookups import load_rows
+from foretell.store.tables import allowances, balances, locked_collateral
+
+
+class Balance(NamedTuple):
+    """What a wallet holds of an asset since a block; a row that is missing is zero."""
+
+    wallet: Address
+    asset: AssetId
+    units: int
+    block_number: int
+
+
+class Allowance(NamedTuple):
+    """What a wallet lets a spender move since a block, of collateral or of all its tokens.
+
+    The largest amount, 2^63 - 1, means no limit; a row that is missing is zero.
+    """
+
+    wallet: Address
+    spender: Address
+    is_collateral: bool
+    units: int
+    block_number: int
+
+
+class LockedCollateral(NamedTuple):
+    """The collateral behind a condition: what split into it, less what merged or was redeemed."""
+
+    condition_id: Bytes32
+    units: int
+    block_number: int
+
+
+async def record_balances(tx: Transaction, changes: Sequence[Balance]) -> None:
+    """Store balances after blocks, in the order of the blocks."""
+    await record_states(tx, BALANCES, [change._asdict() for change in changes])
+
+
+async def record_allowances(tx: Transaction, changes: Sequence[Allowance]) -> None:
+    """Store allowances after blocks, in the order of the blocks."""
+    await record_states(tx, ALLOWANCES, [change._asdict() for change in changes])
+
+
+async def record_locked(tx: Transaction, changes: Sequence[LockedCollateral]) -> None:
+    """Store what is locked after blocks, in the order of the blocks."""
+    await record_states(tx, LOCKED_COLLATERAL, [change._asdict() for change in changes])
+
+
+async def load_balances(
+    tx: Transaction, keys: Iterable[tuple[Address, AssetId]]
+) -> Sequence[Balance]:
+    """Return what these wallets hold of these assets; one that is missing is zero."""
+    return [Balance._make(row) for row in await load_rows(tx, balances, balances.primary_key, keys)]
+
+
+async def load_allowances(
+    tx: Transaction, keys: Iterable[tuple[Address, Address, bool]]
+) -> Sequence[Allowance]:
+    """Return what these wallets allow these spenders; one that is missing is zero."""
+    return [
+        Allowance._make(row)
+        for row in await load_rows(tx, allowances, allowances.primary_key, keys)
+    ]
+
+
+async def load_balances_changed(tx: Transaction, since_block: int) -> Sequence[Balance]:
+    """Return what balances are now that changed in a later block than this."""
+    changed = balances.c.block_number > since_block
+    return [Balance._make(row) for row in await tx.all(sa.select(balances).where(changed))]
+
+
+async def load_allowances_changed(tx: Transaction, since_block: int) -> Sequence[Allowance]:
+    """Return what allowances are now that changed in a later block than this."""
+    changed = allowances.c.block_number > since_block
+    return [Allowance._make(row) for row in await tx.all(sa.select(allowances).where(changed))]
+
+
+async def load_collateral_changed(tx: Transaction, since_block: int) -> Sequence[Balance]:
+    """Return what balances of collateral are now that changed in a later block than this."""
+    changed = sa.and_(balances.c.block_number > since_block, balances.c.asset == COLLATERAL)
+    return [Balance._make(row) for row in await tx.all(sa.select(balances).where(changed))]
+
+
+async def load_holders(
+    tx: Transaction, token_id: AssetId, *, units_min: int, limit: int
+) -> Sequence[Balance]:
+    """Return who holds at least so much of a token, the largest first."""
+    rows = await tx.all(
+        sa.select(balances)
+        .where(balances.c.asset == token_id, balances.c.units >= max(1, units_min))
+        .order_by(balances.c.units.desc(), balances.c.wallet)
+        .limit(limit)
+    )
+    return [Balance._make(row) for row in rows]
+
+
+async def load_locked(tx: Transaction, ids: Collection[Bytes32]) -> Sequence[LockedCollateral]:
+    """Return what is locked behind these conditions: their open interest."""
+    keys = [(condition_id,) for condition_id in ids]
+    rows = await load_rows(tx, locked_collateral, locked_collateral.primary_key, keys)
+    return [LockedCollateral._make(row) for row in rows]
+
+
+async def load_most_locked(tx: Transaction, limit: int) -> Sequence[LockedCollateral]:
+    """Return the conditions with the most collateral behind them, the largest first."""
+    rows = await tx.all(
+        sa.select(locked_collateral)
+        .order_by(locked_collateral.c.units.desc(), locked_collateral.c.condition_id)
+        .limit(limit)
+    )
+    return [LockedCollateral._make(row) for row in rows]

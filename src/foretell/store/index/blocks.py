@@ -1,0 +1,58 @@
+"""The blocks that were indexed, as far back as a reorg may reach."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.store.database import Transaction
+from foretell.store.tables import blocks
+
+TOPIC: Final = "chain"
+
+
+class Block(NamedTuple):
+    """A block of the chain, and the one that it stands on."""
+
+    block_number: int
+    block_hash: Bytes32
+    parent_hash: Bytes32
+    timestamp_s: int
+
+
+async def record_blocks(tx: Transaction, indexed: Sequence[Block]) -> None:
+    """Store blocks whose logs are stored in the same transaction, and tell whoever waits."""
+    await tx.execute(blocks.insert(), [block._asdict() for block in indexed])
+    await tx.announce(TOPIC)
+
+
+async def prune_blocks(tx: Transaction, below_number: int) -> None:
+    """Forget blocks that no reorg can reach."""
+    await tx.execute(blocks.delete().where(blocks.c.block_number < below_number))
+
+
+async def load_last_block(tx: Transaction) -> Block | None:
+    """Return the newest block that is indexed: everything up to it is in the tables."""
+    row = await tx.first(sa.select(blocks).order_by(blocks.c.block_number.desc()).limit(1))
+    return None if row is None else Block._make(row)
+
+
+async def load_block_hash(tx: Transaction, block_number: int) -> Bytes32 | None:
+    """Return the hash of the block at this height, if it is indexed and not yet pruned."""
+    number = blocks.c.block_number
+    known: Bytes32 | None = await tx.scalar(
+        sa.select(blocks.c.block_hash).where(number == block_number)
+    )
+    return known
+
+
+async def load_blocks_down(tx: Transaction, from_number: int, limit: int) -> Sequence[Block]:
+    """Return blocks from this height downwards, the highest first."""
+    rows = await tx.all(
+        sa.select(blocks)
+        .where(blocks.c.block_number <= from_number)
+        .order_by(blocks.c.block_number.desc())
+        .limit(limit)
+    )
+    return [Block._make(row) for row in rows]

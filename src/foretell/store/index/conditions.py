@@ -1,0 +1,80 @@
+"""Conditions that the chain knows, their tokens, and what their oracles reported."""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.portfolio.positions import Payout
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.lookups import load_rows
+from foretell.store.tables import conditions, payouts
+
+
+class Condition(NamedTuple):
+    """A question with its oracle, and the two outcome tokens that our collateral backs."""
+
+    block_number: int
+    log_index: int
+    part: int
+    condition_id: Bytes32
+    oracle: Address
+    question_id: Bytes32
+    token_yes: AssetId
+    token_no: AssetId
+
+
+class PayoutReport(NamedTuple):
+    """What an oracle reported, once and for all."""
+
+    block_number: int
+    log_index: int
+    part: int
+    condition_id: Bytes32
+    payout_yes: int
+    payout_no: int
+    tx_hash: Bytes32
+    timestamp_s: int
+
+    @property
+    def payout(self) -> Payout:
+        """The numerators alone."""
+        return Payout(self.payout_yes, self.payout_no)
+
+
+async def record_conditions(tx: Transaction, prepared: Sequence[Condition]) -> None:
+    """Store conditions that were prepared."""
+    if prepared:
+        await tx.execute(conditions.insert(), [condition._asdict() for condition in prepared])
+
+
+async def record_payouts(tx: Transaction, reports: Sequence[PayoutReport]) -> None:
+    """Store what oracles reported."""
+    if reports:
+        await tx.execute(payouts.insert(), [report._asdict() for report in reports])
+
+
+async def load_conditions(tx: Transaction, ids: Collection[Bytes32]) -> list[Condition]:
+    """Return those of these conditions that the chain knows."""
+    return await _load(tx, conditions.c.condition_id, ids)
+
+
+async def load_conditions_of_tokens(tx: Transaction, ids: Collection[AssetId]) -> list[Condition]:
+    """Return the conditions that these tokens are outcomes of, each once."""
+    found = await _load(tx, conditions.c.token_yes, ids)
+    found += await _load(tx, conditions.c.token_no, ids)
+    return list(dict.fromkeys(found))
+
+
+async def load_payouts(tx: Transaction, ids: Collection[Bytes32]) -> list[PayoutReport]:
+    """Return what was reported on these conditions; one that is missing is unresolved."""
+    keys = [(condition_id,) for condition_id in ids]
+    rows = await load_rows(tx, payouts, [payouts.c.condition_id], keys)
+    return [PayoutReport._make(row) for row in rows]
+
+
+async def _load(tx: Transaction, column: sa.Column[str], ids: Collection[str]) -> list[Condition]:
+    rows = await load_rows(tx, conditions, [column], [(one,) for one in ids])
+    return [Condition._make(row) for row in rows]

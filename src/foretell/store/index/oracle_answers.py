@@ -1,0 +1,52 @@
+"""Answers of the optimistic stack: what was proposed, and what was disputed."""
+
+import enum
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.tables import answers
+
+
+class AnswerStep(enum.StrEnum):
+    """What somebody did about a question's answer."""
+
+    PROPOSED = "proposed"
+    DISPUTED = "disputed"
+
+
+class Answer(NamedTuple):
+    """A step towards the answer of a question, as its adapter knows the question.
+
+    The price is a decimal string: it may have 256 bits.
+    """
+
+    block_number: int
+    log_index: int
+    part: int
+    adapter: Address
+    question_id: Bytes32
+    step: AnswerStep
+    account: Address
+    price: str
+    timestamp_s: int
+    tx_hash: Bytes32
+
+
+async def record_answers(tx: Transaction, steps: Sequence[Answer]) -> None:
+    """Store steps that were taken."""
+    if steps:
+        await tx.execute(answers.insert(), [step._asdict() for step in steps])
+
+
+async def load_answers(tx: Transaction, question_ids: Collection[str]) -> Sequence[Answer]:
+    """Return the steps that were taken about these questions, the first one first."""
+    rows = await tx.all(
+        sa.select(answers)
+        .where(answers.c.question_id.in_(question_ids))
+        .order_by(answers.c.block_number, answers.c.log_index)
+    )
+    return [Answer._make(row)._replace(step=AnswerStep(row.step)) for row in rows]

@@ -1,0 +1,1 @@
+"""Tables of transactions that are sent: settlement and relayer."""

@@ -1,0 +1,149 @@
+"""What owners of wallets signed and sent in, and how it stands.
+
+A claim belongs to one open request at a time: the database sees to it, whoever looked first. A move
+is a compare-and-set, and gives the claim back when it ends the request.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from foretell.domain.relay.request import DEAD, OPEN, RelayKind, RelayRequest, RelayState
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.tables import relay_requests
+
+TOPIC: Final = "relays"
+
+_OPEN: Final = sorted(state.value for state in OPEN)
+_DEAD: Final = sorted(state.value for state in DEAD)
+
+
+async def record_relay(tx: Transaction, request: RelayRequest) -> bool:
+    """Store a new request, or return False when an open one has its claim."""
+    dialect = postgresql if tx.dialect == "postgresql" else sqlite
+    statement = dialect.insert(relay_requests).values(
+        transaction_id=request.transaction_id,
+        kind=request.kind.value,
+        owner=request.owner,
+        submitter=request.submitter,
+        wallet=request.wallet,
+        target=request.target,
+        calldata="0x" + request.calldata.hex(),
+        operation=request.operation,
+        safe_nonce=request.safe_nonce,
+        signature="0x" + request.signature.hex(),
+        digest=request.digest,
+        gas=request.gas,
+        metadata_label=request.metadata,
+        created_at_ms=request.created_at_ms,
+        **_changing(request),
+    )
+    claim = [relay_requests.c.claim]
+    is_new = await tx.execute(statement.on_conflict_do_nothing(index_elements=claim)) == 1
+    if is_new:
+        await tx.announce(TOPIC)
+    return is_new
+
+
+async def record_relay_move(tx: Transaction, was: RelayRequest, now: RelayRequest) -> bool:
+    """Store a step of a life, or return False when the request was no longer where it was."""
+    changed = await tx.execute(
+        relay_requests.update()
+        .where(
+            relay_requests.c.transaction_id == was.transaction_id,
+            relay_requests.c.state == was.state.value,
+        )
+        .values(_changing(now))
+    )
+    await tx.announce(TOPIC)
+    return changed == 1
+
+
+async def load_relay(tx: Transaction, transaction_id: str) -> RelayRequest | None:
+    """Return a request, if there is one of this id."""
+    found = await _load(tx, relay_requests.c.transaction_id == transaction_id, limit=1)
+    return found[0] if found else None
+
+
+async def load_same_relay(tx: Transaction, wallet: Address, digest: Bytes32) -> RelayRequest | None:
+    """Return the request in which the owner signed exactly this, unless it came to nothing."""
+    columns = relay_requests.c
+    is_same = (columns.wallet == wallet) & (columns.digest == digest)
+    found = await _load(tx, is_same & columns.state.not_in(_DEAD), limit=1)
+    return found[0] if found else None
+
+
+async def load_claimed_nonces(
+    tx: Transaction, wallet: Address, from_nonce: int, *, is_open: bool = True
+) -> frozenset[int]:
+    """Return the nonces from this one on that requests have, those on the chain for good or not."""
+    columns = relay_requests.c
+    has_nonce = (columns.wallet == wallet) & (columns.safe_nonce >= from_nonce)
+    counts = columns.state.in_(_OPEN) if is_open else columns.state.not_in(_DEAD)
+    rows = await tx.all(sa.select(columns.safe_nonce).where(has_nonce, counts))
+    return frozenset(row.safe_nonce for row in rows)
+
+
+async def load_open_relays(tx: Transaction, limit: int) -> Sequence[RelayRequest]:
+    """Return the oldest requests whose outcome is not final."""
+    return await _load(tx, relay_requests.c.state.in_(_OPEN), limit=limit)
+
+
+async def load_relays_of(tx: Transaction, address: Address, limit: int) -> Sequence[RelayRequest]:
+    """Return what an address signed, or sent in for others, the newest first."""
+    columns = relay_requests.c
+    rows = await tx.all(
+        sa.select(relay_requests)
+        .where((columns.owner == address) | (columns.submitter == address))
+        .order_by(columns.created_at_ms.desc(), columns.safe_nonce.desc(), columns.transaction_id)
+        .limit(limit)
+    )
+    return [_request(row) for row in rows]
+
+
+async def _load(
+    tx: Transaction, condition: sa.ColumnElement[bool], limit: int
+) -> Sequence[RelayRequest]:
+    columns = relay_requests.c
+    rows = await tx.all(
+        sa.select(relay_requests)
+        .where(condition)
+        .order_by(columns.created_at_ms, columns.safe_nonce, columns.transaction_id)
+        .limit(limit)
+    )
+    return [_request(row) for row in rows]
+
+
+def _changing(request: RelayRequest) -> dict[str, Any]:
+    """Return the columns that a life changes."""
+    return {
+        "claim": request.claim,
+        "state": request.state.value,
+        "failure": request.failure,
+        "updated_at_ms": request.updated_at_ms,
+    }
+
+
+def _request(row: sa.Row[Any]) -> RelayRequest:
+    return RelayRequest(
+        transaction_id=row.transaction_id,
+        kind=RelayKind(row.kind),
+        owner=Address(row.owner),
+        submitter=Address(row.submitter),
+        wallet=Address(row.wallet),
+        target=Address(row.target),
+        calldata=bytes.fromhex(row.calldata[2:]),
+        operation=row.operation,
+        safe_nonce=row.safe_nonce,
+        signature=bytes.fromhex(row.signature[2:]),
+        digest=Bytes32(row.digest),
+        gas=row.gas,
+        metadata=row.metadata_label,
+        created_at_ms=row.created_at_ms,
+        updated_at_ms=row.updated_at_ms,
+        state=RelayState(row.state),
+        failure=row.failure,
+    )

@@ -1,0 +1,200 @@
+"""What a product has sent to the chain, each product in its own pair of tables.
+
+`TxOutbox` is what the chain's sender keeps its rows in. Every change announces the product's topic,
+so whoever waits for an outcome wakes when it is there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.evm.raw_transaction import Fees, is_noop
+from foretell.domain.evm.transaction import UNFINISHED, SentTx, TxAttempt, TxStatus
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Database, Transaction
+from foretell.store.tables import (
+    registration_tx_attempts,
+    registration_txs,
+    relayed_tx_attempts,
+    relayed_txs,
+    settlement_tx_attempts,
+    settlement_txs,
+)
+
+
+class TxTables(NamedTuple):
+    """One product's tables, and the topic that tells of changes in them."""
+
+    txs: sa.Table
+    attempts: sa.Table
+    topic: str
+
+
+SETTLEMENT: Final = TxTables(settlement_txs, settlement_tx_attempts, "settlement_txs")
+RELAYED: Final = TxTables(relayed_txs, relayed_tx_attempts, "relayed_txs")
+REGISTRATION: Final = TxTables(registration_txs, registration_tx_attempts, "registration_txs")
+
+
+async def load_tx(tx: Transaction, tables: TxTables, tx_id: str) -> SentTx | None:
+    """Return what was sent under this id, if anything was."""
+    found = await _load(tx, tables, tables.txs.c.tx_id == tx_id, limit=1)
+    return found[0] if found else None
+
+
+async def load_txs(tx: Transaction, tables: TxTables, tx_ids: Sequence[str]) -> Sequence[SentTx]:
+    """Return what was sent under these ids, in the order of their nonces."""
+    return await _load(tx, tables, tables.txs.c.tx_id.in_(tx_ids), limit=len(tx_ids))
+
+
+class TxOutbox:
+    """One product's tables as the chain's sender uses them."""
+
+    def __init__(self, database: Database, tables: TxTables) -> None:
+        self._database = database
+        self._tables = tables
+
+    async def load(self, tx_id: str) -> SentTx | None:
+        """Return the transaction with this id, if there is one."""
+        async with self._database.reading() as tx:
+            return await load_tx(tx, self._tables, tx_id)
+
+    async def load_unfinished(self, sender: Address, limit: int) -> Sequence[SentTx]:
+        """Return transactions whose outcome is not final, the lowest nonce first."""
+        columns = self._tables.txs.c
+        async with self._database.reading() as tx:
+            unfinished = (columns.sender == sender) & columns.status.in_(sorted(UNFINISHED))
+            return await _load(tx, self._tables, unfinished, limit)
+
+    async def load_at_nonce(self, sender: Address, account_nonce: int) -> SentTx | None:
+        """Return the transaction that has this nonce, if there is one."""
+        columns = self._tables.txs.c
+        async with self._database.reading() as tx:
+            at_nonce = (columns.sender == sender) & (columns.account_nonce == account_nonce)
+            found = await _load(tx, self._tables, at_nonce, limit=1)
+        return found[0] if found else None
+
+    async def load_last_nonce(self, sender: Address) -> int | None:
+        """Return the highest nonce that any transaction of the account has."""
+        columns = self._tables.txs.c
+        async with self._database.reading() as tx:
+            last: int | None = await tx.scalar(
+                sa.select(sa.func.max(columns.account_nonce)).where(columns.sender == sender)
+            )
+        return last
+
+    async def record_new(self, new: SentTx) -> bool:
+        """Store a new transaction, or return False when its id or its nonce is taken."""
+        row = {
+            "tx_id": new.tx_id,
+            "sender": new.sender,
+            "account_nonce": new.account_nonce,
+            "target": new.target,
+            "calldata": "0x" + new.calldata.hex(),
+            "gas": new.gas,
+            "created_at_ms": new.created_at_ms,
+            **_changing(new),
+        }
+        try:
+            async with self._database.writing() as tx:
+                await tx.execute(self._tables.txs.insert(), [row])
+                await tx.execute(
+                    self._tables.attempts.insert(),
+                    [_attempt_row(new.tx_id, attempt) for attempt in new.attempts],
+                )
+                await tx.announce(self._tables.topic)
+        except sa.exc.IntegrityError:
+            return False
+        return True
+
+    async def record_attempt(self, attempted: SentTx) -> None:
+        """Store the newest attempt of a transaction, and its failure."""
+        txs, attempts, topic = self._tables
+        async with self._database.writing() as tx:
+            await tx.execute(attempts.insert(), [_attempt_row(attempted.tx_id, attempted.newest)])
+            changed = await tx.execute(
+                txs.update()
+                .where(txs.c.tx_id == attempted.tx_id)
+                .values(failure=attempted.failure, updated_at_ms=attempted.updated_at_ms)
+            )
+            assert changed == 1
+            await tx.announce(topic)
+
+    async def record_move(self, was: SentTx, now: SentTx) -> bool:
+        """Store a step of a life, or return False when it was no longer where it was."""
+        txs = self._tables.txs
+        async with self._database.writing() as tx:
+            changed = await tx.execute(
+                txs.update()
+                .where(txs.c.tx_id == was.tx_id, txs.c.status == was.status.value)
+                .values(_changing(now))
+            )
+            await tx.announce(self._tables.topic)
+        return changed == 1
+
+
+def _changing(tx: SentTx) -> Mapping[str, Any]:
+    """Return the columns that a life changes."""
+    return {
+        "status": tx.status.value,
+        "failure": tx.failure,
+        "mined_hash": tx.mined_hash,
+        "block_number": tx.block_number,
+        "updated_at_ms": tx.updated_at_ms,
+    }
+
+
+def _attempt_row(tx_id: str, attempt: TxAttempt) -> dict[str, Any]:
+    return {
+        "tx_hash": attempt.tx_hash,
+        "tx_id": tx_id,
+        "raw": "0x" + attempt.raw.hex(),
+        "max_fee_wei": attempt.fees.max_fee_wei,
+        "priority_fee_wei": attempt.fees.priority_fee_wei,
+        "created_at_ms": attempt.created_at_ms,
+    }
+
+
+async def _load(
+    tx: Transaction, tables: TxTables, condition: sa.ColumnElement[bool], limit: int
+) -> Sequence[SentTx]:
+    txs, attempts, _ = tables
+    rows = await tx.all(
+        sa.select(txs).where(condition).order_by(txs.c.sender, txs.c.account_nonce).limit(limit)
+    )
+    tx_ids = [row.tx_id for row in rows]
+    attempt_rows = await tx.all(sa.select(attempts).where(attempts.c.tx_id.in_(tx_ids)))
+    attempts_by_tx_id: dict[str, list[sa.Row[Any]]] = {tx_id: [] for tx_id in tx_ids}
+    for attempt in attempt_rows:
+        attempts_by_tx_id[attempt.tx_id].append(attempt)
+    return [_sent_tx(row, attempts_by_tx_id[row.tx_id]) for row in rows]
+
+
+def _sent_tx(row: sa.Row[Any], attempt_rows: Iterable[sa.Row[Any]]) -> SentTx:
+    sender = Address(row.sender)
+    attempts = [
+        TxAttempt(
+            Bytes32(attempt.tx_hash),
+            bytes.fromhex(attempt.raw[2:]),
+            Fees(attempt.max_fee_wei, attempt.priority_fee_wei),
+            attempt.created_at_ms,
+        )
+        for attempt in attempt_rows
+    ]
+    # Fees never fall from one attempt to the next; at the cap, only the one that gives up follows.
+    attempts.sort(key=lambda attempt: (attempt.fees, is_noop(attempt.raw, sender)))
+    return SentTx(
+        tx_id=row.tx_id,
+        sender=sender,
+        account_nonce=row.account_nonce,
+        target=Address(row.target),
+        calldata=bytes.fromhex(row.calldata[2:]),
+        gas=row.gas,
+        status=TxStatus(row.status),
+        attempts=tuple(attempts),
+        created_at_ms=row.created_at_ms,
+        updated_at_ms=row.updated_at_ms,
+        failure=row.failure,
+        mined_hash=row.mined_hash,
+        block_number=row.block_number,
+    )

@@ -1,0 +1,1 @@
+"""Read models over several tables."""

@@ -1,0 +1,383 @@
+"""Events, markets and tags with everything that they are shown with, by their ids.
+
+Nothing here chooses or sorts: `selections.py` finds the ids. What is added up over markets and over
+time is added up by the database, so that a page costs what its rows cost.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.portfolio.positions import Payout
+from foretell.domain.portfolio.prices import BookTop
+from foretell.store.database import Transaction
+from foretell.store.index.oracle_answers import load_answers
+from foretell.store.queries.catalog_filters import DAY_MS, MONTH_MS, WEEK_MS, YEAR_MS
+from foretell.store.queries.valuation import (
+    QUOTED,
+    REPORTED,
+    liquidity,
+    listed_price_of_yes,
+    listed_price_of_yes_at,
+    payout,
+    real,
+)
+from foretell.store.tables import (
+    event_tags,
+    events,
+    locked_collateral,
+    markets,
+    payouts,
+    quotes,
+    tags,
+    trades,
+)
+
+HOUR_MS: Final = 3_600_000
+
+_VOLUME_PERIODS_MS: Final = (DAY_MS, WEEK_MS, MONTH_MS, YEAR_MS)
+_CHANGE_PERIODS_MS: Final = (HOUR_MS, DAY_MS, WEEK_MS, MONTH_MS)
+
+
+class Volumes(NamedTuple):
+    """Collateral that was traded: ever, and within the last day, week, 30 days and 365 days."""
+
+    total_units: int
+    day_units: int
+    week_units: int
+    month_units: int
+    year_units: int
+
+
+class CatalogTag(NamedTuple):
+    """A tag, and how many events go under it."""
+
+    tag_id: int
+    label: str
+    slug: str
+    created_at_ms: int
+    event_count: int
+
+
+class CatalogEvent(NamedTuple):
+    """An event, and what its markets add up to.
+
+    `closed_at_s` is None as long as one of them is unresolved.
+    """
+
+    event_id: int
+    slug: str
+    title: str
+    creator: str
+    market_mode: str
+    main_category_slug: str
+    rules: str
+    resolution_source: str | None
+    image: str
+    ends_at_ms: int
+    created_at_ms: int
+    updated_at_ms: int
+    volumes: Volumes
+    liquidity_units: int
+    locked_units: int
+    closed_at_s: int | None
+    is_neg_risk: bool
+    neg_risk_market_id: str | None
+    evenness: float
+
+
+class CatalogMarket(NamedTuple):
+    """A market, the book's top, the payout, and what was traded.
+
+    `past_prices` are prices of the first outcome an hour, a day, a week and 30 days ago, None where
+    there was no trade before.
+    """
+
+    market_id: int
+    event_id: int
+    condition_id: str
+    question_id: str
+    slug: str
+    question: str
+    title: str
+    outcome_yes: str
+    outcome_no: str
+    token_yes: str
+    token_no: str
+    oracle: str
+    resolution_type: str
+    icon: str
+    is_neg_risk: bool
+    neg_risk_market_id: str | None
+    neg_risk_request_id: str | None
+    ticks_per_one: int
+    size_units_min: int
+    fee_rate_bps: int
+    created_at_ms: int
+    updated_at_ms: int
+    volumes: Volumes
+    liquidity_units: int
+    closed_at_s: int | None
+    top: BookTop | None
+    payout: Payout | None
+    past_prices: tuple[float | None, ...]
+    answer_steps: tuple[str, ...] = ()
+
+
+_EVENT_COLUMNS: Final = (
+    events.c.event_id,
+    events.c.slug,
+    events.c.title,
+    events.c.creator,
+    events.c.market_mode,
+    events.c.main_category_slug,
+    events.c.rules,
+    events.c.resolution_source,
+    events.c.image,
+    events.c.ends_at_ms,
+    events.c.created_at_ms,
+    events.c.updated_at_ms,
+)
+
+_MARKET_COLUMNS: Final = tuple(
+    markets.c[name] for name in CatalogMarket._fields[: CatalogMarket._fields.index("volumes")]
+)
+
+
+async def load_events(
+    tx: Transaction, event_ids: Sequence[int], now_ms: int
+) -> Sequence[CatalogEvent]:
+    """Return those of the events that there are, in the order of the ids."""
+    facts = _facts(markets.c.event_id.in_(event_ids), now_ms).subquery()
+    totals = (
+        *(sa.func.sum(column) for column in _volume_columns(facts)),
+        sa.func.sum(facts.c.liquidity),
+        sa.func.sum(facts.c.locked_units),
+    )
+    summed = (
+        sa.select(
+            facts.c.event_id,
+            *(total.label(f"total_{index}") for index, total in enumerate(totals)),
+            sa.func.max(facts.c.closed_at_s).label("closed_at_s"),
+            sa.func.count(facts.c.closed_at_s).label("closed"),
+            sa.func.count().label("markets"),
+            sa.func.max(sa.cast(facts.c.is_neg_risk, sa.Integer)).label("is_neg_risk"),
+            sa.func.max(facts.c.neg_risk_market_id).label("neg_risk_market_id"),
+            sa.func.min(facts.c.distance).label("distance"),
+        )
+        .group_by(facts.c.event_id)
+        .subquery()
+    )
+    rows = await tx.all(
+        sa.select(*_EVENT_COLUMNS, summed).join(summed, summed.c.event_id == events.c.event_id)
+    )
+    event_by_id = {row.event_id: _event(row) for row in rows}
+    return [event_by_id[event_id] for event_id in event_ids if event_id in event_by_id]
+
+
+async def load_markets(
+    tx: Transaction, market_ids: Sequence[int], now_ms: int
+) -> Sequence[CatalogMarket]:
+    """Return those of the markets that there are, in the order of the ids."""
+    found = await _load_markets(tx, markets.c.market_id.in_(market_ids), now_ms)
+    market_by_id = {market.market_id: market for market in found}
+    return [market_by_id[market_id] for market_id in market_ids if market_id in market_by_id]
+
+
+async def load_markets_of_events(
+    tx: Transaction, event_ids: Collection[int], now_ms: int
+) -> Mapping[int, Sequence[CatalogMarket]]:
+    """Return the markets of each event, in the order in which they were opened."""
+    found = await _load_markets(tx, markets.c.event_id.in_(event_ids), now_ms)
+    markets_by_event: defaultdict[int, list[CatalogMarket]] = defaultdict(list)
+    for market in found:
+        markets_by_event[market.event_id].append(market)
+    return markets_by_event
+
+
+async def load_tags(tx: Transaction, tag_ids: Sequence[int]) -> Sequence[CatalogTag]:
+    """Return those of the tags that there are, in the order of the ids."""
+    rows = await tx.all(_tags().where(tags.c.tag_id.in_(tag_ids)))
+    tag_by_id = {row.tag_id: CatalogTag._make(row) for row in rows}
+    return [tag_by_id[tag_id] for tag_id in tag_ids if tag_id in tag_by_id]
+
+
+async def load_tag_by_slug(tx: Transaction, slug: str) -> CatalogTag | None:
+    """Return the tag of a slug."""
+    row = await tx.first(_tags().where(tags.c.slug == slug))
+    return None if row is None else CatalogTag._make(row)
+
+
+async def load_all_tags(tx: Transaction, tags_max: int) -> Sequence[CatalogTag]:
+    """Return so many tags, those with the most events first."""
+    count = sa.func.count(event_tags.c.event_id)
+    rows = await tx.all(_tags().order_by(count.desc(), tags.c.tag_id).limit(tags_max))
+    return [CatalogTag._make(row) for row in rows]
+
+
+async def load_tags_of_events(
+    tx: Transaction, event_ids: Collection[int]
+) -> Mapping[int, Sequence[CatalogTag]]:
+    """Return the tags of each event."""
+    rows = await tx.all(
+        sa.select(
+            event_tags.c.event_id, tags.c.tag_id, tags.c.label, tags.c.slug, tags.c.created_at_ms
+        )
+        .join(tags, tags.c.tag_id == event_tags.c.tag_id)
+        .where(event_tags.c.event_id.in_(event_ids))
+        .order_by(tags.c.tag_id)
+    )
+    tags_by_event: defaultdict[int, list[CatalogTag]] = defaultdict(list)
+    for row in rows:
+        tags_by_event[row.event_id].append(CatalogTag._make((*row[1:], 0)))
+    return tags_by_event
+
+
+def _tags() -> sa.Select[Any]:
+    return (
+        sa.select(
+            tags.c.tag_id,
+            tags.c.label,
+            tags.c.slug,
+            tags.c.created_at_ms,
+            sa.func.count(event_tags.c.event_id).label("event_count"),
+        )
+        .outerjoin(event_tags, event_tags.c.tag_id == tags.c.tag_id)
+        .group_by(tags.c.tag_id, tags.c.label, tags.c.slug, tags.c.created_at_ms)
+    )
+
+
+def _facts(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Select[Any]:
+    """Return what each market of the scope adds to its event."""
+    recent = _recent_volumes(scope, now_ms)
+    volumes = [column for column in recent.c if column is not recent.c.condition_id]
+    return (
+        sa.select(
+            markets.c.market_id,
+            markets.c.event_id,
+            markets.c.is_neg_risk,
+            markets.c.neg_risk_market_id,
+            sa.func.coalesce(quotes.c.volume_units, 0).label("volume_total"),
+            *(sa.func.coalesce(column, 0).label(column.name) for column in volumes),
+            sa.func.coalesce(liquidity(), 0).label("liquidity"),
+            sa.func.coalesce(locked_collateral.c.units, 0).label("locked_units"),
+            payouts.c.timestamp_s.label("closed_at_s"),
+            sa.func.abs(listed_price_of_yes() - real(1) / 2).label("distance"),
+        )
+        .select_from(
+            markets.outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id)
+            .outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id)
+            .outerjoin(
+                locked_collateral, locked_collateral.c.condition_id == markets.c.condition_id
+            )
+            .outerjoin(recent, recent.c.condition_id == markets.c.condition_id)
+        )
+        .where(scope)
+    )
+
+
+def _recent_volumes(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Subquery:
+    """Return what was traded lately in each market of the scope, as far as it did not fail."""
+    traded = trades.c
+    sums = (
+        sa.func.sum(sa.case((traded.matched_at_ms >= now_ms - period, traded.cost_units), else_=0))
+        for period in _VOLUME_PERIODS_MS
+    )
+    return (
+        sa.select(
+            traded.condition_id,
+            *(total.label(f"volume_{index}") for index, total in enumerate(sums)),
+        )
+        .where(
+            traded.condition_id.in_(sa.select(markets.c.condition_id).where(scope)),
+            traded.matched_at_ms >= now_ms - YEAR_MS,
+            traded.status != TradeStatus.FAILED.value,
+        )
+        .group_by(traded.condition_id)
+        .subquery("recent")
+    )
+
+
+def _volume_columns(facts: sa.Subquery) -> list[sa.ColumnElement[Any]]:
+    return [column for column in facts.c if column.name.startswith("volume_")]
+
+
+async def _load_markets(
+    tx: Transaction, scope: sa.ColumnElement[bool], now_ms: int
+) -> Sequence[CatalogMarket]:
+    facts = _facts(scope, now_ms).subquery()
+    rows = await tx.all(
+        sa.select(
+            *_MARKET_COLUMNS,
+            *_volume_columns(facts),
+            facts.c.liquidity,
+            facts.c.closed_at_s,
+            *(
+                _price_before(now_ms - period).label(f"price_{index}")
+                for index, period in enumerate(_CHANGE_PERIODS_MS)
+            ),
+            *QUOTED[1:],
+            quotes.c.ticks_per_one.label("quoted_ticks_per_one"),
+            *REPORTED,
+        )
+        .select_from(
+            markets.join(facts, facts.c.market_id == markets.c.market_id)
+            .outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id)
+            .outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id)
+        )
+        .order_by(markets.c.market_id)
+    )
+    steps_by_question: dict[tuple[str, str], list[str]] = defaultdict(list)
+    question_ids = [row.neg_risk_request_id or row.question_id for row in rows]
+    for answer in await load_answers(tx, question_ids):
+        steps_by_question[answer.adapter, answer.question_id].append(answer.step)
+    return [
+        _market(row, steps_by_question[row.oracle, question_id])
+        for row, question_id in zip(rows, question_ids, strict=True)
+    ]
+
+
+def _price_before(at_ms: int) -> sa.ColumnElement[Any]:
+    return listed_price_of_yes_at(at_ms // 1000, markets.c.condition_id)
+
+
+def _event(row: Any) -> CatalogEvent:
+    count = len(_EVENT_COLUMNS)
+    totals = row[count + 1 : count + 8]
+    is_closed = row.closed == row.markets
+    return CatalogEvent._make(
+        (
+            *row[:count],
+            Volumes._make(map(int, totals[:5])),
+            round(totals[5]),
+            int(totals[6]),
+            row.closed_at_s if is_closed else None,
+            bool(row.is_neg_risk),
+            row.neg_risk_market_id,
+            row.distance,
+        )
+    )
+
+
+def _market(row: Any, answer_steps: Sequence[str]) -> CatalogMarket:
+    count = len(_MARKET_COLUMNS)
+    top = None
+    if row.quoted_ticks_per_one is not None:
+        top = BookTop(
+            row.quoted_ticks_per_one, row.best_bid_ticks, row.best_ask_ticks, row.last_price_ticks
+        )
+    return CatalogMarket._make(
+        (
+            *row[:count],
+            Volumes._make(map(int, row[count : count + 5])),
+            round(row.liquidity),
+            row.closed_at_s,
+            top,
+            payout(row),
+            tuple(row[count + 7 : count + 11]),
+            tuple(answer_steps),
+        )
+    )

@@ -1,0 +1,354 @@
+"""Which events, markets and tags a list holds, and in which order: filters and sort keys to ids.
+
+A list goes on after a cursor, the sort values and the id of its last row, so that a page is the same
+whatever was added before it. Rows without a value come last, whichever way the list runs.
+"""
+
+import enum
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.queries.valuation import liquidity, listed_price_of_yes, real
+from foretell.store.tables import (
+    answers,
+    event_tags,
+    events,
+    markets,
+    payouts,
+    quotes,
+    tags,
+    trades,
+)
+
+DAY_MS: Final = 86_400_000
+WEEK_MS: Final = 7 * DAY_MS
+MONTH_MS: Final = 30 * DAY_MS
+YEAR_MS: Final = 365 * DAY_MS
+
+Key = sa.ColumnElement[Any]
+Clause = sa.ColumnElement[bool]
+SortValue = str | int | float | None
+
+
+class SortField(enum.Enum):
+    """What a list is sorted by."""
+
+    ID = enum.auto()
+    SLUG = enum.auto()
+    TITLE = enum.auto()
+    CREATED = enum.auto()
+    UPDATED = enum.auto()
+    ENDS = enum.auto()
+    CLOSED = enum.auto()
+    IS_OPEN = enum.auto()
+    VOLUME = enum.auto()
+    VOLUME_DAY = enum.auto()
+    VOLUME_WEEK = enum.auto()
+    VOLUME_MONTH = enum.auto()
+    VOLUME_YEAR = enum.auto()
+    LIQUIDITY = enum.auto()
+    COMPETITIVE = enum.auto()
+    BEST_BID = enum.auto()
+    LAST_PRICE = enum.auto()
+    FEATURED = enum.auto()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are texts rather than numbers."""
+        return self in {SortField.SLUG, SortField.TITLE}
+
+
+SUMMED: Final = (
+    SortField.VOLUME,
+    SortField.VOLUME_DAY,
+    SortField.VOLUME_WEEK,
+    SortField.VOLUME_MONTH,
+    SortField.VOLUME_YEAR,
+    SortField.LIQUIDITY,
+)
+"""What an event has as much of as all its markets together."""
+
+
+class Cursor(NamedTuple):
+    """Where a row stands in a list: its sort values and its id."""
+
+    values: tuple[SortValue, ...]
+    row_id: int
+
+
+class ListPage(NamedTuple):
+    """Which part of a sorted list is meant; equal rows are in the order of their ids."""
+
+    limit: int
+    offset: int = 0
+    fields: tuple[SortField, ...] = ()
+    is_ascending: bool = False
+    after: Cursor | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFilter:
+    """What events are chosen by, and markets by their events; None and nothing leave a field open.
+
+    Ranges are of what the chosen thing itself has, least and most.
+    """
+
+    event_ids: Collection[int] | None = None
+    event_slugs: Collection[str] = ()
+    tag_ids: Collection[int] = ()
+    tag_slugs: Collection[str] = ()
+    excluded_tag_ids: Collection[int] = ()
+    creator: Address | None = None
+    is_closed: bool | None = None
+    ranges: Mapping[SortField, tuple[int | None, int | None]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarketFilter(EventFilter):
+    """What only markets are chosen by."""
+
+    market_ids: Collection[int] = ()
+    slugs: Collection[str] = ()
+    condition_ids: Collection[Bytes32] = ()
+    question_ids: Collection[Bytes32] = ()
+    token_ids: Collection[AssetId] = ()
+    answer_step: str | None = None
+
+
+async def load_event_ids(
+    tx: Transaction, chosen: EventFilter, page: ListPage, now_ms: int
+) -> Sequence[Cursor]:
+    """Return where the events of one page stand."""
+    keys = _event_keys(now_ms)
+    query = sa.select(events.c.event_id).where(*_event_clauses(chosen, keys))
+    return await _load_page(tx, query, keys, page)
+
+
+async def count_events(tx: Transaction, chosen: EventFilter, now_ms: int) -> int:
+    """Return how many events the filter lets through."""
+    clauses = _event_clauses(chosen, _event_keys(now_ms))
+    return int(await tx.scalar(sa.select(sa.func.count()).select_from(events).where(*clauses)))
+
+
+async def load_market_ids(
+    tx: Transaction, chosen: MarketFilter, page: ListPage, now_ms: int
+) -> Sequence[Cursor]:
+    """Return where the markets of one page stand."""
+    keys = _market_keys(now_ms)
+    query = (
+        sa.select(markets.c.market_id)
+        .select_from(_quoted().join(events, events.c.event_id == markets.c.event_id))
+        .where(*_market_clauses(chosen, keys))
+    )
+    return await _load_page(tx, query, keys, page)
+
+
+async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
+    """Return where the tags of one page stand."""
+    keys = {
+        SortField.ID: tags.c.tag_id,
+        SortField.SLUG: tags.c.slug,
+        SortField.TITLE: tags.c.label,
+        SortField.CREATED: tags.c.created_at_ms,
+        SortField.UPDATED: tags.c.created_at_ms,
+    }
+    return await _load_page(tx, sa.select(tags.c.tag_id), keys, page)
+
+
+async def _load_page(
+    tx: Transaction, query: sa.Select[Any], keys: Mapping[SortField, Key], page: ListPage
+) -> Sequence[Cursor]:
+    row_id = keys[SortField.ID]
+    chosen = [keys[field] for field in page.fields]
+    if page.after is not None:
+        query = query.where(_is_after(chosen, row_id, page.after, is_ascending=page.is_ascending))
+    rows = await tx.all(
+        query.add_columns(*(key.label(f"key_{index}") for index, key in enumerate(chosen)))
+        .order_by(
+            *(
+                (key.asc() if page.is_ascending else key.desc()).nulls_last()
+                for key in (*chosen, row_id)
+            )
+        )
+        .limit(page.limit)
+        .offset(page.offset)
+    )
+    return [Cursor(tuple(map(_plain, row[1:])), row[0]) for row in rows]
+
+
+def _plain(value: Any) -> SortValue:
+    """Return a value that JSON has a form for: PostgreSQL adds integers up to decimals."""
+    return int(value) if isinstance(value, Decimal) else value
+
+
+def _is_after(keys: Sequence[Key], row_id: Key, cursor: Cursor, *, is_ascending: bool) -> Clause:
+    equal: list[Clause] = []
+    clauses: list[Clause] = []
+    for key, value in zip(keys, cursor.values, strict=True):
+        if value is None:
+            equal.append(key.is_(None))
+            continue
+        beyond = key > value if is_ascending else key < value
+        clauses.append(sa.and_(*equal, sa.or_(beyond, key.is_(None))))
+        equal.append(key == value)
+    beyond_id = row_id > cursor.row_id if is_ascending else row_id < cursor.row_id
+    return sa.or_(*clauses, sa.and_(*equal, beyond_id))
+
+
+def _event_keys(now_ms: int) -> dict[SortField, Key]:
+    of_markets = _market_keys(now_ms)
+    is_closed = _is_event_closed()
+    closed_at = _over_markets(sa.func.max(payouts.c.timestamp_s))
+    return {field: _over_markets(sa.func.sum(of_markets[field])) for field in SUMMED} | {
+        SortField.ID: events.c.event_id,
+        SortField.SLUG: events.c.slug,
+        SortField.TITLE: events.c.title,
+        SortField.CREATED: events.c.created_at_ms,
+        SortField.UPDATED: events.c.updated_at_ms,
+        SortField.ENDS: events.c.ends_at_ms,
+        SortField.CLOSED: sa.case((is_closed, closed_at), else_=None),
+        SortField.IS_OPEN: sa.case((is_closed, 0), else_=1),
+        SortField.COMPETITIVE: _over_markets(sa.func.max(of_markets[SortField.COMPETITIVE])),
+        SortField.FEATURED: sa.cast(sa.null(), sa.Integer),
+    }
+
+
+def _over_markets(total: Key) -> Key:
+    return (
+        sa.select(total)
+        .select_from(_quoted())
+        .where(markets.c.event_id == events.c.event_id)
+        .correlate(events)
+        .scalar_subquery()
+    )
+
+
+def _market_keys(now_ms: int) -> dict[SortField, Key]:
+    ticks = real(quotes.c.ticks_per_one)
+    return {
+        SortField.ID: markets.c.market_id,
+        SortField.SLUG: markets.c.slug,
+        SortField.TITLE: markets.c.question,
+        SortField.CREATED: markets.c.created_at_ms,
+        SortField.UPDATED: markets.c.updated_at_ms,
+        SortField.ENDS: events.c.ends_at_ms,
+        SortField.CLOSED: payouts.c.timestamp_s,
+        SortField.IS_OPEN: sa.case((payouts.c.condition_id.is_(None), 1), else_=0),
+        SortField.VOLUME: sa.func.coalesce(quotes.c.volume_units, 0),
+        SortField.VOLUME_DAY: _volume_since(now_ms - DAY_MS),
+        SortField.VOLUME_WEEK: _volume_since(now_ms - WEEK_MS),
+        SortField.VOLUME_MONTH: _volume_since(now_ms - MONTH_MS),
+        SortField.VOLUME_YEAR: _volume_since(now_ms - YEAR_MS),
+        SortField.LIQUIDITY: liquidity(),
+        SortField.COMPETITIVE: -sa.func.abs(listed_price_of_yes() - real(1) / 2),
+        SortField.BEST_BID: real(quotes.c.best_bid_ticks) / ticks,
+        SortField.LAST_PRICE: real(quotes.c.last_price_ticks) / ticks,
+        SortField.FEATURED: sa.cast(sa.null(), sa.Integer),
+    }
+
+
+def _volume_since(since_ms: int) -> Key:
+    return (
+        sa.select(sa.func.coalesce(sa.func.sum(trades.c.cost_units), 0))
+        .where(
+            trades.c.condition_id == markets.c.condition_id,
+            trades.c.matched_at_ms >= since_ms,
+            trades.c.status != TradeStatus.FAILED.value,
+        )
+        .correlate(markets)
+        .scalar_subquery()
+    )
+
+
+def _quoted() -> sa.Join:
+    return markets.outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id).outerjoin(
+        payouts, payouts.c.condition_id == markets.c.condition_id
+    )
+
+
+def _is_event_closed() -> Clause:
+    """Return that no market of the event is unresolved."""
+    unresolved = (
+        sa.select(markets.c.market_id)
+        .select_from(markets.outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id))
+        .where(markets.c.event_id == events.c.event_id, payouts.c.condition_id.is_(None))
+        .correlate(events)
+    )
+    return ~unresolved.exists()
+
+
+def _event_clauses(chosen: EventFilter, keys: Mapping[SortField, Key]) -> list[Clause]:
+    clauses = _shared_clauses(chosen, keys)
+    if chosen.is_closed is not None:
+        is_closed = _is_event_closed()
+        clauses.append(is_closed if chosen.is_closed else ~is_closed)
+    return clauses
+
+
+def _market_clauses(chosen: MarketFilter, keys: Mapping[SortField, Key]) -> list[Clause]:
+    clauses = _shared_clauses(chosen, keys)
+    named: tuple[tuple[Collection[Any], tuple[sa.Column[Any], ...]], ...] = (
+        (chosen.market_ids, (markets.c.market_id,)),
+        (chosen.slugs, (markets.c.slug,)),
+        (chosen.condition_ids, (markets.c.condition_id,)),
+        (chosen.question_ids, (markets.c.question_id,)),
+        (chosen.token_ids, (markets.c.token_yes, markets.c.token_no)),
+    )
+    for wanted, columns in named:
+        if wanted:
+            clauses.append(sa.or_(*(column.in_(sorted(wanted)) for column in columns)))
+    if chosen.is_closed is not None:
+        is_open = payouts.c.condition_id.is_(None)
+        clauses.append(~is_open if chosen.is_closed else is_open)
+    if chosen.answer_step is not None:
+        clauses.append(_newest_step() == chosen.answer_step)
+    return clauses
+
+
+def _newest_step() -> sa.ScalarSelect[Any]:
+    """Return what was done last about a market's answer."""
+    asked_id = sa.func.coalesce(markets.c.neg_risk_request_id, markets.c.question_id)
+    return (
+        sa.select(answers.c.step)
+        .where(answers.c.adapter == markets.c.oracle, answers.c.question_id == asked_id)
+        .order_by(answers.c.block_number.desc(), answers.c.log_index.desc())
+        .limit(1)
+        .correlate(markets)
+        .scalar_subquery()
+    )
+
+
+def _shared_clauses(chosen: EventFilter, keys: Mapping[SortField, Key]) -> list[Clause]:
+    clauses: list[Clause] = []
+    if chosen.event_ids is not None:
+        clauses.append(events.c.event_id.in_(sorted(chosen.event_ids)))
+    if chosen.event_slugs:
+        clauses.append(events.c.slug.in_(sorted(chosen.event_slugs)))
+    if chosen.creator is not None:
+        clauses.append(events.c.creator == chosen.creator)
+    if chosen.tag_ids:
+        clauses.append(_is_tagged(tags.c.tag_id.in_(sorted(chosen.tag_ids))))
+    if chosen.tag_slugs:
+        clauses.append(_is_tagged(tags.c.slug.in_(sorted(chosen.tag_slugs))))
+    if chosen.excluded_tag_ids:
+        clauses.append(~_is_tagged(tags.c.tag_id.in_(sorted(chosen.excluded_tag_ids))))
+    for field, (least, most) in (chosen.ranges or {}).items():
+        clauses += [] if least is None else [keys[field] >= least]
+        clauses += [] if most is None else [keys[field] <= most]
+    return clauses
+
+
+def _is_tagged(is_meant: Clause) -> Clause:
+    return events.c.event_id.in_(
+        sa.select(event_tags.c.event_id)
+        .join(tags, tags.c.tag_id == event_tags.c.tag_id)
+        .where(is_meant)
+    )

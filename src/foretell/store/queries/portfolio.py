@@ -1,0 +1,330 @@
+"""Holdings as their owners look at them: with the market, what the book says, and the payout."""
+
+import enum
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.portfolio.positions import Payout, Position
+from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.queries.valuation import (
+    QUOTED,
+    REPORTED,
+    book_top,
+    current_price_of_yes,
+    of_token,
+    payout,
+    real,
+)
+from foretell.store.tables import conditions, events, markets, payouts, positions, quotes
+
+_opposite: Final = positions.alias("opposite")
+_IS_YES: Final = positions.c.token_id == conditions.c.token_yes
+_LIKE_ESCAPE: Final = "\\"
+
+
+class Listing(NamedTuple):
+    """What a market is listed as."""
+
+    title: str
+    slug: str
+    icon: str
+    event_slug: str
+    event_id: int
+    outcome_yes: str
+    outcome_no: str
+    ends_at_ms: int
+    is_neg_risk: bool
+
+    def outcome(self, *, is_yes: bool) -> str:
+        """Return the name of an outcome."""
+        return self.outcome_yes if is_yes else self.outcome_no
+
+
+LISTED: Final = (
+    markets.c.question.label("title"),
+    markets.c.slug,
+    markets.c.icon,
+    events.c.slug.label("event_slug"),
+    events.c.event_id,
+    markets.c.outcome_yes,
+    markets.c.outcome_no,
+    events.c.ends_at_ms,
+    markets.c.is_neg_risk,
+)
+
+
+class Holding(NamedTuple):
+    """A position and everything that its worth follows from.
+
+    `listing` is None when the condition is not one of our markets, `top` when it never traded,
+    `payout` before it is resolved.
+    """
+
+    wallet: Address
+    token_id: AssetId
+    opposite_token_id: AssetId
+    condition_id: Bytes32
+    is_yes: bool
+    position: Position
+    changed_at_s: int
+    is_mergeable: bool
+    top: BookTop | None
+    payout: Payout | None
+    listing: Listing | None
+
+
+class HoldingOrder(enum.Enum):
+    """What holdings are sorted by."""
+
+    CURRENT = "CURRENT"
+    INITIAL = "INITIAL"
+    TOKENS = "TOKENS"
+    CASHPNL = "CASHPNL"
+    PERCENTPNL = "PERCENTPNL"
+    TITLE = "TITLE"
+    RESOLVING = "RESOLVING"
+    PRICE = "PRICE"
+    AVGPRICE = "AVGPRICE"
+    REALIZEDPNL = "REALIZEDPNL"
+    TIMESTAMP = "TIMESTAMP"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldingFilter:
+    """Whose and which holdings are meant: open ones of a least size, or closed ones."""
+
+    wallet: Address
+    is_closed: bool = False
+    size_units_min: int = 1
+    condition_ids: Collection[Bytes32] = ()
+    event_ids: Collection[int] = ()
+    title: str | None = None
+    only_redeemable: bool = False
+    only_mergeable: bool = False
+
+
+class HoldingPage(NamedTuple):
+    """Which part of a sorted list is meant."""
+
+    limit: int
+    offset: int
+    order: HoldingOrder
+    is_descending: bool
+
+
+class Worth(NamedTuple):
+    """Holdings of a wallet that have the same price, added up."""
+
+    is_yes: bool
+    size_units: int
+    top: BookTop | None
+    payout: Payout | None
+
+
+def in_markets(
+    column: sa.ColumnElement[Any], condition_ids: Collection[Bytes32], event_ids: Collection[int]
+) -> list[sa.ColumnElement[bool]]:
+    """Return that a condition is one of these, or one of these events'; nothing when none is named."""
+    clauses: list[sa.ColumnElement[bool]] = []
+    if condition_ids:
+        clauses.append(column.in_(sorted(condition_ids)))
+    if event_ids:
+        of_events = sa.select(markets.c.condition_id).where(
+            markets.c.event_id.in_(sorted(event_ids))
+        )
+        clauses.append(column.in_(of_events))
+    return clauses
+
+
+def contains(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
+    """Return that a column holds the text, in any case as far as the database knows cases."""
+    escaped = text
+    for special in (_LIKE_ESCAPE, "%", "_"):
+        escaped = escaped.replace(special, _LIKE_ESCAPE + special)
+    return sa.func.lower(column).like(sa.func.lower(f"%{escaped}%"), escape=_LIKE_ESCAPE)
+
+
+async def load_holdings(
+    tx: Transaction, chosen: HoldingFilter, page: HoldingPage
+) -> Sequence[Holding]:
+    """Return one page of a wallet's holdings."""
+    key = _sort_key(page.order, is_closed=chosen.is_closed)
+    rows = await tx.all(
+        sa.select(
+            positions,
+            conditions.c.token_yes,
+            conditions.c.token_no,
+            _opposite.c.size_units.label("opposite_units"),
+            *QUOTED,
+            *REPORTED,
+            *LISTED,
+        )
+        .select_from(_valued())
+        .where(*_clauses(chosen))
+        .order_by(
+            (key.desc() if page.is_descending else key.asc()).nulls_last(),
+            positions.c.condition_id,
+            positions.c.token_id,
+        )
+        .limit(page.limit)
+        .offset(page.offset)
+    )
+    return [_holding(row) for row in rows]
+
+
+async def load_worths(
+    tx: Transaction, wallet: Address, condition_ids: Collection[Bytes32] = ()
+) -> Sequence[Worth]:
+    """Return how much a wallet holds, added up by what the price follows from."""
+    priced = (_IS_YES.label("is_yes"), *QUOTED, *REPORTED)
+    held = (
+        sa.select(*priced, positions.c.size_units)
+        .select_from(_valued())
+        .where(
+            positions.c.wallet == wallet,
+            positions.c.size_units > 0,
+            *in_markets(positions.c.condition_id, condition_ids, ()),
+        )
+        .subquery()
+    )
+    same = [held.c[column.name] for column in priced]
+    total = sa.func.sum(held.c.size_units).label("size_units")
+    rows = await tx.all(sa.select(*same, total).group_by(*same))
+    return [
+        Worth(bool(row.is_yes), int(row.size_units), book_top(row), payout(row)) for row in rows
+    ]
+
+
+async def load_conditions_of_events(
+    tx: Transaction, event_ids: Collection[int]
+) -> Sequence[Bytes32]:
+    """Return the conditions that these events group."""
+    rows = await tx.all(
+        sa.select(markets.c.condition_id)
+        .where(markets.c.event_id.in_(sorted(event_ids)))
+        .order_by(markets.c.market_id)
+    )
+    return [Bytes32(row.condition_id) for row in rows]
+
+
+async def load_volumes(
+    tx: Transaction, condition_ids: Collection[Bytes32]
+) -> Mapping[Bytes32, int]:
+    """Return the collateral that was ever traded in those conditions that are quoted."""
+    rows = await tx.all(
+        sa.select(quotes.c.condition_id, quotes.c.volume_units).where(
+            quotes.c.condition_id.in_(sorted(condition_ids))
+        )
+    )
+    return {Bytes32(row.condition_id): row.volume_units for row in rows}
+
+
+async def load_listings(
+    tx: Transaction, condition_ids: Collection[Bytes32]
+) -> Mapping[Bytes32, tuple[AssetId, Listing | None]]:
+    """Return the first outcome's token of conditions, and the listing of those that are our markets."""
+    rows = await tx.all(
+        sa.select(conditions.c.condition_id, conditions.c.token_yes, *LISTED)
+        .select_from(
+            conditions.outerjoin(
+                markets, markets.c.condition_id == conditions.c.condition_id
+            ).outerjoin(events, events.c.event_id == markets.c.event_id)
+        )
+        .where(conditions.c.condition_id.in_(sorted(condition_ids)))
+    )
+    return {Bytes32(row.condition_id): (AssetId(row.token_yes), _listing(row)) for row in rows}
+
+
+def _valued() -> sa.FromClause:
+    """Positions, each with all that is known of its condition."""
+    return (
+        positions.join(conditions, conditions.c.condition_id == positions.c.condition_id)
+        .outerjoin(markets, markets.c.condition_id == positions.c.condition_id)
+        .outerjoin(events, events.c.event_id == markets.c.event_id)
+        .outerjoin(quotes, quotes.c.condition_id == positions.c.condition_id)
+        .outerjoin(payouts, payouts.c.condition_id == positions.c.condition_id)
+        .outerjoin(
+            _opposite,
+            sa.and_(
+                _opposite.c.wallet == positions.c.wallet,
+                _opposite.c.condition_id == positions.c.condition_id,
+                _opposite.c.token_id != positions.c.token_id,
+            ),
+        )
+    )
+
+
+def _clauses(chosen: HoldingFilter) -> list[sa.ColumnElement[bool]]:
+    clauses = [
+        positions.c.wallet == chosen.wallet,
+        *in_markets(positions.c.condition_id, chosen.condition_ids, chosen.event_ids),
+    ]
+    if chosen.is_closed:
+        clauses.append(positions.c.size_units == 0)
+    else:
+        clauses.append(positions.c.size_units >= max(1, chosen.size_units_min))
+    if chosen.title is not None:
+        clauses.append(contains(markets.c.question, chosen.title))
+    if chosen.only_redeemable:
+        clauses.append(payouts.c.condition_id.is_not(None))
+    if chosen.only_mergeable:
+        clauses.append(_opposite.c.size_units > 0)
+    return clauses
+
+
+def _sort_key(order: HoldingOrder, *, is_closed: bool) -> sa.ColumnElement[Any]:
+    held = positions.c
+    price = of_token(current_price_of_yes(), _IS_YES)
+    worth = real(held.size_units) * price
+    gain = worth - real(held.cost_units)
+    cost, size = held.cost_units, held.size_units
+    if is_closed:
+        cost, size = held.spent_units, held.bought_units
+    keys = {
+        HoldingOrder.CURRENT: worth,
+        HoldingOrder.INITIAL: held.cost_units,
+        HoldingOrder.TOKENS: held.size_units,
+        HoldingOrder.CASHPNL: gain,
+        HoldingOrder.PERCENTPNL: sa.func.coalesce(gain / real(sa.func.nullif(cost, 0)), 0),
+        HoldingOrder.TITLE: markets.c.question,
+        HoldingOrder.RESOLVING: events.c.ends_at_ms,
+        HoldingOrder.PRICE: price,
+        HoldingOrder.AVGPRICE: sa.func.coalesce(real(cost) / real(sa.func.nullif(size, 0)), 0),
+        HoldingOrder.REALIZEDPNL: held.realized_units,
+        HoldingOrder.TIMESTAMP: held.changed_at_s,
+    }
+    return keys[order]
+
+
+def _holding(row: Any) -> Holding:
+    is_yes = row.token_id == row.token_yes
+    return Holding(
+        wallet=Address(row.wallet),
+        token_id=AssetId(row.token_id),
+        opposite_token_id=AssetId(row.token_no if is_yes else row.token_yes),
+        condition_id=Bytes32(row.condition_id),
+        is_yes=is_yes,
+        position=Position(
+            row.size_units,
+            row.cost_units,
+            row.bought_units,
+            row.spent_units,
+            row.realized_units,
+        ),
+        changed_at_s=row.changed_at_s,
+        is_mergeable=row.size_units > 0 and bool(row.opposite_units),
+        top=book_top(row),
+        payout=payout(row),
+        listing=_listing(row),
+    )
+
+
+def _listing(row: Any) -> Listing | None:
+    """Return the listing in a row whose last columns are `LISTED`, if it is one of our markets."""
+    return None if row.title is None else Listing._make(row[-len(LISTED) :])

@@ -1,0 +1,139 @@
+"""What tokens are worth, as expressions to sort and filter by.
+
+The rules are those of `domain/prices.py`, which says what is shown; a test holds the two together.
+Here prices are floating point, because oracles may report numerators that overflow any product, and
+an order of rows needs no last digit. The queries join `quotes` and `payouts` from the outside; a
+price of the past is told by `quote_points`, and by payouts that were reported before.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from foretell.domain.exchange.order import OrderStatus
+from foretell.domain.portfolio.positions import Payout
+from foretell.domain.portfolio.prices import LIQUIDITY_REACH, NARROW_SPREAD_MAX, BookTop
+from foretell.store.tables import orders, payouts, quote_points, quotes
+
+Real = sa.ColumnElement[Any]
+Columns = sa.ColumnCollection[str, sa.ColumnElement[Any]]
+
+QUOTED: Final = (
+    quotes.c.ticks_per_one,
+    quotes.c.best_bid_ticks,
+    quotes.c.best_ask_ticks,
+    quotes.c.last_price_ticks,
+)
+REPORTED: Final = (payouts.c.payout_yes, payouts.c.payout_no)
+
+MINUTE_S: Final = 60
+
+
+def real(expression: Any) -> Real:
+    """Return the expression in floating point."""
+    return sa.cast(expression, sa.Double)
+
+
+def current_price_of_yes() -> Real:
+    """Return what the first outcome is valued at."""
+    return _price_of_yes(payouts.c.payout_yes.is_not(None), _current(quotes.c))
+
+
+def listed_price_of_yes() -> Real:
+    """Return the price of the first outcome that a market is listed with."""
+    return _price_of_yes(payouts.c.payout_yes.is_not(None), _listed(quotes.c))
+
+
+def current_price_of_yes_at(at_s: int, condition_id: sa.ColumnElement[Any]) -> Real:
+    """Return what a condition's first outcome was valued at; one half before it was quoted."""
+    then = quote_points.alias()
+    return _price_of_yes(
+        payouts.c.timestamp_s < at_s,
+        sa.func.coalesce(_at(at_s, condition_id, then, _current(then.c)), real(1) / 2),
+    )
+
+
+def listed_price_of_yes_at(at_s: int, condition_id: sa.ColumnElement[Any]) -> Real:
+    """Return the price that a market was listed with, null before it was quoted."""
+    then = quote_points.alias()
+    return _price_of_yes(
+        payouts.c.timestamp_s < at_s, _at(at_s, condition_id, then, _listed(then.c))
+    )
+
+
+def of_token(price_of_yes: Real, is_yes: sa.ColumnElement[bool]) -> Real:
+    """Return the price of a token, which is of the first outcome or the other."""
+    return sa.case((is_yes, price_of_yes), else_=1 - price_of_yes)
+
+
+def liquidity() -> sa.ScalarSelect[Any]:
+    """Return the worth in base units of a quoted condition's resting orders near its listed price."""
+    ticks = sa.case(
+        (orders.c.is_yes, orders.c.price_ticks),
+        else_=orders.c.ticks_per_one - orders.c.price_ticks,
+    )
+    price = real(ticks) / real(orders.c.ticks_per_one)
+    middle = listed_price_of_yes()
+    # In floating point 0.9 of 0.5 may be a hair more than 0.45, which is near enough.
+    reach = middle * LIQUIDITY_REACH.numerator / LIQUIDITY_REACH.denominator + real(1) / 10**9
+    worth = sa.func.sum(real(orders.c.size_units - orders.c.matched_units) * price)
+    return (
+        sa.select(sa.func.coalesce(worth, 0))
+        .where(
+            orders.c.condition_id == quotes.c.condition_id,
+            orders.c.status == OrderStatus.LIVE.value,
+            sa.func.abs(price - middle) <= reach,
+        )
+        .correlate(quotes, payouts)
+        .scalar_subquery()
+    )
+
+
+def book_top(row: Any) -> BookTop | None:
+    """Return the quote in a row that selected `QUOTED`, or None when the market has none."""
+    if row.ticks_per_one is None:
+        return None
+    return BookTop(row.ticks_per_one, row.best_bid_ticks, row.best_ask_ticks, row.last_price_ticks)
+
+
+def payout(row: Any) -> Payout | None:
+    """Return the payout in a row that selected `REPORTED`, or None when there is none yet."""
+    return None if row.payout_yes is None else Payout(row.payout_yes, row.payout_no)
+
+
+def _price_of_yes(is_resolved: sa.ColumnElement[bool], traded: Real) -> Real:
+    whole = real(payouts.c.payout_yes) + real(payouts.c.payout_no)
+    return sa.case((is_resolved, real(payouts.c.payout_yes) / whole), else_=traded)
+
+
+def _current(quoted: Columns) -> Real:
+    width = quoted.best_ask_ticks - quoted.best_bid_ticks
+    reach = NARROW_SPREAD_MAX.numerator * quoted.ticks_per_one
+    return _traded_price(quoted, width * NARROW_SPREAD_MAX.denominator <= reach)
+
+
+def _listed(quoted: Columns) -> Real:
+    has_both = quoted.best_bid_ticks.is_not(None) & quoted.best_ask_ticks.is_not(None)
+    return _traded_price(quoted, has_both)
+
+
+def _traded_price(quoted: Columns, is_midpoint: sa.ColumnElement[bool]) -> Real:
+    both = real(quoted.best_bid_ticks + quoted.best_ask_ticks)
+    ticks = real(quoted.ticks_per_one)
+    return sa.case(
+        (is_midpoint, both / (2 * ticks)),
+        (quoted.last_price_ticks.is_not(None), real(quoted.last_price_ticks) / ticks),
+        else_=real(1) / 2,
+    )
+
+
+def _at(at_s: int, condition_id: sa.ColumnElement[Any], then: sa.FromClause, price: Real) -> Real:
+    """Return the price in the last minute that was over at a moment."""
+    return (
+        sa.select(price)
+        .where(then.c.condition_id == condition_id, then.c.minute < at_s // MINUTE_S)
+        .order_by(then.c.minute.desc())
+        .limit(1)
+        .correlate_except(then)
+        .scalar_subquery()
+    )

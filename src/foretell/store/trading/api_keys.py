@@ -1,0 +1,90 @@
+"""API keys: the index of each set of credentials, never the set itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from foretell.domain.values.credentials import KeyIndex
+from foretell.domain.values.hexadecimal import Address
+from foretell.store.database import Transaction
+from foretell.store.tables import api_keys
+
+TOPIC = "api_keys"
+ACTIVE = "active"
+REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """What is kept of a key."""
+
+    key_id: str
+    index: KeyIndex
+    status: str
+    created_at_ms: int
+    revoked_at_ms: int | None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the key still opens anything."""
+        return self.status == ACTIVE
+
+
+async def lock_keys(tx: Transaction, address: Address) -> None:
+    """Let nobody else create keys of an address before this transaction ends."""
+    if tx.dialect == "postgresql":
+        await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext(address))))
+
+
+async def record_key(tx: Transaction, key_id: str, index: KeyIndex, now_ms: int) -> None:
+    """Store a new key; the same index twice is refused by the database."""
+    await tx.execute(
+        api_keys.insert().values(
+            key_id=key_id,
+            chain_id=index.chain_id,
+            address=index.address,
+            nonce=str(index.nonce),
+            generation=index.generation,
+            status=ACTIVE,
+            created_at_ms=now_ms,
+        )
+    )
+
+
+async def revoke_key(tx: Transaction, key_id: str, now_ms: int) -> bool:
+    """End a key for good, and say whether it was active till now."""
+    changed = await tx.execute(
+        api_keys.update()
+        .where(api_keys.c.key_id == key_id, api_keys.c.status == ACTIVE)
+        .values(status=REVOKED, revoked_at_ms=now_ms)
+    )
+    await tx.announce(TOPIC)
+    return changed == 1
+
+
+async def load_key(tx: Transaction, key_id: str) -> ApiKey | None:
+    """Return a key, active or revoked."""
+    row = await tx.first(sa.select(api_keys).where(api_keys.c.key_id == key_id))
+    return None if row is None else _key(row)
+
+
+async def load_keys(tx: Transaction, chain_id: int, address: Address) -> Sequence[ApiKey]:
+    """Return every key that an address ever had, the oldest first."""
+    rows = await tx.all(
+        sa.select(api_keys)
+        .where(api_keys.c.chain_id == chain_id, api_keys.c.address == address)
+        .order_by(api_keys.c.created_at_ms, api_keys.c.key_id)
+    )
+    return [_key(row) for row in rows]
+
+
+def _key(row: sa.Row[Any]) -> ApiKey:
+    return ApiKey(
+        key_id=row.key_id,
+        index=KeyIndex(row.chain_id, Address(row.address), int(row.nonce), row.generation),
+        status=row.status,
+        created_at_ms=row.created_at_ms,
+        revoked_at_ms=row.revoked_at_ms,
+    )

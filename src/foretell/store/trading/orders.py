@@ -1,0 +1,190 @@
+"""Orders as the journal's projection leaves them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.exchange.order import OrderStatus, OrderType, Side, SignatureType, SignedOrder
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.tables import orders
+
+
+class OrderRow(NamedTuple):
+    """An order, as it was signed and as it stands."""
+
+    order_id: Bytes32
+    sequence: int
+    condition_id: Bytes32
+    is_yes: bool
+    owner: str
+    order_type: OrderType
+    price_ticks: int
+    ticks_per_one: int
+    size_units: int
+    matched_units: int
+    status: OrderStatus
+    close_reason: str | None
+    placed_at_ms: int
+    updated_at_ms: int
+    signed: SignedOrder
+
+    @property
+    def is_spending(self) -> bool:
+        """Whether it names the collateral to spend, and not a size."""
+        return self.signed.side is Side.BUY and not self.order_type.may_rest
+
+
+class OrderChange(NamedTuple):
+    """How an order stands after something happened to it."""
+
+    order_id: Bytes32
+    matched_units: int
+    status: OrderStatus
+    close_reason: str | None
+    updated_at_ms: int
+
+
+class OrderFilter(NamedTuple):
+    """Which of a signer's live orders are meant; None leaves a field open."""
+
+    order_id: Bytes32 | None = None
+    condition_id: Bytes32 | None = None
+    token_id: str | None = None
+
+
+_CHANGE: Final = (
+    orders.update()
+    .where(orders.c.order_id == sa.bindparam("changed_id"))
+    .values(
+        matched_units=sa.bindparam("matched"),
+        status=sa.bindparam("new_status"),
+        close_reason=sa.bindparam("reason"),
+        updated_at_ms=sa.bindparam("at_ms"),
+    )
+)
+
+
+async def record_orders(tx: Transaction, placed: Sequence[OrderRow]) -> None:
+    """Store orders that were placed."""
+    await tx.insert_rows(orders, [_cells(order) for order in placed])
+
+
+async def record_changes(tx: Transaction, changes: Sequence[OrderChange]) -> None:
+    """Store how orders that were placed before stand now."""
+    rows = [
+        (
+            change.matched_units,
+            change.status.value,
+            change.close_reason,
+            change.updated_at_ms,
+            change.order_id,
+        )
+        for change in changes
+    ]
+    await tx.execute_rows(_CHANGE, rows)
+
+
+async def load_order(tx: Transaction, order_id: str) -> OrderRow | None:
+    """Return an order that was ever accepted."""
+    row = await tx.first(sa.select(orders).where(orders.c.order_id == order_id))
+    return None if row is None else _row(row)
+
+
+async def load_orders(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str, OrderRow]:
+    """Return those of the orders that were ever accepted, by their id."""
+    rows = await tx.all(sa.select(orders).where(orders.c.order_id.in_(order_ids)))
+    return {row.order_id: _row(row) for row in rows}
+
+
+async def load_live_orders(
+    tx: Transaction, signer: Address, wanted: OrderFilter, offset: int, limit: int
+) -> Sequence[OrderRow]:
+    """Return a page of a signer's live orders, the newest first.
+
+    Each shard counts its own sequence, in which its orders' times never go back.
+    """
+    query = sa.select(orders).where(
+        orders.c.signer == signer, orders.c.status == OrderStatus.LIVE.value
+    )
+    if wanted.order_id is not None:
+        query = query.where(orders.c.order_id == wanted.order_id)
+    if wanted.condition_id is not None:
+        query = query.where(orders.c.condition_id == wanted.condition_id)
+    if wanted.token_id is not None:
+        query = query.where(orders.c.token_id == wanted.token_id)
+    newest = query.order_by(
+        orders.c.placed_at_ms.desc(), orders.c.sequence.desc(), orders.c.order_id
+    )
+    return [_row(row) for row in await tx.all(newest.offset(offset).limit(limit))]
+
+
+def _cells(order: OrderRow) -> tuple[Any, ...]:
+    """Return the values of the table's columns, in their order."""
+    signed = order.signed
+    return (
+        order.order_id,
+        order.sequence,
+        order.condition_id,
+        signed.token_id,
+        order.is_yes,
+        order.owner,
+        signed.maker,
+        signed.signer,
+        signed.side.name,
+        order.order_type.value,
+        order.price_ticks,
+        order.ticks_per_one,
+        order.size_units,
+        order.matched_units,
+        order.status.value,
+        order.close_reason,
+        order.placed_at_ms,
+        order.updated_at_ms,
+        signed.salt,
+        signed.taker,
+        signed.maker_amount,
+        signed.taker_amount,
+        signed.expiration_s,
+        signed.nonce,
+        signed.fee_rate_bps,
+        int(signed.signature_type),
+        signed.profile,
+        signed.signature,
+    )
+
+
+def _row(row: sa.Row[Any]) -> OrderRow:
+    return OrderRow(
+        order_id=Bytes32(row.order_id),
+        sequence=row.sequence,
+        condition_id=Bytes32(row.condition_id),
+        is_yes=row.is_yes,
+        owner=row.owner,
+        order_type=OrderType(row.order_type),
+        price_ticks=row.price_ticks,
+        ticks_per_one=row.ticks_per_one,
+        size_units=row.size_units,
+        matched_units=row.matched_units,
+        status=OrderStatus(row.status),
+        close_reason=row.close_reason,
+        placed_at_ms=row.placed_at_ms,
+        updated_at_ms=row.updated_at_ms,
+        signed=SignedOrder(
+            salt=row.salt,
+            maker=Address(row.maker),
+            signer=Address(row.signer),
+            taker=Address(row.taker),
+            token_id=row.token_id,
+            maker_amount=row.maker_amount,
+            taker_amount=row.taker_amount,
+            expiration_s=row.expiration_s,
+            nonce=row.nonce,
+            fee_rate_bps=row.fee_rate_bps,
+            side=Side[row.side],
+            signature_type=SignatureType(row.signature_type),
+            profile=row.profile,
+            signature=bytes(row.signature),
+        ),
+    )

@@ -1,0 +1,79 @@
+"""The history of quotes: the top of each book once a minute, as it was at the last change."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.portfolio.price_history import MINUTE_S, Buckets
+from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.store.database import Transaction
+from foretell.store.tables import quote_points
+
+
+class QuoteKey(NamedTuple):
+    """A condition, and a minute counted from 1970."""
+
+    condition_id: Bytes32
+    minute: int
+
+
+class HistoryPoint(NamedTuple):
+    """The top of a book as it was known at the end of a bucket."""
+
+    end_s: int
+    top: BookTop
+
+
+async def record_quote_points(tx: Transaction, points: Mapping[QuoteKey, BookTop]) -> None:
+    """Store how books stood in their minutes, in place of what was stored of the same minute."""
+    await tx.upsert_rows(quote_points, [(*key, *top) for key, top in points.items()])
+
+
+async def load_first_minute(tx: Transaction, condition_id: Bytes32) -> int | None:
+    """Return the first minute of a condition's history, if it has any."""
+    first = sa.select(sa.func.min(quote_points.c.minute)).where(
+        quote_points.c.condition_id == condition_id
+    )
+    minute: int | None = await tx.scalar(first)
+    return minute
+
+
+async def load_history(
+    tx: Transaction, condition_id: Bytes32, wanted: Buckets
+) -> Sequence[HistoryPoint]:
+    """Return the last point known at the end of each bucket; none before the first one known.
+
+    One look into the index for each bucket, however many points lie between two of them.
+    """
+    first_end = sa.cast(sa.literal(wanted.first_end_s), sa.BigInteger).label("end_s")
+    ends = sa.select(first_end).cte("ends", recursive=True)
+    ends = ends.union_all(
+        sa.select(ends.c.end_s + wanted.step_s).where(
+            ends.c.end_s + wanted.step_s <= wanted.last_end_s
+        )
+    )
+    latest = (
+        sa.select(sa.func.max(quote_points.c.minute))
+        .where(
+            quote_points.c.condition_id == condition_id,
+            quote_points.c.minute < ends.c.end_s // MINUTE_S,
+        )
+        .correlate(ends)
+        .scalar_subquery()
+    )
+    known = sa.select(ends.c.end_s, latest.label("minute")).subquery()
+    query = (
+        sa.select(
+            known.c.end_s,
+            quote_points.c.ticks_per_one,
+            quote_points.c.best_bid_ticks,
+            quote_points.c.best_ask_ticks,
+            quote_points.c.last_price_ticks,
+        )
+        .join(quote_points, quote_points.c.minute == known.c.minute)
+        .where(quote_points.c.condition_id == condition_id)
+        .order_by(known.c.end_s)
+    )
+    return [HistoryPoint(row[0], BookTop._make(row[1:])) for row in await tx.all(query)]

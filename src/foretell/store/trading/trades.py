@@ -1,0 +1,346 @@
+"""Trades and their fills, quotes, and how far the journal has been projected."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.matching import Fill, MatchType
+from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.trade import Trade, TradeStatus
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.tables import fills, projections, quotes, trades
+
+TOPIC = "trades"
+
+OLDEST_FIRST: Final = (trades.c.matched_at_ms, trades.c.sequence, trades.c.trade_id)
+"""Within a shard this is the order of its journal; of several, each counts its own sequence."""
+NEWEST_FIRST: Final = (trades.c.matched_at_ms.desc(), trades.c.sequence.desc(), trades.c.trade_id)
+
+
+class TradeRow(NamedTuple):
+    """A trade, how far it has settled, and the tokens that it moves."""
+
+    trade: Trade
+    sequence: int
+    token_id: AssetId
+    fill_tokens: tuple[AssetId, ...]
+    status: TradeStatus
+    tx_hash: str
+    updated_at_ms: int
+
+
+class TradeChange(NamedTuple):
+    """How far a trade has come."""
+
+    trade_id: str
+    status: TradeStatus
+    tx_hash: str
+    updated_at_ms: int
+
+
+class TradeParts(NamedTuple):
+    """A trade without the fills that left it, and the trades that those are now."""
+
+    kept: Trade
+    parts: Sequence[Trade]
+    status: TradeStatus
+    tx_hash: str
+    updated_at_ms: int
+
+
+class Quote(NamedTuple):
+    """The best prices of yes in a market, the last traded one, and the collateral traded so far."""
+
+    condition_id: Bytes32
+    ticks_per_one: int
+    best_bid_ticks: int | None
+    best_ask_ticks: int | None
+    last_price_ticks: int | None
+    last_side: str | None
+    volume_units: int
+    updated_at_ms: int
+
+
+class TradeFilter(NamedTuple):
+    """Which of a wallet's trades are meant; None leaves a field open."""
+
+    trade_id: str | None = None
+    condition_id: Bytes32 | None = None
+    token_id: str | None = None
+    before_s: int | None = None
+    after_s: int | None = None
+    taker: Address | None = None
+    maker: Address | None = None
+
+
+async def load_sequence(tx: Transaction, name: str) -> int:
+    """Return up to where a reader of the journal has come."""
+    sequence = await tx.scalar(sa.select(projections.c.sequence).where(projections.c.name == name))
+    return sequence or 0
+
+
+async def record_sequence(tx: Transaction, name: str, sequence: int) -> None:
+    """Store up to where a reader of the journal has come, with what it wrote."""
+    changed = await tx.execute(
+        projections.update().where(projections.c.name == name).values(sequence=sequence)
+    )
+    if not changed:
+        await tx.execute(projections.insert().values(name=name, sequence=sequence))
+
+
+_CHANGE: Final = (
+    trades.update()
+    .where(trades.c.trade_id == sa.bindparam("changed_id"))
+    .values(
+        status=sa.bindparam("new_status"),
+        tx_hash=sa.bindparam("hash"),
+        updated_at_ms=sa.bindparam("at_ms"),
+    )
+)
+
+
+async def record_trades(tx: Transaction, rows: Sequence[TradeRow]) -> None:
+    """Store trades with their fills."""
+    if rows:
+        await tx.insert_rows(trades, [_trade_cells(row) for row in rows])
+        await tx.insert_rows(fills, [cells for row in rows for cells in _fill_cells(row)])
+        await tx.announce(TOPIC)
+
+
+async def record_trade_changes(tx: Transaction, changes: Sequence[TradeChange]) -> None:
+    """Store how far trades have come."""
+    if changes:
+        rows = [
+            (change.status.value, change.tx_hash, change.updated_at_ms, change.trade_id)
+            for change in changes
+        ]
+        await tx.execute_rows(_CHANGE, rows)
+        await tx.announce(TOPIC)
+
+
+async def record_trade_parts(tx: Transaction, split: TradeParts) -> None:
+    """Store a stored trade's parts beside it; they matched when it did."""
+    (whole,) = await load_trades_by_id(tx, [split.kept.trade_id])
+    token_by_order = {
+        fill.maker_order_id: token
+        for fill, token in zip(whole.trade.fills, whole.fill_tokens, strict=True)
+    }
+    rows = [
+        whole._replace(
+            trade=part,
+            fill_tokens=tuple(token_by_order[fill.maker_order_id] for fill in part.fills),
+            status=split.status,
+            tx_hash=split.tx_hash,
+            updated_at_ms=split.updated_at_ms,
+        )
+        for part in split.parts
+    ]
+    left = [fill.maker_order_id for part in split.parts for fill in part.fills]
+    is_whole = trades.c.trade_id == split.kept.trade_id
+    await tx.execute(
+        fills.delete().where(
+            fills.c.trade_id == split.kept.trade_id, fills.c.maker_order_id.in_(left)
+        )
+    )
+    await tx.execute(
+        trades.update()
+        .where(is_whole)
+        .values(
+            size_units=split.kept.size_units,
+            cost_units=split.kept.cost_units,
+            taker_fill_units=split.kept.taker_fill_units,
+            updated_at_ms=split.updated_at_ms,
+        )
+    )
+    await record_trades(tx, rows)
+
+
+async def record_quotes(tx: Transaction, changed: Sequence[Quote]) -> None:
+    """Store what markets are quoted at now."""
+    await tx.upsert_rows(quotes, changed)
+
+
+async def load_quotes(tx: Transaction) -> Mapping[Bytes32, Quote]:
+    """Return every market's quote, by its condition."""
+    rows = await tx.all(sa.select(quotes))
+    return {Bytes32(row.condition_id): Quote(**row._mapping) for row in rows}  # noqa: SLF001 - public API of SQLAlchemy
+
+
+async def load_trades_by_id(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[TradeRow]:
+    """Return those of the trades that there are."""
+    return await _with_fills(tx, sa.select(trades).where(trades.c.trade_id.in_(trade_ids)))
+
+
+async def load_market_trades(
+    tx: Transaction, condition_id: Bytes32, limit: int
+) -> Sequence[TradeRow]:
+    """Return the last trades of a market, the newest first."""
+    query = sa.select(trades).where(trades.c.condition_id == condition_id)
+    newest = query.order_by(*NEWEST_FIRST).limit(limit)
+    return await _with_fills(tx, newest)
+
+
+async def load_trade_ids(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Return the trades that orders took part in, as taker or maker, by the order, in time."""
+    taken = sa.select(trades.c.taker_order_id.label("order_id"), trades.c.trade_id).where(
+        trades.c.taker_order_id.in_(order_ids)
+    )
+    made = sa.select(fills.c.maker_order_id.label("order_id"), fills.c.trade_id).where(
+        fills.c.maker_order_id.in_(order_ids)
+    )
+    parts = sa.union(taken, made).subquery()
+    rows = await tx.all(
+        sa.select(parts.c.order_id, parts.c.trade_id)
+        .join(trades, trades.c.trade_id == parts.c.trade_id)
+        .order_by(*OLDEST_FIRST)
+    )
+    ids_by_order: dict[str, list[str]] = {}
+    for row in rows:
+        ids_by_order.setdefault(row.order_id, []).append(row.trade_id)
+    return ids_by_order
+
+
+async def load_wallet_trades(
+    tx: Transaction,
+    wallets: Sequence[Address],
+    owners: Sequence[str],
+    wanted: TradeFilter,
+    offset: int,
+    limit: int,
+) -> Sequence[TradeRow]:
+    """Return a page of the trades that wallets or key owners took part in, the newest first."""
+    made = sa.select(fills.c.trade_id).where(
+        sa.or_(fills.c.maker.in_(wallets), fills.c.owner.in_(owners))
+    )
+    query = sa.select(trades).where(
+        sa.or_(
+            trades.c.taker.in_(wallets),
+            trades.c.taker_owner.in_(owners),
+            trades.c.trade_id.in_(made),
+        )
+    )
+    query = _filtered(query, wanted)
+    page = query.order_by(*NEWEST_FIRST).offset(offset).limit(limit)
+    return await _with_fills(tx, page)
+
+
+def _filtered(query: sa.Select[Any], wanted: TradeFilter) -> sa.Select[Any]:
+    if wanted.trade_id is not None:
+        query = query.where(trades.c.trade_id == wanted.trade_id)
+    if wanted.condition_id is not None:
+        query = query.where(trades.c.condition_id == wanted.condition_id)
+    if wanted.token_id is not None:
+        query = query.where(trades.c.token_id == wanted.token_id)
+    if wanted.before_s is not None:
+        query = query.where(trades.c.matched_at_ms < wanted.before_s * 1000)
+    if wanted.after_s is not None:
+        query = query.where(trades.c.matched_at_ms >= wanted.after_s * 1000)
+    if wanted.taker is not None:
+        query = query.where(trades.c.taker == wanted.taker)
+    if wanted.maker is not None:
+        made = sa.select(fills.c.trade_id).where(fills.c.maker == wanted.maker)
+        query = query.where(trades.c.trade_id.in_(made))
+    return query
+
+
+async def _with_fills(tx: Transaction, query: sa.Select[Any]) -> Sequence[TradeRow]:
+    rows = await tx.all(query)
+    ids = [row.trade_id for row in rows]
+    parts = await tx.all(
+        sa.select(fills).where(fills.c.trade_id.in_(ids)).order_by(fills.c.fill_index)
+    )
+    fills_by_trade: dict[str, list[sa.Row[Any]]] = {}
+    for part in parts:
+        fills_by_trade.setdefault(part.trade_id, []).append(part)
+    return [_trade_row(row, fills_by_trade[row.trade_id]) for row in rows]
+
+
+def _trade_cells(row: TradeRow) -> tuple[Any, ...]:
+    """Return the values of the table's columns, in their order."""
+    trade = row.trade
+    return (
+        trade.trade_id,
+        row.sequence,
+        trade.condition_id,
+        row.token_id,
+        trade.is_yes,
+        trade.taker_order_id,
+        trade.taker,
+        trade.taker_owner,
+        trade.side.name,
+        trade.size_units,
+        trade.cost_units,
+        trade.taker_fill_units,
+        trade.bucket_index,
+        row.status.value,
+        row.tx_hash,
+        trade.matched_at_ms,
+        row.updated_at_ms,
+    )
+
+
+def _fill_cells(row: TradeRow) -> Iterator[tuple[Any, ...]]:
+    """Yield, for each fill, the values of the table's columns, in their order."""
+    for index, (fill, token) in enumerate(zip(row.trade.fills, row.fill_tokens, strict=True)):
+        yield (
+            row.trade.trade_id,
+            index,
+            fill.maker_order_id,
+            fill.maker,
+            fill.owner,
+            fill.side.name,
+            token,
+            fill.is_yes,
+            fill.price_ticks,
+            row.trade.ticks_per_one,
+            fill.size_units,
+            fill.making_units,
+            fill.taking_units,
+            fill.match_type.value,
+        )
+
+
+def _trade_row(row: sa.Row[Any], parts: Sequence[sa.Row[Any]]) -> TradeRow:
+    trade = Trade(
+        trade_id=row.trade_id,
+        condition_id=Bytes32(row.condition_id),
+        taker_order_id=Bytes32(row.taker_order_id),
+        taker=Address(row.taker),
+        taker_owner=row.taker_owner,
+        side=Side[row.side],
+        is_yes=row.is_yes,
+        size_units=row.size_units,
+        cost_units=row.cost_units,
+        taker_fill_units=row.taker_fill_units,
+        matched_at_ms=row.matched_at_ms,
+        fills=tuple(_fill(part) for part in parts),
+        ticks_per_one=parts[0].ticks_per_one,
+        bucket_index=row.bucket_index,
+    )
+    return TradeRow(
+        trade=trade,
+        sequence=row.sequence,
+        token_id=AssetId(row.token_id),
+        fill_tokens=tuple(AssetId(part.token_id) for part in parts),
+        status=TradeStatus(row.status),
+        tx_hash=row.tx_hash,
+        updated_at_ms=row.updated_at_ms,
+    )
+
+
+def _fill(part: sa.Row[Any]) -> Fill:
+    return Fill(
+        maker_order_id=Bytes32(part.maker_order_id),
+        maker=Address(part.maker),
+        owner=part.owner,
+        side=Side[part.side],
+        is_yes=part.is_yes,
+        price_ticks=part.price_ticks,
+        size_units=part.size_units,
+        making_units=part.making_units,
+        taking_units=part.taking_units,
+        match_type=MatchType(part.match_type),
+    )

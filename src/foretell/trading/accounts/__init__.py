@@ -1,0 +1,1 @@
+"""Who may act for which wallet: signers, nonces, contract wallets."""

@@ -1,0 +1,264 @@
+"""Which wallets an address trades with, and what the exchange knows of them.
+
+An address signs; a wallet pays: the address itself (signature type 0), or the Safe that the factory
+makes for it (type 2). What is said here spares a client every guess.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.errors.families import Upstream
+from foretell.domain.errors.order import InvalidOrderNonce, WrongWallet
+from foretell.domain.exchange.order import SignatureType, SignedOrder
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.values.hexadecimal import Address, checksum_address
+from foretell.engine.answers import AccountView
+
+WALLETS_KEPT_MAX: Final = 20_000
+NONCES_KEPT_MAX: Final = 20_000
+NONCE_KEPT_MS: Final = 30_000
+NONCE_LOOK_AGAIN_MS: Final = 1_000
+UNLIMITED: Final = str(2**256 - 1)
+
+FetchNonce = Callable[[Address, Address], Awaitable[int]]
+"""Asks the chain for a wallet's nonce at an exchange."""
+FetchHasCode = Callable[[Address], Awaitable[bool]]
+"""Asks the chain whether there is a contract at an address."""
+
+
+class Wallets:
+    """Where each address's wallets are."""
+
+    def __init__(self, deployment: Deployment, *, kept_max: int = WALLETS_KEPT_MAX) -> None:
+        self._deployment = deployment
+        self._kept_max = kept_max
+        self._safe_by_owner: OrderedDict[Address, Address] = OrderedDict()
+
+    def safe_of(self, owner: Address) -> Address:
+        """Return where the owner's Safe is, or would be."""
+        safe = self._safe_by_owner.get(owner)
+        if safe is None:
+            safe = self._safe_by_owner[owner] = self._deployment.safe_of(owner)
+            if len(self._safe_by_owner) > self._kept_max:
+                self._safe_by_owner.popitem(last=False)
+        return safe
+
+    def of(self, address: Address) -> tuple[Address, Address]:
+        """Return the wallets that an address trades with: itself and its Safe."""
+        return address, self.safe_of(address)
+
+    def by_signature_type(self, address: Address, signature_type: int) -> Address:
+        """Return the wallet that an address means by a signature type."""
+        return self.safe_of(address) if signature_type == SignatureType.SAFE else address
+
+    def check_maker(self, order: SignedOrder) -> None:
+        """Refuse an order that somebody else would pay for."""
+        wanted = self.by_signature_type(order.signer, order.signature_type)
+        if order.maker != wanted:
+            raise WrongWallet(order.maker, wanted)
+
+
+class _Seen(NamedTuple):
+    nonce: int
+    at_ms: int
+
+
+class OrderNonces:
+    """The makers' nonces at the exchanges: an order signed for another one can never settle.
+
+    A nonce is asked of the chain when its maker is first seen and then every 30 seconds at most. An
+    order that does not fit makes us look again at once, unless we did within the last second. So a
+    maker who raised the nonce is believed at once, and whose old orders come in is refused within
+    half a minute. What slips through leaves the book when the block that raised it is indexed.
+    """
+
+    def __init__(
+        self, fetch: FetchNonce, now_ms: Callable[[], int], *, kept_max: int = NONCES_KEPT_MAX
+    ) -> None:
+        self._fetch = fetch
+        self._now_ms = now_ms
+        self._kept_max = kept_max
+        self._seen: OrderedDict[tuple[Address, Address], _Seen] = OrderedDict()
+
+    async def look_up(self, exchange: Address, maker: Address, kept_ms: int) -> int:
+        """Return a maker's nonce as it was at most so long ago, or as last seen if none answers."""
+        seen = self._seen.get((exchange, maker))
+        if seen is not None and self._now_ms() - seen.at_ms < kept_ms:
+            return seen.nonce
+        try:
+            nonce = await self._fetch(exchange, maker)
+        except Upstream:
+            if seen is None:
+                raise
+            return seen.nonce
+        self._seen[exchange, maker] = _Seen(nonce, self._now_ms())
+        if len(self._seen) > self._kept_max:
+            self._seen.popitem(last=False)
+        return nonce
+
+    async def check(self, exchange: Address, order: SignedOrder) -> None:
+        """Refuse an order whose nonce is not its maker's."""
+        wanted = await self.look_up(exchange, order.maker, NONCE_KEPT_MS)
+        if order.nonce != wanted:
+            wanted = await self.look_up(exchange, order.maker, NONCE_LOOK_AGAIN_MS)
+        if order.nonce != wanted:
+            raise InvalidOrderNonce(order.nonce, wanted)
+
+
+class BalanceRecord(msgspec.Struct, frozen=True):
+    """What a wallet holds of an asset and lets the exchanges move, in base units.
+
+    `balance` is what it can trade with: what the chain confirmed, and what unsettled trades bring
+    and take (`pending`). `reserved` is the part of it that open orders hold.
+    """
+
+    balance: str
+    allowances: dict[str, str]
+    allowance: str
+    wallet: str
+    confirmed: str
+    pending: str
+    reserved: str
+    as_of_block: int
+
+
+def balance_record(
+    wallet: Address, view: AccountView, exchanges: Sequence[Address], exchange: Address
+) -> BalanceRecord:
+    """Return what the ledger knows of a wallet's asset; the view is of these exchanges.
+
+    The one allowance of older clients is that of the exchange which trades the asset: of
+    collateral it is the standard one.
+    """
+    text_by_exchange = {
+        each: _allowance_text(units)
+        for each, units in zip(exchanges, view.allowed_units, strict=True)
+    }
+    return BalanceRecord(
+        balance=str(max(view.confirmed_units + view.pending_units, 0)),
+        allowances={checksum_address(each): text for each, text in text_by_exchange.items()},
+        allowance=text_by_exchange[exchange],
+        wallet=checksum_address(wallet),
+        confirmed=str(view.confirmed_units),
+        pending=str(view.pending_units),
+        reserved=str(view.reserved_units),
+        as_of_block=view.observed_block,
+    )
+
+
+def _allowance_text(units: int) -> str:
+    """Return an allowance; one that the ledger cannot count is what unlimited ones look like."""
+    return UNLIMITED if units >= AMOUNT_UNITS_MAX else str(units)
+
+
+class WalletRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """One way for an address to trade, spelled out."""
+
+    kind: str
+    address: str
+    is_deployed: bool
+    signature_type: int
+    maker: str
+    signer: str
+    nonce: str
+
+
+class DomainRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """A domain that orders may be signed for."""
+
+    struct_version: int
+    name: str
+    version: str
+    chain_id: int
+    verifying_contract: str
+
+
+class ExchangeRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """An exchange, the domains that it takes, and each wallet's nonce there, by the wallet."""
+
+    address: str
+    neg_risk: bool
+    domains: list[DomainRecord]
+    nonces: dict[str, str]
+
+
+class AccountRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """Everything a client must know to sign an order for an address.
+
+    `exchange`, `domains` and the wallets' nonces are of the standard exchange; `exchanges` has all.
+    """
+
+    address: str
+    chain_id: int
+    exchange: str
+    domains: list[DomainRecord]
+    wallets: list[WalletRecord]
+    exchanges: list[ExchangeRecord]
+
+
+async def account_record(
+    deployment: Deployment,
+    wallets: Wallets,
+    nonces: OrderNonces,
+    fetch_has_code: FetchHasCode,
+    address: Address,
+) -> AccountRecord:
+    """Return how an address can trade here; asks the chain for what may have changed."""
+    own, safe = wallets.of(address)
+    ways = (
+        ("eoa", own, SignatureType.EOA, True),
+        ("safe", safe, SignatureType.SAFE, await fetch_has_code(safe)),
+    )
+    exchanges = [
+        await _exchange_record(deployment, nonces, exchange, (own, safe))
+        for exchange in deployment.exchanges
+    ]
+    standard = exchanges[0]
+    return AccountRecord(
+        address=checksum_address(address),
+        chain_id=deployment.chain_id,
+        exchange=standard.address,
+        domains=standard.domains,
+        wallets=[
+            WalletRecord(
+                kind=kind,
+                address=checksum_address(wallet),
+                is_deployed=is_deployed,
+                signature_type=int(signature_type),
+                maker=checksum_address(wallet),
+                signer=checksum_address(address),
+                nonce=standard.nonces[checksum_address(wallet)],
+            )
+            for kind, wallet, signature_type, is_deployed in ways
+        ],
+        exchanges=exchanges,
+    )
+
+
+async def _exchange_record(
+    deployment: Deployment, nonces: OrderNonces, exchange: Address, wallets: Sequence[Address]
+) -> ExchangeRecord:
+    return ExchangeRecord(
+        address=checksum_address(exchange),
+        neg_risk=exchange != deployment.exchange,
+        domains=[
+            DomainRecord(
+                struct_version=profile.struct_version,
+                name=profile.name,
+                version=profile.version,
+                chain_id=deployment.chain_id,
+                verifying_contract=checksum_address(profile.verifying_contract or exchange),
+            )
+            for profile in deployment.profiles_of(exchange)
+        ],
+        nonces={
+            checksum_address(wallet): str(
+                await nonces.look_up(exchange, wallet, NONCE_LOOK_AGAIN_MS)
+            )
+            for wallet in wallets
+        },
+    )

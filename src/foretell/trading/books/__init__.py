@@ -1,0 +1,1 @@
+"""The books as readers see them, and the names of markets."""

@@ -1,0 +1,286 @@
+"""What is durable of the markets, for everyone who reads: books, last prices, rules.
+
+The engine's own books may hold what is not on disk yet. These are a fold of what it tells once that
+is durable, so nobody is shown an order that a crash could still undo. A book that is asked for is
+encoded once and kept as bytes until it changes.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import msgspec
+
+from foretell.domain.errors.exchange import UnknownMarket
+from foretell.domain.exchange.book import is_bid, yes_price
+from foretell.domain.exchange.commands import OpenMarket
+from foretell.domain.exchange.effects import (
+    BookChanged,
+    MarketOpened,
+    MarketResolved,
+    MarketRestored,
+    TickChanged,
+    TradeMatched,
+)
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.trade import Trade
+from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.values.amounts import decimal_text, price_text, tick_text
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.engine.writer.engine import Durable
+
+TICK_SCALES_KEPT_MAX: Final = 16
+
+_HASH_KEY: Final = b'"hash":""'
+
+
+class LevelRecord(msgspec.Struct, frozen=True):
+    """A price and how much waits there, as clients read it."""
+
+    price: str
+    size: str
+
+
+class BookRecord(msgspec.Struct, frozen=True):
+    """A token's book as clients read it; the order of the fields is what its hash is made of."""
+
+    market: Bytes32
+    asset_id: AssetId
+    timestamp: str
+    hash: str
+    bids: list[LevelRecord]
+    asks: list[LevelRecord]
+    min_order_size: str
+    tick_size: str
+    neg_risk: bool
+    last_trade_price: str
+
+
+class EncodedBook(NamedTuple):
+    """A book's JSON, and the hash in it."""
+
+    raw: bytes
+    hash: str
+
+
+@lru_cache(maxsize=TICK_SCALES_KEPT_MAX)
+def price_texts(ticks_per_one: int) -> tuple[str, ...]:
+    """Return every price of a tick size as a decimal number, by its ticks."""
+    return tuple(price_text(ticks, ticks_per_one) for ticks in range(ticks_per_one + 1))
+
+
+class MarketBoard:
+    """One market as it is shown: `opened` is how it began, `rules` what it asks of orders now."""
+
+    __slots__ = (
+        "_asks",
+        "_bids",
+        "_encoded",
+        "_last_side_of_yes",
+        "changed_at_ms",
+        "is_neg_risk",
+        "is_open",
+        "opened",
+        "rules",
+        "sequence",
+        "top",
+    )
+
+    def __init__(self, opened: OpenMarket, *, is_neg_risk: bool, sequence: int) -> None:
+        self.opened = opened
+        self.rules = opened.rules
+        self.is_neg_risk = is_neg_risk
+        self.is_open = True
+        self.sequence = sequence
+        self.changed_at_ms = opened.at_ms
+        self.top = BookTop(opened.rules.ticks_per_one)
+        self._bids: dict[int, int] = {}
+        self._asks: dict[int, int] = {}
+        self._last_side_of_yes = Side.BUY
+        self._encoded: dict[bool, EncodedBook] = {}
+
+    @property
+    def condition_id(self) -> Bytes32:
+        """The condition that is traded."""
+        return self.opened.condition_id
+
+    @property
+    def ticks_per_one(self) -> int:
+        """How many ticks make one collateral."""
+        return self.top.ticks_per_one
+
+    def token(self, *, is_yes: bool) -> AssetId:
+        """Return the token of one outcome."""
+        return self.opened.token_yes if is_yes else self.opened.token_no
+
+    def last_side(self, *, is_yes: bool) -> Side:
+        """Return what the last taker did with a token: who buys one sells the other."""
+        return self._last_side_of_yes if is_yes else Side(1 - self._last_side_of_yes)
+
+    def book(self, *, is_yes: bool) -> EncodedBook:
+        """Return a token's book; the best price is the last of each side."""
+        encoded = self._encoded.get(is_yes)
+        if encoded is None:
+            encoded = self._encoded[is_yes] = _encode(self._record(is_yes=is_yes))
+        return encoded
+
+    def restore(self, restored: MarketRestored) -> None:
+        """Take the market as it stands."""
+        self.rules = restored.rules
+        for change in restored.levels:
+            levels = self._bids if change.is_bid else self._asks
+            levels[change.level.price_ticks] = change.level.size_units
+        self.top = BookTop(
+            restored.rules.ticks_per_one,
+            restored.best_bid_ticks,
+            restored.best_ask_ticks,
+            restored.last_price_ticks,
+        )
+        if restored.last_side is not None:
+            self._last_side_of_yes = restored.last_side
+        self.is_open = restored.is_open
+        self.changed_at_ms = restored.changed_at_ms
+
+    def change(self, changed: BookChanged, sequence: int) -> None:
+        """Take the levels that a command changed."""
+        for change in changed.changes:
+            levels = self._bids if change.is_bid else self._asks
+            if change.level.size_units:
+                levels[change.level.price_ticks] = change.level.size_units
+            else:
+                levels.pop(change.level.price_ticks, None)
+        ticks_per_one, _, _, last_price_ticks = self.top
+        self.top = BookTop(
+            ticks_per_one, changed.best_bid_ticks, changed.best_ask_ticks, last_price_ticks
+        )
+        self._renew(changed.at_ms, sequence)
+
+    def trade(self, trade: Trade, sequence: int) -> None:
+        """Take the last price from a trade."""
+        last = trade.fills[-1]
+        price = yes_price(last.price_ticks, self.ticks_per_one, is_yes=last.is_yes)
+        self.top = self.top._replace(last_price_ticks=price)
+        is_buy = is_bid(trade.side, is_yes=trade.is_yes)
+        self._last_side_of_yes = Side.BUY if is_buy else Side.SELL
+        self._renew(trade.matched_at_ms, sequence)
+
+    def change_tick(self, changed: TickChanged, sequence: int) -> None:
+        """Tell all prices in finer ticks from now on; none of them changes."""
+        factor = changed.factor
+        self.rules = msgspec.structs.replace(self.rules, ticks_per_one=changed.ticks_per_one)
+        self.top = self.top.refined(changed.ticks_per_one)
+        self._bids = {ticks * factor: size_units for ticks, size_units in self._bids.items()}
+        self._asks = {ticks * factor: size_units for ticks, size_units in self._asks.items()}
+        self._renew(changed.at_ms, sequence)
+
+    def resolve(self, at_ms: int, sequence: int) -> None:
+        """End the trading."""
+        self.is_open = False
+        self._renew(at_ms, sequence)
+
+    def _renew(self, at_ms: int, sequence: int) -> None:
+        self.changed_at_ms = at_ms
+        self.sequence = sequence
+        self._encoded.clear()
+
+    def _record(self, *, is_yes: bool) -> BookRecord:
+        last = self.top.seen_from(is_yes=is_yes).last_price_ticks
+        prices = price_texts(self.ticks_per_one)
+        bids, asks = (self._bids, self._asks) if is_yes else (self._asks, self._bids)
+        return BookRecord(
+            market=self.condition_id,
+            asset_id=self.token(is_yes=is_yes),
+            timestamp=str(self.changed_at_ms),
+            hash="",
+            bids=self._levels(bids, is_yes=is_yes, is_falling=not is_yes),
+            asks=self._levels(asks, is_yes=is_yes, is_falling=is_yes),
+            min_order_size=decimal_text(self.rules.size_units_min),
+            tick_size=tick_text(self.ticks_per_one),
+            neg_risk=self.is_neg_risk,
+            last_trade_price="" if last is None else prices[last],
+        )
+
+    def _levels(
+        self, levels: Mapping[int, int], *, is_yes: bool, is_falling: bool
+    ) -> list[LevelRecord]:
+        """Return levels, told in prices of yes, with the token's own prices."""
+        prices = price_texts(self.ticks_per_one)
+        return [
+            LevelRecord(
+                prices[yes_price(ticks, self.ticks_per_one, is_yes=is_yes)],
+                decimal_text(levels[ticks]),
+            )
+            for ticks in sorted(levels, reverse=is_falling)
+        ]
+
+
+def _encode(record: BookRecord) -> EncodedBook:
+    """Return the book with its hash: SHA-1 over itself, the hash being empty."""
+    raw = msgspec.json.encode(record)
+    digest = hashlib.sha1(raw, usedforsecurity=False).hexdigest()
+    return EncodedBook(raw.replace(_HASH_KEY, f'"hash":"{digest}"'.encode(), 1), digest)
+
+
+class TokenPlace(NamedTuple):
+    """A market, and which of its tokens is meant."""
+
+    market: MarketBoard
+    is_yes: bool
+
+
+class Board:
+    """Every market that was ever opened."""
+
+    def __init__(self, standard_exchange: Address) -> None:
+        self._standard_exchange = standard_exchange
+        self._place_by_token: dict[str, TokenPlace] = {}
+        self.market_by_id: dict[Bytes32, MarketBoard] = {}
+        self.sequence = 0
+
+    def hear(self, durable: Durable) -> None:
+        """Take what a command did."""
+        self.sequence = durable.sequence
+        for effect in durable.effects:
+            match effect:
+                case BookChanged():
+                    market = self.market_by_id[effect.condition_id]
+                    market.change(effect, durable.sequence)
+                case TradeMatched():
+                    market = self.market_by_id[effect.trade.condition_id]
+                    market.trade(effect.trade, durable.sequence)
+                case MarketOpened():
+                    self._open(effect.market, durable.sequence)
+                case MarketRestored():
+                    self._open(effect.market, durable.sequence).restore(effect)
+                case TickChanged():
+                    market = self.market_by_id[effect.condition_id]
+                    market.change_tick(effect, durable.sequence)
+                case MarketResolved():
+                    market = self.market_by_id[effect.condition_id]
+                    market.resolve(effect.at_ms, durable.sequence)
+                case _:
+                    pass
+
+    def find(self, token_id: str) -> TokenPlace:
+        """Return where a token trades or did, or refuse."""
+        place = self._place_by_token.get(token_id)
+        if place is None:
+            raise UnknownMarket(f"token {token_id[:80]}")
+        return place
+
+    def find_open(self, token_id: str) -> TokenPlace:
+        """Return where a token trades now, or refuse."""
+        place = self.find(token_id)
+        if not place.market.is_open:
+            raise UnknownMarket(f"token {token_id} any more")
+        return place
+
+    def _open(self, opened: OpenMarket, sequence: int) -> MarketBoard:
+        is_neg_risk = opened.exchange != self._standard_exchange
+        market = MarketBoard(opened, is_neg_risk=is_neg_risk, sequence=sequence)
+        self.market_by_id[opened.condition_id] = market
+        self._place_by_token[opened.token_yes] = TokenPlace(market, is_yes=True)
+        self._place_by_token[opened.token_no] = TokenPlace(market, is_yes=False)
+        return market

@@ -1,0 +1,115 @@
+"""What the trading API's handlers need, built once by the composition root."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.edge.auth import KeyRing
+from foretell.engine.protocol.router import Shards
+from foretell.engine.writer.engine import Durable
+from foretell.runtime.loops import Loop, forever
+from foretell.store.database import Database
+from foretell.trading.accounts.accounts import FetchHasCode, FetchNonce, OrderNonces, Wallets
+from foretell.trading.accounts.signers import Recover, Signers
+from foretell.trading.books.books import Board
+from foretell.trading.books.market_names import Catalogue
+from foretell.trading.streams.hub import Streams
+
+PriceSide = Literal["taker", "book"]
+"""What the side of GET /price means: what one who takes pays or gets, or the side of the book."""
+
+
+@dataclass(frozen=True, slots=True)
+class TradingServices:
+    """What is durable of the markets, who may call, and the engines that are asked."""
+
+    deployment: Deployment
+    database: Database
+    shards: Shards
+    key_ring: KeyRing
+    board: Board
+    catalogue: Catalogue
+    streams: Streams
+    signers: Signers
+    wallets: Wallets
+    nonces: OrderNonces
+    fetch_has_code: FetchHasCode
+    price_side: PriceSide
+    blob_base_url: str
+    now_ms: Callable[[], int]
+
+    def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
+        """Forget what engines told of some markets: their whole state is told next."""
+        self.streams.begin(is_theirs)
+
+    def hear(self, durable: Durable) -> None:
+        """Take what a command did."""
+        self.board.hear(durable)
+        self.streams.hear(durable)
+
+    def loops(self) -> dict[str, Loop]:
+        """Return what is to run, by name, while clients are served."""
+        follow = partial(self.streams.follow_revocations, self.database)
+        return {
+            "announcements": partial(forever, "announcements", self.streams.announce),
+            "revocations": partial(forever, "revocations", follow),
+        }
+
+    @property
+    def exchanges(self) -> tuple[Address, ...]:
+        """Every exchange that settles trades of this installation."""
+        return self.deployment.exchanges
+
+
+@dataclass(frozen=True, slots=True)
+class ChainView:
+    """What is asked of the chain when orders come in."""
+
+    fetch_nonce: FetchNonce
+    fetch_has_code: FetchHasCode
+
+
+def build_services(  # noqa: PLR0913 - the composition root calls it, once, by keywords
+    *,
+    deployment: Deployment,
+    database: Database,
+    shards: Shards,
+    key_ring: KeyRing,
+    chain: ChainView,
+    recover: Recover,
+    blob_base_url: str,
+    now_ms: Callable[[], int],
+    new_uuid: Callable[[], str],
+    price_side: PriceSide = "taker",
+) -> TradingServices:
+    """Return the services; what the engines do is told to them by `hear`."""
+    board = Board(deployment.exchange)
+    catalogue = Catalogue(database)
+    wallets = Wallets(deployment)
+    streams = Streams(
+        board=board,
+        catalogue=catalogue,
+        wallets=wallets,
+        key_ring=key_ring,
+        now_ms=now_ms,
+        new_uuid=new_uuid,
+    )
+    return TradingServices(
+        deployment=deployment,
+        database=database,
+        shards=shards,
+        key_ring=key_ring,
+        board=board,
+        catalogue=catalogue,
+        streams=streams,
+        signers=Signers(deployment.profiles_of, deployment.chain_id, recover),
+        wallets=wallets,
+        nonces=OrderNonces(chain.fetch_nonce, now_ms),
+        fetch_has_code=chain.fetch_has_code,
+        price_side=price_side,
+        blob_base_url=blob_base_url,
+        now_ms=now_ms,
+    )

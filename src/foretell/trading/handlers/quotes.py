@@ -1,0 +1,270 @@
+"""Books, prices, midpoints and spreads, from what is durable in memory.
+
+Where nobody bids the bid counts as 0, and where nobody asks the ask as 1: so every token that trades
+has a midpoint and a spread. A price that nobody offers is not made up.
+"""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+from foretell.domain.errors.exchange import UnknownMarket
+from foretell.domain.errors.order import (
+    BatchTooLong,
+    InvalidSide,
+    InvalidTokenId,
+    MalformedBatch,
+    NeverTraded,
+    NoPrice,
+)
+from foretell.domain.exchange.order import Side
+from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.values.amounts import ratio_text, tick_text
+from foretell.domain.values.tokens import is_token_id
+from foretell.edge.codec import decode
+from foretell.trading.books.books import Board, TokenPlace, price_texts
+from foretell.trading.context import PriceSide
+from foretell.trading.streams.messages import bests, spread_text
+
+TOKENS_PER_BATCH_MAX: Final = 500
+
+
+class TokenQuery(msgspec.Struct):
+    """A token that a batch asks for, and a side where that matters."""
+
+    token_id: str
+    side: str = ""
+
+
+class PriceRecord(msgspec.Struct, frozen=True):
+    """A price."""
+
+    price: str
+
+
+class MidpointRecord(msgspec.Struct, frozen=True):
+    """A midpoint."""
+
+    mid: str
+
+
+class SpreadRecord(msgspec.Struct, frozen=True):
+    """A spread."""
+
+    spread: str
+
+
+class LastTradeRecord(msgspec.Struct, frozen=True):
+    """The last price of a token, and what its taker did."""
+
+    price: str
+    side: str
+
+
+class TokenLastTradeRecord(msgspec.Struct, frozen=True):
+    """The same, saying which token is meant."""
+
+    token_id: str
+    price: str
+    side: str
+
+
+class TickSizeRecord(msgspec.Struct, frozen=True):
+    """The smallest step of a price."""
+
+    minimum_tick_size: Decimal
+
+
+class NegRiskRecord(msgspec.Struct, frozen=True):
+    """Whether exactly one market of a group pays."""
+
+    neg_risk: bool
+
+
+class FeeDetails(msgspec.Struct, frozen=True):
+    """A fee's rate, exponent, and whether takers alone pay it."""
+
+    r: int
+    e: int
+    to: bool
+
+
+class FeeSchedule(msgspec.Struct, frozen=True, rename="camel"):
+    """The same at length."""
+
+    rate: int
+    exponent: int
+    taker_only: bool
+    rebate_rate: int
+    category: str
+    version: int
+    source: str
+
+
+class FeeRecord(msgspec.Struct, frozen=True):
+    """What trading costs, in hundredths of a percent; `base_fee` is what v1 orders must state."""
+
+    base_fee: int
+    fd: FeeDetails
+    fee_schedule: FeeSchedule
+
+
+def find(board: Board, token_id: str | None) -> TokenPlace:
+    """Return where a token trades now, or refuse with the words that clients know."""
+    if token_id is None or not is_token_id(token_id):
+        raise InvalidTokenId
+    return board.find_open(token_id)
+
+
+def book(board: Board, token_id: str | None) -> bytes:
+    """Return the JSON of a token's book, encoded when it last changed."""
+    market, is_yes = find(board, token_id)
+    return market.book(is_yes=is_yes).raw
+
+
+def books(board: Board, queries: Sequence[TokenQuery]) -> bytes:
+    """Return the JSON of several books; tokens that do not trade are left out."""
+    found = _found(board, queries)
+    return b"[" + b",".join(market.book(is_yes=is_yes).raw for _, (market, is_yes) in found) + b"]"
+
+
+def price(board: Board, token_id: str | None, side: str | None, meaning: PriceSide) -> PriceRecord:
+    """Return the price of a side, or refuse when nobody offers it."""
+    place = find(board, token_id)
+    wanted = _side(side)
+    text = _price_text(place, wanted, meaning)
+    if text is None:
+        raise NoPrice(str(token_id), wanted.name)
+    return PriceRecord(text)
+
+
+def prices(
+    board: Board, queries: Sequence[TokenQuery], meaning: PriceSide
+) -> Mapping[str, Mapping[str, str]]:
+    """Return the prices of several tokens, of both sides where none is named."""
+    answer: dict[str, dict[str, str]] = {}
+    for query, place in _found(board, queries):
+        sides = [_side(query.side)] if query.side else list(Side)
+        texts = {side.name: _price_text(place, side, meaning) for side in sides}
+        known = answer.setdefault(query.token_id, {})
+        known.update({name: text for name, text in texts.items() if text is not None})
+    return answer
+
+
+def midpoint(board: Board, token_id: str | None) -> MidpointRecord:
+    """Return half the way between a token's best prices."""
+    return MidpointRecord(_midpoint_text(_top(find(board, token_id))))
+
+
+def midpoints(board: Board, queries: Sequence[TokenQuery]) -> Mapping[str, str]:
+    """Return the midpoints of several tokens."""
+    found = _found(board, queries)
+    return {query.token_id: _midpoint_text(_top(place)) for query, place in found}
+
+
+def spread(board: Board, token_id: str | None) -> SpreadRecord:
+    """Return how far a token's best prices are apart."""
+    return SpreadRecord(spread_text(_top(find(board, token_id))))
+
+
+def spreads(board: Board, queries: Sequence[TokenQuery]) -> Mapping[str, str]:
+    """Return the spreads of several tokens."""
+    found = _found(board, queries)
+    return {query.token_id: spread_text(_top(place)) for query, place in found}
+
+
+def last_trade(board: Board, token_id: str | None) -> LastTradeRecord:
+    """Return a token's last price, or refuse when it was never traded."""
+    place = find(board, token_id)
+    text = _last_price_text(place)
+    if text is None:
+        raise NeverTraded(str(token_id))
+    return LastTradeRecord(text, place.market.last_side(is_yes=place.is_yes).name)
+
+
+def last_trades(board: Board, queries: Sequence[TokenQuery]) -> list[TokenLastTradeRecord]:
+    """Return the last prices of those of the tokens that were ever traded."""
+    return [
+        TokenLastTradeRecord(query.token_id, text, place.market.last_side(is_yes=place.is_yes).name)
+        for query, place in _found(board, queries)
+        if (text := _last_price_text(place)) is not None
+    ]
+
+
+def tick_size(board: Board, token_id: str | None) -> TickSizeRecord:
+    """Return the smallest step of a token's price."""
+    return TickSizeRecord(Decimal(tick_text(find(board, token_id).market.ticks_per_one)))
+
+
+def neg_risk(board: Board, token_id: str | None) -> NegRiskRecord:
+    """Return whether a token is one of a group of which exactly one pays."""
+    return NegRiskRecord(find(board, token_id).market.is_neg_risk)
+
+
+def fee_rate(board: Board, token_id: str | None) -> FeeRecord:
+    """Return what a v1 order for a token must state as its fee."""
+    bps = find(board, token_id).market.rules.fee_rate_bps
+    return FeeRecord(
+        base_fee=bps,
+        fd=FeeDetails(r=0, e=0, to=True),
+        fee_schedule=FeeSchedule(
+            rate=0,
+            exponent=0,
+            taker_only=True,
+            rebate_rate=0,
+            category="",
+            version=1,
+            source="local",
+        ),
+    )
+
+
+def parse_tokens(raw: bytes) -> list[TokenQuery]:
+    """Return the tokens that the body of a batch names, or refuse."""
+    queries = decode(raw, list[TokenQuery], MalformedBatch)
+    if len(queries) > TOKENS_PER_BATCH_MAX:
+        raise BatchTooLong(TOKENS_PER_BATCH_MAX)
+    return queries
+
+
+def _found(board: Board, queries: Sequence[TokenQuery]) -> list[tuple[TokenQuery, TokenPlace]]:
+    """Return those of the tokens that trade now, each with its place."""
+    found = []
+    for query in queries:
+        try:
+            found.append((query, find(board, query.token_id)))
+        except UnknownMarket:
+            continue
+    return found
+
+
+def _side(text: str | None) -> Side:
+    try:
+        return Side[(text or "").upper()]
+    except KeyError:
+        raise InvalidSide from None
+
+
+def _top(place: TokenPlace) -> BookTop:
+    return place.market.top.seen_from(is_yes=place.is_yes)
+
+
+def _price_text(place: TokenPlace, side: Side, meaning: PriceSide) -> str | None:
+    """Return the price of a side: a taker who buys pays the best ask."""
+    top = _top(place)
+    is_ask = (side is Side.BUY) == (meaning == "taker")
+    ticks = top.best_ask_ticks if is_ask else top.best_bid_ticks
+    return None if ticks is None else price_texts(top.ticks_per_one)[ticks]
+
+
+def _midpoint_text(top: BookTop) -> str:
+    bid, ask = bests(top)
+    return ratio_text(bid + ask, 2 * top.ticks_per_one)
+
+
+def _last_price_text(place: TokenPlace) -> str | None:
+    top = _top(place)
+    ticks = top.last_price_ticks
+    return None if ticks is None else price_texts(top.ticks_per_one)[ticks]

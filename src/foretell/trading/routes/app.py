@@ -1,0 +1,180 @@
+"""The trading API's HTTP and WebSocket surface."""
+
+from typing import Any, Final
+
+from litestar import Litestar, Response, WebSocket, delete, get, post, websocket
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+
+from foretell.domain.errors.families import ForetellError, Unauthenticated
+from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.injection import carried, carrying
+from foretell.edge.openapi import DecimalsAreNumbers, answering, booleans, documented, taking, texts
+from foretell.edge.query import Query, check_taken
+from foretell.edge.refusals import Handler, handlers, trading_body, trading_l1_body
+from foretell.trading.accounts.accounts import AccountRecord, account_record
+from foretell.trading.context import TradingServices
+from foretell.trading.handlers import keys
+from foretell.trading.handlers.callers import caller_of
+from foretell.trading.routes import placeholders, private, public
+from foretell.trading.streams.connection import Socket
+from foretell.trading.wire.order_body import STRUCT_VERSION
+
+TITLE: Final = "Foretell trading API"
+ABOUT: Final = (
+    "Order books, signed orders, trades and streams. Market data needs no authentication; keys are"
+    " created with a wallet's signature (L1); everything else is signed with a key's secret (L2)."
+    " Header names bear the prefix SERVICE_."
+)
+
+Answer = Response[bytes]
+AnySocket = WebSocket[Any, Any, State]
+Services = NamedDependency[TradingServices]
+
+_L1_REFUSALS: Final[dict[int | type[Exception], Handler]] = {
+    Unauthenticated: handlers(trading_l1_body)[ForetellError]
+}
+
+
+@get(["/", "/ok"], responses=answering(str, "OK"))
+async def get_root() -> Answer:
+    """Say that the API is there."""
+    return json_response("OK")
+
+
+@get("/time", responses=answering(int, "Seconds since 1970."))
+async def get_time(services: Services) -> Answer:
+    """Return the server's clock."""
+    return json_response(services.now_ms() // 1000)
+
+
+@get("/version", responses=answering(dict[str, int], "The version."))
+async def get_version() -> Answer:
+    """Return which version of the order struct to sign."""
+    return json_response({"version": STRUCT_VERSION})
+
+
+@post(
+    "/auth/api-key",
+    status_code=200,
+    responses=answering(keys.CredentialsRecord, "The credentials, this once."),
+    exception_handlers=_L1_REFUSALS,
+)
+async def create_key(request: AnyRequest, services: Services) -> Answer:
+    """Create the credentials of a nonce, or return them again (L1)."""
+    caller = services.key_ring.check_l1(request.headers)
+    return json_response(await keys.create_key(services, caller))
+
+
+@get(
+    "/auth/derive-api-key",
+    responses=answering(keys.CredentialsRecord, "The credentials."),
+    exception_handlers=_L1_REFUSALS,
+)
+async def derive_key(request: AnyRequest, services: Services) -> Answer:
+    """Return the credentials of a nonce that was created before (L1)."""
+    caller = services.key_ring.check_l1(request.headers)
+    return json_response(await keys.derive_key(services, caller))
+
+
+@get(
+    "/auth/api-keys",
+    responses=answering(list[str], "Key ids; objects with `metadata=true`."),
+    operation_class=taking(booleans("metadata", "whether more than ids is wanted", default=False)),
+)
+async def list_keys(request: AnyRequest, services: Services) -> Answer:
+    """List the address's keys; revoked ones are never listed (L2)."""
+    caller, _ = await caller_of(request, services)
+    query = Query.of(request)
+    with_metadata = query.boolean("metadata", default=False)
+    query.skip("includeRevoked")
+    query.check_known()
+    return json_response(await keys.list_keys(services, caller, with_metadata=with_metadata))
+
+
+@delete(
+    "/auth/api-key",
+    status_code=200,
+    responses=answering(dict[str, bool], "Revoked."),
+    operation_class=taking(texts("apiKey", "the key, the calling one if absent")),
+)
+async def revoke_key(request: AnyRequest, services: Services) -> Answer:
+    """Revoke a key of the address at once, and close what it opened (L2)."""
+    caller, _ = await caller_of(request, services)
+    query = Query.of(request)
+    key_id = query.text("apiKey")
+    query.check_known()
+    return json_response(await keys.revoke(services, caller, key_id))
+
+
+@get("/auth/ban-status/closed-only", responses=answering(dict[str, bool], "Always open."))
+async def get_closed_only(request: AnyRequest, services: Services) -> Answer:
+    """Say whether the address may only close positions: nobody is so restricted (L2)."""
+    await caller_of(request, services)
+    return json_response({"closed_only": False, "closedOnly": False})
+
+
+@get(
+    "/auth/account",
+    responses=answering(AccountRecord, "Wallets, domains and nonces."),
+    operation_class=taking(texts("address", "the signing address", required=True)),
+)
+async def get_account(request: AnyRequest, services: Services) -> Answer:
+    """Return everything a client must know to sign an order for an address."""
+    query = Query.of(request)
+    address = query.wallet("address")
+    query.check_known()
+    return json_response(
+        await account_record(
+            services.deployment,
+            services.wallets,
+            services.nonces,
+            services.fetch_has_code,
+            address,
+        )
+    )
+
+
+@websocket("/ws/market")
+async def serve_market(socket: AnySocket, services: Services) -> None:
+    """Tell of books, prices and the lives of markets."""
+    await services.streams.serve_market(Socket(socket.receive, socket.send))
+
+
+@websocket("/ws/user")
+async def serve_user(socket: AnySocket, services: Services) -> None:
+    """Tell an account of its orders and trades."""
+    await services.streams.serve_user(Socket(socket.receive, socket.send))
+
+
+ROUTES: Final = (
+    get_root,
+    get_time,
+    get_version,
+    create_key,
+    derive_key,
+    list_keys,
+    revoke_key,
+    get_closed_only,
+    get_account,
+    serve_market,
+    serve_user,
+    *public.ROUTES,
+    *private.ROUTES,
+    *placeholders.ROUTES,
+)
+
+
+def build_app(services: TradingServices) -> Litestar:
+    """Return the API as an application of its own, its paths starting at /."""
+    return Litestar(
+        route_handlers=ROUTES,
+        state=carrying(services),
+        dependencies=carried(),
+        before_request=check_taken,
+        exception_handlers=handlers(trading_body),
+        openapi_config=documented(TITLE, ABOUT),
+        plugins=[DecimalsAreNumbers()],
+        request_max_body_size=None,
+        logging_config=None,
+    )

@@ -1,0 +1,316 @@
+"""Market data: books, prices, histories and lists of markets. Nobody needs to say who they are."""
+
+from typing import Any, Final
+
+from litestar import Response, get, post
+from litestar.di import NamedDependency
+from litestar.params import FromPath
+
+from foretell.domain.portfolio.price_history import FIDELITY_MINUTES_MAX, INTERVALS_S, SECONDS_MAX
+from foretell.edge.codec import AnyRequest, json_response, read_body
+from foretell.edge.openapi import answering, choices, integers, taking, texts
+from foretell.edge.query import Query
+from foretell.trading.books.books import BookRecord
+from foretell.trading.context import TradingServices
+from foretell.trading.handlers import markets, price_history, quotes
+from foretell.trading.wire.markets import (
+    CompactMarketRecord,
+    MarketRecord,
+    SimplifiedMarketRecord,
+    TapeRecord,
+    TokenMarketRecord,
+    market_record,
+    simplified_record,
+)
+from foretell.trading.wire.pages import Page
+
+Answer = Response[bytes]
+Services = NamedDependency[TradingServices]
+
+TOKEN: Final = texts("token_id", "token id, a decimal integer", required=True)
+SIDE: Final = choices("side", "BUY or SELL, in any case", ("BUY", "SELL"))
+CURSOR: Final = texts("next_cursor", "where to go on; LTE= is the end")
+Texts = dict[str, str]
+
+
+def _token(request: AnyRequest) -> str | None:
+    query = Query.of(request)
+    token_id = query.text("token_id")
+    query.check_known()
+    return token_id
+
+
+def _json(raw: bytes) -> Answer:
+    return Response(raw, media_type="application/json")
+
+
+@get("/book", responses=answering(BookRecord, "The book."), operation_class=taking(TOKEN))
+async def get_book(request: AnyRequest, services: Services) -> Answer:
+    """Return a token's book; the best price is the last of each side."""
+    return _json(quotes.book(services.board, _token(request)))
+
+
+@post("/books", status_code=200, responses=answering(list[BookRecord], "Those that trade."))
+async def get_books(request: AnyRequest, services: Services) -> Answer:
+    """Return the books of at most 500 tokens."""
+    return _json(quotes.books(services.board, quotes.parse_tokens(await read_body(request))))
+
+
+@get(
+    "/price",
+    responses=answering(quotes.PriceRecord, "The price."),
+    operation_class=taking(TOKEN, SIDE),
+)
+async def get_price(request: AnyRequest, services: Services) -> Answer:
+    """Return the best price of a side: what a taker who buys pays, or who sells gets."""
+    query = Query.of(request)
+    token_id, side = query.text("token_id"), query.text("side")
+    query.check_known()
+    return json_response(quotes.price(services.board, token_id, side, services.price_side))
+
+
+@post("/prices", status_code=200, responses=answering(dict[str, Texts], "By token and side."))
+async def get_prices(request: AnyRequest, services: Services) -> Answer:
+    """Return the best prices of at most 500 tokens."""
+    wanted = quotes.parse_tokens(await read_body(request))
+    return json_response(quotes.prices(services.board, wanted, services.price_side))
+
+
+@get(
+    "/midpoint",
+    responses=answering(quotes.MidpointRecord, "The midpoint."),
+    operation_class=taking(TOKEN),
+)
+async def get_midpoint(request: AnyRequest, services: Services) -> Answer:
+    """Return half the way between a token's best prices."""
+    return json_response(quotes.midpoint(services.board, _token(request)))
+
+
+@post("/midpoints", status_code=200, responses=answering(Texts, "By token."))
+async def get_midpoints(request: AnyRequest, services: Services) -> Answer:
+    """Return the midpoints of at most 500 tokens."""
+    wanted = quotes.parse_tokens(await read_body(request))
+    return json_response(quotes.midpoints(services.board, wanted))
+
+
+@get(
+    "/spread",
+    responses=answering(quotes.SpreadRecord, "The spread."),
+    operation_class=taking(TOKEN),
+)
+async def get_spread(request: AnyRequest, services: Services) -> Answer:
+    """Return how far a token's best prices are apart."""
+    return json_response(quotes.spread(services.board, _token(request)))
+
+
+@post("/spreads", status_code=200, responses=answering(Texts, "By token."))
+async def get_spreads(request: AnyRequest, services: Services) -> Answer:
+    """Return the spreads of at most 500 tokens."""
+    wanted = quotes.parse_tokens(await read_body(request))
+    return json_response(quotes.spreads(services.board, wanted))
+
+
+@get(
+    "/last-trade-price",
+    responses=answering(quotes.LastTradeRecord, "The last price."),
+    operation_class=taking(TOKEN),
+)
+async def get_last_trade_price(request: AnyRequest, services: Services) -> Answer:
+    """Return a token's last price and what its taker did; 404 before the first trade."""
+    return json_response(quotes.last_trade(services.board, _token(request)))
+
+
+@post(
+    "/last-trades-prices",
+    status_code=200,
+    responses=answering(list[quotes.TokenLastTradeRecord], "Those that were traded."),
+)
+async def get_last_trades_prices(request: AnyRequest, services: Services) -> Answer:
+    """Return the last prices of at most 500 tokens."""
+    wanted = quotes.parse_tokens(await read_body(request))
+    return json_response(quotes.last_trades(services.board, wanted))
+
+
+@get(
+    "/tick-size",
+    responses=answering(quotes.TickSizeRecord, "A number."),
+    operation_class=taking(TOKEN),
+)
+async def get_tick_size(request: AnyRequest, services: Services) -> Answer:
+    """Return the smallest step of a token's price."""
+    return json_response(quotes.tick_size(services.board, _token(request)))
+
+
+@get("/tick-size/{token_id:str}", responses=answering(quotes.TickSizeRecord, "A number."))
+async def get_tick_size_of(token_id: FromPath[str], services: Services) -> Answer:
+    """Return the same of the token in the path."""
+    return json_response(quotes.tick_size(services.board, token_id))
+
+
+@get(
+    "/neg-risk",
+    responses=answering(quotes.NegRiskRecord, "True or false."),
+    operation_class=taking(TOKEN),
+)
+async def get_neg_risk(request: AnyRequest, services: Services) -> Answer:
+    """Return whether a token is one of a group of which exactly one pays."""
+    return json_response(quotes.neg_risk(services.board, _token(request)))
+
+
+@get("/neg-risk/{token_id:str}", responses=answering(quotes.NegRiskRecord, "True or false."))
+async def get_neg_risk_of(token_id: FromPath[str], services: Services) -> Answer:
+    """Return the same of the token in the path."""
+    return json_response(quotes.neg_risk(services.board, token_id))
+
+
+@get(
+    "/fee-rate",
+    responses=answering(quotes.FeeRecord, "What a v1 order must state."),
+    operation_class=taking(TOKEN),
+)
+async def get_fee_rate(request: AnyRequest, services: Services) -> Answer:
+    """Return what an order for a token must state as its fee."""
+    return json_response(quotes.fee_rate(services.board, _token(request)))
+
+
+@get("/fee-rate/{token_id:str}", responses=answering(quotes.FeeRecord, "The same."))
+async def get_fee_rate_of(token_id: FromPath[str], services: Services) -> Answer:
+    """Return the same of the token in the path."""
+    return json_response(quotes.fee_rate(services.board, token_id))
+
+
+@get(
+    "/prices-history",
+    responses=answering(price_history.HistoryRecord, "The points, the oldest first."),
+    operation_class=taking(
+        texts("market", "token id", required=True),
+        choices("interval", "how far back", tuple(INTERVALS_S)),
+        integers("startTs", None, 0, SECONDS_MAX, "first second"),
+        integers("endTs", None, 0, SECONDS_MAX, "last second, now if absent"),
+        integers("fidelity", None, 1, FIDELITY_MINUTES_MAX, "minutes a point"),
+    ),
+)
+async def get_prices_history(request: AnyRequest, services: Services) -> Answer:
+    """Return what a token was worth, once a bucket: its midpoint, or its last price without one."""
+    query = Query.of(request)
+    answer = await price_history.price_history(services, query)
+    query.check_known()
+    return json_response(answer)
+
+
+@post(
+    "/batch-prices-history",
+    status_code=200,
+    responses=answering(price_history.BatchHistoryRecord, "By token."),
+)
+async def get_prices_histories(request: AnyRequest, services: Services) -> Answer:
+    """Return the histories of at most 20 tokens."""
+    return json_response(await price_history.price_histories(services, await read_body(request)))
+
+
+async def _page(
+    request: AnyRequest, services: TradingServices, record_of: Any, *, is_sampling: bool
+) -> Answer:
+    query = Query.of(request)
+    cursor = query.text("next_cursor")
+    query.check_known()
+    return json_response(
+        await markets.market_page(services, cursor, record_of, is_sampling=is_sampling)
+    )
+
+
+@get(
+    "/markets",
+    responses=answering(Page[MarketRecord], "A page, the oldest first."),
+    operation_class=taking(CURSOR),
+)
+async def get_markets(request: AnyRequest, services: Services) -> Answer:
+    """Return every market at length."""
+    return await _page(request, services, market_record, is_sampling=False)
+
+
+@get(
+    "/simplified-markets",
+    responses=answering(Page[SimplifiedMarketRecord], "A page, the oldest first."),
+    operation_class=taking(CURSOR),
+)
+async def get_simplified_markets(request: AnyRequest, services: Services) -> Answer:
+    """Return every market in short."""
+    return await _page(request, services, simplified_record, is_sampling=False)
+
+
+@get(
+    "/sampling-markets",
+    responses=answering(Page[MarketRecord], "A page, the oldest first."),
+    operation_class=taking(CURSOR),
+)
+async def get_sampling_markets(request: AnyRequest, services: Services) -> Answer:
+    """Return the markets that take orders: none is rewarded, so all of them would be sampled."""
+    return await _page(request, services, market_record, is_sampling=True)
+
+
+@get(
+    "/sampling-simplified-markets",
+    responses=answering(Page[SimplifiedMarketRecord], "A page, the oldest first."),
+    operation_class=taking(CURSOR),
+)
+async def get_sampling_simplified_markets(request: AnyRequest, services: Services) -> Answer:
+    """Return the same in short."""
+    return await _page(request, services, simplified_record, is_sampling=True)
+
+
+@get("/markets/{condition_id:str}", responses=answering(MarketRecord, "The market."))
+async def get_market(condition_id: FromPath[str], services: Services) -> Answer:
+    """Return one market."""
+    return json_response(await markets.market(services, condition_id))
+
+
+@get("/clob-markets/{condition_id:str}", responses=answering(CompactMarketRecord, "Compact."))
+async def get_compact_market(condition_id: FromPath[str], services: Services) -> Answer:
+    """Return what a client must know to trade one market."""
+    return json_response(await markets.compact_market(services, condition_id))
+
+
+@get(
+    ["/live-activity/events/{condition_id:str}", "/markets/live-activity/{condition_id:str}"],
+    responses=answering(list[TapeRecord], "The newest first."),
+)
+async def get_tape(condition_id: FromPath[str], services: Services) -> Answer:
+    """Return the last 100 trades of one market."""
+    return json_response(await markets.market_tape(services, condition_id))
+
+
+@get("/markets-by-token/{token_id:str}", responses=answering(TokenMarketRecord, "The market."))
+async def get_market_of_token(token_id: FromPath[str], services: Services) -> Answer:
+    """Return which market a token belongs to."""
+    return json_response(await markets.market_of_token(services, token_id))
+
+
+ROUTES: Final = (
+    get_book,
+    get_books,
+    get_price,
+    get_prices,
+    get_midpoint,
+    get_midpoints,
+    get_spread,
+    get_spreads,
+    get_last_trade_price,
+    get_last_trades_prices,
+    get_tick_size,
+    get_tick_size_of,
+    get_neg_risk,
+    get_neg_risk_of,
+    get_fee_rate,
+    get_fee_rate_of,
+    get_prices_history,
+    get_prices_histories,
+    get_markets,
+    get_simplified_markets,
+    get_sampling_markets,
+    get_sampling_simplified_markets,
+    get_market,
+    get_compact_market,
+    get_tape,
+    get_market_of_token,
+)

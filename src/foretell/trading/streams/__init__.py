@@ -1,0 +1,1 @@
+"""WebSocket channels: market and user."""

@@ -1,0 +1,315 @@
+"""What the two channels say: the engine's effects as the messages that clients read.
+
+A message is encoded once for all who get it; what differs from one connection to the next (its place
+in the connection's own sequence) is put in front by `streams.py`. So what is made here is the text of
+an object without its opening brace.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from foretell.domain.exchange.book import yes_price
+from foretell.domain.exchange.effects import BookChanged, TickChanged
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.matching import Fill
+from foretell.domain.exchange.trade import Trade
+from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.values.amounts import decimal_text, ratio_text, tick_text
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.store.queries.market_listings import Listing
+from foretell.trading.books.books import EncodedBook, MarketBoard, price_texts
+from foretell.trading.wire.orders import OrderRecord, TradeRecord
+
+
+class PriceChange(msgspec.Struct, frozen=True):
+    """How much waits now at a price of a token; a size of 0 means that nobody does."""
+
+    asset_id: str
+    price: str
+    size: str
+    side: str
+    hash: str
+    best_bid: str
+    best_ask: str
+
+
+class PriceChangeMessage(msgspec.Struct, frozen=True, tag="price_change", tag_field="event_type"):
+    """Levels of a market's book changed."""
+
+    market: Bytes32
+    timestamp: str
+    price_changes: Sequence[PriceChange]
+
+
+class LastTradeMessage(msgspec.Struct, frozen=True, tag="last_trade_price", tag_field="event_type"):
+    """A token was traded."""
+
+    asset_id: str
+    market: Bytes32
+    price: str
+    size: str
+    side: str
+    fee_rate_bps: str
+    timestamp: str
+
+
+class BestPricesMessage(msgspec.Struct, frozen=True, tag="best_bid_ask", tag_field="event_type"):
+    """The best prices of a token changed."""
+
+    asset_id: str
+    market: Bytes32
+    best_bid: str
+    best_ask: str
+    spread: str
+    timestamp: str
+
+
+class TickSizeMessage(msgspec.Struct, frozen=True, tag="tick_size_change", tag_field="event_type"):
+    """The tick of a token's price became finer."""
+
+    asset_id: str
+    market: Bytes32
+    old_tick_size: str
+    new_tick_size: str
+    timestamp: str
+
+
+class EventRecord(msgspec.Struct, frozen=True):
+    """The group that a market belongs to."""
+
+    id: str
+    ticker: str
+    slug: str
+    title: str
+    description: str
+
+
+class NewMarketMessage(msgspec.Struct, frozen=True, tag="new_market", tag_field="event_type"):
+    """A market was registered."""
+
+    id: str
+    question: str
+    market: Bytes32
+    condition_id: Bytes32
+    slug: str
+    description: str
+    assets_ids: Sequence[str]
+    clob_token_ids: Sequence[str]
+    outcomes: Sequence[str]
+    tags: Sequence[str]
+    active: bool
+    order_price_min_tick_size: str
+    taker_base_fee: int
+    fees_enabled: bool
+    timestamp: str
+    event_message: EventRecord
+
+
+class MarketResolvedMessage(
+    msgspec.Struct, frozen=True, tag="market_resolved", tag_field="event_type"
+):
+    """A market's payouts were reported on the chain; nobody wins a market that pays both halves."""
+
+    id: str
+    question: str
+    market: Bytes32
+    condition_id: Bytes32
+    slug: str
+    description: str
+    assets_ids: Sequence[str]
+    outcomes: Sequence[str]
+    winning_asset_id: str
+    winning_outcome: str
+    timestamp: str
+    event_message: EventRecord
+
+
+class _OrderTail(msgspec.Struct, frozen=True, tag="order", tag_field="event_type"):
+    type: str
+    timestamp: str
+    order_owner: str
+
+
+class _TradeTail(msgspec.Struct, frozen=True, tag="trade", tag_field="event_type"):
+    timestamp: str
+    matchtime: str
+    trade_owner: str
+
+
+class TokenText(NamedTuple):
+    """The tail of a message, and the token whose subscribers get it."""
+
+    token_id: AssetId
+    text: str
+
+
+def tail(message: object) -> str:
+    """Return an object's JSON without its opening brace."""
+    return msgspec.json.encode(message).decode()[1:]
+
+
+def book_text(book: EncodedBook) -> str:
+    """Return a token's book as a message's tail."""
+    return f'"event_type":"book",{book.raw[1:].decode()}'
+
+
+def price_change_text(market: MarketBoard, changed: BookChanged) -> str:
+    """Return the levels that changed, each told of both tokens."""
+    scale = market.ticks_per_one
+    prices = price_texts(scale)
+    changes = [
+        PriceChange(
+            asset_id=market.token(is_yes=is_yes),
+            price=prices[yes_price(change.level.price_ticks, scale, is_yes=is_yes)],
+            size=decimal_text(change.level.size_units),
+            side="BUY" if change.is_bid == is_yes else "SELL",
+            hash=market.book(is_yes=is_yes).hash,
+            best_bid=best_bid,
+            best_ask=best_ask,
+        )
+        for is_yes, (best_bid, best_ask) in _both_bests(market.top)
+        for change in changed.changes
+    ]
+    return tail(PriceChangeMessage(market.condition_id, str(changed.at_ms), changes))
+
+
+def last_trade_text(market: MarketBoard, trade: Trade, fill: Fill) -> str:
+    """Return one fill as a print on the tape of the token that the taker named."""
+    scale = market.ticks_per_one
+    of_yes = yes_price(fill.price_ticks, scale, is_yes=fill.is_yes)
+    return tail(
+        LastTradeMessage(
+            asset_id=market.token(is_yes=trade.is_yes),
+            market=market.condition_id,
+            price=price_texts(scale)[yes_price(of_yes, scale, is_yes=trade.is_yes)],
+            size=decimal_text(fill.size_units),
+            side=trade.side.name,
+            fee_rate_bps=str(market.rules.fee_rate_bps),
+            timestamp=str(trade.matched_at_ms),
+        )
+    )
+
+
+def best_prices_texts(market: MarketBoard, at_ms: int) -> Iterator[TokenText]:
+    """Yield the best prices of both tokens."""
+    for is_yes, (best_bid, best_ask) in _both_bests(market.top):
+        token_id = market.token(is_yes=is_yes)
+        message = BestPricesMessage(
+            asset_id=token_id,
+            market=market.condition_id,
+            best_bid=best_bid,
+            best_ask=best_ask,
+            spread=spread_text(market.top),
+            timestamp=str(at_ms),
+        )
+        yield TokenText(token_id, tail(message))
+
+
+def tick_size_texts(market: MarketBoard, changed: TickChanged) -> Iterator[TokenText]:
+    """Yield the change of the tick, once for each token."""
+    for is_yes in (True, False):
+        token_id = market.token(is_yes=is_yes)
+        message = TickSizeMessage(
+            asset_id=token_id,
+            market=market.condition_id,
+            old_tick_size=tick_text(changed.old_ticks_per_one),
+            new_tick_size=tick_text(changed.ticks_per_one),
+            timestamp=str(changed.at_ms),
+        )
+        yield TokenText(token_id, tail(message))
+
+
+def spread_text(top: BookTop) -> str:
+    """Return how far the best prices are apart; nobody's bid counts as 0, nobody's ask as 1."""
+    bid, ask = bests(top)
+    return ratio_text(ask - bid, top.ticks_per_one)
+
+
+def bests(top: BookTop) -> tuple[int, int]:
+    """Return the best prices in ticks; nobody's bid is 0 and nobody's ask is 1."""
+    bid = 0 if top.best_bid_ticks is None else top.best_bid_ticks
+    ask = top.ticks_per_one if top.best_ask_ticks is None else top.best_ask_ticks
+    return bid, ask
+
+
+def _both_bests(top: BookTop) -> list[tuple[bool, tuple[str, str]]]:
+    prices = price_texts(top.ticks_per_one)
+    both = []
+    for is_yes in (True, False):
+        bid, ask = bests(top.seen_from(is_yes=is_yes))
+        both.append((is_yes, (prices[bid], prices[ask])))
+    return both
+
+
+def new_market_text(listing: Listing, at_ms: int) -> str:
+    """Return the announcement of a market that may trade now."""
+    return tail(
+        NewMarketMessage(
+            id=str(listing.market_id),
+            question=listing.question,
+            market=listing.condition_id,
+            condition_id=listing.condition_id,
+            slug=listing.slug,
+            description=listing.rules,
+            assets_ids=(listing.token_yes, listing.token_no),
+            clob_token_ids=(listing.token_yes, listing.token_no),
+            outcomes=(listing.outcome_yes, listing.outcome_no),
+            tags=listing.tags,
+            active=True,
+            order_price_min_tick_size=ratio_text(1, listing.ticks_per_one),
+            taker_base_fee=listing.fee_rate_bps,
+            fees_enabled=listing.fee_rate_bps > 0,
+            timestamp=str(at_ms),
+            event_message=_event_record(listing),
+        )
+    )
+
+
+def market_resolved_text(listing: Listing, at_ms: int) -> str:
+    """Return the announcement of who won a market; it must have its payout."""
+    assert listing.payout is not None
+    yes, no = listing.payout.yes, listing.payout.no
+    token_id, outcome = "", ""
+    if yes != no:
+        token_id = listing.token_yes if yes > no else listing.token_no
+        outcome = listing.outcome(is_yes=yes > no)
+    return tail(
+        MarketResolvedMessage(
+            id=str(listing.market_id),
+            question=listing.question,
+            market=listing.condition_id,
+            condition_id=listing.condition_id,
+            slug=listing.slug,
+            description=listing.rules,
+            assets_ids=(listing.token_yes, listing.token_no),
+            outcomes=(listing.outcome_yes, listing.outcome_no),
+            winning_asset_id=token_id,
+            winning_outcome=outcome,
+            timestamp=str(at_ms),
+            event_message=_event_record(listing),
+        )
+    )
+
+
+def _event_record(listing: Listing) -> EventRecord:
+    return EventRecord(
+        id=str(listing.event_id),
+        ticker=listing.event_slug,
+        slug=listing.event_slug,
+        title=listing.event_title,
+        description=listing.rules,
+    )
+
+
+def order_text(record: OrderRecord, kind: str, at_ms: int) -> str:
+    """Return what happened to an order: PLACEMENT, UPDATE or CANCELLATION."""
+    head = _OrderTail(kind, str(at_ms // 1000), record.owner)
+    return f"{tail(head)[:-1]},{tail(record)}"
+
+
+def trade_text(record: TradeRecord, at_ms: int) -> str:
+    """Return how a trade stands."""
+    head = _TradeTail(str(at_ms // 1000), record.match_time, record.owner)
+    return f"{tail(head)[:-1]},{tail(record)}"

@@ -1,0 +1,1 @@
+"""Request bodies and answers as the interfaces have them."""

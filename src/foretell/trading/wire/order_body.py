@@ -1,0 +1,149 @@
+"""What a client sends to place orders, parsed strictly once.
+
+Clients differ in small things: a salt may be a number of any width or a string. Keys that we do not
+know are ignored. An order with a timestamp is of version 2 of the struct, which is not served.
+"""
+
+import re
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from foretell.domain.errors.exchange import MalformedOrder
+from foretell.domain.errors.families import MalformedAmount, MalformedHex
+from foretell.domain.errors.order import (
+    OrderVersionMismatch,
+    PrivateOrder,
+    UnsupportedSignatureType,
+)
+from foretell.domain.exchange.order import OrderType, Side, SignatureType, SignedOrder
+from foretell.domain.values.amounts import parse_units
+from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, parse_address, parse_bytes
+
+STRUCT_VERSION: Final = 1
+WORD_MAX: Final = 2**256 - 1
+SERVED_SIGNATURE_TYPES: Final = MappingProxyType(
+    {int(served): served for served in (SignatureType.EOA, SignatureType.SAFE)}
+)
+_SIDES: Final = MappingProxyType({side.name: side for side in Side})
+
+_WORD: Final = re.compile(r"\d{1,78}\Z", re.ASCII)
+
+
+class OrderFields(msgspec.Struct, rename="camel", gc=False):
+    """The twelve fields of a version 1 order and its signature, as they stand in the body."""
+
+    salt: int | str
+    maker: str
+    signer: str
+    taker: str
+    token_id: str
+    maker_amount: str
+    taker_amount: str
+    expiration: str
+    nonce: str
+    fee_rate_bps: str
+    side: str
+    signature_type: int
+    signature: str
+    timestamp: Any = None
+
+
+class PlacingBody(msgspec.Struct, rename="camel", gc=False):
+    """An order, who sends it, and how long it may wait."""
+
+    order: OrderFields
+    owner: str
+    order_type: OrderType = OrderType.GTC
+    post_only: bool = False
+    defer_exec: bool = False
+
+
+class _Versioned(msgspec.Struct):
+    timestamp: Any = None
+
+
+class _VersionedBody(msgspec.Struct):
+    order: _Versioned
+
+
+_BODY: Final = msgspec.json.Decoder(PlacingBody)
+_BATCH: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_VERSIONED: Final = msgspec.json.Decoder(_VersionedBody)
+
+
+def parse_placing(raw: bytes | msgspec.Raw) -> PlacingBody:
+    """Return the body of a request to place one order, or refuse."""
+    try:
+        body = _BODY.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        _check_version(raw)
+        raise MalformedOrder(str(error)) from error
+    if body.order.timestamp is not None:
+        raise OrderVersionMismatch(STRUCT_VERSION)
+    if body.post_only and not body.order_type.may_rest:
+        raise MalformedOrder("postOnly goes with GTC and GTD alone")
+    return body
+
+
+def parse_batch(raw: bytes) -> list[msgspec.Raw]:
+    """Return the entries of a request to place several orders, none of them looked into yet."""
+    try:
+        return _BATCH.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedOrder(str(error)) from error
+
+
+def signed_order(fields: OrderFields) -> SignedOrder:
+    """Return the order that the fields spell, under no profile yet, or refuse."""
+    side = _SIDES.get(fields.side)
+    if side is None:
+        raise MalformedOrder("side must be BUY or SELL")
+    signature_type = SERVED_SIGNATURE_TYPES.get(fields.signature_type)
+    if signature_type is None:
+        raise UnsupportedSignatureType(fields.signature_type)
+    try:
+        taker = parse_address(fields.taker, "taker")
+        order = SignedOrder(
+            salt=_word(fields.salt, "salt"),
+            maker=parse_address(fields.maker, "maker"),
+            signer=parse_address(fields.signer, "signer"),
+            taker=taker,
+            token_id=fields.token_id,
+            maker_amount=parse_units(fields.maker_amount, "makerAmount"),
+            taker_amount=parse_units(fields.taker_amount, "takerAmount"),
+            expiration_s=parse_units(fields.expiration, "expiration"),
+            nonce=parse_units(fields.nonce, "nonce"),
+            fee_rate_bps=parse_units(fields.fee_rate_bps, "feeRateBps"),
+            side=side,
+            signature_type=signature_type,
+            profile=0,
+            signature=normalize_signature(
+                parse_bytes(fields.signature, "signature", SIGNATURE_BYTES)
+            ),
+        )
+    except (MalformedHex, MalformedAmount) as error:
+        raise MalformedOrder(error.message) from error
+    if taker != ZERO_ADDRESS:
+        raise PrivateOrder(taker)
+    return order
+
+
+def _word(value: int | str, field: str) -> str:
+    """Return a 256-bit number in its one decimal spelling."""
+    text = str(value)
+    if _WORD.match(text) is None or int(text) > WORD_MAX:
+        raise MalformedAmount(field, "a decimal integer of at most 256 bits")
+    return str(int(text))
+
+
+def _check_version(raw: bytes | msgspec.Raw) -> None:
+    """Refuse a body that is an order of another version with words that tell its client so."""
+    try:
+        versioned = _VERSIONED.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return
+    if versioned.order.timestamp is not None:
+        raise OrderVersionMismatch(STRUCT_VERSION)

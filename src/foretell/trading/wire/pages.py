@@ -1,0 +1,50 @@
+"""Cursors of lists: an offset in disguise, and an end marker that clients wait for."""
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from foretell.domain.errors.order import MalformedBatch
+
+END: Final = "LTE="
+OFFSET_MAX: Final = 2**31 - 1
+
+_OFFSET: Final = re.compile(r"\d{1,10}\Z", re.ASCII)
+
+Entry = TypeVar("Entry")
+
+
+class Page(msgspec.Struct, Generic[Entry], frozen=True):
+    """A part of a list, and where the next one begins."""
+
+    data: Sequence[Entry]
+    next_cursor: str
+    limit: int
+    count: int
+
+
+def parse_cursor(text: str | None) -> int:
+    """Return the offset that a cursor stands for, 0 without one, or refuse."""
+    if not text:
+        return 0
+    try:
+        decoded = base64.b64decode(text, validate=True).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError, ValueError) as error:
+        raise MalformedBatch("next_cursor must be one that a page gave") from error
+    if decoded == "-1":
+        return OFFSET_MAX
+    if _OFFSET.match(decoded) is None or int(decoded) > OFFSET_MAX:
+        raise MalformedBatch("next_cursor must be one that a page gave")
+    return int(decoded)
+
+
+def page(entries: Sequence[Entry], offset: int, limit: int) -> Page[Entry]:
+    """Return a page of entries that were read with one more than the limit, to see the end."""
+    shown = entries[:limit]
+    is_last = len(entries) <= limit
+    next_cursor = END if is_last else base64.b64encode(str(offset + limit).encode()).decode()
+    return Page(shown, next_cursor, limit, len(shown))

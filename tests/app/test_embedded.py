@@ -1,0 +1,123 @@
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from tests.rigs.values import NOW_S, a_buy, a_word, an_open_market, an_order_id
+from tests.trading.rig import SEGMENT_BYTES, Clock, Trader, Venue, a_venue
+
+from foretell.domain.errors.exchange import EngineRestarting
+from foretell.domain.errors.storage import JournalBehindTables
+from foretell.engine.host import Host
+from foretell.engine.writer.engine import Engine
+from foretell.engine.writer.projection import Projection
+from foretell.journal.files.journal import FileJournal
+from foretell.runtime.loops import run_together
+from foretell.store.trading.orders import load_order
+
+pytestmark = pytest.mark.anyio
+
+
+async def stop(running: "asyncio.Task[None]") -> None:
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_all_loops_run_until_they_are_stopped(database_file: Path, tmp_path: Path) -> None:
+    async with a_venue(tmp_path / "journal", database_file, writes=False) as venue:
+        running = asyncio.create_task(run_together(venue.trading.loops().values()))
+        await venue.open("market", "alice")
+        await check_every_loop(venue, await venue.trader("alice"))
+        await stop(running)
+
+
+async def check_every_loop(venue: Venue, alice: Trader) -> None:
+    expired = asyncio.Event()
+    await alice.placed(a_buy("alice", expiration_s=NOW_S + 100), "GTD")
+    venue.host.engine.hear(lambda _: expired.set())
+    venue.clock.move(60_000)
+    async with asyncio.timeout(10):
+        await expired.wait()
+    await venue.open("rain")
+    async with asyncio.timeout(10):
+        while venue.services.streams._market.announcements:  # noqa: ASYNC110 - in its own time
+            await asyncio.sleep(0.01)
+    await venue.settle_tables()
+    assert not venue.host.engine.state.live_orders
+
+
+async def test_a_loop_that_breaks_off_begins_again(database_file: Path, tmp_path: Path) -> None:
+    async with a_venue(tmp_path / "journal", database_file, Clock(), writes=False) as venue:
+        running = asyncio.create_task(run_together(venue.trading.loops().values()))
+        await rename(venue, "quotes", "hidden")
+        await venue.open_in_memory("market", "alice")
+        await asyncio.sleep(0.1)
+        assert venue.host.projection.sequence == 0
+        await rename(venue, "hidden", "quotes")
+        async with asyncio.timeout(10):
+            await venue.settle_tables()
+        await stop(running)
+        assert venue.host.projection.sequence == venue.services.board.sequence
+
+
+async def test_a_start_knows_the_names_of_every_market(database_file: Path, tmp_path: Path) -> None:
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        await venue.open("rain")
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        assert venue.services.catalogue.find(a_word("rain")) is not None
+
+
+@contextlib.asynccontextmanager
+async def restarted(venue: Venue, folder: Path) -> AsyncIterator[Host]:
+    """Give a host over the tables of a venue and another journal, before they are started."""
+    engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), venue.clock.now_ms)
+    yield Host(engine, Projection(venue.services.database), venue.host.heartbeats)
+    await engine.close()
+
+
+@pytest.fixture
+async def begun(database_file: Path, tmp_path: Path) -> AsyncIterator[Venue]:
+    """A venue with three commands in its tables, and a copy of its journal after two of them."""
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        await venue.open("market", "alice")
+        await venue.settle_tables()
+        shutil.copytree(tmp_path / "journal", tmp_path / "backup")
+        await venue.rest(a_buy("alice"))
+        await venue.settle_tables()
+        yield venue
+
+
+@pytest.mark.parametrize(("folder", "end"), [("backup", 2), ("begun anew", 0)])
+async def test_a_start_refuses_a_journal_that_is_behind_the_tables(
+    begun: Venue, tmp_path: Path, folder: str, end: int
+) -> None:
+    async with restarted(begun, tmp_path / folder) as host:
+        with pytest.raises(JournalBehindTables) as refusal:
+            await host.start()
+        assert refusal.value.details == {"tables_sequence": 3, "journal_sequence": end}
+        assert f"at sequence 3, and the journal ends at {end}" in refusal.value.message
+        with pytest.raises(EngineRestarting):
+            await host.engine.submit(an_open_market("rain"))
+
+
+async def test_a_start_takes_tables_that_are_behind_the_journal(
+    begun: Venue, tmp_path: Path
+) -> None:
+    shutil.copytree(tmp_path / "journal", tmp_path / "same")
+    async with begun.services.database.writing() as tx:
+        await tx.execute(sa.text("UPDATE projections SET sequence = 2"))
+        await tx.execute(sa.text("DELETE FROM orders"))
+    async with restarted(begun, tmp_path / "same") as host:
+        await host.start()
+        await host.projection.catch_up()
+        assert host.projection.sequence == 3
+        async with begun.services.database.reading() as tx:
+            assert await load_order(tx, an_order_id(a_buy("alice"))) is not None
+
+
+async def rename(venue: Venue, table: str, name: str) -> None:
+    async with venue.services.database.writing() as tx:
+        await tx.execute(sa.text(f"ALTER TABLE {table} RENAME TO {name}"))

@@ -1,0 +1,215 @@
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from tests.app.rig import get, processes_left, sandbox_settings
+from typing_extensions import override
+
+from foretell.app.installation import Installation
+from foretell.app.roles import Role
+from foretell.app.running import STOP_SIGNALS, run_until_stopped
+from foretell.domain.errors.command import NotInTime
+from foretell.journal.files.folder_lock import lock_folder, unlock_folder
+from foretell.settings import Settings
+
+LONG_S = 60
+ONCE = pytest.mark.xdist_group("logs")
+
+CUT = "=" * 20
+LOGGING = f"""
+import structlog, sys
+from foretell.app.running import set_up_logs
+from foretell.settings import Settings
+
+def fail(secret):
+    raise ValueError("broken")
+
+def tell(**given):
+    set_up_logs(Settings(**given))
+    log = structlog.get_logger()
+    log.debug("so quiet")
+    log.info("quiet", number=7)
+    log.warning("loud", number=8)
+    try:
+        fail("hunter" + "2")
+    except ValueError:
+        log.exception("trouble")
+    print("{CUT}", file=sys.stderr)
+
+tell()
+tell(log_level="info")
+tell(log_json=True)
+"""
+
+
+class Logged(NamedTuple):
+    """What was logged under three settings."""
+
+    plain: str
+    from_info: str
+    as_json: str
+
+
+class Run:
+    """What happened in a run, in order."""
+
+    def __init__(self) -> None:
+        self.story: list[str] = []
+
+    async def greet_and_stop(self) -> None:
+        self.story.append("greeted")
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.sleep(0)
+
+    async def greet_and_stay(self) -> None:
+        self.story.append("greeted")
+
+    async def greet_and_fail(self) -> None:
+        raise NotInTime("a greeting", 1)
+
+    def part(self) -> None:
+        self.story.append("parted")
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run()
+
+
+@pytest.fixture
+def installation(settings: Settings) -> Installation:
+    return Installation(settings, [Role.DATA])
+
+
+class Stalling(Installation):
+    """An installation whose start takes forever, and that is told to stop meanwhile."""
+
+    @override
+    async def start(self) -> None:
+        self.take_folder()
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.sleep(LONG_S)
+
+
+class Breaking(Installation):
+    """An installation of which a part breaks down some time after its start."""
+
+    @override
+    async def wait(self) -> None:
+        await asyncio.sleep(0.05)
+        raise ExceptionGroup("parts", [NotInTime("a part", 1)])
+
+
+def check_nothing_is_left(settings: Settings) -> None:
+    assert processes_left(settings) == []
+    unlock_folder(lock_folder(settings.data))
+
+
+def test_an_installation_runs_until_a_signal_comes(
+    installation: Installation, settings: Settings, run: Run
+) -> None:
+    run_until_stopped(installation, run.greet_and_stop, run.part)
+    assert run.story == ["greeted", "parted"]
+    check_nothing_is_left(settings)
+
+
+def test_it_answers_when_it_greets(
+    installation: Installation, settings: Settings, run: Run
+) -> None:
+    async def look() -> None:
+        run.story.append((await get(settings, "/")).text)
+        await run.greet_and_stop()
+
+    run_until_stopped(installation, look, run.part)
+    assert run.story == ['{"data":"OK"}', "greeted", "parted"]
+
+
+def test_a_signal_while_it_starts_breaks_the_start_off(settings: Settings, run: Run) -> None:
+    run_until_stopped(Stalling(settings), run.greet_and_stay, run.part)
+    assert run.story == ["parted"]
+    check_nothing_is_left(settings)
+
+
+def test_a_start_that_is_refused_is_told_and_leaves_nothing(tmp_path: Path, run: Run) -> None:
+    settings = sandbox_settings(tmp_path, anvil=tmp_path / "nothing")
+    with pytest.raises(Exception, match="anvil is not installed"):
+        run_until_stopped(Installation(settings), run.greet_and_stay, run.part)
+    assert run.story == ["parted"]
+    check_nothing_is_left(settings)
+
+
+def test_a_greeting_that_fails_stops_it(
+    installation: Installation, settings: Settings, run: Run
+) -> None:
+    with pytest.raises(NotInTime, match="a greeting"):
+        run_until_stopped(installation, run.greet_and_fail, run.part)
+    assert run.story == ["parted"]
+    check_nothing_is_left(settings)
+
+
+def test_a_part_that_breaks_down_stops_it(settings: Settings, run: Run) -> None:
+    with pytest.raises(ExceptionGroup) as group:
+        run_until_stopped(Breaking(settings, [Role.DATA]), run.greet_and_stay, run.part)
+    assert group.group_contains(NotInTime)
+    assert run.story == ["greeted", "parted"]
+    check_nothing_is_left(settings)
+
+
+def test_a_part_that_breaks_down_during_the_greeting_stops_it(settings: Settings, run: Run) -> None:
+    async def dawdle() -> None:
+        await asyncio.sleep(LONG_S)
+
+    with pytest.raises(ExceptionGroup):
+        run_until_stopped(Breaking(settings, [Role.DATA]), dawdle, run.part)
+    check_nothing_is_left(settings)
+
+
+def test_the_signals_of_terminals_and_supervisors_stop_it() -> None:
+    assert set(STOP_SIGNALS) == {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+@pytest.fixture(scope="session")
+def logged() -> Logged:
+    """What a process logs as it is set up by itself, from a lower level on, and as JSON."""
+    called = subprocess.run(
+        [sys.executable, "-c", LOGGING], cwd="/", capture_output=True, text=True, check=True
+    )
+    assert called.stdout == ""
+    plain, from_info, as_json, rest = called.stderr.split(f"{CUT}\n")
+    assert rest == ""
+    return Logged(plain, from_info, as_json)
+
+
+@ONCE
+def test_warnings_are_logged_and_what_is_less_is_not(logged: Logged) -> None:
+    assert "loud" in logged.plain
+    assert "quiet" not in logged.plain
+
+
+@ONCE
+def test_the_level_is_the_one_that_is_set(logged: Logged) -> None:
+    assert "number=7" in logged.from_info
+    assert "so quiet" not in logged.from_info
+
+
+@ONCE
+def test_logs_may_be_json_lines(logged: Logged) -> None:
+    lines = [json.loads(line) for line in logged.as_json.splitlines()]
+    assert [(line["event"], line["level"]) for line in lines] == [
+        ("loud", "warning"),
+        ("trouble", "error"),
+    ]
+    assert lines[0]["number"] == 8
+    assert "ValueError: broken" in lines[1]["exception"]
+
+
+@ONCE
+def test_a_trace_never_shows_the_values_of_variables(logged: Logged) -> None:
+    traces = [told for told in logged if "ValueError: broken" in told]
+    assert len(traces) == len(logged)
+    assert [told for told in logged if "hunter2" in told] == []

@@ -1,0 +1,94 @@
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from pydantic import SecretStr
+from tests.app.rig import is_free, sandbox_settings
+from tests.rigs.postgres import PostgresServer
+from tests.rigs.values import a_key
+
+from foretell.app.worker_processes import Fleet
+from foretell.bench.rigs.world import make_world
+from foretell.chain.deploy import store_deployment
+from foretell.domain.errors.command import PortTaken
+from foretell.domain.errors.storage import FolderInUse
+from foretell.settings import Settings
+
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("fleet")]
+
+WITHIN_S = 40.0
+WORKERS = 2
+
+
+@pytest.fixture
+def settings(tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """Settings of an operator whose node does not answer just now, as its processes read them."""
+    postgres.empty_database()
+    own = sandbox_settings(
+        tmp_path,
+        rpc_url=SecretStr("http://127.0.0.1:1"),
+        database_url=SecretStr(postgres.database_url),
+        master_key=SecretStr(a_key("master").hex()),
+        shards=1,
+    )
+    monkeypatch.setenv("FORETELL_RPC_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("FORETELL_DATABASE_URL", postgres.database_url)
+    monkeypatch.setenv("FORETELL_MASTER_KEY", a_key("master").hex())
+    store_deployment(own.deployment_file, make_world(a_key("serve")).deployment)
+    return own
+
+
+@pytest.fixture
+async def fleet(settings: Settings) -> AsyncIterator[Fleet]:
+    fleet = Fleet(settings, WORKERS)
+    async with asyncio.timeout(WITHIN_S):
+        await fleet.start()
+    yield fleet
+    await fleet.stop()
+    assert members(settings) == {}, "a fleet that stops leaves nothing"
+    assert is_free(settings.port)
+
+
+def members(settings: Settings) -> dict[int, str]:
+    """Return the command lines of the fleet's processes that run, by their ids."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if "--member" in line and str(settings.data) in line:
+                found[int(folder.name)] = line
+    return found
+
+
+async def test_processes_that_are_killed_are_started_again_and_folder_and_port_stay(
+    fleet: Fleet, settings: Settings
+) -> None:
+    with pytest.raises(FolderInUse):
+        await Fleet(settings, 1).start()
+    before = members(settings)
+    assert len(before) == WORKERS + 1
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    async with asyncio.timeout(WITHIN_S):
+        while len(members(settings).keys() - before) < WORKERS + 1:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.05)
+        async with httpx.AsyncClient(timeout=WITHIN_S) as client:
+            answer = await client.get(f"http://127.0.0.1:{settings.port}/ok")
+    assert answer.status_code == 200
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(fleet.wait(), 0.01)
+
+
+async def test_a_fleet_whose_port_is_taken_starts_nothing(settings: Settings) -> None:
+    listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", settings.port)
+    async with listener:
+        with pytest.raises(PortTaken):
+            await Fleet(settings, 1).start()
+    assert members(settings) == {}

@@ -1,0 +1,300 @@
+"""A market creation that runs: its application, its background work, and creators who use them.
+
+`Studio` is the operator's side and can be started again over the same database. A `CreatorClient`
+does what a creator's program does: it knows the public interface and its own key, and nothing else.
+"""
+
+import itertools
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from eth_account import Account
+from eth_account.messages import encode_typed_data
+from litestar import Litestar
+from tests.rigs.applications import an_app
+from tests.rigs.payloads import a_payload_document
+from tests.rigs.pictures import a_picture
+from tests.rigs.sandbox import Sandbox
+from tests.rigs.values import NOW_MS, a_key, a_word
+
+from foretell.chain.deploy_plan import (
+    CREATE2_FACTORY,
+    SALT,
+    CreatorWhitelist,
+    created,
+    whitelist_code,
+)
+from foretell.chain.sender import Sender, SenderOptions
+from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.creation.context import CreationOptions, CreationServices
+from foretell.creation.routes import build_app
+from foretell.creation.worker import Desk
+from foretell.domain.contracts.calldata import REGISTER_WHITELIST, Transfer
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role, SandboxAccount
+from foretell.domain.values.hexadecimal import Address, checksum_address, keccak256, parse_address
+from foretell.media.blobs import BlobStore
+from foretell.media.images import ImageNormalizer, ImagePolicy
+from foretell.store.database import Database
+from foretell.store.outbox.transactions import REGISTRATION, TxOutbox
+
+LOOKS_MAX: Final = 10
+DATABASE_FILE: Final = "foretell.db"
+PICTURE: Final = a_picture("PNG", (60, 40))
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now_ms = NOW_MS
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+@dataclass
+class Studio:
+    """The operator's side."""
+
+    sandbox: Sandbox
+    folder: Path
+    clock: Clock = field(default_factory=Clock)
+    options: CreationOptions = field(default_factory=CreationOptions)
+    numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def start(self) -> None:
+        """Make every object anew, as a new process does, over what is on the disk."""
+        url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
+        self.database = await self.stack.enter_async_context(Database(url))
+        registrar = self.sandbox.account(Role.REGISTRAR)
+        self.services = CreationServices(
+            database=self.database,
+            deployment=self.sandbox.deployment,
+            reader=self.sandbox.reader,
+            registrar=Sender(
+                self.sandbox.rpc,
+                registrar.private_key,
+                TxOutbox(self.database, REGISTRATION),
+                SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.options.confirmations),
+                self.clock,
+            ),
+            images=ImageNormalizer(ImagePolicy()),
+            blobs=BlobStore(self.folder / "blobs"),
+            storage_key=self.sandbox.account(Role.STORAGE).private_key,
+            options=self.options,
+            now_ms=self.clock,
+            new_uuid=self._new_uuid,
+            new_word=lambda: a_word(f"nonce {next(self.numbers)}"),
+        )
+        self.open(self.services)
+
+    def open(self, services: CreationServices) -> None:
+        """Serve with these services from now on."""
+        self.services = services
+        self.app: Litestar = an_app(build_app, services)
+        self.desk = Desk(services, lambda: self.clock.now_ms / 1000)
+        transport = httpx.ASGITransport(self.app)  # type: ignore[arg-type]  # scopes typed closer
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://worker")
+
+    def change(self, **services: Any) -> None:
+        """Serve with other services than before."""
+        self.open(replace(self.services, **services))
+
+    async def restart(self) -> None:
+        """Forget everything that is in memory only."""
+        await self.stop()
+        await self.start()
+
+    async def stop(self) -> None:
+        await self.http.aclose()
+        await self.stack.aclose()
+        self.stack = AsyncExitStack()
+
+    def _new_uuid(self) -> str:
+        return str(uuid.UUID(bytes=keccak256(f"id {next(self.numbers)}".encode())[:16], version=4))
+
+    async def look(self) -> int:
+        """Do one pass of the background work, the registrar's part included, and one more block."""
+        await self.sandbox.mine()
+        running = await self.desk.look()
+        await self.services.registrar.look()
+        return running
+
+    async def settle(self) -> None:
+        """Do background work until nothing of it is left, or it only waits."""
+        for _ in range(LOOKS_MAX):
+            if not await self.look():
+                return
+        raise AssertionError("the background work does not end")
+
+    def creator(self, account: SandboxAccount | None = None) -> "CreatorClient":
+        return CreatorClient(self, account or self.sandbox.account(Role.CREATOR))
+
+    async def whitelist(self, account: SandboxAccount) -> None:
+        """Have a creator register a proposer whitelist of its own."""
+        proposer = self.sandbox.account(Role.PROPOSER).address
+        code = whitelist_code(CreatorWhitelist(account.private_key, (proposer,)))
+        await self.sandbox.call(account, CREATE2_FACTORY, SALT + code)
+        registry = self.sandbox.deployment.address(ContractName.PROPOSER_WHITELIST_REGISTRY)
+        call = REGISTER_WHITELIST.encode(created(code).address)
+        await self.sandbox.call(account, registry, call)
+
+    async def newcomer(self, name: str, units: int = 0) -> SandboxAccount:
+        """Return an account that nobody has seen before, with gas and this much collateral."""
+        account = SandboxAccount(Role.CREATOR, a_key(name))
+        await self.sandbox.rpc.send("anvil_setBalance", account.address, hex(10**20))
+        if units:
+            faucet = self.sandbox.account(Role.FAUCET)
+            gift = Transfer(account.address, units).encode()
+            await self.sandbox.call(faucet, self.sandbox.deployment.collateral, gift)
+        return account
+
+
+@dataclass
+class CreatorClient:
+    """A creator's program."""
+
+    studio: Studio
+    account: SandboxAccount
+
+    @property
+    def address(self) -> str:
+        return checksum_address(self.account.address)
+
+    def payload(self, **fields: Any) -> bytes:
+        """Return a payload of this creator, as the string that is hashed."""
+        return json.dumps(a_payload_document(creator=self.address, **fields)).encode()
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> httpx.Response:
+        return await self.studio.http.post(path, json=body)
+
+    async def ask(self, raw: bytes) -> httpx.Response:
+        """Ask for a challenge for a payload."""
+        wish = {
+            "creator": self.address,
+            "chainId": SANDBOX_CHAIN_ID,
+            "payloadHash": "0x" + keccak256(raw).hex(),
+        }
+        return await self.post("/prepare-auth", wish)
+
+    def sign(self, challenge: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+        """Return the envelope of a challenge, signed by a library that nobody here wrote."""
+        names = [each["name"] for each in challenge["types"]["CreateMarketAuth"]]
+        message = encode_typed_data(
+            domain_data=challenge["domain"] | {"chainId": challenge["chainId"]},
+            message_types=challenge["types"],
+            message_data={name: challenge[name] for name in names},
+        )
+        signed = Account.sign_message(message, self.account.private_key)
+        kept = ("requestId", "nonce", "expiresAt", "payloadHash")
+        envelope = {name: challenge[name] for name in kept}
+        return envelope | {"signature": "0x" + bytes(signed.signature).hex()} | fields
+
+    async def send(
+        self,
+        raw: bytes,
+        envelope: Mapping[str, Any],
+        images: Sequence[tuple[str, bytes]] = (("eventImage", PICTURE),),
+    ) -> httpx.Response:
+        """Send a payload with its envelope and images."""
+        texts = (("payload", raw), ("auth", json.dumps(envelope).encode()))
+        return await self.studio.http.post(
+            "/prepare",
+            files=[
+                *((name, (None, content)) for name, content in texts),
+                *((name, ("picture", content, "image/png")) for name, content in images),
+            ],
+        )
+
+    async def prepare(self, raw: bytes | None = None) -> str:
+        """Ask, sign and send; return the request's id."""
+        raw = self.payload() if raw is None else raw
+        challenge = (await self.ask(raw)).json()
+        answer = await self.send(raw, self.sign(challenge))
+        assert answer.status_code == 200, answer.text
+        return str(challenge["requestId"])
+
+    async def record(self, request_id: str) -> dict[str, Any]:
+        """Return the record of a request."""
+        answer = await self.studio.http.get("/pending", params={"requestId": request_id})
+        assert answer.status_code == 200, answer.text
+        record: dict[str, Any] = answer.json()["request"]
+        return record
+
+    async def execute(self, items: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+        """Send every item of a plan from the creator's wallet, and return their hashes."""
+        sandbox = self.studio.sandbox
+        caller = Caller(sandbox.rpc, self.account.private_key, SANDBOX_CHAIN_ID, mines=True)
+        sent = []
+        for item in items:
+            call = ContractCall(
+                parse_address(item["to"]),
+                bytes.fromhex(item["data"][2:]),
+                value_wei=int(item["value"]),
+            )
+            (receipt,) = await caller.call_all([call])
+            sent.append({"id": item["id"], "hash": receipt.tx_hash})
+        return sent
+
+    async def confirm(self, request_id: str, txs: Sequence[Mapping[str, str]]) -> httpx.Response:
+        body = {"requestId": request_id, "creator": self.address, "txs": list(txs)}
+        return await self.post("/tx-confirm", body)
+
+    async def finalize(
+        self, request_id: str, txs: Sequence[Mapping[str, str]] | None = None
+    ) -> httpx.Response:
+        body: dict[str, Any] = {"requestId": request_id, "creator": self.address}
+        return await self.post("/finalize", body if txs is None else body | {"txs": list(txs)})
+
+    async def prepared(self, raw: bytes | None = None) -> str:
+        """Bring a new request to `prepared`."""
+        request_id = await self.prepare(raw)
+        await self.studio.settle()
+        assert (await self.record(request_id))["status"] == "prepared"
+        return request_id
+
+    async def paid(self, request_id: str) -> list[dict[str, str]]:
+        """Send the plan of a prepared request."""
+        return await self.execute((await self.record(request_id))["prepared"]["txPlan"])
+
+    async def pending_update(self, raw: bytes | None = None) -> str:
+        """Bring a new request to `metadata_update_pending`."""
+        request_id = await self.prepared(raw)
+        answer = await self.finalize(request_id, await self.paid(request_id))
+        assert answer.status_code == 200, answer.text
+        await self.studio.settle()
+        assert (await self.record(request_id))["status"] == "metadata_update_pending"
+        return request_id
+
+    async def finalized(self, raw: bytes | None = None) -> str:
+        """Bring a new request all the way."""
+        request_id = await self.pending_update(raw)
+        updates = (await self.record(request_id))["metadataUpdateTxPlan"]
+        answer = await self.finalize(request_id, await self.execute(updates))
+        assert answer.json()["status"] == "finalized", answer.text
+        return request_id
+
+
+def error_of(answer: httpx.Response) -> tuple[int, str]:
+    """Return the status and the code of a refusal, and check that it has the published shape."""
+    body = answer.json()
+    assert body.keys() == {"error"}, body
+    assert body["error"].keys() == {"code", "message", "details"}, body
+    return answer.status_code, body["error"]["code"]
+
+
+def details_of(answer: httpx.Response) -> list[tuple[str, str]]:
+    """Return the fields that a refusal names and what it says of them."""
+    return [(each["field"], each["message"]) for each in answer.json()["error"]["details"]]
+
+
+def address_of(text: str) -> Address:
+    return parse_address(text)

@@ -1,0 +1,75 @@
+import pytest
+
+from foretell.domain.evm.broadcast import BroadcastAnswer, meaning_of_refusal
+
+TAKEN = BroadcastAnswer.TAKEN
+NONCE_USED = BroadcastAnswer.NONCE_USED
+FEE_TOO_LOW = BroadcastAnswer.FEE_TOO_LOW
+LATER = BroadcastAnswer.LATER
+REFUSED = BroadcastAnswer.REFUSED
+UNCERTAIN = BroadcastAnswer.UNCERTAIN
+
+
+@pytest.mark.parametrize(
+    ("message", "meaning"),
+    [
+        # geth and what descends from it
+        ("already known", TAKEN),
+        ("ALREADY_EXISTS: already known", TAKEN),
+        ("nonce too low: next nonce 7, tx nonce 3", NONCE_USED),
+        ("replacement transaction underpriced", FEE_TOO_LOW),
+        ("transaction underpriced: gas tip cap 1, minimum needed 25000000000", FEE_TOO_LOW),
+        ("insufficient funds for gas * price + value: balance 0, tx cost 1", LATER),
+        ("txpool is full", LATER),
+        ("nonce too high", LATER),
+        ("account limit exceeded: pooled 17", LATER),
+        ("future transaction tries to replace pending", LATER),
+        ("intrinsic gas too low: have 1, want 21000", REFUSED),
+        ("exceeds block gas limit", REFUSED),
+        ("tx fee (2.10 ether) exceeds the configured cap (1.00 ether)", REFUSED),
+        ("max priority fee per gas higher than max fee per gas", REFUSED),
+        ("transaction type not supported", REFUSED),
+        ("invalid sender", REFUSED),
+        ("oversized data: transaction size 200000, limit 131072", REFUSED),
+        # bor
+        ("INTERNAL_ERROR: nonce too low", NONCE_USED),
+        ("INTERNAL_ERROR: existing tx with same hash", TAKEN),
+        ("INTERNAL_ERROR: could not replace existing tx", FEE_TOO_LOW),
+        # nethermind
+        ("AlreadyKnown", TAKEN),
+        ("OldNonce, Current nonce: 4, nonce of rejected tx: 2", NONCE_USED),
+        ("OwnNonceAlreadyUsed", NONCE_USED),
+        ("FeeTooLow, MaxFeePerGas too low.", FEE_TOO_LOW),
+        ("FeeTooLowToCompete", FEE_TOO_LOW),
+        ("ReplacementNotAllowed", FEE_TOO_LOW),
+        ("InsufficientFunds, Account balance: 0", LATER),
+        ("NonceGap, Future nonce. Expected nonce: 4", LATER),
+        ("NonceTooFarInFuture", LATER),
+        ("GasLimitExceeded, Gas limit: 1", REFUSED),
+        # besu
+        ("Known transaction", TAKEN),
+        ("Nonce too low", NONCE_USED),
+        ("Gas price below configured minimum gas price", FEE_TOO_LOW),
+        ("Upfront cost exceeds account balance", LATER),
+        ("Transaction nonce is too distant from current sender nonce", LATER),
+        ("Transaction gas limit exceeds block gas limit", REFUSED),
+        ("Intrinsic gas exceeds gas limit", REFUSED),
+        # openethereum
+        ("Transaction with the same hash was already imported.", TAKEN),
+        ("Transaction nonce is too low. Try incrementing the nonce.", NONCE_USED),
+        ("Transaction gas price is too low. There is another with the same nonce.", FEE_TOO_LOW),
+        # anvil and reth
+        ("transaction already imported", TAKEN),
+        ("max fee per gas less than block base fee", FEE_TOO_LOW),
+        ("Insufficient funds for gas * price + value", LATER),
+        ("execution reverted: custom error 0xf4d678b8", REFUSED),
+        # words that mean nothing certain
+        ("unknown transaction type 9", REFUSED),
+        ("internal error", UNCERTAIN),
+        ("Too Many Requests", UNCERTAIN),
+        ("header not found", UNCERTAIN),
+        ("", UNCERTAIN),
+    ],
+)
+def test_what_a_node_says_means_one_thing(message: str, meaning: BroadcastAnswer) -> None:
+    assert meaning_of_refusal(message) is meaning

@@ -1,0 +1,373 @@
+"""An engine that is slow and obvious, and decides what is right.
+
+It keeps lists and looks through all of them for every question. Prices are fractions. Orders trade
+one lot after another, each with whoever is best just then. What is reserved or pending is added up
+anew each time, from the orders that rest and the trades that are on their way.
+"""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from foretell.domain.exchange.commands import (
+    CancelOrders,
+    ChangeTick,
+    Command,
+    ExpireOrders,
+    ObserveChain,
+    OpenMarket,
+    PlaceOrder,
+    ResolveMarket,
+    SplitTrade,
+)
+from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.exchange.trade import TradeStatus, part_id_of, trade_id_of
+from foretell.domain.values.hexadecimal import Bytes32
+
+COLLATERAL = "0"
+FILLS_PER_TRADE = 20
+SECONDS_BEFORE_EXPIRATION = 60
+ON_THEIR_WAY = {TradeStatus.MATCHED, TradeStatus.RETRYING}
+KNOWN_TICKS = {10, 100, 200, 400, 1_000, 10_000}
+ENDED = {TradeStatus.CONFIRMED, TradeStatus.FAILED}
+
+Move = tuple[str, str, int]
+
+
+class Refused(Exception):
+    """The command is refused; the text is the name of the refusal."""
+
+
+@dataclass
+class Offer:
+    """An order that rests, or wants to."""
+
+    command: PlaceOrder
+    market: OpenMarket
+    price: Fraction
+    left: int
+
+    def __post_init__(self) -> None:
+        order = self.command.order
+        self.order_id: str = self.command.order_id
+        self.wallet: str = order.maker
+        self.is_yes = self.command.is_yes
+        self.is_buy = order.side is Side.BUY
+        token: str = self.market.token_yes if self.is_yes else self.market.token_no
+        self.pays_with = COLLATERAL if self.is_buy else token
+        self.is_paid_in = token if self.is_buy else COLLATERAL
+
+    @property
+    def is_bid(self) -> bool:
+        """Whether it wants the price of yes to rise."""
+        return self.is_buy == self.is_yes
+
+    @property
+    def yes_price(self) -> Fraction:
+        return self.price if self.is_yes else 1 - self.price
+
+    @property
+    def reserved(self) -> int:
+        return math.ceil(self.left * self.price) if self.is_buy else self.left
+
+    def price_for(self, taker: "Offer") -> Fraction | None:
+        """Return what one of its tokens costs the taker here; None if the two do not meet."""
+        is_one_token = self.is_yes == taker.is_yes
+        if self.market is not taker.market or is_one_token == (self.is_buy == taker.is_buy):
+            return None
+        price = self.price if is_one_token else 1 - self.price
+        fits = price <= taker.price if taker.is_buy else price >= taker.price
+        return price if fits else None
+
+    def moves(self, units: int, price: Fraction) -> list[Move]:
+        """Return what a trade at this price takes from the wallet and brings it."""
+        cost = units * price
+        assert cost.denominator == 1, "no fill is ever rounded"
+        given, taken = (int(cost), units) if self.is_buy else (units, int(cost))
+        return [(self.wallet, self.pays_with, -given), (self.wallet, self.is_paid_in, taken)]
+
+
+@dataclass
+class Meeting:
+    """Lots that a taker would trade: units by maker, and the taker's own orders in the way."""
+
+    deals: dict[str, tuple[Offer, Fraction, int]] = field(default_factory=dict)
+    own: list[Offer] = field(default_factory=list)
+    is_done: bool = False
+
+
+@dataclass
+class Report:
+    """What a command did: its answer, the trades, and who left the book for which reason."""
+
+    answer: Any = None
+    trades: list[Any] = field(default_factory=list)
+    closed: list[tuple[str, str]] = field(default_factory=list)
+
+
+class ReferenceEngine:
+    def __init__(self, answers_kept_max: int) -> None:
+        self.markets: dict[str, OpenMarket] = {}
+        self.ticks: dict[str, int] = {}
+        self.resolved: set[str] = set()
+        self.resting: list[Offer] = []
+        self.balances: Counter[tuple[str, str]] = Counter()
+        self.allowances: Counter[tuple[str, str, bool]] = Counter()
+        self.trades: dict[str, tuple[TradeStatus, str, list[Move]]] = {}
+        self.moves_by_fill: dict[str, dict[str, list[Move]]] = {}
+        self.answers: dict[str, tuple[Any, Any]] = {}
+        self.ended: set[tuple[str, str]] = set()
+        self.nonces: Counter[tuple[str, str]] = Counter()
+        self.spent: set[str] = set()
+        self.latest_ms = 0
+        self.answers_kept_max = answers_kept_max
+
+    def tell(self, command: Any) -> Report:
+        tellers: dict[type[Command], Any] = {
+            OpenMarket: self._open,
+            ChangeTick: self._change_tick,
+            ResolveMarket: self._resolve,
+            PlaceOrder: self._place,
+            CancelOrders: self._cancel,
+            ExpireOrders: self._expire,
+            ObserveChain: self._observe,
+            SplitTrade: self._split,
+        }
+        report = Report()
+        tellers[type(command)](command, report)
+        return report
+
+    def reserved(self, wallet: str, asset: str) -> int:
+        mine = [each for each in self.resting if (each.wallet, each.pays_with) == (wallet, asset)]
+        return sum(offer.reserved for offer in mine)
+
+    def coming(self, wallet: str, asset: str) -> list[int]:
+        """Return every amount that trades on their way to the chain will bring or take."""
+        on_their_way = [each for each in self.trades.values() if each[0] in ON_THEIR_WAY]
+        moves = [move for _, _, moves in on_their_way for move in moves]
+        return [units for who, what, units in moves if (who, what) == (wallet, asset)]
+
+    def spendable(self, wallet: str, exchange: str, asset: str) -> int:
+        coming = self.coming(wallet, asset)
+        held = self.balances[wallet, asset] + sum(coming)
+        allowed = self.allowances[wallet, exchange, asset == COLLATERAL]
+        going = sum(units for units in coming if units < 0)
+        return min(held, allowed + going) - self.reserved(wallet, asset)
+
+    def _open(self, command: OpenMarket, _: Report) -> None:
+        self.markets.setdefault(command.condition_id, command)
+        self.ticks.setdefault(command.condition_id, command.rules.ticks_per_one)
+
+    def _change_tick(self, command: ChangeTick, _: Report) -> None:
+        """Prices are fractions here, so a tick is a number that is told and nothing else."""
+        now, wanted = self.ticks.get(command.condition_id), command.ticks_per_one
+        if now is None or command.condition_id in self.resolved or now == wanted:
+            return
+        refuse_if("TickNotFiner", wanted not in KNOWN_TICKS or wanted % now != 0)
+        self.ticks[command.condition_id] = wanted
+
+    def _resolve(self, command: ResolveMarket, report: Report) -> None:
+        self.resolved |= {command.condition_id} & set(self.markets)
+        self._close(
+            [each for each in self.resting if each.market.condition_id == command.condition_id],
+            "market_resolved",
+            report,
+        )
+
+    def _cancel(self, command: CancelOrders, report: Report) -> None:
+        mine = [each for each in self.resting if each.command.order.signer == command.signer]
+        gone = [each for each in mine if each.order_id in command.order_ids]
+        self._close(gone, "canceled", report)
+        names = {offer.order_id for offer in gone}
+        report.answer = (names, set(command.order_ids) - names)
+
+    def _expire(self, command: ExpireOrders, report: Report) -> None:
+        second = command.at_ms // 1000 + SECONDS_BEFORE_EXPIRATION
+        dated = [each for each in self.resting if each.command.order.expiration_s]
+        due = [each for each in dated if each.command.order.expiration_s <= second]
+        self._close(due, "expired", report)
+
+    def _close(self, offers: Iterable[Offer], reason: str, report: Report) -> None:
+        for offer in list(offers):
+            self.resting = [each for each in self.resting if each is not offer]
+            report.closed.append((offer.order_id, reason))
+
+    def _place(self, command: PlaceOrder, report: Report) -> None:
+        if command.order_id in self.answers:
+            asked, report.answer = self.answers[command.order_id]
+            refuse_if("OrderDuplicated", (command.owner, command.order_type) != asked)
+            return
+        refuse_if("UnknownMarket", command.condition_id not in self.markets)
+        refuse_if("MarketClosed", command.condition_id in self.resolved)
+        second = max(self.latest_ms, command.at_ms) // 1000 + SECONDS_BEFORE_EXPIRATION
+        refuse_if("InvalidExpiration", 0 < command.order.expiration_s <= second)
+        refuse_if("OrderPlacedBefore", command.order_id in self.spent)
+        terms, market = command.terms, self.markets[command.condition_id]
+        refuse_if("OrderCanceledOnChain", (market.exchange, command.order_id) in self.ended)
+        nonce = self.nonces[market.exchange, command.order.maker]
+        refuse_if("InvalidOrderNonce", command.order.nonce < nonce)
+        price = Fraction(terms.price_ticks, terms.ticks_per_one)
+        taker = Offer(command, market, price, terms.size_units or 0)
+        need = taker.reserved if terms.budget_units is None else terms.budget_units
+        self._check_funds(taker, need)
+        meeting = self._meet(taker, terms.budget_units)
+        crosses, is_killed = bool(meeting.deals or meeting.own), not meeting.deals
+        refuse_if("PostOnlyWouldCross", command.is_post_only and crosses)
+        is_part = is_killed or not meeting.is_done
+        refuse_if("FillOrKillUnfilled", command.order_type is OrderType.FOK and is_part)
+        refuse_if("FillAndKillUnmatched", command.order_type is OrderType.FAK and is_killed)
+        self._carry_out(taker, meeting, report)
+
+    def _check_funds(self, taker: Offer, need: int) -> None:
+        wallet, exchange, asset = taker.wallet, taker.market.exchange, taker.pays_with
+        if self.spendable(wallet, exchange, asset) >= need:
+            return
+        coming = self.coming(wallet, asset)
+        allowed = self.allowances[wallet, exchange, asset == COLLATERAL]
+        going = sum(units for units in coming if units < 0)
+        refuse_if("InsufficientBalance", self.balances[wallet, asset] + sum(coming) < need)
+        refuse_if("InsufficientAllowance", allowed + going < need)
+        raise Refused("ReservedByOpenOrders")
+
+    def _meet(self, taker: Offer, budget: int | None) -> Meeting:
+        """Trade one lot after another with the best that is left, on paper."""
+        meeting, left = Meeting(), {offer.order_id: offer.left for offer in self.resting}
+        wanted = Fraction(taker.left if budget is None else budget)
+        while (best := self._best(taker, left)) is not None:
+            maker, price = best
+            lot = price.denominator
+            lot_takes = Fraction(lot) if budget is None else lot * price
+            if wanted < lot_takes:
+                meeting.is_done = True
+                break
+            if maker.wallet == taker.wallet:
+                meeting.own.append(maker)
+                left[maker.order_id] = 0
+                continue
+            wanted -= lot_takes
+            left[maker.order_id] -= lot
+            units = meeting.deals.get(maker.order_id, (maker, price, 0))[2] + lot
+            meeting.deals[maker.order_id] = (maker, price, units)
+            meeting.is_done = wanted < lot_takes
+        return meeting
+
+    def _best(self, taker: Offer, left: dict[str, int]) -> tuple[Offer, Fraction] | None:
+        """Return whom the taker would trade a lot with next: the best price, then the oldest."""
+        best: tuple[Offer, Fraction] | None = None
+        for offer in self.resting:
+            price = offer.price_for(taker)
+            if price is None or left[offer.order_id] < price.denominator:
+                continue
+            is_better = best is None or (price < best[1] if taker.is_buy else price > best[1])
+            best = (offer, price) if is_better else best
+        return best
+
+    def _carry_out(self, taker: Offer, meeting: Meeting, report: Report) -> None:
+        self._close(meeting.own, "self_trade", report)
+        deals = list(meeting.deals.values())
+        for first in range(0, len(deals), FILLS_PER_TRADE):
+            self._trade(taker, deals[first : first + FILLS_PER_TRADE], report)
+        self.resting = [offer for offer in self.resting if offer.left]
+        too_little = [offer for offer in self.resting if offer.left < offer.price.denominator]
+        self._close(too_little, "dust", report)
+        taken, paid = sum(units for _, _, units in deals), sum(p * u for _, p, u in deals)
+        taker.left -= taken
+        left_is_dust = meeting.is_done or taker.left < taker.price.denominator
+        may_rest = taker.command.order_type in {OrderType.GTC, OrderType.GTD}
+        rests = may_rest and not left_is_dust
+        if rests:
+            self.resting.append(taker)
+        amounts = (int(paid), taken) if taker.is_buy else (taken, int(paid))
+        ids = tuple(trade[0] for trade in report.trades)
+        report.answer = ("LIVE" if rests else "MATCHED", *amounts, ids)
+        asked = (taker.command.owner, taker.command.order_type)
+        self.answers[taker.command.order_id] = (asked, report.answer)
+        while len(self.answers) > self.answers_kept_max:
+            oldest = next(iter(self.answers))
+            self.spent.add(oldest)
+            del self.answers[oldest]
+
+    def _trade(
+        self, taker: Offer, deals: list[tuple[Offer, Fraction, int]], report: Report
+    ) -> None:
+        trade_id = trade_id_of(taker.command.order_id, len(report.trades))
+        moves_by_fill, fills = {}, []
+        for maker, price, units in deals:
+            maker.left -= units
+            moves = maker.moves(units, maker.price) + taker.moves(units, price)
+            moves_by_fill[maker.order_id] = moves
+            fills.append((maker.order_id, units))
+        self._keep(trade_id, TradeStatus.MATCHED, "", moves_by_fill)
+        report.trades.append((trade_id, fills))
+
+    def _keep(
+        self, trade_id: str, status: TradeStatus, tx_hash: str, fills: dict[str, list[Move]]
+    ) -> None:
+        self.moves_by_fill[trade_id] = fills
+        self.trades[trade_id] = (status, tx_hash, list(itertools.chain(*fills.values())))
+
+    def _split(self, command: SplitTrade, report: Report) -> None:
+        if self.trades[command.trade_id][0] not in ON_THEIR_WAY:
+            return
+        kept, status = dict(self.moves_by_fill[command.trade_id]), self.trades[command.trade_id][:2]
+        parts = [{name: kept[name] for name in kept if name in part} for part in command.parts]
+        for part in parts:
+            for name in part:
+                del kept[name]
+        if kept:
+            self._keep(command.trade_id, *status, kept)
+            for part in filter(None, parts):
+                self._keep(part_id_of(command.trade_id, Bytes32(next(iter(part)))), *status, part)
+        named = [each for each in self.resting if each.order_id in command.refused_ids]
+        self._close(named, "reverts_on_chain", report)
+
+    def _end(self, command: ObserveChain, report: Report) -> None:
+        for seen in command.cancels:
+            named = [each for each in self.resting if each.order_id == seen.order_id]
+            here = [each for each in named if each.market.exchange == seen.exchange]
+            self._close(here, "canceled_on_chain", report)
+            if seen.order_id not in self.answers:
+                self.ended.add((seen.exchange, seen.order_id))
+        for raised in command.nonces:
+            self.nonces[raised.exchange, raised.maker] = raised.nonce
+            old = [
+                each
+                for each in self.resting
+                if (each.market.exchange, each.wallet) == (raised.exchange, raised.maker)
+                and each.command.order.nonce < raised.nonce
+            ]
+            self._close(old, "nonce_raised", report)
+
+    def _observe(self, command: ObserveChain, report: Report) -> None:
+        looked_at: set[tuple[str, str]] = set()
+        for balance in command.balances:
+            self.balances[balance.wallet, balance.asset] = balance.units
+            looked_at.add((balance.wallet, balance.asset))
+        for seen in command.allowances:
+            self.allowances[seen.wallet, seen.exchange, seen.is_collateral] = seen.units
+            looked_at |= {(seen.wallet, each.pays_with) for each in self.resting}
+        for trade in command.trades:
+            looked_at |= self._settle(trade.trade_id, trade.status, trade.tx_hash)
+        self._end(command, report)
+        for offer in reversed(list(self.resting)):
+            wallet, asset = offer.wallet, offer.pays_with
+            uncovered = self.spendable(wallet, offer.market.exchange, asset) < 0
+            if (wallet, asset) in looked_at and uncovered:
+                self._close([offer], "underfunded", report)
+
+    def _settle(self, trade_id: str, status: TradeStatus, tx_hash: str) -> set[tuple[str, str]]:
+        was = self.trades.get(trade_id)
+        if was is None or was[0] in ENDED or was[:2] == (status, tx_hash):
+            return set()
+        if status is not TradeStatus.MATCHED:
+            self.trades[trade_id] = (status, tx_hash, was[2])
+        return {(wallet, asset) for wallet, asset, _ in was[2]}
+
+
+def refuse_if(name: str, is_so: bool) -> None:  # noqa: FBT001 - reads as a sentence
+    if is_so:
+        raise Refused(name)

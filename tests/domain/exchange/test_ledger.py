@@ -1,0 +1,197 @@
+"""What a wallet has, has reserved, and is owed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rigs.values import EXCHANGE, NEG_RISK_EXCHANGE, a_live_order, an_address, an_asset
+
+from foretell.domain.errors.exchange import (
+    InsufficientAllowance,
+    InsufficientBalance,
+    NotEnoughFunds,
+    ReservedByOpenOrders,
+)
+from foretell.domain.exchange.ledger import COLLATERAL, Ledger
+
+ALICE, BOB = an_address("alice"), an_address("bob")
+YES, NO = an_asset(is_yes=True), an_asset(is_yes=False)
+UNITS = st.integers(0, 10**12)
+
+
+def a_ledger(confirmed: int = 100, allowance: int = 100, reserved: int = 0) -> Ledger:
+    ledger = Ledger()
+    ledger.account(ALICE, COLLATERAL).confirmed_units = confirmed
+    ledger.allow(ALICE, EXCHANGE, allowance, of_collateral=True)
+    ledger.reserve(a_live_order(), COLLATERAL, reserved)
+    return ledger
+
+
+def spendable(ledger: Ledger) -> int:
+    return ledger.spendable_units(ALICE, EXCHANGE, COLLATERAL)
+
+
+def test_a_wallet_that_nobody_heard_of_has_nothing() -> None:
+    ledger = Ledger()
+    assert spendable(ledger) == 0
+    assert ledger.allowance_units(ALICE, EXCHANGE, COLLATERAL) == 0
+    assert ledger.assets(ALICE) == []
+
+
+def test_looking_at_an_account_does_not_open_it() -> None:
+    ledger = Ledger()
+    ledger.look_up(ALICE, COLLATERAL).confirmed_units = 5
+    assert spendable(ledger) == 0
+    with pytest.raises(InsufficientBalance):
+        ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 1)
+    assert ledger.assets(ALICE) == []
+
+
+def test_an_account_stays_the_same_once_opened() -> None:
+    ledger = Ledger()
+    account = ledger.account(ALICE, YES)
+    assert ledger.account(ALICE, YES) is account is ledger.look_up(ALICE, YES)
+    assert ledger.account(ALICE, NO) is not account
+    assert ledger.account(BOB, YES) is not account
+    assert ledger.assets(ALICE) == [YES, NO]
+
+
+@given(confirmed=UNITS, allowance=UNITS, reserved=UNITS, credit=UNITS, debit=UNITS)
+def test_spendable_is_what_is_held_and_allowed_less_what_is_reserved(
+    confirmed: int, allowance: int, reserved: int, credit: int, debit: int
+) -> None:
+    ledger = a_ledger(confirmed, allowance, reserved)
+    ledger.pend([(ALICE, COLLATERAL, credit)])
+    ledger.pend([(ALICE, COLLATERAL, -debit)])
+    held, allowed = confirmed + credit - debit, allowance - debit
+    assert spendable(ledger) == min(held, allowed) - reserved
+
+
+def test_tokens_just_bought_can_be_spent_at_once() -> None:
+    ledger = Ledger()
+    ledger.allow(ALICE, EXCHANGE, 10**9, of_collateral=False)
+    ledger.pend([(ALICE, YES, 50)])
+    ledger.check_funds(ALICE, EXCHANGE, YES, 50)
+    with pytest.raises(InsufficientBalance):
+        ledger.check_funds(ALICE, EXCHANGE, YES, 51)
+
+
+def test_an_allowance_is_of_one_exchange_and_one_kind() -> None:
+    ledger = a_ledger()
+    assert ledger.allowance_units(ALICE, EXCHANGE, COLLATERAL) == 100
+    assert ledger.allowance_units(ALICE, NEG_RISK_EXCHANGE, COLLATERAL) == 0
+    assert ledger.allowance_units(ALICE, EXCHANGE, YES) == 0
+    assert ledger.allowance_units(BOB, EXCHANGE, COLLATERAL) == 0
+
+
+def test_one_allowance_of_tokens_is_for_all_of_them() -> None:
+    ledger = a_ledger()
+    ledger.allow(ALICE, EXCHANGE, 7, of_collateral=False)
+    assert ledger.allowance_units(ALICE, EXCHANGE, YES) == 7
+    assert ledger.allowance_units(ALICE, EXCHANGE, NO) == 7
+    assert ledger.allowance_units(ALICE, EXCHANGE, COLLATERAL) == 100
+
+
+@pytest.mark.parametrize(
+    ("ledger", "refusal"),
+    [
+        (a_ledger(confirmed=99), InsufficientBalance),
+        (a_ledger(confirmed=0, allowance=0), InsufficientBalance),
+        (a_ledger(confirmed=99, reserved=99), InsufficientBalance),
+        (a_ledger(allowance=99), InsufficientAllowance),
+        (a_ledger(allowance=0, reserved=100), InsufficientAllowance),
+        (a_ledger(reserved=1), ReservedByOpenOrders),
+        (a_ledger(reserved=100), ReservedByOpenOrders),
+    ],
+)
+def test_a_lack_is_refused_by_its_cause(ledger: Ledger, refusal: type[Exception]) -> None:
+    with pytest.raises(refusal, match=r"needs 100 base units of collateral: .+"):
+        ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 100)
+
+
+def test_a_lack_of_tokens_names_the_token() -> None:
+    with pytest.raises(InsufficientBalance, match=f"100 base units of token {NO}:"):
+        a_ledger().check_funds(ALICE, EXCHANGE, NO, 100)
+
+
+def test_a_refusal_tells_the_numbers() -> None:
+    ledger = a_ledger(confirmed=90, allowance=80, reserved=70)
+    ledger.pend([(ALICE, COLLATERAL, 5)])
+    ledger.pend([(ALICE, COLLATERAL, -6)])
+    with pytest.raises(NotEnoughFunds) as refusal:
+        ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 60)
+    assert refusal.value.details == {
+        "asset": COLLATERAL,
+        "spender": EXCHANGE,
+        "need": 60,
+        "have": 90,
+        "pending": -1,
+        "reserved": 70,
+        "allowance": 80,
+    }
+
+
+def test_exactly_enough_is_enough() -> None:
+    a_ledger(confirmed=101, allowance=101, reserved=1).check_funds(ALICE, EXCHANGE, COLLATERAL, 100)
+
+
+def test_an_order_gives_back_part_by_part_and_is_forgotten_at_the_end() -> None:
+    ledger, order = Ledger(), a_live_order()
+    account = ledger.account(ALICE, COLLATERAL)
+    ledger.reserve(order, COLLATERAL, 50)
+    ledger.release(order, COLLATERAL, 20, is_closed=False)
+    assert (account.reserved_units, list(account.orders)) == (30, [order.order_id])
+    ledger.release(order, COLLATERAL, 30, is_closed=True)
+    assert (account.reserved_units, list(account.orders)) == (0, [])
+
+
+def test_no_more_is_given_back_than_was_set_aside() -> None:
+    ledger, order = Ledger(), a_live_order()
+    ledger.reserve(order, COLLATERAL, 50)
+    with pytest.raises(AssertionError):
+        ledger.release(order, COLLATERAL, 51, is_closed=False)
+
+
+@given(st.lists(st.integers(-(10**9), 10**9)))
+def test_what_pended_and_came_true_leaves_no_trace(moves: list[int]) -> None:
+    ledger = a_ledger(reserved=0)
+    for units in moves:
+        ledger.pend([(ALICE, COLLATERAL, units)])
+    for units in moves:
+        ledger.unpend([(ALICE, COLLATERAL, units)])
+    account = ledger.account(ALICE, COLLATERAL)
+    assert (account.credit_units, account.debit_units) == (0, 0)
+
+
+@pytest.mark.parametrize("units", [1, -1])
+def test_what_never_pended_cannot_come_true(units: int) -> None:
+    with pytest.raises(AssertionError):
+        Ledger().unpend([(ALICE, COLLATERAL, units)])
+
+
+def test_only_what_is_held_or_allowed_is_listed() -> None:
+    ledger = a_ledger()
+    ledger.account(ALICE, YES)
+    ledger.account(BOB, NO).confirmed_units = 1
+    ledger.allow(ALICE, NEG_RISK_EXCHANGE, 0, of_collateral=True)
+    ledger.allow(BOB, EXCHANGE, 5, of_collateral=False)
+    assert ledger.accounts_held() == [(ALICE, COLLATERAL), (BOB, NO)]
+    assert ledger.allowances_held() == [(ALICE, EXCHANGE, True), (BOB, EXCHANGE, False)]
+    assert ledger.allowed_units(BOB, EXCHANGE, of_collateral=False) == 5
+
+
+@pytest.mark.parametrize(
+    ("need", "missing"), [(60, 0), (90, 0), (91, 1), (150, 60), (190, 100), (191, 0)]
+)
+def test_more_is_missing_only_where_more_would_help(need: int, missing: int) -> None:
+    ledger = a_ledger(confirmed=100, allowance=200, reserved=10)
+    assert ledger.missing_units(ALICE, EXCHANGE, COLLATERAL, need) == missing
+
+
+def test_what_is_missing_beside_unsettled_trades_makes_the_order_possible() -> None:
+    ledger = a_ledger(confirmed=100, allowance=200, reserved=10)
+    ledger.pend([(ALICE, COLLATERAL, -50)])
+    ledger.pend([(ALICE, COLLATERAL, 20)])
+    missing = ledger.missing_units(ALICE, EXCHANGE, COLLATERAL, 90)
+    assert missing == 30
+    ledger.account(ALICE, COLLATERAL).confirmed_units += missing
+    ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 90)

@@ -1,0 +1,257 @@
+"""What a treasury and settled trades do to a shard's slices."""
+
+import pytest
+from tests.domain.exchange.digest import digest
+from tests.rigs.values import (
+    EXCHANGE,
+    NOW_MS,
+    TOKEN,
+    a_buy,
+    a_placing,
+    a_sell,
+    a_settlement,
+    a_state,
+    a_trading_state,
+    an_address,
+    an_observation,
+    an_open_market,
+    an_order_id,
+    some_funds,
+)
+
+from foretell.domain.errors.exchange import InsufficientBalance
+from foretell.domain.exchange.allocations import Slice, SliceTotal, total_of
+from foretell.domain.exchange.apply import Outcome, apply
+from foretell.domain.exchange.commands import BalanceSeen, JoinTreasury, ReturnSlice, TakeSlices
+from foretell.domain.exchange.effects import CloseReason, OrderClosed, SliceMoved, TreasuryJoined
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.exchange.state import State
+from foretell.domain.exchange.trade import TradeStatus
+
+ALICE, BOB = an_address("alice"), an_address("bob")
+JOINING = JoinTreasury(NOW_MS, "north")
+MINED, RETRYING = TradeStatus.MINED, TradeStatus.RETRYING
+CONFIRMED, FAILED = TradeStatus.CONFIRMED, TradeStatus.FAILED
+
+
+def a_joined_state(*, given_units: int = 0) -> State:
+    """Return a state with an open market, tokens and allowances, and alice's slice."""
+    state = a_state(an_open_market(), JOINING, some_funds("alice", "bob"))
+    apply(state, a_taking(given_units))
+    return state
+
+
+def a_taking(total: int, shard: str = "north") -> TakeSlices:
+    return TakeSlices(NOW_MS, shard, (SliceTotal(ALICE, total_of(total)),))
+
+
+def a_return(total: int, *, is_forced: bool = False) -> ReturnSlice:
+    return ReturnSlice(NOW_MS, "north", ALICE, total_of(total), is_forced=is_forced)
+
+
+def returned_units(outcome: Outcome) -> int:
+    assert isinstance(outcome.result, SliceTotal)
+    assert outcome.result.wallet == ALICE
+    return int(outcome.result.total)
+
+
+def confirmed_units(state: State) -> int:
+    return state.ledger.look_up(ALICE, COLLATERAL).confirmed_units
+
+
+def spendable_units(state: State) -> int:
+    return state.ledger.spendable_units(ALICE, EXCHANGE, COLLATERAL)
+
+
+def a_match(given_units: int = 10 * TOKEN) -> tuple[State, str]:
+    """Return a state in which alice bought for five of her ten tokens of collateral."""
+    state = a_joined_state(given_units=given_units)
+    apply(state, a_placing(a_sell("bob")))
+    apply(state, a_placing(a_buy("alice")))
+    return state, next(iter(state.unsettled_trades))
+
+
+def test_without_a_treasury_the_chain_says_what_collateral_there_is() -> None:
+    state = a_trading_state("alice")
+    assert not state.slices.is_joined
+    assert confirmed_units(state) == 10**6 * TOKEN
+
+
+def test_in_a_treasury_the_chain_says_nothing_of_collateral() -> None:
+    state = a_joined_state()
+    assert confirmed_units(state) == 0
+    with pytest.raises(InsufficientBalance):
+        apply(state, a_placing(a_buy("alice")))
+    apply(state, a_placing(a_sell("alice")))
+
+
+def test_who_joins_brings_along_what_was_confirmed() -> None:
+    state = a_trading_state("alice")
+    outcome = apply(state, JOINING)
+    units = 10**6 * TOKEN
+    assert outcome.effects == [
+        TreasuryJoined("north", NOW_MS),
+        SliceMoved(ALICE, *Slice(settled_units=units).totals(), NOW_MS),
+    ]
+    assert state.slices.slice_by_wallet == {ALICE: Slice(settled_units=units)}
+    assert confirmed_units(state) == units
+
+
+def test_a_shard_joins_once() -> None:
+    state = a_joined_state(given_units=5)
+    before = digest(state)
+    assert not apply(state, JOINING).is_change
+    assert digest(state) == before
+
+
+@pytest.mark.parametrize(
+    "command", [JoinTreasury(NOW_MS, "south"), JoinTreasury(NOW_MS, ""), a_taking(5, "south")]
+)
+def test_nobody_takes_one_shard_for_another(command: JoinTreasury | TakeSlices) -> None:
+    with pytest.raises(AssertionError):
+        apply(a_joined_state(), command)
+
+
+def test_a_shard_that_did_not_join_returns_nothing() -> None:
+    with pytest.raises(AssertionError):
+        apply(a_trading_state(), a_return(1))
+
+
+@pytest.mark.parametrize(("totals", "units"), [([5], 5), ([5, 5], 5), ([5, 8], 8), ([8, 5], 8)])
+def test_of_what_was_given_the_largest_total_counts(totals: list[int], units: int) -> None:
+    state = a_joined_state()
+    for total in totals:
+        apply(state, a_taking(total))
+    assert confirmed_units(state) == units
+
+
+def test_what_was_taken_already_changes_nothing() -> None:
+    state = a_joined_state(given_units=5)
+    before = digest(state)
+    assert apply(state, a_taking(4)) == Outcome(None, [], is_change=False)
+    assert apply(state, TakeSlices(NOW_MS, "north", (SliceTotal(BOB, total_of(0)),))).effects == []
+    assert digest(state) == before
+
+
+@pytest.mark.parametrize(("total", "returned"), [(0, 0), (3, 3), (10, 10), (11, 10)])
+def test_what_is_free_is_returned_up_to_the_total_asked_for(total: int, returned: int) -> None:
+    state = a_joined_state(given_units=10)
+    assert returned_units(apply(state, a_return(total))) == returned
+    assert confirmed_units(state) == 10 - returned
+
+
+def test_a_return_told_again_happens_once() -> None:
+    state = a_joined_state(given_units=10)
+    assert apply(state, a_return(4)).effects == [
+        SliceMoved(ALICE, *Slice(10, 4, 0).totals(), NOW_MS)
+    ]
+    again = apply(state, a_return(4))
+    assert returned_units(again) == 4
+    assert not again.is_change
+
+
+def test_a_wallet_that_nobody_heard_of_returns_nothing_and_stays_so() -> None:
+    state = a_state(JOINING)
+    before = digest(state)
+    assert returned_units(apply(state, a_return(4, is_forced=True))) == 0
+    assert digest(state) == before
+
+
+def test_what_an_order_reserves_is_not_returned() -> None:
+    state = a_joined_state(given_units=6 * TOKEN)
+    apply(state, a_placing(a_buy("alice")))
+    assert returned_units(apply(state, a_return(6 * TOKEN))) == TOKEN
+    assert len(state.live_orders) == 1
+    assert spendable_units(state) == 0
+
+
+def test_what_an_unsettled_trade_takes_is_not_returned() -> None:
+    state, _ = a_match()
+    assert returned_units(apply(state, a_return(10 * TOKEN))) == 5 * TOKEN
+
+
+def test_what_an_unsettled_trade_brings_is_not_returned() -> None:
+    state = a_joined_state(given_units=TOKEN)
+    apply(state, TakeSlices(NOW_MS, "north", (SliceTotal(BOB, total_of(10 * TOKEN)),)))
+    apply(state, a_placing(a_sell("alice")))
+    apply(state, a_placing(a_buy("bob")))
+    assert spendable_units(state) == 6 * TOKEN
+    assert returned_units(apply(state, a_return(6 * TOKEN))) == TOKEN
+
+
+def test_a_forced_return_closes_the_newest_orders_and_no_more_than_it_must() -> None:
+    state = a_joined_state(given_units=15 * TOKEN)
+    orders = [a_buy("alice", salt=str(salt)) for salt in (1, 2, 3)]
+    for order in orders:
+        apply(state, a_placing(order))
+    outcome = apply(state, a_return(6 * TOKEN, is_forced=True))
+    closed = [effect for effect in outcome.effects if isinstance(effect, OrderClosed)]
+    assert [effect.order_id for effect in closed] == [
+        an_order_id(order) for order in (orders[2], orders[1])
+    ]
+    assert {effect.reason for effect in closed} == {CloseReason.UNDERFUNDED}
+    assert returned_units(outcome) == 6 * TOKEN
+    assert confirmed_units(state) == 9 * TOKEN
+
+
+def test_a_forced_return_told_again_closes_nothing_more() -> None:
+    state = a_joined_state(given_units=10 * TOKEN)
+    apply(state, a_placing(a_buy("alice", salt="1")))
+    apply(state, a_placing(a_buy("alice", salt="2")))
+    apply(state, a_return(5 * TOKEN, is_forced=True))
+    assert not apply(state, a_return(5 * TOKEN, is_forced=True)).is_change
+    assert len(state.live_orders) == 1
+
+
+@pytest.mark.parametrize("status", [MINED, CONFIRMED])
+def test_a_settled_trade_changes_the_slice_and_leaves_as_much_to_spend(
+    status: TradeStatus,
+) -> None:
+    state, trade_id = a_match()
+    assert spendable_units(state) == 5 * TOKEN
+    apply(state, a_settlement(trade_id, status))
+    assert state.slices.look_up(ALICE) == Slice(10 * TOKEN, 0, -5 * TOKEN)
+    assert confirmed_units(state) == spendable_units(state) == 5 * TOKEN
+
+
+def test_a_trade_that_a_reorg_took_back_is_taken_back_from_the_slice() -> None:
+    state, trade_id = a_match()
+    apply(state, a_settlement(trade_id, MINED))
+    apply(state, a_settlement(trade_id, RETRYING))
+    assert state.slices.look_up(ALICE) == Slice(10 * TOKEN, 0, 0)
+    assert (confirmed_units(state), spendable_units(state)) == (10 * TOKEN, 5 * TOKEN)
+
+
+@pytest.mark.parametrize("before", [[], [RETRYING], [MINED]])
+def test_a_trade_that_failed_gives_back_what_it_would_have_taken(
+    before: list[TradeStatus],
+) -> None:
+    state, trade_id = a_match()
+    for status in before:
+        apply(state, a_settlement(trade_id, status))
+    apply(state, a_settlement(trade_id, FAILED))
+    assert state.slices.look_up(ALICE) == Slice(10 * TOKEN, 0, 0)
+    assert spendable_units(state) == 10 * TOKEN
+
+
+def test_a_trade_mined_anew_in_another_transaction_is_counted_once() -> None:
+    state, trade_id = a_match()
+    apply(state, a_settlement(trade_id, MINED, "0x01"))
+    apply(state, a_settlement(trade_id, MINED, "0x02"))
+    assert state.slices.look_up(ALICE).settled_units == -5 * TOKEN
+
+
+def test_without_a_treasury_a_settled_trade_opens_no_slice() -> None:
+    state = a_trading_state()
+    apply(state, a_placing(a_sell("bob")))
+    apply(state, a_placing(a_buy("alice")))
+    apply(state, a_settlement(next(iter(state.unsettled_trades)), MINED))
+    assert state.slices.slice_by_wallet == {}
+
+
+def test_a_token_is_the_chain_s_in_a_treasury_too() -> None:
+    state = a_joined_state()
+    token = an_open_market().token_yes
+    apply(state, an_observation([BalanceSeen(ALICE, token, 7), BalanceSeen(ALICE, COLLATERAL, 7)]))
+    assert state.ledger.look_up(ALICE, token).confirmed_units == 7
+    assert confirmed_units(state) == 0

@@ -1,0 +1,136 @@
+"""The signing profiles that a deployment accepts."""
+
+from typing import Any
+
+import pytest
+from eth_account import Account
+from eth_account.messages import encode_typed_data
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rigs.values import CHAIN_ID, EXCHANGE, a_key, a_signed_order, the_separators
+
+from foretell.domain.errors.exchange import ForeignProfile
+from foretell.domain.exchange.order import ORDER_V1_TYPE_HASH, Side, SignatureType, SignedOrder
+from foretell.domain.exchange.profiles import (
+    OWN_PROFILE,
+    PROFILES_MAX,
+    SANDBOX_PROFILES,
+    SigningProfile,
+    check_profiles,
+    separators,
+)
+from foretell.domain.values.hexadecimal import address_of
+
+FIELDS = (
+    ("salt", "uint256"),
+    ("maker", "address"),
+    ("signer", "address"),
+    ("taker", "address"),
+    ("tokenId", "uint256"),
+    ("makerAmount", "uint256"),
+    ("takerAmount", "uint256"),
+    ("expiration", "uint256"),
+    ("nonce", "uint256"),
+    ("feeRateBps", "uint256"),
+    ("side", "uint8"),
+    ("signatureType", "uint8"),
+)
+TYPES = {"Order": [{"name": name, "type": kind} for name, kind in FIELDS]}
+
+UINTS = st.integers(0, 2**256 - 1)
+UNITS = st.integers(0, 2**63 - 1)
+ADDRESSES = st.binary(min_size=20, max_size=20).map(address_of)
+ORDERS = st.builds(
+    SignedOrder,
+    salt=UINTS.map(str),
+    maker=ADDRESSES,
+    signer=ADDRESSES,
+    taker=ADDRESSES,
+    token_id=UINTS.map(str),
+    maker_amount=UNITS,
+    taker_amount=UNITS,
+    expiration_s=UNITS,
+    nonce=UNITS,
+    fee_rate_bps=UNITS,
+    side=st.sampled_from(Side),
+    signature_type=st.sampled_from(SignatureType),
+    profile=st.integers(0, len(SANDBOX_PROFILES) - 1),
+    signature=st.binary(min_size=65, max_size=65),
+)
+
+
+def foreign_domain(profile: SigningProfile) -> dict[str, Any]:
+    return {
+        "name": profile.name,
+        "version": profile.version,
+        "chainId": CHAIN_ID,
+        "verifyingContract": profile.verifying_contract or EXCHANGE,
+    }
+
+
+def foreign_message(order: SignedOrder) -> dict[str, Any]:
+    values = (
+        int(order.salt),
+        order.maker,
+        order.signer,
+        order.taker,
+        int(order.token_id),
+        order.maker_amount,
+        order.taker_amount,
+        order.expiration_s,
+        order.nonce,
+        order.fee_rate_bps,
+        int(order.side),
+        int(order.signature_type),
+    )
+    return {name: value for (name, _), value in zip(FIELDS, values, strict=True)}
+
+
+def test_the_type_hash_is_the_one_that_exchanges_know() -> None:
+    known = "a852566c4e14d00869b6db0220888a9090a13eccdaea03713ff0a3d27bf9767c"
+    assert known == ORDER_V1_TYPE_HASH.hex()
+
+
+@given(ORDERS)
+def test_an_order_id_is_the_digest_of_a_generic_encoder(order: SignedOrder) -> None:
+    domain = foreign_domain(SANDBOX_PROFILES[order.profile])
+    encoded = encode_typed_data(domain, TYPES, foreign_message(order))
+    digest = Account.sign_message(encoded, a_key("alice")).message_hash
+    assert the_separators().order_id(order) == "0x" + digest.hex()
+
+
+@pytest.mark.parametrize("index", range(len(SANDBOX_PROFILES)))
+def test_an_order_is_signed_as_eth_account_signs_it(index: int) -> None:
+    order = a_signed_order(profile=index)
+    signed = Account.sign_typed_data(
+        a_key("alice"), foreign_domain(SANDBOX_PROFILES[index]), TYPES, foreign_message(order)
+    )
+    assert bytes(signed.signature) == order.signature
+    assert the_separators().order_id(order) == "0x" + signed.message_hash.hex()
+
+
+def test_the_sandbox_takes_what_the_clients_of_the_ecosystem_hard_code() -> None:
+    """The contracts are those that these clients sign for on chain 80002."""
+    assert SANDBOX_PROFILES == (
+        (1, "Foretell Exchange", "1", None),
+        (1, "Polymarket CTF Exchange", "1", "0xdfe02eb6733538f8ea35d585af8de5958ad99e40"),
+        (1, "CTF Exchange", "1", "0xb5592f7ccca122558d2201e190826276f3a661cb"),
+    )
+    assert SANDBOX_PROFILES[0] == OWN_PROFILE
+
+
+def test_a_public_chain_takes_our_own_profile_alone() -> None:
+    check_profiles([OWN_PROFILE], is_sandbox=False)
+    check_profiles(SANDBOX_PROFILES, is_sandbox=True)
+
+
+@pytest.mark.parametrize("foreign", SANDBOX_PROFILES[1:], ids=lambda profile: profile.name)
+def test_a_public_chain_refuses_a_foreign_profile(foreign: SigningProfile) -> None:
+    with pytest.raises(ForeignProfile, match=foreign.name):
+        check_profiles([OWN_PROFILE, foreign], is_sandbox=False)
+
+
+@pytest.mark.parametrize("count", [0, PROFILES_MAX + 1])
+def test_a_deployment_has_some_profiles_and_not_too_many(count: int) -> None:
+    with pytest.raises(AssertionError):
+        separators([OWN_PROFILE] * count, CHAIN_ID, EXCHANGE)

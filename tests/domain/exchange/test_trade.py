@@ -1,0 +1,195 @@
+"""A trade, its life, and its groups of fills."""
+
+import itertools
+import uuid
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rigs.values import TOKEN, a_buy, a_live_order, a_sell, a_spending, a_word
+
+from foretell.domain.errors.families import IllegalTransition
+from foretell.domain.exchange.matching import Fill, PlannedFill, fill_of
+from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.trade import (
+    FILLS_PER_TRADE_MAX,
+    TRADE_TRANSITIONS,
+    TradeStatus,
+    TradeTrigger,
+    advance_trade,
+    split_into_trades,
+    taker_fill_units,
+    total_cost_units,
+    trade_id_of,
+    trade_path,
+    trade_steps,
+)
+from foretell.domain.values.hexadecimal import keccak256, word_of
+
+MATCHED, MINED, CONFIRMED = TradeStatus.MATCHED, TradeStatus.MINED, TradeStatus.CONFIRMED
+RETRYING, FAILED = TradeStatus.RETRYING, TradeStatus.FAILED
+MINE, CONFIRM, RETRY, FAIL = (
+    TradeTrigger.MINE,
+    TradeTrigger.CONFIRM,
+    TradeTrigger.RETRY,
+    TradeTrigger.FAIL,
+)
+
+LIFE = {
+    (MATCHED, MINE): MINED,
+    (MATCHED, RETRY): RETRYING,
+    (MATCHED, FAIL): FAILED,
+    (RETRYING, MINE): MINED,
+    (RETRYING, RETRY): RETRYING,
+    (RETRYING, FAIL): FAILED,
+    (MINED, CONFIRM): CONFIRMED,
+    (MINED, RETRY): RETRYING,
+}
+
+PATHS = {
+    (MATCHED, MINED): (MINE,),
+    (MATCHED, RETRYING): (RETRY,),
+    (MATCHED, FAILED): (FAIL,),
+    (MATCHED, CONFIRMED): (MINE, CONFIRM),
+    (RETRYING, MINED): (MINE,),
+    (RETRYING, RETRYING): (RETRY,),
+    (RETRYING, FAILED): (FAIL,),
+    (RETRYING, CONFIRMED): (MINE, CONFIRM),
+    (MINED, MINED): (RETRY, MINE),
+    (MINED, RETRYING): (RETRY,),
+    (MINED, CONFIRMED): (CONFIRM,),
+    (MINED, FAILED): (RETRY, FAIL),
+}
+
+
+@pytest.mark.parametrize(("pair", "end"), list(LIFE.items()))
+def test_a_trade_moves_along_its_table(
+    pair: tuple[TradeStatus, TradeTrigger], end: TradeStatus
+) -> None:
+    assert advance_trade(*pair) is end
+
+
+@pytest.mark.parametrize(
+    "pair", [pair for pair in itertools.product(TradeStatus, TradeTrigger) if pair not in LIFE]
+)
+def test_a_trade_moves_no_other_way(pair: tuple[TradeStatus, TradeTrigger]) -> None:
+    with pytest.raises(IllegalTransition, match=f"trade is {pair[0]} and cannot {pair[1]}"):
+        advance_trade(*pair)
+
+
+def test_the_table_of_a_trade_says_nothing_else() -> None:
+    assert dict(TRADE_TRANSITIONS) == LIFE
+
+
+@pytest.mark.parametrize("pair", list(itertools.product(TradeStatus, TradeStatus)))
+def test_whoever_looks_seldom_makes_up_for_what_happened_in_between(
+    pair: tuple[TradeStatus, TradeStatus],
+) -> None:
+    assert trade_path(*pair) == PATHS.get(pair, ())
+
+
+@pytest.mark.parametrize(("pair", "triggers"), list(PATHS.items()))
+def test_every_path_leads_along_the_table_to_its_end(
+    pair: tuple[TradeStatus, TradeStatus], triggers: tuple[TradeTrigger, ...]
+) -> None:
+    status, end = pair
+    for trigger in triggers:
+        status = advance_trade(status, trigger)
+    assert status is end
+
+
+@pytest.mark.parametrize("end", [CONFIRMED, FAILED])
+def test_nothing_leaves_the_end_of_a_life(end: TradeStatus) -> None:
+    assert {trade_path(end, status) for status in TradeStatus} == {()}
+
+
+@given(st.binary(min_size=32, max_size=32), st.integers(0, 5))
+def test_a_trade_id_is_made_of_the_hash_as_any_other_uuid_of_version_4(
+    order: bytes, index: int
+) -> None:
+    digest = keccak256(b"trade" + order + index.to_bytes(4, "big"))
+    assert trade_id_of(word_of(order), index) == str(uuid.UUID(bytes=digest[:16], version=4))
+
+
+@pytest.mark.parametrize("pair", list(itertools.product(TradeStatus, TradeStatus)))
+def test_the_steps_of_a_trade_are_the_statuses_on_its_path(
+    pair: tuple[TradeStatus, TradeStatus],
+) -> None:
+    path = trade_path(*pair)
+    steps = trade_steps(*pair)
+    walked = list(itertools.accumulate(path, advance_trade, initial=pair[0]))
+    assert list(steps) == walked[1:]
+
+
+def test_a_trade_id_is_a_uuid_of_its_order_and_place() -> None:
+    ids = [trade_id_of(a_word(order), index) for order in ("a", "b") for index in range(3)]
+    assert len(set(ids)) == 6
+    assert trade_id_of(a_word("b"), 2) == ids[-1]
+    assert {uuid.UUID(trade_id).version for trade_id in ids} == {4}
+
+
+def some_fills(count: int) -> list[Fill]:
+    orders = [a_live_order(f"{number}", side=Side.SELL) for number in range(count)]
+    return [fill_of(PlannedFill(order, 2 * TOKEN), Side.BUY, 100) for order in orders]
+
+
+@pytest.mark.parametrize(
+    ("count", "groups"),
+    [
+        (0, []),
+        (1, [1]),
+        (FILLS_PER_TRADE_MAX, [FILLS_PER_TRADE_MAX]),
+        (FILLS_PER_TRADE_MAX + 1, [FILLS_PER_TRADE_MAX, 1]),
+        (3 * FILLS_PER_TRADE_MAX, [FILLS_PER_TRADE_MAX] * 3),
+    ],
+)
+def test_fills_go_in_their_order_into_groups_that_one_transaction_settles(
+    count: int, groups: list[int]
+) -> None:
+    fills = some_fills(count)
+    trades = split_into_trades(fills)
+    assert [len(group) for group in trades] == groups
+    assert [fill for group in trades for fill in group] == fills
+
+
+def test_the_cost_of_a_trade_is_that_of_its_fills() -> None:
+    assert total_cost_units(some_fills(3)) == 3 * TOKEN
+    assert total_cost_units([]) == 0
+
+
+def test_a_seller_uses_up_the_tokens_that_it_sells() -> None:
+    assert taker_fill_units(a_sell(), 7 * TOKEN, 3 * TOKEN, spends=False) == 7 * TOKEN
+
+
+def test_a_spender_uses_up_the_collateral_that_it_paid() -> None:
+    order = a_spending(price_ticks=50, budget_units=10 * TOKEN)
+    assert taker_fill_units(order, 20 * TOKEN, 9 * TOKEN, spends=True) == 9 * TOKEN
+
+
+@given(
+    price_ticks=st.integers(1, 99),
+    better_by=st.integers(0, 98),
+    lots=st.integers(1, 10**6),
+    part=st.integers(1, 100),
+)
+def test_a_buyer_of_a_size_uses_up_its_own_limit_and_at_least_what_it_paid(
+    price_ticks: int, better_by: int, lots: int, part: int
+) -> None:
+    order = a_buy(price_ticks=price_ticks, size_units=lots * 100)
+    size_units = max(100, order.taker_amount * part // 100 // 100 * 100)
+    cost_units = size_units * max(1, price_ticks - better_by) // 100
+    used = taker_fill_units(order, size_units, cost_units, spends=False)
+    at_limit = Fraction(order.maker_amount, order.taker_amount) * size_units
+    assert cost_units <= used <= at_limit < used + 1
+
+
+@given(st.integers(1, 99), st.lists(st.integers(1, 10**9), min_size=1, max_size=5))
+def test_parts_of_a_buyers_order_use_up_no_more_than_the_whole(
+    price_ticks: int, sizes: list[int]
+) -> None:
+    whole = sum(sizes) * 100
+    order = a_buy(price_ticks=price_ticks, size_units=whole)
+    parts = [size * 100 - 1 for size in sizes]
+    used = sum(taker_fill_units(order, part, 0, spends=False) for part in parts)
+    assert used <= order.maker_amount

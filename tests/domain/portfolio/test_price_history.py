@@ -1,0 +1,109 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.portfolio.price_history import (
+    DAY_S,
+    FIDELITY_MINUTES_MAX,
+    HOUR_S,
+    MINUTE_S,
+    POINTS_MAX,
+    Buckets,
+    buckets,
+    history_price,
+    parse_interval,
+)
+from foretell.domain.portfolio.prices import BookTop
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("5m", 300),
+        ("15m", 900),
+        ("1h", 3600),
+        ("6h", 6 * 3600),
+        ("1d", 86_400),
+        ("1w", 7 * 86_400),
+        ("1m", 30 * 86_400),
+        ("max", None),
+        ("all", None),
+    ],
+)
+def test_an_interval_reaches_as_far_back_as_its_name_says(text: str, seconds: int | None) -> None:
+    assert parse_interval(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "2d", "1M", "MAX", "1 h"])
+def test_an_unknown_interval_is_refused_with_those_that_there_are(text: str) -> None:
+    with pytest.raises(MalformedQuery, match="interval must be one of 5m, 15m, 1h"):
+        parse_interval(text)
+
+
+@pytest.mark.parametrize(
+    ("span_s", "step_s"),
+    [
+        (0, MINUTE_S),
+        (HOUR_S, MINUTE_S),
+        (1000 * MINUTE_S, MINUTE_S),
+        (1000 * MINUTE_S + 1, 5 * MINUTE_S),
+        (7 * DAY_S, 30 * MINUTE_S),
+        (30 * DAY_S, 3 * HOUR_S),
+        (365 * DAY_S, 12 * HOUR_S),
+    ],
+)
+def test_without_a_fidelity_the_finest_step_that_fits_is_taken(span_s: int, step_s: int) -> None:
+    start_s = 10_000 * DAY_S
+    assert buckets(start_s, start_s + span_s, None).step_s == step_s
+
+
+def test_half_a_day_is_aligned_to_midnight_and_noon() -> None:
+    start_s = 10_000 * DAY_S + 5
+    assert buckets(start_s, start_s + 365 * DAY_S, None).first_end_s % (12 * HOUR_S) == 0
+
+
+def test_a_fidelity_is_taken_as_it_is_when_it_makes_few_enough_points() -> None:
+    assert buckets(0, HOUR_S, 7) == Buckets(7 * MINUTE_S, 63 * MINUTE_S, 7 * MINUTE_S)
+
+
+def test_a_fidelity_that_makes_too_many_points_is_coarsened() -> None:
+    assert buckets(0, 2000 * MINUTE_S, 1).step_s == 2 * MINUTE_S
+
+
+def test_a_span_that_ends_before_it_begins_has_one_bucket_at_most() -> None:
+    assert buckets(7200, 3600, None) == Buckets(7200, 3600, MINUTE_S)
+
+
+@given(
+    start_s=st.integers(0, 10**10),
+    span_s=st.integers(0, 10**9),
+    fidelity=st.none() | st.integers(1, FIDELITY_MINUTES_MAX),
+)
+def test_buckets_cover_the_span_with_few_enough_points(
+    start_s: int, span_s: int, fidelity: int | None
+) -> None:
+    made = buckets(start_s, start_s + span_s, fidelity)
+    assert made.first_end_s % made.step_s == made.last_end_s % made.step_s == 0
+    assert made.step_s % MINUTE_S == 0
+    assert made.first_end_s - made.step_s <= start_s
+    assert start_s + span_s <= made.last_end_s
+    assert (made.last_end_s - made.first_end_s) // made.step_s <= POINTS_MAX
+
+
+@pytest.mark.parametrize(
+    ("top", "price"),
+    [
+        (BookTop(100, 40, 60, 10), Fraction(1, 2)),
+        (BookTop(100, 1, 99, None), Fraction(1, 2)),
+        (BookTop(100, None, 60, 10), Fraction(1, 10)),
+        (BookTop(100, 40, None, None), None),
+        (BookTop(100), None),
+    ],
+)
+def test_a_history_shows_the_midpoint_or_else_the_last_price(
+    top: BookTop, price: Fraction | None
+) -> None:
+    assert history_price(top) == price

@@ -1,0 +1,80 @@
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretell.domain.errors.http import MalformedBody
+from foretell.domain.values.strict_json import DEPTH_MAX, DIGITS_MAX, parse_json
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_what_json_says_comes_out(value: Any) -> None:
+    assert parse_json(json.dumps(value).encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b'{"a": 1, "a": 1}', "the key 'a' is there twice"),
+        (b'{"b": {"a": 1, "\\u0061": 2}}', "the key 'a' is there twice"),
+        (b"NaN", "NaN is not JSON"),
+        (b"[Infinity]", "Infinity is not JSON"),
+        (b"[-Infinity]", "-Infinity is not JSON"),
+        (b"1e400", "the number 1e400 is too large"),
+        (b"-1e400", "the number -1e400 is too large"),
+        (b"1" * (DIGITS_MAX + 1), "a number has more than 32 digits"),
+        (b"9" * 5000, "a number has more than 32 digits"),
+        (b'"\\ud800"', "half of a character"),
+        (b'{"\\udfff": 1}', "half of a character"),
+        (b'["\\ud800x\\udc00"]', "half of a character"),
+        (b'{"a": [{"b": "\\ud83d"}]}', "half of a character"),
+        (b"[" * (DEPTH_MAX + 1) + b"]" * (DEPTH_MAX + 1), "nested more than 32 deep"),
+        (b'{"a":' * 10_000, "nested more than 32 deep"),
+        (b"\xef\xbb\xbf{}", "not JSON in UTF-8"),
+        (b"\xff", "not JSON in UTF-8"),
+        (b"", "not JSON in UTF-8"),
+        (b"{} {}", "not JSON in UTF-8"),
+        (b"{'a': 1}", "not JSON in UTF-8"),
+        (b'"a\nb"', "not JSON in UTF-8"),
+        (b'{"a": 1,}', "not JSON in UTF-8"),
+    ],
+)
+def test_what_can_be_read_in_two_ways_is_refused(raw: bytes, why: str) -> None:
+    with pytest.raises(MalformedBody, match=why):
+        parse_json(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        (b"[" * DEPTH_MAX + b"]" * DEPTH_MAX, None),
+        (b'"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["', None),
+        (b'["\\"[", "\\\\", "{"]', ['"[', "\\", "{"]),
+        (b'"\\ud83d\\ude00"', "\U0001f600"),
+        (b"1" * DIGITS_MAX, int("1" * DIGITS_MAX)),
+        (b'{"__proto__": 1}', {"__proto__": 1}),
+    ],
+)
+def test_what_only_looks_odd_passes(raw: bytes, value: object) -> None:
+    assert parse_json(raw) == (json.loads(raw) if value is None else value)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_do_more_than_be_refused(raw: bytes) -> None:
+    with contextlib.suppress(MalformedBody):
+        json.dumps(parse_json(raw))

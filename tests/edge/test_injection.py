@@ -1,0 +1,38 @@
+import httpx
+import pytest
+from litestar import Litestar, get
+from litestar.di import NamedDependency
+from tests.rigs.applications import an_app
+
+from foretell.edge.injection import carried, carrying
+
+pytestmark = pytest.mark.anyio
+
+Services = NamedDependency[list[str]]
+
+
+@get("/first")
+async def get_first(services: Services) -> str:
+    return services[0]
+
+
+def build_app(services: list[str]) -> Litestar:
+    return Litestar([get_first], state=carrying(services), dependencies=carried())
+
+
+async def first_of(app: Litestar) -> str:
+    transport = httpx.ASGITransport(app)  # type: ignore[arg-type]  # Litestar's own ASGI types
+    async with httpx.AsyncClient(transport=transport, base_url="http://api.example") as client:
+        return (await client.get("/first")).text
+
+
+async def test_a_route_is_handed_the_very_services_of_its_application() -> None:
+    services = ["before"]
+    app = build_app(services)
+    services[0] = "after"
+    assert await first_of(app) == "after"
+
+
+async def test_applications_with_the_same_routes_have_services_of_their_own() -> None:
+    one, other = an_app(build_app, ["one"]), an_app(build_app, ["other"])
+    assert (await first_of(one), await first_of(other)) == ("one", "other")

@@ -1,0 +1,269 @@
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_address, an_observation
+from tests.trading.rig import Venue, a_venue
+
+from foretell.domain.errors.exchange import EngineBusy, InsufficientBalance, OrderCanceledOnChain
+from foretell.domain.errors.order import InvalidOrderNonce
+from foretell.domain.exchange.apply import Result
+from foretell.domain.exchange.commands import (
+    AllowanceSeen,
+    BalanceSeen,
+    Command,
+    ObserveChain,
+    TradeSeen,
+    decode_command,
+    encode_command,
+)
+from foretell.domain.exchange.ledger import COLLATERAL, AssetId
+from foretell.domain.exchange.observe_chain import OBSERVED_PER_COMMAND_MAX
+from foretell.domain.exchange.trade import TradeStatus, trade_id_of
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.engine.writer.chain_feed import Feed
+from foretell.journal.files.reader import read_entries
+from foretell.journal.framing import PAYLOAD_BYTES_MAX
+from foretell.store.index.balances import Allowance, Balance, record_allowances, record_balances
+from foretell.store.index.blocks import Block, record_blocks
+from foretell.store.index.cancellations import (
+    CanceledOrder,
+    RaisedNonce,
+    record_canceled_orders,
+    record_raised_nonces,
+)
+from foretell.store.index.unwind import unwind
+
+pytestmark = pytest.mark.anyio
+
+NAMES = [f"trader {number}" for number in range(7)]
+ENTRIES_MAX = 3
+PARTS = 5
+"""What a balance and an allowance of each trader make, three in a part."""
+
+
+@pytest.fixture
+async def venue(database_file: Path, tmp_path: Path) -> AsyncIterator[Venue]:
+    """The product with a market, and traders of whom the engine has not heard yet."""
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        await venue.open("market")
+        await index(venue, 1, 100 * TOKEN)
+        yield venue
+
+
+def block_hash(number: int) -> Bytes32:
+    return a_word(f"block {number}")
+
+
+async def index(venue: Venue, number: int, units: int) -> None:
+    """Store a block after which every trader holds and allows so much."""
+    traders = [an_address(name) for name in NAMES]
+    held = [Balance(trader, COLLATERAL, units, number) for trader in traders]
+    allowed = [
+        Allowance(trader, EXCHANGE, is_collateral=True, units=units, block_number=number)
+        for trader in traders
+    ]
+    async with venue.services.database.writing() as tx:
+        await record_blocks(tx, [Block(number, block_hash(number), block_hash(number - 1), 0)])
+        await record_balances(tx, held)
+        await record_allowances(tx, allowed)
+
+
+def a_feed(venue: Venue) -> Feed:
+    services = venue.services
+    return Feed(
+        engine=venue.host.engine,
+        database=services.database,
+        exchanges=services.exchanges,
+        confirmations=1,
+        observed_per_command_max=ENTRIES_MAX,
+    )
+
+
+async def look_until(venue: Venue, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a look stop when the engine has taken so many parts of it."""
+    engine, taken = venue.host.engine, 0
+
+    async def submit(command: Command) -> Result:
+        nonlocal taken
+        if taken == parts:
+            raise EngineBusy
+        taken += 1
+        return await engine.__class__.submit(engine, command)
+
+    with monkeypatch.context() as patching:
+        patching.setattr(engine, "submit", submit)
+        with pytest.raises(EngineBusy):
+            await a_feed(venue).look()
+
+
+def known(venue: Venue) -> tuple[set[int], set[int], int, Bytes32]:
+    """Return what the engine knows of all traders and the block that it knows it of."""
+    state = venue.host.engine.state
+    traders = [an_address(name) for name in NAMES]
+    return (
+        {state.ledger.look_up(trader, COLLATERAL).confirmed_units for trader in traders},
+        {state.ledger.allowance_units(trader, EXCHANGE, COLLATERAL) for trader in traders},
+        state.observed_block,
+        state.observed_hash,
+    )
+
+
+def at_block(number: int, units: int) -> tuple[set[int], set[int], int, Bytes32]:
+    return {units}, {units}, number, block_hash(number)
+
+
+def observations(folder: Path) -> list[ObserveChain]:
+    """Return what a journal holds of looks at the chain."""
+    commands = [decode_command(entry.payload) for entry in read_entries(folder)]
+    return [command for command in commands if isinstance(command, ObserveChain)]
+
+
+async def test_a_look_is_told_in_parts_that_are_no_larger_than_they_may(
+    venue: Venue, tmp_path: Path
+) -> None:
+    await a_feed(venue).look()
+    assert known(venue) == at_block(1, 100 * TOKEN)
+    parts = observations(tmp_path / "journal")
+    assert [(part.part, part.parts) for part in parts] == [(n, PARTS) for n in range(1, PARTS + 1)]
+    assert {len(part.balances) + len(part.allowances) for part in parts[:-1]} == {ENTRIES_MAX}
+
+
+async def test_a_look_at_what_is_known_tells_nothing(venue: Venue) -> None:
+    feed = a_feed(venue)
+    await feed.look()
+    sequence = venue.host.engine.sequence
+    await feed.look()
+    assert venue.host.engine.sequence == sequence
+
+
+async def test_a_look_after_a_block_in_which_little_happened_is_one_command(
+    venue: Venue, tmp_path: Path
+) -> None:
+    await a_feed(venue).look()
+    async with venue.services.database.writing() as tx:
+        await record_blocks(tx, [Block(2, block_hash(2), block_hash(1), 0)])
+        await record_balances(tx, [Balance(an_address(NAMES[0]), COLLATERAL, 5, 2)])
+    await a_feed(venue).look()
+    last = observations(tmp_path / "journal")[-1]
+    assert (last.part, last.parts, len(last.balances)) == (1, 1, 1)
+    assert venue.host.engine.state.observed_block == 2
+
+
+@pytest.mark.parametrize("parts", range(PARTS))
+async def test_a_look_that_stopped_between_two_parts_is_begun_anew_by_the_next(
+    venue: Venue, monkeypatch: pytest.MonkeyPatch, parts: int
+) -> None:
+    before = known(venue)
+    await look_until(venue, parts, monkeypatch)
+    assert known(venue) == before
+    await a_feed(venue).look()
+    assert known(venue) == at_block(1, 100 * TOKEN)
+    assert venue.host.engine.state.observed_parts == []
+
+
+@pytest.mark.parametrize("parts", range(PARTS))
+async def test_a_restart_between_two_parts_tells_everything_again(
+    database_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
+) -> None:
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        await venue.open("market")
+        await index(venue, 1, 100 * TOKEN)
+        before = known(venue)
+        await look_until(venue, parts, monkeypatch)
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        assert len(venue.host.engine.state.observed_parts) == parts
+        assert known(venue) == before
+        await index(venue, 2, 70 * TOKEN)
+        await a_feed(venue).look()
+        assert known(venue) == at_block(2, 70 * TOKEN)
+    async with a_venue(tmp_path / "journal", database_file) as venue:
+        assert known(venue) == at_block(2, 70 * TOKEN)
+        assert venue.host.engine.state.observed_parts == []
+
+
+async def test_nobody_trades_on_what_is_known_by_halves(
+    venue: Venue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buying = a_placing(a_buy(NAMES[0]))
+    await look_until(venue, PARTS - 1, monkeypatch)
+    with pytest.raises(InsufficientBalance):
+        await venue.tell(buying)
+    await a_feed(venue).look()
+    await venue.tell(buying)
+    assert list(venue.host.engine.state.live_orders) == [buying.order_id]
+
+
+WIDEST_WALLET = an_address("anybody")
+WIDEST_ASSET = AssetId(str(2**256 - 1))
+WIDEST_BALANCE = BalanceSeen(WIDEST_WALLET, WIDEST_ASSET, AMOUNT_UNITS_MAX)
+WIDEST_ALLOWANCE = AllowanceSeen(
+    WIDEST_WALLET, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX
+)
+WIDEST_TRADE = TradeSeen(trade_id_of(a_word("order"), 0), TradeStatus.CONFIRMED, a_word("tx"))
+
+
+@pytest.mark.parametrize(
+    "widest",
+    [
+        an_observation([WIDEST_BALANCE] * OBSERVED_PER_COMMAND_MAX),
+        an_observation(allowances=[WIDEST_ALLOWANCE] * OBSERVED_PER_COMMAND_MAX),
+        an_observation(trades=[WIDEST_TRADE] * OBSERVED_PER_COMMAND_MAX),
+    ],
+    ids=["balances", "allowances", "trades"],
+)
+def test_the_largest_part_fits_the_journal(widest: ObserveChain) -> None:
+    assert len(encode_command(widest)) <= PAYLOAD_BYTES_MAX
+
+
+async def store_ends(
+    venue: Venue, number: int, *, canceled: Sequence[Bytes32] = (), nonce: int = 0
+) -> None:
+    """Store a block in which orders were canceled, and the first trader raised its nonce."""
+    places = [(number, index, 0) for index in range(len(canceled))]
+    raised = [RaisedNonce(number, 99, 0, EXCHANGE, an_address(NAMES[0]), nonce)]
+    async with venue.services.database.writing() as tx:
+        await record_blocks(tx, [Block(number, block_hash(number), block_hash(number - 1), 0)])
+        await record_canceled_orders(
+            tx,
+            [
+                CanceledOrder(*place, EXCHANGE, order_id)
+                for place, order_id in zip(places, canceled, strict=True)
+            ],
+        )
+        await record_raised_nonces(tx, raised if nonce else [])
+
+
+async def test_what_was_canceled_on_chain_is_told_once(venue: Venue, tmp_path: Path) -> None:
+    feed = a_feed(venue)
+    await feed.look()
+    live, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[1]))
+    await venue.tell(live)
+    await store_ends(venue, 2, canceled=[live.order_id, later.order_id])
+    await feed.look()
+    await feed.look()
+    told = [each for each in observations(tmp_path / "journal") if each.cancels]
+    assert [[seen.order_id for seen in each.cancels] for each in told] == [
+        [live.order_id, later.order_id]
+    ]
+    assert venue.host.engine.state.live_orders == {}
+    with pytest.raises(OrderCanceledOnChain):
+        await venue.tell(later)
+
+
+async def test_a_reorg_takes_a_raised_nonce_back_but_brings_no_order_back(venue: Venue) -> None:
+    feed = a_feed(venue)
+    await feed.look()
+    closed, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[0], salt="2"))
+    await venue.tell(closed)
+    await store_ends(venue, 2, nonce=1)
+    await feed.look()
+    with pytest.raises(InvalidOrderNonce):
+        await venue.tell(later)
+    async with venue.services.database.writing() as tx:
+        await unwind(tx, 1)
+        await record_blocks(tx, [Block(2, a_word("another"), block_hash(1), 0)])
+    await feed.look()
+    await venue.tell(later)
+    assert list(venue.host.engine.state.live_orders) == [later.order_id]

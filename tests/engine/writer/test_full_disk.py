@@ -1,0 +1,210 @@
+"""The engine on a disk that is full: cancels for as long as they fit, then nothing, then all again."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from tests.domain.exchange.digest import digest
+from tests.journal.small_disk import SmallDisk
+from tests.rigs.values import (
+    NOW_MS,
+    NOW_S,
+    TOKEN,
+    a_buy,
+    a_placing,
+    an_address,
+    an_observation,
+    an_open_market,
+    some_funds,
+)
+from tests.trading.rig import Clock
+
+from foretell.domain.errors.exchange import EngineCancelOnly, EngineReadOnly, EngineStalled
+from foretell.domain.exchange.commands import CancelOrders, PlaceOrder
+from foretell.domain.exchange.order import OrderType
+from foretell.engine.writer import engine as engine_module
+from foretell.engine.writer.engine import Durable, Engine
+from foretell.journal.files import journal
+from foretell.journal.files import preallocation as blanks_module
+from foretell.journal.files.journal import FileJournal
+from foretell.journal.port import Room
+
+pytestmark = pytest.mark.anyio
+
+SEGMENT_BYTES = 16 * 1024
+
+
+class Place:
+    """An engine, its journal, and the disk below."""
+
+    def __init__(self, folder: Path, disk: SmallDisk, clock: Clock) -> None:
+        self.disk = disk
+        self.clock = clock
+        self.journal = FileJournal(folder, segment_bytes=SEGMENT_BYTES)
+        self.engine = Engine(self.journal, clock.now_ms)
+        self.placed: list[PlaceOrder] = []
+
+    def next_order(self) -> PlaceOrder:
+        order = a_buy(size_units=5 * TOKEN, salt=str(len(self.placed)))
+        self.placed.append(a_placing(order))
+        return self.placed[-1]
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not condition():  # noqa: ASYNC110 - another thread's work
+                await asyncio.sleep(0.005)
+
+    def has_blanks(self) -> bool:
+        """Whether the spare and the reserve are there: until then room may come and go."""
+        blanks = self.journal._tail._blanks
+        return blanks._has_spare and blanks._has_reserve
+
+    async def become_scarce(self) -> None:
+        """Place orders until the disk has no room for another spare."""
+        await self.until(self.has_blanks)
+        self.disk.fill()
+        while self.journal.room is Room.AMPLE:
+            with contextlib.suppress(EngineCancelOnly):
+                await self.engine.submit(self.next_order())
+
+    async def place_in_time(self) -> None:
+        """Place an order as soon as there is room for it."""
+        for _ in range(1_000):
+            with contextlib.suppress(EngineCancelOnly):
+                await self.engine.submit(self.next_order())
+                return
+            await asyncio.sleep(0.01)
+
+    def become_full(self) -> "asyncio.Task[object]":
+        """Begin to cancel an order on a disk that takes nothing at all."""
+        self.disk.takes_writes = False
+        cancel = CancelOrders(NOW_MS, an_address("alice"), (self.placed[0].order_id,))
+        return asyncio.create_task(self.engine.submit(cancel))
+
+
+@pytest.fixture
+async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
+    monkeypatch.setattr(blanks_module, "FULL_RETRY_S", 0.01)
+    monkeypatch.setattr(journal, "FULL_RETRY_S", 0.01)
+    place = Place(tmp_path, SmallDisk(tmp_path, monkeypatch), Clock())
+    await place.engine.start()
+    await place.engine.submit(an_open_market())
+    await place.engine.submit(some_funds("alice"))
+    await place.engine.submit(place.next_order())
+    yield place
+    place.disk.heal()
+    await place.engine.close()
+
+
+async def test_while_room_is_scarce_no_order_is_placed(place: Place) -> None:
+    await place.become_scarce()
+    before = digest(place.engine.state)
+    with pytest.raises(EngineCancelOnly) as refusal:
+        await place.engine.submit(place.next_order())
+    assert refusal.value.definite
+    assert digest(place.engine.state) == before
+
+
+async def test_while_room_is_scarce_an_order_that_is_known_gets_its_answer(place: Place) -> None:
+    await place.become_scarce()
+    known = place.placed[0]
+    assert await place.engine.submit(known) == place.engine.state.placement_by_order[known.order_id]
+
+
+async def test_while_room_is_scarce_cancels_and_observations_work(place: Place) -> None:
+    await place.become_scarce()
+    order_ids = tuple(order.order_id for order in place.placed[:20])
+    await place.engine.submit(CancelOrders(NOW_MS, an_address("alice"), order_ids))
+    assert not set(order_ids) & set(place.engine.state.live_orders)
+    await place.engine.submit(an_observation(block_number=7))
+    assert place.engine.state.observed_block == 7
+
+
+async def test_while_room_is_scarce_orders_expire(place: Place) -> None:
+    dated = a_placing(a_buy(expiration_s=NOW_S + 100), OrderType.GTD)
+    await place.engine.submit(dated)
+    await place.become_scarce()
+    place.clock.move(60_000)
+    expiring = asyncio.create_task(place.engine.expire())
+    await place.until(lambda: dated.order_id not in place.engine.state.live_orders)
+    expiring.cancel()
+
+
+async def test_what_waits_for_room_is_answered_when_there_is_some(place: Place) -> None:
+    told: list[Durable] = []
+    place.engine.hear(told.append)
+    waiting = place.become_full()
+    await place.until(lambda: place.journal.room is Room.NONE)
+    assert not told
+    assert not waiting.done()
+    place.disk.heal()
+    await waiting
+    assert [durable.sequence for durable in told] == [place.engine.sequence]
+
+
+async def test_without_room_nothing_is_taken_and_nothing_changes(place: Place) -> None:
+    waiting = place.become_full()
+    await place.until(lambda: place.journal.room is Room.NONE)
+    before, sequence = digest(place.engine.state), place.engine.sequence
+    for command in (place.next_order(), CancelOrders(NOW_MS, an_address("alice"), ())):
+        with pytest.raises(EngineReadOnly):
+            await place.engine.submit(command)
+    assert (digest(place.engine.state), place.engine.sequence) == (before, sequence)
+    place.disk.heal()
+    await waiting
+
+
+async def test_without_room_the_loop_of_expiries_waits(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "EXPIRY_LOOK_S", 0.01)
+    dated = a_placing(a_buy(expiration_s=NOW_S + 100), OrderType.GTD)
+    await place.engine.submit(dated)
+    waiting = place.become_full()
+    await place.until(lambda: place.journal.room is Room.NONE)
+    place.clock.move(60_000)
+    expiring = asyncio.create_task(place.engine.expire())
+    await asyncio.sleep(0.05)
+    assert dated.order_id in place.engine.state.live_orders
+    place.disk.heal()
+    await place.until(lambda: dated.order_id not in place.engine.state.live_orders)
+    expiring.cancel()
+    await waiting
+
+
+async def test_nobody_waits_for_ever_and_what_was_taken_still_becomes_durable(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "STALLED_AFTER_S", 0.05)
+    told: list[Durable] = []
+    place.engine.hear(told.append)
+    waiting = place.become_full()
+    with pytest.raises(EngineStalled) as refusal:
+        await waiting
+    assert not refusal.value.definite
+    assert not told
+    place.disk.heal()
+    await place.until(lambda: len(told) == 1)
+    await place.engine.submit(place.next_order())
+    assert place.engine.is_ready
+
+
+async def test_after_room_came_back_everything_is_as_a_replay_makes_it(
+    place: Place, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    await place.become_scarce()
+    waiting = place.become_full()
+    await place.until(lambda: place.journal.room is Room.NONE)
+    place.disk.heal()
+    await waiting
+    await place.until(place.has_blanks)
+    await place.place_in_time()
+    copy = tmp_path_factory.mktemp("copy")
+    for path in place.disk.folder.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    again = Engine(FileJournal(copy, segment_bytes=SEGMENT_BYTES), place.clock.now_ms)
+    await again.start()
+    assert digest(again.state) == digest(place.engine.state)
+    await again.close()

@@ -1,0 +1,281 @@
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from tests.rigs.values import (
+    EXCHANGE,
+    NOW_MS,
+    NOW_S,
+    TOKEN,
+    a_buy,
+    a_placing,
+    a_sell,
+    a_settlement,
+    a_word,
+    an_address,
+    an_observation,
+    an_open_market,
+    an_order_id,
+    some_funds,
+)
+from tests.trading.rig import Clock
+
+from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.exchange.commands import (
+    AllowanceSeen,
+    CancelOrders,
+    ChangeTick,
+    Command,
+    ExpireOrders,
+    ResolveMarket,
+    SplitTrade,
+    TradeSeen,
+)
+from foretell.domain.exchange.order import OrderType
+from foretell.domain.exchange.trade import TradeStatus, part_id_of, trade_id_of
+from foretell.domain.portfolio.prices import BookTop
+from foretell.engine.writer import engine as engine_module
+from foretell.engine.writer import projection as projection_module
+from foretell.engine.writer.engine import Engine
+from foretell.engine.writer.projection import Projection
+from foretell.journal.files.journal import FileJournal
+from foretell.store.database import Database
+from foretell.store.tables import fills, metadata, orders, projections, quote_points, quotes, trades
+from foretell.store.trading.orders import load_order
+from foretell.store.trading.quote_points import load_first_minute
+from foretell.store.trading.trades import load_market_trades, load_quotes, load_trades_by_id
+
+pytestmark = pytest.mark.anyio
+
+SEGMENT_BYTES = 256 * 1024
+MARKET = a_word("market")
+TAKER = a_buy("alice", price_ticks=41, size_units=10 * TOKEN)
+GTD = a_buy("alice", price_ticks=20, expiration_s=NOW_S + 124)
+TRADE_ID = trade_id_of(an_order_id(TAKER), 0)
+
+
+def a_story() -> list[Command]:
+    """Return commands of every kind, in which every kind of thing happens to orders and trades."""
+    resting = a_sell("bob", price_ticks=40, size_units=6 * TOKEN)
+    canceled = a_placing(a_buy("bob", price_ticks=10))
+    return [
+        an_open_market(),
+        some_funds("alice", "bob", "carol"),
+        a_placing(resting, at_ms=NOW_MS + 1_000),
+        a_placing(TAKER, at_ms=NOW_MS + 61_000),
+        a_settlement(TRADE_ID, TradeStatus.RETRYING, ""),
+        ChangeTick(NOW_MS + 61_500, MARKET, 1_000),
+        canceled,
+        CancelOrders(NOW_MS + 62_000, an_address("bob"), (canceled.order_id,)),
+        a_placing(GTD, OrderType.GTD, at_ms=NOW_MS + 63_000),
+        ExpireOrders(NOW_MS + 64_000),
+        a_placing(a_buy("carol", price_ticks=59, is_yes=False), at_ms=NOW_MS + 65_000),
+        a_placing(a_buy("carol", price_ticks=30)),
+        an_observation(
+            allowances=[AllowanceSeen(an_address("carol"), EXCHANGE, is_collateral=True, units=0)]
+        ),
+        a_settlement(TRADE_ID, TradeStatus.CONFIRMED, a_word("tx")),
+        ResolveMarket(NOW_MS + 200_000, MARKET),
+    ]
+
+
+@pytest.fixture
+async def database(database_file: Path) -> AsyncIterator[Database]:
+    async with Database(f"sqlite+aiosqlite:///{database_file}") as database:
+        yield database
+
+
+async def play(folder: Path, database: Database, *stories: list[Command]) -> None:
+    """Tell the engine each story and let the tables catch up with it, restarting in between."""
+    for story in stories:
+        engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+        projection = Projection(database)
+        engine.hear(projection.hear)
+        await projection.start()
+        await engine.start()
+        for command in story:
+            await engine.submit(command)
+        await projection.catch_up()
+        await engine.close()
+
+
+async def dump(database: Database) -> dict[str, list[tuple[Any, ...]]]:
+    """Return every row that the projection writes."""
+    async with database.reading() as tx:
+        return {
+            table.name: sorted((tuple(row) for row in await tx.all(sa.select(table))), key=repr)
+            for table in (orders, trades, fills, quotes, quote_points, projections)
+        }
+
+
+async def test_the_tables_say_what_happened(tmp_path: Path, database: Database) -> None:
+    await play(tmp_path / "journal", database, a_story())
+    async with database.reading() as tx:
+        taker = await load_order(tx, an_order_id(TAKER))
+        expired = await load_order(tx, an_order_id(GTD))
+        (trade,) = await load_trades_by_id(tx, [TRADE_ID])
+        quote = (await load_quotes(tx))[MARKET]
+    assert taker is not None
+    assert (taker.matched_units, taker.close_reason) == (10 * TOKEN, "filled")
+    assert expired is not None
+    assert (expired.status.value, expired.close_reason) == ("CANCELED", "expired")
+    assert (trade.status, trade.tx_hash) == (TradeStatus.CONFIRMED, a_word("tx"))
+    assert len(trade.trade.fills) == len(trade.fill_tokens) == 1
+    assert (quote.best_bid_ticks, quote.best_ask_ticks) == (None, None)
+    assert (quote.ticks_per_one, quote.last_price_ticks, quote.last_side) == (1_000, 410, "BUY")
+    assert quote.volume_units == 6 * TOKEN * 40 // 100 + 4 * TOKEN * 59 // 100
+
+
+async def test_the_top_of_the_book_is_kept_once_a_minute(
+    tmp_path: Path, database: Database
+) -> None:
+    await play(tmp_path / "journal", database, a_story()[:4])
+    minute = NOW_S // 60
+    async with database.reading() as tx:
+        assert await load_first_minute(tx, MARKET) == minute
+        rows = await tx.all(sa.select(quote_points).order_by(quote_points.c.minute))
+    assert [(row.minute, BookTop._make(row[2:])) for row in rows] == [
+        (minute, BookTop(100, None, 40, None)),
+        (minute + 1, BookTop(100, 41, None, 40)),
+    ]
+
+
+@pytest.mark.parametrize("cut", range(1, 15))
+async def test_a_restart_goes_on_where_it_stopped(
+    tmp_path: Path, database_file: Path, database: Database, cut: int
+) -> None:
+    fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
+    story = a_story()
+    await play(tmp_path / "one", database, story[:cut], story[cut:])
+    async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
+        await play(tmp_path / "another", other, story)
+        assert await dump(database) == await dump(other)
+
+
+SPLITTING = a_buy("alice", price_ticks=41, size_units=20 * TOKEN)
+SPLIT_ID = trade_id_of(an_order_id(SPLITTING), 0)
+
+
+def a_split_story() -> list[Command]:
+    """Return commands by which a trade of three fills becomes three trades with ends of their own."""
+    makers = [a_placing(a_sell(name, 40, 6 * TOKEN)) for name in ("bob", "carol", "dave")]
+    _, second, third = (placing.order_id for placing in makers)
+    part_id = part_id_of(SPLIT_ID, second)
+    return [
+        an_open_market(),
+        some_funds("alice", "bob", "carol", "dave"),
+        *makers,
+        a_placing(SPLITTING),
+        a_settlement(SPLIT_ID, TradeStatus.RETRYING, ""),
+        SplitTrade(NOW_MS + 1_000, SPLIT_ID, ((second, third),), (second,)),
+        SplitTrade(NOW_MS + 2_000, part_id, ((third,),), ()),
+        an_observation(
+            trades=[
+                TradeSeen(SPLIT_ID, TradeStatus.MINED, a_word("tx")),
+                TradeSeen(part_id, TradeStatus.FAILED, ""),
+            ],
+            at_ms=NOW_MS + 3_000,
+        ),
+    ]
+
+
+@pytest.mark.parametrize("cut", range(1, 10))
+async def test_a_split_is_written_alike_wherever_the_tables_caught_up(
+    tmp_path: Path, database_file: Path, database: Database, cut: int
+) -> None:
+    fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
+    story = a_split_story()
+    await play(tmp_path / "one", database, story[:cut], story[cut:])
+    async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
+        await play(tmp_path / "another", other, story)
+        assert await dump(database) == await dump(other)
+
+
+async def test_the_tables_hold_every_part_of_a_split_trade(
+    tmp_path: Path, database: Database
+) -> None:
+    await play(tmp_path / "journal", database, a_split_story())
+    async with database.reading() as tx:
+        rows = await load_market_trades(tx, MARKET, 10)
+    assert {len(row.trade.fills) for row in rows} == {1}
+    assert {row.sequence for row in rows} == {6}
+    assert sorted(row.status.value for row in rows) == ["FAILED", "MINED", "RETRYING"]
+    assert [row.trade.size_units for row in rows] == [6 * TOKEN] * 3
+    assert [row.trade.taker_fill_units for row in rows] == [6 * TOKEN * 41 // 100] * 3
+
+
+async def test_tables_that_are_lost_are_made_again_from_the_journal(
+    tmp_path: Path, database_file: Path, database: Database
+) -> None:
+    fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
+    await play(tmp_path / "journal", database, a_story())
+    async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
+        await play(tmp_path / "journal", other, [])
+        assert await dump(other) == await dump(database)
+
+
+async def test_a_start_puts_away_what_would_be_too_much_to_hold(
+    tmp_path: Path, database_file: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
+    await play(tmp_path / "journal", database, a_story())
+    monkeypatch.setattr(engine_module, "REPLAY_SLICE", 2)
+    monkeypatch.setattr(projection_module, "HELD_AT_START_MAX", 4)
+    async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
+        engine = Engine(FileJournal(tmp_path / "journal"), Clock().now_ms)
+        projection = Projection(other)
+        engine.hear(projection.hear)
+        await projection.start()
+        await engine.start(projection.sequence, projection.relieve)
+        assert len(projection._heard) < 4 <= projection.sequence
+        await projection.catch_up()
+        await engine.close()
+        assert await dump(other) == await dump(database)
+
+
+async def test_a_storage_that_fails_is_caught_up_with_later(
+    tmp_path: Path, database: Database
+) -> None:
+    engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    projection = Projection(database)
+    engine.hear(projection.hear)
+    await projection.start()
+    await engine.start()
+    for command in a_story()[:3]:
+        await engine.submit(command)
+    await rename(database, "quotes", "hidden")
+    with pytest.raises(StoreUnavailable):
+        await projection.catch_up()
+    await rename(database, "hidden", "quotes")
+    assert (projection.sequence, (await dump(database))["orders"]) == (0, [])
+    await projection.catch_up()
+    await engine.close()
+    assert projection.sequence == engine.sequence
+    assert len((await dump(database))["orders"]) == 1
+
+
+async def test_the_loop_writes_by_itself(tmp_path: Path, database: Database) -> None:
+    engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    projection = Projection(database)
+    engine.hear(projection.hear)
+    await projection.start()
+    await engine.start()
+    running = asyncio.create_task(projection.run())
+    for command in a_story():
+        await engine.submit(command)
+    async with asyncio.timeout(10):
+        while projection.sequence < engine.sequence - 1:  # noqa: ASYNC110 - what is waited for
+            await asyncio.sleep(0.005)
+    running.cancel()
+    await engine.close()
+    assert not projection.is_behind
+    assert set(await dump(database)) <= set(metadata.tables)
+
+
+async def rename(database: Database, table: str, name: str) -> None:
+    async with database.writing() as tx:
+        await tx.execute(sa.text(f"ALTER TABLE {table} RENAME TO {name}"))

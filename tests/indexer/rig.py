@@ -1,0 +1,282 @@
+"""A market on a real chain where traders act at random; what cannot happen reverts, and may.
+
+The node seals blocks when it is told to, and at no other time: one that mines by itself may still be
+at it when it is told to forget, and then shows blocks of both chains.
+"""
+
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+import sqlalchemy as sa
+from tests.rigs.sandbox import Sandbox, SandboxMarket
+
+from foretell.chain.logs import LogReader
+from foretell.chain.reader import Reader
+from foretell.chain.rpc import Rpc
+from foretell.domain.contracts.calldata import (
+    INCREMENT_NONCE,
+    SAFE_TRANSFER_FROM,
+    Approve,
+    MergePositions,
+    OrderFill,
+    RedeemPositions,
+    SetApprovalForAll,
+    SplitPosition,
+    Transfer,
+    encode_cancel_orders,
+    encode_match_orders,
+)
+from foretell.domain.contracts.sandbox_accounts import Role, SandboxAccount
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.exchange.order import Side, SignatureType, SignedOrder, order_struct_hash
+from foretell.domain.values.eip712 import sign_digest, typed_digest
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
+from foretell.indexer.context import IndexerServices
+from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.follow import Step, follow
+from foretell.store.database import Database
+from foretell.store.index.unwind import unwind
+from foretell.store.tables import (
+    allowances,
+    balances,
+    indexing,
+    locked_collateral,
+    metadata,
+    positions,
+)
+
+TRADERS: Final = 3
+GAS: Final = hex(3_000_000)
+UNLIMITED: Final = 2**256 - 1
+TABLES: Final = [
+    table
+    for table in metadata.sorted_tables
+    if table in [value for value in vars(indexing).values() if isinstance(value, sa.Table)]
+]
+
+Dump = dict[str, list[tuple[object, ...]]]
+
+
+class LiveMarket:
+    """Traders with collateral and approvals, and everything that they may do."""
+
+    def __init__(self, sandbox: Sandbox, market: SandboxMarket, seed: int) -> None:
+        self._sandbox = sandbox
+        self._market = market
+        self._deployment = sandbox.deployment
+        self._salts = itertools.count(1)
+        self._random = random.Random(seed)
+        self.traders = [sandbox.trader(number) for number in range(TRADERS)]
+        self.tokens = market.tokens
+
+    async def open(self) -> None:
+        """Let both contracts move what the traders have."""
+        for trader in self.traders:
+            await self._approve(trader, self._deployment.exchange, UNLIMITED)
+            await self._approve(trader, self._deployment.conditional_tokens, UNLIMITED)
+            await self._allow_tokens(trader, is_approved=True)
+            await self._split(trader, 10_000)
+        await self._sandbox.mine()
+
+    async def act(self) -> None:
+        """Do something, alone in a block or several things in one."""
+        for _ in range(self._random.choice([1, 1, 1, 3])):
+            await self._act_once()
+        await self._sandbox.mine()
+
+    async def resolve(self) -> None:
+        """Answer the question, unless it is."""
+        if await self._sandbox.reader.payouts(self._market.condition_id) is None:
+            await self._sandbox.answer(self._market)
+
+    async def ask(self) -> None:
+        """Open another market."""
+        await self._sandbox.ask(f"Another question {next(self._salts)}?")
+
+    async def _act_once(self) -> None:
+        one, other = self._random.sample(self.traders, 2)
+        units = self._random.randint(1, 500) * 10
+        acts: list[Callable[[], Awaitable[None]]] = [
+            lambda: self._split(one, units),
+            lambda: self._merge(one, units),
+            lambda: self._redeem(one),
+            lambda: self._give(one, other, units),
+            lambda: self._pay(one, other, units),
+            lambda: self._approve(one, self._deployment.exchange, self._random.choice([0, 2_000])),
+            lambda: self._approve(one, self._deployment.exchange, UNLIMITED),
+            lambda: self._approve(one, self._deployment.conditional_tokens, 3_000),
+            lambda: self._allow_tokens(one, is_approved=self._random.random() < 0.8),
+            lambda: self._cancel(one, units),
+            self._raise_nonce,
+            *(lambda: self._trade(one, other, units) for _ in range(3)),
+            *(lambda: self._mint(one, other, units) for _ in range(3)),
+            *(lambda: self._unmint(one, other, units) for _ in range(3)),
+        ]
+        await self._random.choice(acts)()
+
+    async def _split(self, trader: SandboxAccount, units: int) -> None:
+        sets = SplitPosition(self._deployment.collateral, self._market.condition_id, units)
+        await self._send(trader, self._deployment.conditional_tokens, sets.encode())
+
+    async def _merge(self, trader: SandboxAccount, units: int) -> None:
+        sets = MergePositions(self._deployment.collateral, self._market.condition_id, units)
+        await self._send(trader, self._deployment.conditional_tokens, sets.encode())
+
+    async def _redeem(self, trader: SandboxAccount) -> None:
+        sets = RedeemPositions(self._deployment.collateral, self._market.condition_id)
+        await self._send(trader, self._deployment.conditional_tokens, sets.encode())
+
+    async def _give(self, giver: SandboxAccount, taker: SandboxAccount, units: int) -> None:
+        arguments = giver.address, taker.address, self._token(), units, b""
+        calldata = SAFE_TRANSFER_FROM.encode(*arguments)
+        await self._send(giver, self._deployment.conditional_tokens, calldata)
+
+    async def _pay(self, payer: SandboxAccount, payee: SandboxAccount, units: int) -> None:
+        transfer = Transfer(payee.address, units)
+        await self._send(payer, self._deployment.collateral, transfer.encode())
+
+    async def _approve(self, trader: SandboxAccount, spender: Address, units: int) -> None:
+        await self._send(trader, self._deployment.collateral, Approve(spender, units).encode())
+
+    async def _allow_tokens(self, trader: SandboxAccount, *, is_approved: bool) -> None:
+        approval = SetApprovalForAll(self._deployment.exchange, is_approved)
+        await self._send(trader, self._deployment.conditional_tokens, approval.encode())
+
+    async def _trade(self, buyer: SandboxAccount, seller: SandboxAccount, units: int) -> None:
+        """One sells what the other buys, at 0.40, the buyer for a fee."""
+        token, cost, fee = self._token(), units * 4 // 10, units // 100
+        taker = self._order(buyer, Side.BUY, token, (cost, units))
+        maker = self._order(seller, Side.SELL, token, (units, cost))
+        await self._match(OrderFill(taker, cost, fee), OrderFill(maker, units))
+
+    async def _mint(self, one: SandboxAccount, other: SandboxAccount, units: int) -> None:
+        cost = units * 7 // 10
+        taker = self._order(one, Side.BUY, self.tokens.yes, (cost, units))
+        maker = self._order(other, Side.BUY, self.tokens.no, (units - cost, units))
+        await self._match(OrderFill(taker, cost, units // 200), OrderFill(maker, units - cost))
+
+    async def _unmint(self, one: SandboxAccount, other: SandboxAccount, units: int) -> None:
+        cost, fee = units * 7 // 10, units // 200
+        taker = self._order(one, Side.SELL, self.tokens.yes, (units, cost))
+        maker = self._order(other, Side.SELL, self.tokens.no, (units, units - cost))
+        await self._match(OrderFill(taker, units), OrderFill(maker, units, fee))
+
+    async def _cancel(self, trader: SandboxAccount, units: int) -> None:
+        order = self._order(trader, Side.BUY, self._token(), (units, units))
+        calldata = encode_cancel_orders([order])
+        await self._send(trader, self._deployment.exchange, calldata)
+
+    async def _raise_nonce(self) -> None:
+        """Somebody who has no orders ends all of them."""
+        operator = self._sandbox.account(Role.OPERATOR)
+        await self._send(operator, self._deployment.exchange, INCREMENT_NONCE.encode())
+
+    async def _match(self, taker: OrderFill, maker: OrderFill) -> None:
+        calldata = encode_match_orders(taker, [maker])
+        operator = self._sandbox.account(Role.OPERATOR)
+        await self._send(operator, self._deployment.exchange, calldata)
+
+    def _token(self) -> int:
+        return self._random.choice(self.tokens)
+
+    def _order(
+        self, trader: SandboxAccount, side: Side, token: int, amounts: tuple[int, int]
+    ) -> SignedOrder:
+        order = SignedOrder(
+            salt=str(next(self._salts)),
+            maker=trader.address,
+            signer=trader.address,
+            taker=ZERO_ADDRESS,
+            token_id=str(token),
+            maker_amount=amounts[0],
+            taker_amount=amounts[1],
+            expiration_s=0,
+            nonce=0,
+            fee_rate_bps=1000,
+            side=side,
+            signature_type=SignatureType.EOA,
+            profile=0,
+            signature=b"",
+        )
+        separator = self._deployment.separators().by_profile[0]
+        digest = typed_digest(separator, order_struct_hash(order))
+        return msgspec.structs.replace(order, signature=sign_digest(digest, trader.private_key))
+
+    async def _send(self, account: SandboxAccount, target: Address, calldata: bytes) -> None:
+        call = {"from": account.address, "to": target, "data": "0x" + calldata.hex(), "gas": GAS}
+        await self._sandbox.rpc.send("eth_sendTransaction", call)
+
+
+def an_indexer(
+    sandbox: Sandbox, database: Database, rpc: Rpc | None = None, **fields: Any
+) -> IndexerServices:
+    """Return an indexer of the sandbox as after a start: it knows what the tables know."""
+    deployment = sandbox.deployment
+    rpc = rpc or sandbox.rpc
+    values: dict[str, Any] = {
+        "database": database,
+        "reader": Reader(rpc, deployment),
+        "logs": LogReader(rpc, deployment.kind_by_contract()),
+        "contracts": IndexedContracts.of(deployment),
+        "start_block": deployment.start_block,
+        "poll_interval_s": 0.01,
+    }
+    return IndexerServices(**(values | fields))
+
+
+async def catch_up(services: IndexerServices) -> Step:
+    """Follow until nothing is left to read."""
+    while (step := await follow(services)).is_behind:
+        pass
+    return step
+
+
+async def dump(database: Database) -> Dump:
+    """Return every row of every indexed table."""
+    async with database.reading() as tx:
+        return {
+            table.name: sorted(tuple(row) for row in await tx.all(sa.select(table)))
+            for table in TABLES
+        }
+
+
+async def wipe(database: Database) -> None:
+    """Empty every indexed table."""
+    async with database.writing() as tx:
+        await unwind(tx, -1)
+
+
+async def check_against_chain(sandbox: Sandbox, database: Database) -> None:
+    """Hold every balance, allowance and locked amount against what the contracts say."""
+    await check_balances(sandbox, database)
+    async with database.reading() as tx:
+        locked_units = await tx.scalar(sa.select(sa.func.sum(locked_collateral.c.units)))
+    backing = await sandbox.reader.collateral_units(sandbox.deployment.conditional_tokens)
+    assert locked_units == backing
+
+
+async def check_balances(sandbox: Sandbox, database: Database) -> None:
+    """Hold every balance, allowance and position against what the contracts say."""
+    async with database.reading() as tx:
+        held = await tx.all(sa.select(balances))
+        allowed = await tx.all(sa.select(allowances))
+    reader, unlimited = sandbox.reader, 2**63 - 1
+    tokens = [(row.wallet, row.asset) for row in held if row.asset != COLLATERAL]
+    seen = await reader.token_units(tokens)
+    assert seen == [row.units for row in held if row.asset != COLLATERAL]
+    for row in (row for row in held if row.asset == COLLATERAL):
+        assert await reader.collateral_units(row.wallet) == row.units
+    for row in allowed:
+        if row.is_collateral:
+            units = await reader.allowance_units(row.wallet, row.spender)
+        else:
+            units = unlimited * await sandbox.is_approved(row.wallet, row.spender)
+        assert min(units, unlimited) == row.units
+    async with database.reading() as tx:
+        sizes = {
+            (row.wallet, row.token_id): row.size_units for row in await tx.all(sa.select(positions))
+        }
+    assert sizes == {key: units for key, units in zip(tokens, seen, strict=True) if key in sizes}

@@ -1,0 +1,185 @@
+from pathlib import Path
+
+import pytest
+
+from foretell.domain.errors.storage import JournalDamaged
+from foretell.journal.files.segments import (
+    EMPTY,
+    HEAD_BYTES,
+    MARK_NAME,
+    SECTOR_BYTES,
+    End,
+    Mark,
+    check_rest,
+    encode_head,
+    find_end,
+    read_records,
+    read_segment,
+    segment_name,
+    segment_paths,
+)
+from foretell.journal.framing import CHAIN_START, encode_record, next_chain
+
+
+def a_segment(folder: Path, payloads: list[bytes], first: int = 1) -> tuple[Path, End]:
+    """Write a segment as a journal that starts anew would."""
+    raw = bytearray(encode_head(first, CHAIN_START))
+    end = End(folder / segment_name(first), HEAD_BYTES, first - 1, CHAIN_START)
+    for payload in payloads:
+        chain = next_chain(end.chain, payload)
+        record = encode_record(end.sequence + 1, end.sequence, chain, payload)
+        raw += record
+        end = End(end.path, end.offset + len(record), end.sequence + 1, chain)
+    path = folder / segment_name(first)
+    path.write_bytes(raw + bytes(4096))
+    return path, end
+
+
+def test_a_name_is_the_first_sequence() -> None:
+    assert segment_name(12) == "00000000000000000012.journal"
+
+
+def test_segments_come_the_oldest_first(tmp_path: Path) -> None:
+    for first in (900, 5, 1):
+        (tmp_path / segment_name(first)).touch()
+    (tmp_path / "spare").touch()
+    assert [path.name for path in segment_paths(tmp_path)] == [
+        segment_name(first) for first in (1, 5, 900)
+    ]
+
+
+@pytest.mark.parametrize("name", ["copy.journal", "1.journal", "00000000000000000001 (2).journal"])
+def test_a_segment_of_another_name_is_damage(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(JournalDamaged, match="no segment has such a name"):
+        segment_paths(tmp_path)
+
+
+def test_a_segment_begins_with_its_own_header(tmp_path: Path) -> None:
+    path, _ = a_segment(tmp_path, [b"a"], first=7)
+    _, start = read_segment(path)
+    assert start == End(path, HEAD_BYTES, 6, CHAIN_START)
+    other = path.rename(tmp_path / segment_name(8))
+    with pytest.raises(JournalDamaged, match="the header is not one of this segment"):
+        read_segment(other)
+
+
+@pytest.mark.parametrize("byte", range(HEAD_BYTES))
+def test_a_header_with_another_byte_is_damage(tmp_path: Path, byte: int) -> None:
+    path, _ = a_segment(tmp_path, [b"a"])
+    raw = bytearray(path.read_bytes())
+    raw[byte] ^= 0x10
+    path.write_bytes(raw)
+    with pytest.raises(JournalDamaged) as damage:
+        read_segment(path)
+    assert damage.value.details == {"file": path.name, "offset": 0}
+
+
+def test_a_file_shorter_than_a_header_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / segment_name(1)
+    path.write_bytes(encode_head(1, CHAIN_START)[:-1])
+    with pytest.raises(JournalDamaged):
+        read_segment(path)
+
+
+def test_walking_ends_where_a_record_does_not_follow(tmp_path: Path) -> None:
+    path, end = a_segment(tmp_path, [b"a", b"b"])
+    stranger = encode_record(3, 0, CHAIN_START, b"of another chain")
+    raw = path.read_bytes()
+    path.write_bytes(raw[: end.offset] + stranger + raw[end.offset + len(stranger) :])
+    buffer, start = read_segment(path)
+    assert read_records(buffer, start)[0] == [b"a", b"b"]
+    with pytest.raises(JournalDamaged, match="the record is damaged"):
+        check_rest(buffer, end, is_newest=True)
+
+
+def test_only_the_newest_segment_may_end_in_anything_but_zeros(tmp_path: Path) -> None:
+    path, end = a_segment(tmp_path, [b"a" * 100])
+    torn = encode_record(2, 1, next_chain(end.chain, b"x" * 2000), b"x" * 2000)[:700]
+    buffer = bytearray(path.read_bytes())
+    buffer[end.offset : end.offset + len(torn)] = torn
+    check_rest(bytes(buffer), end, is_newest=True)
+    with pytest.raises(JournalDamaged, match="no record where one must be"):
+        check_rest(bytes(buffer), end, is_newest=False)
+
+
+@pytest.mark.parametrize("payload_bytes", [10, 65_536 - 40, 131_072 - 40])
+def test_a_later_record_that_knows_of_a_lost_one_is_a_witness(
+    tmp_path: Path, payload_bytes: int
+) -> None:
+    """The lost record is all zeros, as if it had never been written."""
+    first, last = b"a" * 1000, b"b" * payload_bytes
+    path, end = a_segment(tmp_path, [b"0"])
+    chain = next_chain(end.chain, first)
+    lost = encode_record(2, 1, chain, first)
+    witness = encode_record(3, 2, next_chain(chain, last), last)
+    raw = path.read_bytes()[: end.offset] + bytes(len(lost)) + witness + bytes(4096)
+    with pytest.raises(JournalDamaged, match="a record that was synced is gone") as damage:
+        check_rest(raw, end, is_newest=True)
+    assert damage.value.details["offset"] == end.offset
+    unknowing = encode_record(3, 1, next_chain(chain, last), last)
+    raw = path.read_bytes()[: end.offset] + bytes(len(lost)) + unknowing + bytes(4096)
+    check_rest(raw, end, is_newest=True)
+
+
+def test_an_empty_folder_begins_at_the_beginning(tmp_path: Path) -> None:
+    assert find_end(tmp_path) == EMPTY
+
+
+def test_the_end_is_after_the_last_record(tmp_path: Path) -> None:
+    _, end = a_segment(tmp_path, [b"a", b"b", b"c"])
+    assert find_end(tmp_path) == end
+
+
+def test_a_mark_ahead_of_the_records_tells_of_a_loss(tmp_path: Path) -> None:
+    _, end = a_segment(tmp_path, [b"a", b"b"])
+    mark = Mark(tmp_path)
+    mark.write(2)
+    assert find_end(tmp_path) == end
+    mark.write(3)
+    mark.close()
+    with pytest.raises(JournalDamaged, match="sequence 3 was synced and is gone"):
+        find_end(tmp_path)
+
+
+def test_a_mark_without_any_segment_tells_of_a_loss(tmp_path: Path) -> None:
+    mark = Mark(tmp_path)
+    mark.write(1)
+    mark.close()
+    with pytest.raises(JournalDamaged, match="sequence 1 was synced and is gone"):
+        find_end(tmp_path)
+
+
+def test_a_mark_is_kept_in_two_slots_in_turn(tmp_path: Path) -> None:
+    mark = Mark(tmp_path)
+    seen = []
+    for sequence in (5, 9, 12):
+        mark.write(sequence)
+        seen.append(Mark.read(tmp_path))
+    mark.close()
+    assert seen == [5, 9, 12]
+    again = Mark(tmp_path)
+    assert again.sequence == 12
+    again.close()
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_a_mark_with_one_slot_lost_still_knows_the_other(tmp_path: Path, slot: int) -> None:
+    mark = Mark(tmp_path)
+    mark.write(5)
+    mark.write(9)
+    mark.close()
+    path = tmp_path / MARK_NAME
+    raw = bytearray(path.read_bytes())
+    raw[slot * SECTOR_BYTES + 3] ^= 1
+    path.write_bytes(raw)
+    assert Mark.read(tmp_path) == (9, 5)[slot]
+
+
+def test_a_mark_with_both_slots_lost_is_damage(tmp_path: Path) -> None:
+    mark = Mark(tmp_path)
+    mark.write(5)
+    mark.close()
+    (tmp_path / MARK_NAME).write_bytes(b"\x07" * 2 * SECTOR_BYTES)
+    with pytest.raises(JournalDamaged, match="neither slot is whole"):
+        Mark.read(tmp_path)

@@ -1,0 +1,496 @@
+"""A relayer that runs: its application, its loops, and owners who use it.
+
+`Station` is the operator's side and can be started again over the same database. An `OwnerClient`
+does what an owner's program does: it knows the public interface, its own key and its API key. What
+it signs is put together by a library that nobody here wrote.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from eth_account import Account
+from eth_account.messages import SignableMessage, encode_defunct, encode_typed_data
+from litestar import Litestar
+from tests.rigs.applications import an_app
+from tests.rigs.sandbox import Sandbox, SandboxMarket
+from tests.rigs.values import NOW_MS, a_key
+
+from foretell.chain.reader import Reader
+from foretell.chain.rpc import Rpc
+from foretell.chain.sender import Sender, SenderOptions
+from foretell.domain.contracts.calldata import (
+    Approve,
+    ClientCall,
+    SetApprovalForAll,
+    SplitPosition,
+    Transfer,
+)
+from foretell.domain.contracts.safe import InnerCall, SafeTx, encode_multi_send, sign_safe_tx
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role, SandboxAccount
+from foretell.domain.evm.transaction import SentTx
+from foretell.domain.relay.request import RelayRequest
+from foretell.domain.values.credentials import Credentials, KeyIndex, L2Signer, derive_credentials
+from foretell.domain.values.hexadecimal import (
+    ZERO_ADDRESS,
+    Address,
+    Bytes32,
+    checksum_address,
+    keccak256,
+    word_of,
+)
+from foretell.edge.auth import KeyRing
+from foretell.relayer import resume, worker
+from foretell.relayer.context import RelayerOptions, RelayerServices
+from foretell.relayer.routes import build_app
+from foretell.store.database import Database
+from foretell.store.outbox.relays import load_relay
+from foretell.store.outbox.transactions import RELAYED, TxOutbox, load_tx
+from foretell.store.trading.api_keys import record_key
+
+MASTER_KEY: Final = bytes(range(32))
+DATABASE_FILE: Final = "foretell.db"
+LOOKS_MAX: Final = 10
+UNLIMITED: Final = 2**256 - 1
+UNIT: Final = 10**6
+
+SAFE_TX: Final = [
+    {"name": "to", "type": "address"},
+    {"name": "value", "type": "uint256"},
+    {"name": "data", "type": "bytes"},
+    {"name": "operation", "type": "uint8"},
+    {"name": "safeTxGas", "type": "uint256"},
+    {"name": "baseGas", "type": "uint256"},
+    {"name": "gasPrice", "type": "uint256"},
+    {"name": "gasToken", "type": "address"},
+    {"name": "refundReceiver", "type": "address"},
+    {"name": "nonce", "type": "uint256"},
+]
+CREATE_PROXY: Final = [
+    {"name": "paymentToken", "type": "address"},
+    {"name": "payment", "type": "uint256"},
+    {"name": "paymentReceiver", "type": "address"},
+]
+
+Body = dict[str, Any]
+
+
+class Clock:
+    """A clock that stands still until it is moved, and may break."""
+
+    def __init__(self) -> None:
+        self.now_ms = NOW_MS
+        self.is_broken = False
+
+    def __call__(self) -> int:
+        if self.is_broken:
+            raise RuntimeError("the clock is broken")
+        return self.now_ms
+
+    def move(self, ms: int) -> None:
+        self.now_ms += ms
+
+
+@dataclass
+class Station:
+    """The operator's side; its folder has the database already."""
+
+    sandbox: Sandbox
+    folder: Path
+    rpc_url: str = ""
+    clock: Clock = field(default_factory=Clock)
+    options: RelayerOptions = field(default_factory=RelayerOptions)
+    confirmations: int = 1
+    numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def start(self) -> None:
+        """Make every object anew, as a new process does, over what is on the disk."""
+        url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
+        self.database = await self.stack.enter_async_context(Database(url))
+        rpc = await self.stack.enter_async_context(Rpc(self.rpc_url or self.sandbox.rpc_url))
+        self.open(
+            RelayerServices(
+                database=self.database,
+                deployment=self.sandbox.deployment,
+                reader=Reader(rpc, self.sandbox.deployment),
+                sender=Sender(
+                    rpc,
+                    self.sandbox.account(Role.RELAYER).private_key,
+                    TxOutbox(self.database, RELAYED),
+                    SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
+                    self.clock,
+                ),
+                key_ring=KeyRing(self.database, MASTER_KEY, [SANDBOX_CHAIN_ID], self.clock),
+                now_ms=self.clock,
+                new_uuid=self._new_uuid,
+                options=self.options,
+            )
+        )
+
+    def open(self, services: RelayerServices) -> None:
+        """Serve with these services from now on."""
+        self.services = services
+        self.app: Litestar = an_app(build_app, services)
+        transport = httpx.ASGITransport(self.app)  # type: ignore[arg-type]  # scopes typed closer
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://relayer", timeout=60)
+
+    def change(self, **options: Any) -> None:
+        """Serve with other options than before."""
+        self.options = replace(self.options, **options)
+        self.open(replace(self.services, options=self.options))
+
+    async def restart(self) -> None:
+        """Forget everything that is in memory only."""
+        await self.stop()
+        await self.start()
+
+    async def stop(self) -> None:
+        await self.http.aclose()
+        await self.stack.aclose()
+        self.stack = AsyncExitStack()
+
+    def _new_uuid(self) -> str:
+        return str(uuid.UUID(bytes=keccak256(f"id {next(self.numbers)}".encode())[:16], version=4))
+
+    @contextlib.asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """Have the loops run meanwhile."""
+        work = asyncio.create_task(worker.run(self.services))
+        yield
+        work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+
+    async def look(self) -> int:
+        """Do one pass of the loops."""
+        await self.services.sender.look()
+        return await resume.look(self.services)
+
+    async def settle(self) -> None:
+        """Do the background work, blocks going on meanwhile, until nothing of it is left."""
+        for _ in range(LOOKS_MAX):
+            await self.sandbox.mine()
+            if not await self.look():
+                return
+        raise AssertionError("the background work does not end")
+
+    async def relay(self, transaction_id: str) -> RelayRequest:
+        async with self.database.reading() as tx:
+            request = await load_relay(tx, transaction_id)
+        assert request is not None
+        return request
+
+    async def carrier(self, transaction_id: str) -> SentTx:
+        async with self.database.reading() as tx:
+            sent = await load_tx(tx, RELAYED, f"relay:{transaction_id}")
+        assert sent is not None
+        return sent
+
+    async def sent_count(self) -> int:
+        """Return how many transactions of the relayer's account the chain has."""
+        address = self.sandbox.account(Role.RELAYER).address
+        rpc = self.sandbox.rpc
+        return int(await rpc.call("eth_getTransactionCount", address, "latest"), 16)
+
+    async def transaction(self, transaction_id: str) -> Body:
+        answer = await self.http.get("/transaction", params={"id": transaction_id})
+        (record,) = answer.json()
+        found: Body = record
+        return found
+
+    async def automine(self, *, is_on: bool) -> None:
+        """Have the node seal a block for each transaction, or none by itself."""
+        await self.sandbox.rpc.send("evm_setAutomine", is_on)
+
+    async def send_as(self, sender: Address, target: Address, calldata: bytes) -> None:
+        """Have any address at all send a transaction, at a price that gets it in front."""
+        rpc = self.sandbox.rpc
+        await rpc.send("anvil_setBalance", sender, hex(10**20))
+        await rpc.send("anvil_impersonateAccount", sender)
+        call = {
+            "from": sender,
+            "to": target,
+            "data": "0x" + calldata.hex(),
+            "gas": hex(500_000),
+            "maxFeePerGas": hex(10**12),
+            "maxPriorityFeePerGas": hex(10**11),
+        }
+        await rpc.send("eth_sendTransaction", call)
+        await rpc.send("anvil_stopImpersonatingAccount", sender)
+
+    async def relayer_wei(self) -> int:
+        """Return what the relayer has to pay for gas with."""
+        address = self.sandbox.account(Role.RELAYER).address
+        return int(await self.sandbox.rpc.call("eth_getBalance", address, "latest"), 16)
+
+    async def owner(self, name: str) -> "OwnerClient":
+        """Return somebody whom nobody has seen before, with an API key and nothing else."""
+        owner = OwnerClient(self, SandboxAccount(Role.TRADER, a_key(name)))
+        await owner.create_key()
+        return owner
+
+
+@dataclass
+class OwnerClient:
+    """An owner's program."""
+
+    station: Station
+    account: SandboxAccount
+    nonce: int = 0
+
+    @property
+    def address(self) -> Address:
+        return self.account.address
+
+    @property
+    def safe(self) -> Address:
+        return self.station.sandbox.deployment.safe_of(self.address)
+
+    @property
+    def index(self) -> KeyIndex:
+        return KeyIndex(SANDBOX_CHAIN_ID, self.address, self.nonce)
+
+    @property
+    def credentials(self) -> Credentials:
+        return derive_credentials(MASTER_KEY, self.index)
+
+    async def create_key(self) -> None:
+        async with self.station.database.writing() as tx:
+            await record_key(tx, self.credentials.key_id, self.index, NOW_MS)
+
+    def l2_headers(self, method: str, path: str, raw: bytes = b"") -> dict[str, str]:
+        """Return the headers that sign a request with the owner's API key."""
+        timestamp = str(self.station.clock.now_ms // 1000)
+        signer = L2Signer(self.credentials.secret)
+        return {
+            "SERVICE_ADDRESS": checksum_address(self.address),
+            "SERVICE_SIGNATURE": signer.sign(timestamp, method, path, raw),
+            "SERVICE_TIMESTAMP": timestamp,
+            "SERVICE_API_KEY": self.credentials.key_id,
+            "SERVICE_PASSPHRASE": self.credentials.passphrase,
+        }
+
+    async def post(self, path: str, body: object) -> httpx.Response:
+        raw = json.dumps(body).encode()
+        headers = self.l2_headers("POST", path, raw)
+        return await self.station.http.post(path, content=raw, headers=headers)
+
+    async def get(self, path: str, **query: Any) -> httpx.Response:
+        headers = self.l2_headers("GET", path)
+        return await self.station.http.get(path, params=query, headers=headers)
+
+    async def submit(self, body: Body) -> httpx.Response:
+        return await self.post("/submit", body)
+
+    async def submitted(self, body: Body) -> str:
+        """Submit what must be accepted, and return its transactionID."""
+        answer = await self.submit(body)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["transactionID"])
+
+    async def redeem(self, body: Body) -> httpx.Response:
+        return await self.post("/operations/redeem-position", body)
+
+    async def merge(self, body: Body) -> httpx.Response:
+        return await self.post("/operations/merge-position", body)
+
+    async def next_nonce(self) -> str:
+        params = {"address": checksum_address(self.address), "type": "SAFE"}
+        answer = await self.station.http.get("/nonce", params=params)
+        return str(answer.json()["nonce"])
+
+    def create_body(self, **fields: Any) -> Body:
+        """Return the body that asks for the owner's wallet."""
+        deployment = self.station.sandbox.deployment
+        message = encode_typed_data(
+            domain_data={
+                "name": deployment.safe_factory_name,
+                "chainId": SANDBOX_CHAIN_ID,
+                "verifyingContract": checksum_address(deployment.safe_factory),
+            },
+            message_types={"CreateProxy": CREATE_PROXY},
+            message_data={
+                "paymentToken": ZERO_ADDRESS,
+                "payment": 0,
+                "paymentReceiver": ZERO_ADDRESS,
+            },
+        )
+        return {
+            "type": "SAFE-CREATE",
+            "from": checksum_address(self.address),
+            "to": checksum_address(deployment.safe_factory),
+            "proxyWallet": checksum_address(self.safe),
+            "data": "0x",
+            "signature": self.sign(message),
+            "signatureParams": {
+                "paymentToken": ZERO_ADDRESS,
+                "payment": "0",
+                "paymentReceiver": ZERO_ADDRESS,
+            },
+        } | fields
+
+    def sign(self, message: SignableMessage) -> str:
+        signed = Account.sign_message(message, self.account.private_key)
+        return "0x" + bytes(signed.signature).hex()
+
+    def safe_message(self, to: str, data: bytes, nonce: int, operation: int = 0) -> SignableMessage:
+        """Return the Safe transaction as a library makes it to be signed."""
+        return encode_typed_data(
+            domain_data={
+                "chainId": SANDBOX_CHAIN_ID,
+                "verifyingContract": checksum_address(self.safe),
+            },
+            message_types={"SafeTx": SAFE_TX},
+            message_data={
+                "to": to,
+                "value": 0,
+                "data": data,
+                "operation": operation,
+                "safeTxGas": 0,
+                "baseGas": 0,
+                "gasPrice": 0,
+                "gasToken": ZERO_ADDRESS,
+                "refundReceiver": ZERO_ADDRESS,
+                "nonce": nonce,
+            },
+        )
+
+    def body(
+        self, to: Address, data: bytes, nonce: str = "0", operation: int = 0, **fields: Any
+    ) -> Body:
+        """Return the body of a transaction, signed as the ecosystem's clients do."""
+        message = self.safe_message(checksum_address(to), data, int(nonce), operation)
+        return self.signed_body(to, data, nonce, operation, personal_signature(self, message)) | (
+            fields
+        )
+
+    def signed_body(
+        self, to: Address, data: bytes, nonce: str, operation: int, signature: str
+    ) -> Body:
+        return {
+            "type": "SAFE",
+            "from": checksum_address(self.address),
+            "to": checksum_address(to),
+            "proxyWallet": checksum_address(self.safe),
+            "data": "0x" + data.hex(),
+            "nonce": nonce,
+            "signature": signature,
+            "signatureParams": {
+                "operation": str(operation),
+                "safeTxnGas": "0",
+                "baseGas": "0",
+                "gasPrice": "0",
+                "gasToken": ZERO_ADDRESS,
+                "refundReceiver": ZERO_ADDRESS,
+            },
+        }
+
+    async def call_body(self, to: Address, call: ClientCall, **fields: Any) -> Body:
+        """Return the body of one call at the wallet's next nonce."""
+        return self.body(to, call.encode(), await self.next_nonce(), **fields)
+
+    async def tokens_body(self, call: ClientCall, **fields: Any) -> Body:
+        """Return the body of one call of the conditional tokens."""
+        tokens = self.station.sandbox.deployment.conditional_tokens
+        return await self.call_body(tokens, call, **fields)
+
+    async def bundle_body(self, calls: Sequence[InnerCall]) -> Body:
+        """Return the body of several calls at once."""
+        multi_send = self.station.sandbox.deployment.multi_send
+        return self.body(multi_send, encode_multi_send(calls), await self.next_nonce(), operation=1)
+
+    async def deploy(self) -> None:
+        """Have the relayer make the owner's wallet."""
+        await self.submitted(self.create_body())
+        await self.station.settle()
+
+    async def fund(self, units: int) -> None:
+        """Get collateral into the wallet."""
+        sandbox = self.station.sandbox
+        gift = Transfer(self.safe, units).encode()
+        await sandbox.call(sandbox.account(Role.FAUCET), sandbox.deployment.collateral, gift)
+
+    async def hold(self, market: SandboxMarket, units: int) -> None:
+        """Have the wallet make complete sets of a market, through the relayer."""
+        deployment = self.station.sandbox.deployment
+        await self.fund(units)
+        split = SplitPosition(deployment.collateral, market.condition_id, units)
+        approval = Approve(deployment.conditional_tokens, units)
+        calls = [
+            InnerCall(deployment.collateral, approval.encode()),
+            InnerCall(deployment.conditional_tokens, split.encode()),
+        ]
+        await self.submitted(await self.bundle_body(calls))
+        await self.station.settle()
+
+    async def execute_alone(self, to: Address, calldata: bytes) -> None:
+        """Have the wallet do something past the relayer, at the owner's own cost."""
+        sandbox = self.station.sandbox
+        safe_tx = SafeTx(self.safe, to, calldata, await self.safe_nonce())
+        digest = safe_tx.digest(SANDBOX_CHAIN_ID)
+        signature = sign_safe_tx(digest, self.account.private_key)
+        await sandbox.rpc.send("anvil_setBalance", self.address, hex(10**20))
+        await sandbox.call(self.account, self.safe, safe_tx.encode(signature))
+
+    async def collateral_units(self) -> int:
+        return await self.station.sandbox.reader.collateral_units(self.safe)
+
+    async def safe_nonce(self) -> int:
+        state = await self.station.sandbox.reader.safe(self.safe)
+        return 0 if state is None else state.nonce
+
+
+def personal_signature(owner: OwnerClient, message: SignableMessage) -> str:
+    """Return the signature over the digest as a personal message, marked in v as clients do."""
+    digest = keccak256(b"\x19" + message.version + message.header + message.body)
+    signature = bytes.fromhex(owner.sign(encode_defunct(digest))[2:])
+    return "0x" + (signature[:64] + bytes([signature[64] + 4])).hex()
+
+
+def with_v(signature: str, v: int) -> str:
+    """Return a signature with another last byte."""
+    return signature[:-2] + f"{v:02x}"
+
+
+def an_approval(station: Station, units: int = UNLIMITED) -> Approve:
+    """Return a harmless call: the wallet lets the exchange move its collateral."""
+    return Approve(station.sandbox.deployment.exchange, units)
+
+
+def an_operator_approval(station: Station) -> SetApprovalForAll:
+    return SetApprovalForAll(station.sandbox.deployment.exchange, is_approved=True)
+
+
+def word(text: str) -> Bytes32:
+    return word_of(keccak256(text.encode()))
+
+
+def changed(body: Body, path: str, value: object) -> Body:
+    """Return a body with one field changed; a dot leads into the parameters."""
+    if "." not in path:
+        return body | {path: value}
+    part, name = path.split(".")
+    return body | {part: body[part] | {name: value}}
+
+
+def without(body: Body, path: str) -> Body:
+    """Return a body without one field."""
+    if "." not in path:
+        return {name: value for name, value in body.items() if name != path}
+    part, name = path.split(".")
+    return body | {part: without(body[part], name)}
+
+
+def error_of(answer: httpx.Response) -> tuple[int, str]:
+    """Return the status and the words of a refusal."""
+    document: Mapping[str, Any] = answer.json()
+    return answer.status_code, str(document["error"])

@@ -1,0 +1,106 @@
+import pytest
+from tests.relayer.rig import Body, OwnerClient, Station, an_approval
+from tests.relayer.strange_safes import FAILS_QUIETLY, SAYS_NOTHING, a_strange_safe, make_strange
+from tests.rigs.fault_proxy import FaultProxy, change
+
+from foretell.domain.evm.transaction import TxStatus
+from foretell.domain.relay.request import RelayState, RelayTrigger
+from foretell.relayer import resume
+from foretell.relayer.progress import EXECUTION_SUCCESS, move
+
+pytestmark = pytest.mark.anyio
+
+
+async def approval_body(owner: OwnerClient, units: int = 7) -> Body:
+    collateral = owner.station.sandbox.deployment.collateral
+    return await owner.call_body(collateral, an_approval(owner.station, units))
+
+
+async def state_of(station: Station, transaction_id: str) -> RelayState:
+    return (await station.relay(transaction_id)).state
+
+
+def test_the_log_of_a_wallet_is_the_one_that_safes_write() -> None:
+    known = "0x442e715f626346e8c54381002da614f62bee8d27386535b2521ec8540898556e"
+    assert known == EXECUTION_SUCCESS
+
+
+async def test_a_request_goes_through_all_states(station: Station, owner: OwnerClient) -> None:
+    await station.automine(is_on=False)
+    transaction_id = await owner.submitted(await approval_body(owner))
+    seen = [await state_of(station, transaction_id)]
+    for _ in range(2):
+        await station.sandbox.mine()
+        await station.look()
+        seen.append(await state_of(station, transaction_id))
+    assert seen == [RelayState.EXECUTED, RelayState.MINED, RelayState.CONFIRMED]
+
+
+async def test_a_reorg_takes_a_request_back_and_it_is_mined_again(
+    station: Station, owner: OwnerClient
+) -> None:
+    station.confirmations = 5
+    await station.restart()
+    body = await approval_body(owner)
+    before = await station.sandbox.rpc.send("evm_snapshot")
+    transaction_id = await owner.submitted(body)
+    await station.look()
+    assert await state_of(station, transaction_id) is RelayState.MINED
+    assert await station.sandbox.rpc.send("evm_revert", before)
+    await station.automine(is_on=False)
+    await station.look()
+    assert await state_of(station, transaction_id) is RelayState.EXECUTED
+    assert await owner.next_nonce() == "1"
+    await station.automine(is_on=True)
+    for _ in range(6):
+        await station.look()
+        await station.sandbox.mine()
+    await station.look()
+    assert await state_of(station, transaction_id) is RelayState.CONFIRMED
+    assert await owner.safe_nonce() == 1
+
+
+async def test_a_block_that_goes_while_it_is_looked_at_says_nothing(
+    shaky_station: Station, proxy: FaultProxy
+) -> None:
+    station = shaky_station
+    owner = await station.owner("an owner")
+    await owner.deploy()
+    transaction_id = await owner.submitted(await approval_body(owner))
+    await station.services.sender.look()
+    proxy.fail("eth_getTransactionReceipt", change(lambda _: None))
+    await resume.look(station.services)
+    assert (await station.carrier(transaction_id)).status is TxStatus.MINED
+    assert await state_of(station, transaction_id) is RelayState.EXECUTED
+    await station.look()
+    assert await state_of(station, transaction_id) is RelayState.MINED
+
+
+@pytest.mark.spec(95)
+@pytest.mark.parametrize("execution", [FAILS_QUIETLY, SAYS_NOTHING], ids=["fails", "silent"])
+async def test_a_mined_transaction_counts_only_when_the_wallet_says_that_its_call_succeeded(
+    station: Station, owner: OwnerClient, execution: bytes
+) -> None:
+    body = await approval_body(owner)
+    await make_strange(station.sandbox, owner.safe, a_strange_safe(owner.address, execution))
+    transaction_id = await owner.submitted(body)
+    await station.look()
+    assert (await station.carrier(transaction_id)).status is TxStatus.MINED
+    assert await state_of(station, transaction_id) is RelayState.EXECUTED
+    await station.settle()
+    request = await station.relay(transaction_id)
+    assert (request.state, request.failure) == (
+        RelayState.FAILED,
+        "the transaction was mined, and the wallet's own call in it failed",
+    )
+
+
+async def test_a_request_that_somebody_else_moved_is_read_again(
+    station: Station, owner: OwnerClient
+) -> None:
+    transaction_id = await owner.submitted(await approval_body(owner))
+    seen = await station.relay(transaction_id)
+    await station.settle()
+    moved = await move(station.services, seen, RelayTrigger.FAIL, "stale")
+    assert moved.state is RelayState.CONFIRMED
+    assert await state_of(station, transaction_id) is RelayState.CONFIRMED

@@ -1,0 +1,82 @@
+import re
+from typing import Any
+
+import pytest
+from tests.relayer.rig import Body, OwnerClient, Station, an_approval
+from tests.rigs.values import NOW_MS
+
+from foretell.domain.values.hexadecimal import checksum_address
+from foretell.edge.rendering import iso_time
+
+pytestmark = pytest.mark.anyio
+
+HASH = re.compile(r"0x[0-9a-f]{64}")
+ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+
+
+async def approval_body(owner: OwnerClient, units: int = 7, **fields: Any) -> Body:
+    collateral = owner.station.sandbox.deployment.collateral
+    return await owner.call_body(collateral, an_approval(owner.station, units), **fields)
+
+
+@pytest.mark.spec(3)
+async def test_a_transaction_is_shown_as_it_was_signed(
+    station: Station, owner: OwnerClient
+) -> None:
+    body = await approval_body(owner, metadata="my label")
+    transaction_id = await owner.submitted(body)
+    record = await station.transaction(transaction_id)
+    assert HASH.fullmatch(record["transactionHash"])
+    assert all(ADDRESS.fullmatch(record[name]) for name in ("from", "to", "proxyAddress"))
+    assert record == {
+        "transactionID": transaction_id,
+        "transactionHash": record["transactionHash"],
+        "from": body["from"],
+        "to": body["to"],
+        "proxyAddress": body["proxyWallet"],
+        "data": body["data"],
+        "nonce": "0",
+        "value": "0",
+        "state": "STATE_EXECUTED",
+        "type": "SAFE",
+        "metadata": "my label",
+        "failureReason": None,
+        "createdAt": iso_time(NOW_MS),
+        "updatedAt": iso_time(NOW_MS),
+    }
+    await station.settle()
+    settled = await station.transaction(transaction_id)
+    assert settled == record | {"state": "STATE_CONFIRMED"}
+
+
+async def test_a_wish_for_a_wallet_has_no_nonce_and_no_label(
+    station: Station, newcomer: OwnerClient
+) -> None:
+    record = await station.transaction(await newcomer.submitted(newcomer.create_body()))
+    assert (record["type"], record["nonce"], record["metadata"]) == ("SAFE-CREATE", "", "")
+    assert record["proxyAddress"] == checksum_address(newcomer.safe)
+
+
+@pytest.mark.parametrize("transaction_id", ["nothing", "00000000-0000-4000-8000-000000000000"])
+async def test_an_unknown_transaction_is_an_empty_list(
+    station: Station, transaction_id: str
+) -> None:
+    answer = await station.http.get("/transaction", params={"id": transaction_id})
+    assert (answer.status_code, answer.json()) == (200, [])
+
+
+async def test_everyone_sees_their_own_transactions_the_newest_first(
+    station: Station, owner: OwnerClient
+) -> None:
+    other = await station.owner("another owner")
+    await other.deploy()
+    wanted = []
+    for units in (1, 2, 3):
+        station.clock.move(1000)
+        wanted.append(await owner.submitted(await approval_body(owner, units)))
+        await station.settle()
+    records = (await owner.get("/transactions")).json()
+    assert [record["transactionID"] for record in records][:3] == wanted[::-1]
+    assert [record["type"] for record in records] == ["SAFE"] * 3 + ["SAFE-CREATE"]
+    assert len((await other.get("/transactions")).json()) == 1
+    assert {record["from"] for record in records} == {checksum_address(owner.address)}

@@ -1,0 +1,81 @@
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from tests.relayer.rig import OwnerClient, Station, an_approval
+from tests.rigs.fault_proxy import FaultProxy, lose_request
+from tests.rigs.sandbox import SandboxMarket
+
+from foretell.domain.contracts.calldata import RedeemPositions
+from foretell.domain.contracts.safe import OPERATION_DELEGATECALL
+from foretell.domain.errors.chain import ExecutionReverted, RpcRefused
+from foretell.domain.relay.request import RelayKind, RelayRequest
+from foretell.domain.values.hexadecimal import keccak256
+from foretell.relayer.revert_reasons import reverted_cause, words_of
+
+
+@pytest.mark.spec(95)
+def test_no_address_of_a_node_is_told() -> None:
+    said = "POST https://u:p@node.example/v3/key failed"
+    assert words_of(RpcRefused("eth_call", -32000, said)) == "POST (address) failed"
+
+
+def test_the_name_of_a_typed_error_comes_before_the_nodes_words() -> None:
+    data = "0x" + keccak256(b"InsufficientBalance()")[:4].hex()
+    reverted = ExecutionReverted("eth_call", 3, "execution reverted", data)
+    assert words_of(reverted) == "InsufficientBalance: execution reverted"
+
+
+GS013: Final = ExecutionReverted("eth_call", 3, "execution reverted: GS013")
+
+
+async def request_of(station: Station, owner: OwnerClient, **fields: Any) -> RelayRequest:
+    """Return a request of an approval, with something else in its place."""
+    collateral = station.sandbox.deployment.collateral
+    body = await owner.call_body(collateral, an_approval(station))
+    return replace(await station.relay(await owner.submitted(body)), **fields)
+
+
+@pytest.mark.anyio
+async def test_the_wallets_call_is_tried_alone_for_its_own_reason(
+    station: Station, owner: OwnerClient, market: SandboxMarket
+) -> None:
+    deployment = station.sandbox.deployment
+    redeem = RedeemPositions(deployment.collateral, market.condition_id).encode()
+    request = await request_of(
+        station, owner, target=deployment.conditional_tokens, calldata=redeem
+    )
+    assert await reverted_cause(station.services, request, GS013) == (
+        "the wallet's call would revert (execution reverted: GS013), and was not sent:"
+        " execution reverted: result for condition not received yet"
+    )
+
+
+@pytest.mark.anyio
+async def test_a_call_that_passes_alone_is_not_what_reverts(
+    station: Station, owner: OwnerClient
+) -> None:
+    cause = await reverted_cause(station.services, await request_of(station, owner), GS013)
+    assert cause == "the transaction would revert, and was not sent: execution reverted: GS013"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "fields", [{"operation": OPERATION_DELEGATECALL}, {"kind": RelayKind.SAFE_CREATE}]
+)
+async def test_what_is_no_single_call_is_not_tried_alone(
+    station: Station, owner: OwnerClient, fields: dict[str, Any]
+) -> None:
+    request = await request_of(station, owner, calldata=b"\xff", **fields)
+    assert (await reverted_cause(station.services, request, GS013)).endswith("GS013")
+
+
+@pytest.mark.anyio
+async def test_a_node_that_is_gone_has_told_enough(
+    shaky_station: Station, proxy: FaultProxy
+) -> None:
+    owner = await shaky_station.owner("an owner")
+    await owner.deploy()
+    request = await request_of(shaky_station, owner, calldata=b"\xff")
+    proxy.fail_always("eth_call", lose_request)
+    assert (await reverted_cause(shaky_station.services, request, GS013)).endswith("GS013")

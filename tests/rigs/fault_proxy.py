@@ -1,0 +1,162 @@
+"""A node that lies, stalls or loses answers: a proxy before the real one.
+
+A fault is asked for by method and used up in order; what has no fault passes untouched. A batch is
+taken apart, so that a fault hits the call that it is meant for. A node that mines at once is slow
+to do so when the machine is busy: the proxy answers a broadcast when it is mined.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter, defaultdict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Final
+
+import httpx
+import msgspec
+from tests.rigs.chain_snapshots import wait_until_mined
+
+from foretell.chain.rpc import Rpc
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+Forward = Callable[[], Awaitable[Answer]]
+Fault = Callable[[Request, Forward], Awaitable[Answer | None]]
+
+HEAD_BYTES_MAX: Final = 64 * 1024
+BROADCAST: Final = "eth_sendRawTransaction"
+
+
+async def lose_request(_request: Request, _forward: Forward) -> Answer | None:
+    """The node never hears of it, and the caller hears nothing."""
+    return None
+
+
+async def lose_answer(_request: Request, forward: Forward) -> Answer | None:
+    """The node does it, and the caller hears nothing."""
+    await forward()
+    return None
+
+
+def refuse(message: str, code: int = -32000) -> Fault:
+    """The node refuses, and does nothing."""
+
+    async def fault(request: Request, _forward: Forward) -> Answer | None:
+        return _refusal(request, message, code)
+
+    return fault
+
+
+def refuse_after(message: str, code: int = -32000) -> Fault:
+    """The node does it, and says that it refuses."""
+
+    async def fault(request: Request, forward: Forward) -> Answer | None:
+        await forward()
+        return _refusal(request, message, code)
+
+    return fault
+
+
+def change(changed: Callable[[Any], Any]) -> Fault:
+    """The node answers with something else than the truth."""
+
+    async def fault(_request: Request, forward: Forward) -> Answer | None:
+        answer = await forward()
+        return answer | {"result": changed(answer["result"])}
+
+    return fault
+
+
+async def honest(_request: Request, forward: Forward) -> Answer | None:
+    """Nothing is wrong: for a call before the one that is meant."""
+    return await forward()
+
+
+def _refusal(request: Request, message: str, code: int) -> Answer:
+    return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}}
+
+
+class FaultProxy:
+    """One proxy before one node."""
+
+    def __init__(self, node: Rpc, node_url: str, client: httpx.AsyncClient) -> None:
+        self._node = node
+        self._node_url = node_url
+        self._client = client
+        self._faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
+        self._lasting: dict[str, Fault] = {}
+        self.url = ""
+        self.asked: Counter[str] = Counter()
+
+    def fail(self, method: str, *faults: Fault) -> None:
+        """Let the next calls of a method go wrong, one fault for each."""
+        self._faults[method].extend(faults)
+
+    def fail_always(self, method: str, fault: Fault) -> None:
+        """Let every call of a method go wrong until `heal`."""
+        self._lasting[method] = fault
+
+    def heal(self) -> None:
+        self._faults.clear()
+        self._lasting.clear()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                body = await _read_body(reader)
+                answer = await self._answer(msgspec.json.decode(body))
+                if answer is None:
+                    break
+                writer.write(_http(msgspec.json.encode(answer)))
+                await writer.drain()
+        writer.close()
+
+    async def _answer(self, body: Any) -> Any:
+        if isinstance(body, dict):
+            return await self._one(body)
+        answers = [await self._one(request) for request in body]
+        return None if None in answers else answers
+
+    async def _one(self, request: Request) -> Answer | None:
+        method = request["method"]
+        self.asked[method] += 1
+
+        async def forward() -> Answer:
+            response = await self._client.post(self._node_url, json=request)
+            answer: Answer = response.json()
+            if method == BROADCAST:
+                await wait_until_mined(self._node)
+            return answer
+
+        queue = self._faults[method]
+        fault = queue.popleft() if queue else self._lasting.get(method, honest)
+        return await fault(request, forward)
+
+
+@contextlib.asynccontextmanager
+async def proxying(node_url: str) -> AsyncIterator[FaultProxy]:
+    """Give a proxy before this node."""
+    async with (
+        httpx.AsyncClient(trust_env=False, verify=False, timeout=10) as client,
+        Rpc(node_url) as node,
+    ):
+        proxy = FaultProxy(node, node_url, client)
+        server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0, limit=HEAD_BYTES_MAX)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            proxy.url = f"http://127.0.0.1:{port}"
+            yield proxy
+
+
+async def _read_body(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    lengths = [
+        int(line.partition(b":")[2])
+        for line in head.lower().split(b"\r\n")
+        if line.startswith(b"content-length:")
+    ]
+    return await reader.readexactly(lengths[0])
+
+
+def _http(body: bytes) -> bytes:
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+    return head.encode() + b"\r\n\r\n" + body

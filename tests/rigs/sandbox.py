@@ -1,0 +1,147 @@
+"""A real chain with everything on it, and short ways to what tests want to find there."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from foretell.chain.deploy import deploy
+from foretell.chain.deploy_plan import sandbox_plan
+from foretell.chain.reader import Reader
+from foretell.chain.rpc import Rpc
+from foretell.chain.rpc_types import Receipt
+from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.chain.views import ViewCall, ask
+from foretell.domain.contracts.calldata import (
+    ALLOWANCE_UNITS_MAX,
+    PRICE_YES,
+    Approve,
+    ClientCall,
+    QuestionTerms,
+    Resolution,
+    SetApprovalForAll,
+    SplitPosition,
+    encode_register_token,
+)
+from foretell.domain.contracts.deployment import ContractName, Deployment
+from foretell.domain.contracts.safe import create_proxy_digest, encode_create_proxy
+from foretell.domain.contracts.sandbox_accounts import (
+    SANDBOX_CHAIN_ID,
+    Role,
+    SandboxAccount,
+    sandbox_account,
+    sandbox_accounts,
+)
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.values.eip712 import sign_digest
+from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256, word_of
+from foretell.domain.values.tokens import TokenPair, condition_id, token_pair
+
+IS_APPROVED: Final = contract_function("isApprovedForAll(address,address)", "(bool)")
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxMarket:
+    """A question that the sandbox's creator asked."""
+
+    question_id: Bytes32
+    condition_id: Bytes32
+    tokens: TokenPair
+    is_neg_risk: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """One furnished chain."""
+
+    rpc_url: str
+    rpc: Rpc
+    deployment: Deployment
+    reader: Reader
+
+    def account(self, role: Role) -> SandboxAccount:
+        return sandbox_account(role, SANDBOX_CHAIN_ID)
+
+    def trader(self, number: int = 0) -> SandboxAccount:
+        return sandbox_accounts(Role.TRADER, SANDBOX_CHAIN_ID)[number]
+
+    def caller(self, account: SandboxAccount) -> Caller:
+        """Return what sends for an account; `mines` so that chains without automining work too."""
+        return Caller(self.rpc, account.private_key, SANDBOX_CHAIN_ID, mines=True)
+
+    async def call(self, account: SandboxAccount, target: Address, calldata: bytes) -> Receipt:
+        return await self.caller(account).call(target, calldata)
+
+    async def call_all(
+        self, account: SandboxAccount, *calls: tuple[Address, ClientCall | QuestionTerms]
+    ) -> list[Receipt]:
+        """Have an account make calls one after the other, for the price of little more than one."""
+        return await self.caller(account).call_all(
+            [ContractCall(target, call.encode()) for target, call in calls]
+        )
+
+    async def ask(self, title: str = "Will it rain?") -> SandboxMarket:
+        """Have the creator pay for and ask a question, and open its tokens to trading."""
+        deployment, creator = self.deployment, self.account(Role.CREATOR)
+        adapter = deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+        fee = Approve(adapter, deployment.creation.fee_units)
+        terms = QuestionTerms(title.encode(), deployment.collateral)
+        await self.call_all(creator, (deployment.collateral, fee), (adapter, terms))
+        text = f"{title},initializer:{creator.address[2:]}".encode()
+        question_id = word_of(keccak256(text))
+        condition = condition_id(adapter, question_id)
+        tokens = token_pair(deployment.collateral, condition)
+        registration = encode_register_token(tokens, condition)
+        await self.call(self.account(Role.REGISTRAR), deployment.exchange, registration)
+        return SandboxMarket(question_id, condition, tokens)
+
+    async def answer(self, market: SandboxMarket, price: int = PRICE_YES) -> Receipt:
+        """Have the proposer answer a question for good."""
+        question = await self.reader.question(market.question_id)
+        assert question is not None
+        adapter = self.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+        resolution = Resolution(
+            adapter, market.question_id, question.asked_at_s, question.ancillary_data, price
+        )
+        oracle = self.deployment.address(ContractName.DIRECT_RESOLUTION_ORACLE)
+        return await self.call(self.account(Role.PROPOSER), oracle, resolution.encode())
+
+    async def allow(self, account: SandboxAccount, spender: Address) -> None:
+        """Let a contract move all the collateral and all the tokens of an account."""
+        await self.call_all(
+            account,
+            (self.deployment.collateral, Approve(spender, ALLOWANCE_UNITS_MAX)),
+            (self.deployment.conditional_tokens, SetApprovalForAll(spender, is_approved=True)),
+        )
+
+    async def is_approved(self, wallet: Address, operator: Address) -> bool:
+        """Return whether the operator may move the wallet's outcome tokens."""
+        call = ViewCall(self.deployment.conditional_tokens, IS_APPROVED, (wallet, operator))
+        return bool(await ask(self.rpc, call))
+
+    async def split(self, account: SandboxAccount, market: SandboxMarket, units: int) -> Receipt:
+        """Turn collateral of an account into complete sets of a market."""
+        tokens = self.deployment.conditional_tokens
+        split = SplitPosition(self.deployment.collateral, market.condition_id, units)
+        approval = (self.deployment.collateral, Approve(tokens, units))
+        return (await self.call_all(account, approval, (tokens, split)))[-1]
+
+    async def make_safe(self, owner: SandboxAccount) -> Address:
+        """Have the relayer make an owner's Safe."""
+        factory = self.deployment.safe_factory
+        name = self.deployment.safe_factory_name
+        digest = create_proxy_digest(factory, name, SANDBOX_CHAIN_ID)
+        signature = sign_digest(digest, owner.private_key)
+        relayer = self.account(Role.RELAYER)
+        await self.call(relayer, factory, encode_create_proxy(signature))
+        return self.deployment.safe_of(owner.address)
+
+    async def mine(self, blocks: int = 1) -> None:
+        """Seal blocks, empty when nothing waits."""
+        for _ in range(blocks):
+            await self.rpc.send("evm_mine")
+
+
+async def furnish(rpc_url: str, rpc: Rpc, npm_folder: Path, folder: Path) -> Sandbox:
+    """Return the chain with everything on it."""
+    deployment = await deploy(rpc, sandbox_plan(npm_folder), folder / "deployment.json")
+    return Sandbox(rpc_url, rpc, deployment, Reader(rpc, deployment))

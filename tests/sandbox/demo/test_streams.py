@@ -1,0 +1,88 @@
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from tests.rigs.ports import free_port
+from websockets.asyncio.server import ServerConnection, serve
+
+from foretell.domain.errors.command import NotInTime
+from foretell.sandbox.demo.streams import Frame, Stream, subscribed
+
+pytestmark = pytest.mark.anyio
+
+WITHIN_S = 5.0
+Fits = Callable[[Frame], bool]
+
+
+def numbered(number: int) -> Fits:
+    return lambda frame: frame.get("number") == number
+
+
+@contextlib.asynccontextmanager
+async def telling(*frames: str) -> AsyncIterator[tuple[str, list[Any]]]:
+    """Serve a stream that takes a subscription and then says the frames; give its URL."""
+    subscriptions: list[Any] = []
+
+    async def tell(connection: ServerConnection) -> None:
+        subscriptions.append(json.loads(await connection.recv()))
+        for frame in frames:
+            await connection.send(frame)
+        await connection.wait_closed()
+
+    async with serve(tell, "127.0.0.1", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        yield f"ws://127.0.0.1:{port}", subscriptions
+
+
+async def test_a_message_that_came_before_it_was_asked_for_is_found() -> None:
+    stream = Stream()
+    for number in range(3):
+        stream.take({"number": number})
+    assert await stream.wait_for("a number", numbered(1), WITHIN_S) == {"number": 1}
+    assert await stream.wait_for("a number", numbered(0), WITHIN_S) == {"number": 0}
+
+
+async def test_a_message_that_comes_later_is_waited_for() -> None:
+    stream = Stream()
+    waiting = asyncio.create_task(stream.wait_for("a number", numbered(2), WITHIN_S))
+    for number in range(3):
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        stream.take({"number": number})
+    assert await waiting == {"number": 2}
+
+
+async def test_the_first_message_that_fits_is_the_one() -> None:
+    stream = Stream()
+    stream.take({"number": 1, "copy": "first"})
+    stream.take({"number": 1, "copy": "second"})
+    assert (await stream.wait_for("a number", numbered(1), WITHIN_S))["copy"] == "first"
+
+
+async def test_a_message_that_does_not_come_is_missed_by_name() -> None:
+    stream = Stream()
+    stream.take({"number": 1})
+    with pytest.raises(NotInTime, match=r"^waited 0\.02 s for a second one$"):
+        await stream.wait_for("a second one", numbered(2), 0.02)
+
+
+async def test_a_subscription_is_sent_first_and_its_messages_are_kept() -> None:
+    frames = ['[{"number": 1}, {"number": 2}]', "PONG", '{"number": 3}']
+    async with (
+        telling(*frames) as (url, subscriptions),
+        subscribed(url, {"type": "market", "assets_ids": ["7"]}) as stream,
+    ):
+        await stream.wait_for("the last one", numbered(3), WITHIN_S)
+        assert await stream.wait_for("one of many", numbered(2), WITHIN_S) == {"number": 2}
+    assert subscriptions == [{"type": "market", "assets_ids": ["7"]}]
+
+
+async def test_no_proxy_stands_between_a_stream_and_its_installation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
+    async with telling('{"number": 1}') as (url, _), subscribed(url, {}) as stream:
+        await stream.wait_for("a number", numbered(1), WITHIN_S)

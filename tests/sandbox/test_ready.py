@@ -1,0 +1,91 @@
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from tests.rigs.values import a_key
+
+from foretell.bench.rigs.world import make_world
+from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS, Role
+from foretell.domain.errors.command import NotRunning
+from foretell.sandbox.ready import (
+    FILE,
+    Ready,
+    SeededMarket,
+    describe,
+    read_ready,
+    remove_ready,
+    write_ready,
+)
+
+MARKET = SeededMarket("0x01", "1", "2", "rain")
+DEPLOYMENT = make_world(a_key("ready")).deployment
+
+
+def a_ready(base_url: str = "http://127.0.0.1:8000") -> Ready:
+    return describe(base_url, "http://127.0.0.1:8545", DEPLOYMENT, MARKET)
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    write_ready(tmp_path, a_ready())
+    assert read_ready(tmp_path) == a_ready()
+
+
+def test_the_file_has_the_words_of_its_documentation(tmp_path: Path) -> None:
+    write_ready(tmp_path, a_ready())
+    file = json.loads((tmp_path / FILE).read_text())
+    assert set(file) == {
+        *("clob", "worker", "relayer", "data", "discovery", "ws", "rpc", "chainId"),
+        *("contracts", "accounts", "market"),
+    }
+    assert set(file["market"]) == {"conditionId", "tokenYes", "tokenNo", "slug"}
+    assert set(file["accounts"][0]) == {"role", "address", "privateKey"}
+    assert set(file["contracts"]) == set(ContractName)
+
+
+def test_only_its_owner_may_read_it_and_no_draft_is_left(tmp_path: Path) -> None:
+    write_ready(tmp_path, a_ready())
+    (kept,) = tmp_path.iterdir()
+    assert (kept.name, stat.S_IMODE(kept.stat().st_mode)) == (FILE, 0o600)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "streams"),
+    [
+        ("http://127.0.0.1:8000", "ws://127.0.0.1:8000/clob/ws"),
+        ("https://http.example", "wss://http.example/clob/ws"),
+    ],
+)
+def test_streams_are_as_safe_as_the_apis(base_url: str, streams: str) -> None:
+    ready = a_ready(base_url)
+    assert (ready.clob, ready.ws) == (f"{base_url}/clob", streams)
+
+
+def test_every_account_of_the_sandbox_is_told_with_its_key() -> None:
+    told = a_ready().accounts
+    assert [account.key for account in told] == [each.private_key for each in SANDBOX_ACCOUNTS]
+    assert [account.address.lower() for account in told] == [
+        each.address for each in SANDBOX_ACCOUNTS
+    ]
+
+
+def test_an_account_is_found_by_its_role_and_a_contract_by_its_name() -> None:
+    ready = a_ready()
+    assert ready.account(Role.FAUCET).key == SANDBOX_ACCOUNTS[0].private_key
+    assert ready.contract("exchange") == DEPLOYMENT.exchange
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"clob": 1}'])
+def test_a_file_that_is_not_ours_tells_of_nothing_that_runs(tmp_path: Path, content: str) -> None:
+    (tmp_path / FILE).write_text(content)
+    with pytest.raises(NotRunning, match="foretell up"):
+        read_ready(tmp_path)
+
+
+def test_a_file_that_was_removed_tells_of_nothing_that_runs(tmp_path: Path) -> None:
+    write_ready(tmp_path, a_ready())
+    remove_ready(tmp_path)
+    remove_ready(tmp_path)
+    with pytest.raises(NotRunning, match=f"nothing runs on {tmp_path}"):
+        read_ready(tmp_path)

@@ -1,0 +1,133 @@
+import json
+from collections.abc import AsyncIterator
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rigs.scripted_api import Desk, a_client
+from tests.rigs.values import NOW_S, a_key, an_address
+
+from foretell.bench.rigs.world import make_world
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
+from foretell.domain.exchange.order import OrderType, Side, SignatureType
+from foretell.domain.values.credentials import Credentials, L2Signer, l1_digest
+from foretell.domain.values.eip712 import address_of_key, recover_signer
+from foretell.domain.values.hexadecimal import checksum_address
+from foretell.sdk.http import HttpClient
+from foretell.sdk.trading import TradingClient, Wallet, order_body
+
+KEY = a_key("trader")
+ADDRESS = address_of_key(KEY)
+SAFE = an_address("safe")
+SEPARATORS = make_world(a_key("world")).deployment.separators()
+CREDENTIALS = Credentials("key", "c2VjcmV0", "pass")
+
+
+@cache
+def nobody() -> HttpClient:
+    """Return a client that sends nothing in these tests."""
+    return HttpClient("http://api.example")
+
+
+def a_trader(http: HttpClient, wallet: Wallet) -> TradingClient:
+    return TradingClient(http, wallet, SANDBOX_CHAIN_ID, SEPARATORS, lambda: NOW_S)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+async def trader(desk: Desk) -> AsyncIterator[TradingClient]:
+    async with a_client(desk) as http:
+        trader = a_trader(http, Wallet(KEY))
+        trader.credentials = CREDENTIALS
+        yield trader
+
+
+def test_a_wallet_trades_with_its_own_address_or_with_its_safe() -> None:
+    own, safe = Wallet(KEY), Wallet(KEY, SAFE)
+    assert (own.address, own.maker, own.signature_type) == (ADDRESS, ADDRESS, SignatureType.EOA)
+    assert (safe.address, safe.maker, safe.signature_type) == (ADDRESS, SAFE, SignatureType.SAFE)
+
+
+@given(
+    side=st.sampled_from(Side),
+    size=st.integers(1, 2**64),
+    cost=st.integers(1, 2**64),
+    salt=st.integers(0, 2**48 - 1),
+    safe=st.sampled_from([None, SAFE]),
+)
+def test_an_order_is_signed_by_its_wallets_key(
+    side: Side, size: int, cost: int, salt: int, safe: str | None
+) -> None:
+    wallet = Wallet(KEY, None if safe is None else SAFE)
+    order = a_trader(nobody(), wallet).sign_order("7", side, size, cost, salt)
+    digest = bytes.fromhex(SEPARATORS.order_id(order)[2:])
+    assert recover_signer(digest, order.signature) == order.signer == ADDRESS
+    assert order.maker == wallet.maker
+    pays, gets = (cost, size) if side is Side.BUY else (size, cost)
+    assert (order.maker_amount, order.taker_amount) == (pays, gets)
+
+
+def test_what_is_posted_of_an_order_has_the_wires_words() -> None:
+    order = a_trader(nobody(), Wallet(KEY, SAFE)).sign_order("7", Side.SELL, 5, 3, salt=9)
+    assert order_body(order, "key", OrderType.FOK) == {
+        "order": {
+            "salt": 9,
+            "maker": checksum_address(SAFE),
+            "signer": checksum_address(ADDRESS),
+            "taker": "0x" + "00" * 20,
+            "tokenId": "7",
+            "makerAmount": "5",
+            "takerAmount": "3",
+            "expiration": "0",
+            "nonce": "0",
+            "feeRateBps": "0",
+            "side": "SELL",
+            "signatureType": 2,
+            "signature": "0x" + order.signature.hex(),
+        },
+        "owner": "key",
+        "orderType": "FOK",
+    }
+
+
+@pytest.mark.anyio
+async def test_credentials_are_asked_for_by_a_signature_of_the_wallet(
+    desk: Desk, trader: TradingClient
+) -> None:
+    answer = {"apiKey": "other", "secret": "s", "passphrase": "p"}
+    desk.say("POST /auth/api-key", answer)
+    assert await trader.create_key(3) == trader.credentials == Credentials("other", "s", "p")
+    headers = desk.seen[0].headers
+    digest = l1_digest(SANDBOX_CHAIN_ID, ADDRESS, headers["service_timestamp"], 3)
+    assert (headers["service_nonce"], headers["service_timestamp"]) == ("3", str(NOW_S))
+    assert recover_signer(digest, bytes.fromhex(headers["service_signature"][2:])) == ADDRESS
+
+
+@pytest.mark.anyio
+async def test_a_private_request_is_signed_with_its_path_and_its_very_body(
+    desk: Desk, trader: TradingClient
+) -> None:
+    desk.say("DELETE /order", {"canceled": []})
+    await trader.send("DELETE", "/order", {"orderID": "0x01"})
+    (seen,) = desk.seen
+    signature = L2Signer("c2VjcmV0").sign(str(NOW_S), "DELETE", "/order", seen.body)
+    assert json.loads(seen.body) == {"orderID": "0x01"}
+    assert seen.headers["service_signature"] == signature
+    assert seen.headers["service_passphrase"] == "pass"
+
+
+@pytest.mark.anyio
+async def test_the_query_of_a_private_request_is_not_signed(
+    desk: Desk, trader: TradingClient
+) -> None:
+    desk.say("GET /data/orders", {"data": []})
+    await trader.get("/data/orders", market="0x01")
+    (seen,) = desk.seen
+    assert seen.query == "market=0x01"
+    signature = L2Signer("c2VjcmV0").sign(str(NOW_S), "GET", "/data/orders", b"")
+    assert seen.headers["service_signature"] == signature

@@ -1,0 +1,375 @@
+"""A trading floor on a real chain: engine, tables, indexer and settlement, without any HTTP.
+
+`Floor` is the operator's side and can be started again over the same journal and database. A
+`Trader` signs orders, for its own account or for its Safe.
+"""
+
+import itertools
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import sqlalchemy as sa
+from tests.indexer.rig import an_indexer, catch_up
+from tests.relayer.rig import Clock
+from tests.rigs.events import SandboxEvent
+from tests.rigs.rows import a_market_row, an_event_row
+from tests.rigs.sandbox import Sandbox, SandboxMarket
+from tests.rigs.values import NOW_MS
+
+from foretell.chain.rpc import Rpc
+from foretell.chain.sender import Sender, SenderOptions
+from foretell.domain.contracts.calldata import (
+    ALLOWANCE_UNITS_MAX,
+    INCREMENT_NONCE,
+    SAFE_TRANSFER_FROM,
+    Approve,
+    SetApprovalForAll,
+    Transfer,
+    encode_cancel_orders,
+)
+from foretell.domain.contracts.safe import SafeTx, sign_safe_tx
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role, SandboxAccount
+from foretell.domain.evm.transaction import SentTx
+from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.ledger import COLLATERAL, AssetId
+from foretell.domain.exchange.order import (
+    MarketRules,
+    OrderType,
+    Side,
+    SignatureType,
+    SignedOrder,
+    check_order,
+    order_struct_hash,
+)
+from foretell.domain.exchange.profiles import Separators
+from foretell.domain.exchange.state import Placement
+from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.values.eip712 import sign_digest, typed_digest
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, keccak256
+from foretell.engine.writer.chain_feed import Feed
+from foretell.engine.writer.engine import Engine
+from foretell.engine.writer.projection import Projection
+from foretell.journal.files.journal import FileJournal
+from foretell.settlement.context import SettlementOptions, SettlementServices
+from foretell.settlement.settle import look
+from foretell.store.creation.markets import record_event
+from foretell.store.database import Database
+from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox, load_txs
+from foretell.store.tables import exchange_fills, settled_trades, settlement_txs
+from foretell.store.trading.orders import OrderRow, load_orders
+from foretell.store.trading.trades import TradeRow, load_trades_by_id
+
+UNIT: Final = 10**6
+HELD: Final = 1_000 * UNIT
+TICKS: Final = 100
+SIZE_UNITS_MIN: Final = 100
+ROUNDS_MAX: Final = 30
+DATABASE_FILE: Final = "foretell.db"
+SEGMENT_BYTES: Final = 1024 * 1024
+
+
+@dataclass
+class Floor:
+    """The operator's side; its folder has the database already."""
+
+    sandbox: Sandbox
+    folder: Path
+    rpc_url: str = ""
+    clock: Clock = field(default_factory=Clock)
+    options: SettlementOptions = field(default_factory=SettlementOptions)
+    confirmations: int = 1
+    salts: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def start(self) -> None:
+        """Make every object anew, as new processes do, over what is on the disk."""
+        url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
+        self.database = await self.stack.enter_async_context(Database(url))
+        self.engine = Engine(
+            FileJournal(self.folder / "journal", segment_bytes=SEGMENT_BYTES), self.clock
+        )
+        self.stack.push_async_callback(self.engine.close)
+        self.projection = Projection(self.database)
+        await self.projection.start()
+        self.engine.hear(self.projection.hear)
+        await self.engine.start()
+        exchanges = self.sandbox.deployment.exchanges
+        self.feed = Feed(self.engine, self.database, exchanges, self.confirmations)
+        self.indexer = an_indexer(self.sandbox, self.database)
+        rpc = await self.stack.enter_async_context(Rpc(self.rpc_url or self.sandbox.rpc_url))
+        operator = Sender(
+            rpc,
+            self.sandbox.account(Role.OPERATOR).private_key,
+            TxOutbox(self.database, SETTLEMENT),
+            SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
+            self.clock,
+        )
+        self.services = SettlementServices(self.database, operator, self.clock, self.options)
+
+    async def stop(self) -> None:
+        await self.stack.aclose()
+        self.stack = AsyncExitStack()
+
+    async def restart(self) -> None:
+        """Forget everything that is in memory only."""
+        await self.stop()
+        await self.start()
+
+    def change(self, **options: Any) -> None:
+        """Settle with other options than before."""
+        self.options = replace(self.options, **options)
+        self.services = replace(self.services, options=self.options)
+
+    async def open(self, title: str = "Will it rain?") -> SandboxMarket:
+        """Ask a question and open its market."""
+        market = await self.sandbox.ask(title)
+        await self._register(title, market)
+        return market
+
+    async def open_event(self, title: str = "Most rain") -> SandboxMarket:
+        """Put an event of one true outcome together, and open its first market."""
+        event = await SandboxEvent.ask(self.sandbox, title=title)
+        ids = event.markets[0]
+        market = SandboxMarket(ids.question_id, ids.condition_id, ids.tokens, is_neg_risk=True)
+        await self._register(title, market)
+        return market
+
+    def exchange(self, market: SandboxMarket) -> Address:
+        """Return where a market's trades settle."""
+        deployment = self.sandbox.deployment
+        return deployment.neg_risk_exchange if market.is_neg_risk else deployment.exchange
+
+    def separators(self, market: SandboxMarket) -> Separators:
+        """Return the domains that orders for a market may be signed for."""
+        deployment = self.sandbox.deployment
+        is_event = market.is_neg_risk
+        return deployment.neg_risk_separators() if is_event else deployment.separators()
+
+    async def _register(self, title: str, market: SandboxMarket) -> None:
+        row = a_market_row(
+            title,
+            condition_id=market.condition_id,
+            question_id=market.question_id,
+            tokens=market.tokens,
+            exchange=self.exchange(market),
+            ticks_per_one=TICKS,
+            size_units_min=SIZE_UNITS_MIN,
+        )
+        async with self.database.writing() as tx:
+            await record_event(tx, an_event_row(title, row), NOW_MS)
+
+    async def trader(self, number: int) -> "Trader":
+        """Return an account that lets the exchange move everything it has."""
+        account = self.sandbox.trader(number)
+        await self.sandbox.allow(account, self.sandbox.deployment.exchange)
+        return Trader(self, account, account.address, SignatureType.EOA)
+
+    async def safe_trader(self, number: int, market: SandboxMarket) -> "Trader":
+        """Return an owner whose Safe has collateral and tokens, and lets the exchange move them."""
+        sandbox, deployment = self.sandbox, self.sandbox.deployment
+        account = sandbox.trader(number)
+        safe = await sandbox.make_safe(account)
+        trader = Trader(self, account, safe, SignatureType.SAFE)
+        await sandbox.call(account, deployment.collateral, Transfer(safe, HELD).encode())
+        await sandbox.split(account, market, HELD)
+        for token in market.tokens:
+            gift = SAFE_TRANSFER_FROM.encode(account.address, safe, token, HELD, b"")
+            await sandbox.call(account, deployment.conditional_tokens, gift)
+        allowance = Approve(deployment.exchange, ALLOWANCE_UNITS_MAX).encode()
+        await trader.execute(deployment.collateral, allowance)
+        approval = SetApprovalForAll(deployment.exchange, is_approved=True).encode()
+        await trader.execute(deployment.conditional_tokens, approval)
+        return trader
+
+    async def see(self) -> None:
+        """Let the indexer and then the engine see the chain."""
+        await catch_up(self.indexer)
+        await self.feed.look()
+        await self.projection.catch_up()
+
+    async def act(self) -> None:
+        """Do one pass of settlement's loops."""
+        await self.projection.catch_up()
+        await look(self.services)
+        await self.services.operator.look()
+
+    async def settle(self, *, step_ms: int = 1_000) -> None:
+        """Go on, blocks and time too, until no trade waits for the chain any more."""
+        for _ in range(ROUNDS_MAX):
+            await self.act()
+            await self.sandbox.mine()
+            self.clock.move(step_ms)
+            await self.see()
+            if not self.engine.state.unsettled_trades:
+                await self.services.operator.look()
+                return
+        raise AssertionError(self.engine.state.unsettled_trades)
+
+    async def trades(self, trade_ids: Sequence[str]) -> list[TradeRow]:
+        """Return trades in the order in which they are named."""
+        async with self.database.reading() as tx:
+            row_by_id = {row.trade.trade_id: row for row in await load_trades_by_id(tx, trade_ids)}
+        return [row_by_id[trade_id] for trade_id in trade_ids]
+
+    async def statuses(self, trade_ids: Sequence[str]) -> list[TradeStatus]:
+        return [row.status for row in await self.trades(trade_ids)]
+
+    async def settlement(self, trade_id: str) -> Any:
+        """Return the row of a trade's settlement, or None."""
+        query = sa.select(settled_trades).where(settled_trades.c.trade_id == trade_id)
+        async with self.database.reading() as tx:
+            return await tx.first(query)
+
+    async def sent(self) -> list[SentTx]:
+        """Return everything that settlement ever sent, in the order of the nonces."""
+        async with self.database.reading() as tx:
+            ids = [row.tx_id for row in await tx.all(sa.select(settlement_txs.c.tx_id))]
+            return list(await load_txs(tx, SETTLEMENT, ids))
+
+    async def fill_count(self) -> int:
+        """Return how many orders' fills the exchange logged, a taker's among them."""
+        async with self.database.reading() as tx:
+            return int(await tx.scalar(sa.select(sa.func.count()).select_from(exchange_fills)))
+
+    async def check_ledger(self) -> None:
+        """Hold every account of the engine's ledger against the chain, with nothing pending."""
+        ledger, reader = self.engine.state.ledger, self.sandbox.reader
+        for wallet in {wallet for wallet, _ in ledger.accounts_held()}:
+            for asset in ledger.assets(wallet):
+                account = ledger.look_up(wallet, asset)
+                assert (account.credit_units, account.debit_units) == (0, 0)
+                assert account.confirmed_units == await self.chain_units(wallet, asset)
+        held = await reader.collateral_units(self.sandbox.deployment.exchange)
+        assert held == 0
+
+    async def chain_units(self, wallet: Address, asset: AssetId) -> int:
+        reader = self.sandbox.reader
+        if asset == COLLATERAL:
+            return await reader.collateral_units(wallet)
+        return (await reader.token_units([(wallet, asset)]))[0]
+
+    async def order_row(self, order_id: str) -> OrderRow:
+        """Return an order as the tables have it."""
+        async with self.database.reading() as tx:
+            return (await load_orders(tx, [order_id]))[order_id]
+
+    async def automine(self, *, is_on: bool) -> None:
+        """Have the node seal a block for each transaction, or none by itself."""
+        await self.sandbox.rpc.send("evm_setAutomine", is_on)
+
+
+@dataclass
+class Trader:
+    """Somebody who signs orders."""
+
+    floor: Floor
+    account: SandboxAccount
+    wallet: Address
+    signature_type: SignatureType
+
+    async def execute(self, target: Address, calldata: bytes) -> None:
+        """Have the trader's wallet call a contract, at the owner's cost."""
+        sandbox = self.floor.sandbox
+        if self.signature_type is SignatureType.EOA:
+            await sandbox.call(self.account, target, calldata)
+            return
+        state = await sandbox.reader.safe(self.wallet)
+        assert state is not None
+        safe_tx = SafeTx(self.wallet, target, calldata, state.nonce)
+        signature = sign_safe_tx(safe_tx.digest(SANDBOX_CHAIN_ID), self.account.private_key)
+        await sandbox.call(self.account, self.wallet, safe_tx.encode(signature))
+
+    async def cancel_on_chain(self, order: SignedOrder) -> None:
+        """End an order of the trader's own account at the exchange."""
+        exchange = self.floor.sandbox.deployment.exchange
+        await self.floor.sandbox.call(self.account, exchange, encode_cancel_orders([order]))
+
+    async def raise_nonce(self) -> None:
+        """End, at the exchange, everything that the trader's wallet has signed."""
+        await self.execute(self.floor.sandbox.deployment.exchange, INCREMENT_NONCE.encode())
+
+    async def overtake(self, target: Address, calldata: bytes) -> None:
+        """Send a transaction that gets into the block before anybody else's."""
+        call = {
+            "from": self.account.address,
+            "to": target,
+            "data": "0x" + calldata.hex(),
+            "gas": hex(200_000),
+            "maxFeePerGas": hex(10**12),
+            "maxPriorityFeePerGas": hex(10**11),
+        }
+        await self.floor.sandbox.rpc.send("eth_sendTransaction", call)
+
+    def order(
+        self, market: SandboxMarket, side: Side, price_ticks: int, size: int, **fields: Any
+    ) -> SignedOrder:
+        """Return a signed order for the first outcome, or of `is_yes`; the size is in base units."""
+        is_yes = fields.pop("is_yes", True)
+        cost = -(-size * price_ticks // TICKS)
+        is_buy = side is Side.BUY
+        order = SignedOrder(
+            salt=str(next(self.floor.salts)),
+            maker=self.wallet,
+            signer=self.account.address,
+            taker=ZERO_ADDRESS,
+            token_id=str(market.tokens.yes if is_yes else market.tokens.no),
+            maker_amount=cost if is_buy else size,
+            taker_amount=size if is_buy else cost,
+            expiration_s=0,
+            nonce=0,
+            fee_rate_bps=0,
+            side=side,
+            signature_type=self.signature_type,
+            profile=0,
+            signature=b"",
+        )
+        order = msgspec.structs.replace(order, **fields)
+        separators = self.floor.separators(market)
+        digest = typed_digest(separators.by_profile[order.profile], order_struct_hash(order))
+        signature = sign_digest(digest, self.account.private_key)
+        return msgspec.structs.replace(order, signature=signature)
+
+    async def place(
+        self,
+        market: SandboxMarket,
+        order: SignedOrder,
+        order_type: OrderType = OrderType.GTC,
+    ) -> Placement:
+        """Have the engine take an order."""
+        engine = self.floor.engine
+        order_id = self.floor.separators(market).order_id(order)
+        rules = MarketRules(TICKS, SIZE_UNITS_MIN, 0)
+        command = PlaceOrder(
+            at_ms=engine.clock_ms(),
+            order_id=order_id,
+            order=order,
+            order_type=order_type,
+            is_post_only=False,
+            owner=f"key of {self.account.address}",
+            condition_id=market.condition_id,
+            is_yes=order.token_id == str(market.tokens.yes),
+            terms=check_order(order, order_type, rules, order_id),
+        )
+        placement = await engine.submit(command)
+        assert isinstance(placement, Placement)
+        return placement
+
+    async def buy(
+        self, market: SandboxMarket, price_ticks: int, size: int, **fields: Any
+    ) -> Placement:
+        return await self.place(market, self.order(market, Side.BUY, price_ticks, size, **fields))
+
+    async def sell(
+        self, market: SandboxMarket, price_ticks: int, size: int, **fields: Any
+    ) -> Placement:
+        return await self.place(market, self.order(market, Side.SELL, price_ticks, size, **fields))
+
+
+def reverting(word: str) -> str:
+    """Return the code of a contract that reverts with an error of this name, whatever is asked."""
+    selector = keccak256(f"{word}()".encode())[:4]
+    return f"0x63{selector.hex()}60e01b5f5260045ffd"

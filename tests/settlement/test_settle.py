@@ -1,0 +1,522 @@
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.chain.killing import Killer
+from tests.rigs.fault_proxy import (
+    Answer,
+    FaultProxy,
+    Forward,
+    Request,
+    lose_answer,
+    lose_request,
+    refuse,
+)
+from tests.rigs.sandbox import SandboxMarket
+from tests.settlement.rig import UNIT, Floor, Trader
+
+from foretell.domain.contracts.calldata import INCREMENT_NONCE, Approve
+from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.evm.transaction import TxStatus
+from foretell.domain.exchange.ledger import COLLATERAL, AssetId
+from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.exchange.trade import FILLS_PER_TRADE_MAX, TradeStatus
+from foretell.settlement.context import SettlementOptions
+from foretell.settlement.settle import failed_settlement, look
+from foretell.store.outbox.settlements import Settlement
+
+pytestmark = pytest.mark.anyio
+
+BROADCAST: Final = "eth_sendRawTransaction"
+CONFIRMED: Final = TradeStatus.CONFIRMED
+
+
+async def held(floor: Floor, trader: Trader, market: SandboxMarket) -> tuple[int, int, int]:
+    """Return what the chain says of a trader: collateral, first and second outcome."""
+    assets = [COLLATERAL, *(AssetId(str(token)) for token in market.tokens)]
+    collateral, yes, no = [await floor.chain_units(trader.wallet, asset) for asset in assets]
+    return collateral, yes, no
+
+
+def change(before: tuple[int, int, int], after: tuple[int, int, int]) -> tuple[int, int, int]:
+    return after[0] - before[0], after[1] - before[1], after[2] - before[2]
+
+
+Match = Callable[[SandboxMarket, Trader, Trader], Coroutine[Any, Any, Any]]
+
+
+async def complementary(market: SandboxMarket, maker: Trader, taker: Trader) -> Any:
+    """The maker sells at 0.40 what the taker buys for up to 0.45."""
+    await maker.sell(market, 40, 10 * UNIT)
+    return await taker.buy(market, 45, 10 * UNIT)
+
+
+async def mint(market: SandboxMarket, maker: Trader, taker: Trader) -> Any:
+    """The maker pays 0.40 for the second outcome, the taker the rest for the first."""
+    await maker.buy(market, 40, 10 * UNIT, is_yes=False)
+    return await taker.buy(market, 65, 10 * UNIT)
+
+
+async def merge(market: SandboxMarket, maker: Trader, taker: Trader) -> Any:
+    """The maker wants 0.40 for the second outcome, the taker gets the rest for the first."""
+    await maker.sell(market, 40, 10 * UNIT, is_yes=False)
+    return await taker.sell(market, 55, 10 * UNIT)
+
+
+MATCHES: Final = [
+    (complementary, [(4, -10, 0), (-4, 10, 0)]),
+    (mint, [(-4, 0, 10), (-6, 10, 0)]),
+    (merge, [(4, 0, -10), (6, -10, 0)]),
+]
+
+
+@pytest.mark.parametrize(("match", "of_maker_and_taker"), MATCHES)
+@pytest.mark.parametrize("safe_is", ["nobody", "maker", "taker"])
+async def test_a_match_settles_to_the_unit(
+    floor: Floor,
+    market: SandboxMarket,
+    traders: list[Trader],
+    match: Match,
+    of_maker_and_taker: list[tuple[int, int, int]],
+    safe_is: str,
+) -> None:
+    wallet = await floor.safe_trader(5, market) if safe_is != "nobody" else traders[2]
+    pair = {"nobody": traders[:2], "maker": [wallet, traders[0]], "taker": [traders[0], wallet]}
+    maker, taker = pair[safe_is]
+    await floor.see()
+    before = [await held(floor, each, market) for each in (maker, taker)]
+    placement = await match(market, maker, taker)
+    assert len(placement.trade_ids) == 1
+    await floor.settle()
+    after = [await held(floor, each, market) for each in (maker, taker)]
+    changes = [
+        tuple(units // UNIT for units in change(*pair)) for pair in zip(before, after, strict=True)
+    ]
+    assert changes == of_maker_and_taker
+    assert await floor.statuses(placement.trade_ids) == [CONFIRMED]
+    await floor.check_ledger()
+    (carrier,) = await floor.sent()
+    (trade,) = await floor.trades(placement.trade_ids)
+    assert (carrier.tx_id, trade.tx_hash) == (
+        f"settle:{placement.trade_ids[0]}:1",
+        carrier.mined_hash,
+    )
+
+
+async def test_many_makers_settle_in_as_few_calls_as_hold_them(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, carol = traders
+    for index in range(FILLS_PER_TRADE_MAX + 2):
+        maker = (alice, bob)[index % 2]
+        await maker.sell(market, 30 + index % 3, UNIT)
+        await maker.buy(market, 60, UNIT, is_yes=False)
+    placement = await carol.buy(market, 45, 2 * (FILLS_PER_TRADE_MAX + 2) * UNIT)
+    assert len(placement.trade_ids) == 3
+    await floor.settle()
+    trades = await floor.trades(placement.trade_ids)
+    assert [len(trade.trade.fills) for trade in trades] == [20, 20, 4]
+    assert {trade.status for trade in trades} == {CONFIRMED}
+    await floor.check_ledger()
+
+
+async def test_what_is_bought_in_one_trade_is_sold_in_the_next_at_once(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, _ = traders
+    poor = await floor.trader(6)
+    await floor.see()
+    await floor.automine(is_on=False)
+    await alice.sell(market, 40, 10 * UNIT)
+    bought = await poor.buy(market, 40, 10 * UNIT)
+    await bob.buy(market, 50, 10 * UNIT)
+    sold = await poor.sell(market, 50, 10 * UNIT)
+    await floor.act()
+    first, second = await floor.sent()
+    assert (first.tx_id, second.tx_id) == (
+        f"settle:{bought.trade_ids[0]}:1",
+        f"settle:{sold.trade_ids[0]}:1",
+    )
+    assert second.account_nonce == first.account_nonce + 1
+    await floor.settle()
+    assert await floor.statuses([*bought.trade_ids, *sold.trade_ids]) == [CONFIRMED] * 2
+    await floor.check_ledger()
+
+
+async def forgetful(request: Request, forward: Forward) -> Answer | None:
+    """A node that runs calls on the last block, whatever waits for the next."""
+    request["params"][1] = "latest"
+    return await forward()
+
+
+async def test_a_trade_that_needs_an_earlier_one_waits_where_the_node_does_not_see_that_coming(
+    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    alice, bob, _ = traders
+    poor = await floor.trader(6)
+    await floor.see()
+    proxy.fail_always("eth_call", forgetful)
+    await floor.automine(is_on=False)
+    await alice.sell(market, 40, 10 * UNIT)
+    bought = await poor.buy(market, 40, 10 * UNIT)
+    await bob.buy(market, 50, 10 * UNIT)
+    sold = await poor.sell(market, 50, 10 * UNIT)
+    for _ in range(20):
+        await floor.act()
+        floor.clock.move(10_000)
+    waiting = await floor.settlement(sold.trade_ids[0])
+    assert (waiting.tx_id, waiting.attempts, waiting.failure) == (None, 0, None)
+    assert await floor.statuses(sold.trade_ids) == [TradeStatus.MATCHED]
+    await floor.automine(is_on=True)
+    await floor.settle()
+    assert await floor.statuses([*bought.trade_ids, *sold.trade_ids]) == [CONFIRMED] * 2
+    await floor.check_ledger()
+
+
+async def forbid(floor: Floor, trader: Trader) -> None:
+    """Take back what the exchange may move of a trader's collateral."""
+    deployment = floor.sandbox.deployment
+    await trader.execute(deployment.collateral, Approve(deployment.exchange, 0).encode())
+
+
+async def test_a_trade_that_reverts_is_tried_again_later_and_settles(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, _ = traders
+    await alice.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    await forbid(floor, bob)
+    await floor.act()
+    failed = await floor.settlement(trade_id)
+    assert (failed.tx_id, failed.attempts, failed.is_given_up) == (None, 1, False)
+    assert failed.failure == "InsufficientAllowance"
+    assert failed.retry_at_ms == floor.clock.now_ms + floor.options.retry_delay_ms
+    await floor.see()
+    assert await floor.statuses([trade_id]) == [TradeStatus.RETRYING]
+    await floor.act()
+    assert (await floor.settlement(trade_id)).attempts == 1
+    await floor.sandbox.allow(bob.account, floor.sandbox.deployment.exchange)
+    await floor.settle()
+    assert await floor.statuses([trade_id]) == [CONFIRMED]
+    assert [carrier.tx_id for carrier in await floor.sent()] == [f"settle:{trade_id}:2"]
+    await floor.check_ledger()
+
+
+async def test_a_trade_that_never_passes_is_given_up_and_moves_nothing(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, carol = traders
+    floor.change(attempts_max=3)
+    await alice.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    await carol.buy(market, 30, 10 * UNIT)
+    good = await bob.sell(market, 30, 5 * UNIT)
+    await forbid(floor, bob)
+    await floor.settle()
+    assert await floor.statuses([trade_id, *good.trade_ids]) == [TradeStatus.FAILED, CONFIRMED]
+    given_up = await floor.settlement(trade_id)
+    assert (given_up.is_given_up, given_up.attempts) == (True, 3)
+    assert len(await floor.sent()) == 1
+    await floor.check_ledger()
+    assert not await look(floor.services)
+
+
+async def test_a_mined_revert_is_tried_anew_under_another_id(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, _ = traders
+    deployment = floor.sandbox.deployment
+    await alice.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    await floor.automine(is_on=False)
+    await floor.act()
+    await bob.overtake(deployment.collateral, Approve(deployment.exchange, 0).encode())
+    await floor.sandbox.mine(2)
+    await floor.act()
+    await floor.act()
+    failed = await floor.settlement(trade_id)
+    assert (failed.tx_id, failed.attempts) == (None, 1)
+    assert failed.failure.startswith("reverted in block ")
+    await floor.automine(is_on=True)
+    await floor.see()
+    assert await floor.statuses([trade_id]) == [TradeStatus.RETRYING]
+    await floor.sandbox.allow(bob.account, deployment.exchange)
+    await floor.settle()
+    assert await floor.statuses([trade_id]) == [CONFIRMED]
+    assert [carrier.status for carrier in await floor.sent()] == [
+        TxStatus.FAILED,
+        TxStatus.CONFIRMED,
+    ]
+    await floor.check_ledger()
+
+
+async def test_a_nonce_that_went_elsewhere_takes_no_trade_with_it(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, _ = traders
+    await alice.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    await floor.automine(is_on=False)
+    await floor.act()
+    await floor.sandbox.rpc.send("anvil_dropAllTransactions")
+    operator = floor.services.operator.address
+    call = {"from": operator, "to": operator, "value": "0x1", "gas": hex(21_000)}
+    await floor.sandbox.rpc.send("eth_sendTransaction", call)
+    await floor.automine(is_on=True)
+    await floor.settle()
+    assert await floor.statuses([trade_id]) == [CONFIRMED]
+    assert [carrier.status for carrier in await floor.sent()] == [
+        TxStatus.CANCELED,
+        TxStatus.CONFIRMED,
+    ]
+    assert await floor.fill_count() == 2
+    await floor.check_ledger()
+
+
+@pytest.mark.parametrize("fault", [lose_request, lose_answer])
+async def test_a_broadcast_that_nobody_answers_settles_once(
+    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy, fault: Any
+) -> None:
+    alice, bob, _ = traders
+    await alice.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    proxy.fail(BROADCAST, fault)
+    await floor.settle()
+    assert await floor.statuses([trade_id]) == [CONFIRMED]
+    assert (len(await floor.sent()), await floor.fill_count()) == (1, 2)
+    await floor.check_ledger()
+
+
+async def test_a_node_that_is_gone_counts_against_no_trade(
+    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    alice, bob, _ = traders
+    await alice.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    proxy.fail_always("eth_call", lose_request)
+    for _ in range(3):
+        with pytest.raises(ChainUnavailable):
+            await floor.act()
+    named = await floor.settlement(trade_id)
+    assert (named.tx_id, named.attempts) == (f"settle:{trade_id}:1", 0)
+    proxy.heal()
+    await floor.settle()
+    assert await floor.statuses([trade_id]) == [CONFIRMED]
+    await floor.check_ledger()
+
+
+async def test_a_node_that_refuses_one_trade_does_not_hold_up_the_others(
+    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    alice, bob, carol = traders
+    await alice.sell(market, 40, 20 * UNIT)
+    (one,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    (two,) = (await carol.buy(market, 40, 10 * UNIT)).trade_ids
+    proxy.fail("eth_call", refuse("daily quota exceeded", -32005))
+    await floor.act()
+    named = await floor.settlement(one)
+    assert (named.tx_id, named.attempts, named.refusals) == (None, 0, 1)
+    assert named.retry_at_ms == floor.clock.now_ms + floor.options.refusal_delay_ms
+    assert [carrier.tx_id for carrier in await floor.sent()] == [f"settle:{two}:1"]
+    await floor.settle()
+    assert await floor.statuses([one, two]) == [CONFIRMED] * 2
+    await floor.check_ledger()
+
+
+async def test_only_so_many_trades_are_on_their_way_at_once(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, _ = traders
+    floor.change(in_flight_max=2)
+    await alice.sell(market, 40, 50 * UNIT)
+    trade_ids = [(await bob.buy(market, 40, 10 * UNIT)).trade_ids[0] for _ in range(5)]
+    await floor.automine(is_on=False)
+    for _ in range(3):
+        await floor.act()
+    assert [carrier.tx_id for carrier in await floor.sent()] == [
+        f"settle:{trade_id}:1" for trade_id in trade_ids[:2]
+    ]
+    await floor.automine(is_on=True)
+    await floor.settle()
+    assert await floor.statuses(trade_ids) == [CONFIRMED] * 5
+    await floor.check_ledger()
+
+
+async def test_a_reorg_takes_a_settled_trade_back_and_it_settles_again(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    floor.confirmations = 4
+    await floor.restart()
+    alice, bob, _ = traders
+    await alice.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    before = await floor.sandbox.rpc.send("evm_snapshot")
+    await floor.act()
+    await floor.see()
+    await floor.act()
+    assert await floor.statuses([trade_id]) == [TradeStatus.MINED]
+    assert await floor.sandbox.rpc.send("evm_revert", before)
+    await floor.automine(is_on=False)
+    await floor.sandbox.mine(2)
+    await floor.see()
+    assert await floor.statuses([trade_id]) == [TradeStatus.RETRYING]
+    ledger = floor.engine.state.ledger
+    assert ledger.look_up(bob.wallet, COLLATERAL).debit_units == 4 * UNIT
+    await floor.automine(is_on=True)
+    await floor.settle()
+    assert await floor.statuses([trade_id]) == [CONFIRMED]
+    assert len(await floor.sent()) == 1
+    await floor.check_ledger()
+
+
+async def test_a_restart_anywhere_forgets_no_trade(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, carol = traders
+    await alice.sell(market, 40, 30 * UNIT)
+    trade_ids: list[str] = []
+    for trader in (bob, carol, bob):
+        trade_ids += (await trader.buy(market, 40, 10 * UNIT)).trade_ids
+        await floor.restart()
+        await floor.projection.catch_up()
+        await look(floor.services)
+        await floor.restart()
+    await floor.settle()
+    assert await floor.statuses(trade_ids) == [CONFIRMED] * 3
+    assert await floor.fill_count() == 6
+    await floor.check_ledger()
+
+
+async def attempt(floor: Floor) -> None:
+    """Settle as far as it goes; what the node does not answer is left for the next process."""
+    try:
+        await floor.settle()
+    except (ForetellError, AssertionError):
+        return
+
+
+@settings(
+    max_examples=settings().max_examples // 2,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(seed=st.integers(0, 2**64))
+async def test_whenever_it_is_killed_every_trade_settles_exactly_once(
+    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy, seed: int
+) -> None:
+    chance = random.Random(seed)
+    alice, bob, carol = traders
+    fills_before, sent_before = await floor.fill_count(), len(await floor.sent())
+    trade_ids: list[str] = []
+    await alice.sell(market, 40, 2 * UNIT)
+    for trader in (bob, carol):
+        trade_ids += (await trader.buy(market, 40, UNIT)).trade_ids
+        for _ in range(chance.randint(0, 2)):
+            killer = Killer(proxy, chance.randint(1, 25), is_heard=chance.random() < 0.5)
+            await killer.kill(floor, attempt(floor))
+    await floor.settle()
+    assert await floor.statuses(trade_ids) == [CONFIRMED] * 2
+    assert await floor.fill_count() == fills_before + 4
+    assert len(await floor.sent()) == sent_before + 2
+    await floor.check_ledger()
+
+
+class Crowd:
+    """Traders who place orders at random; whoever cannot cover one is refused by the engine."""
+
+    def __init__(self, market: SandboxMarket, traders: list[Trader], seed: int) -> None:
+        self.market, self.traders = market, traders
+        self.chance = random.Random(seed)
+        self.trade_ids: list[str] = []
+
+    async def place(self) -> None:
+        trader, side = self.chance.choice(self.traders), self.chance.choice(list(Side))
+        order_type = self.chance.choice([OrderType.GTC] * 4 + [OrderType.FAK, OrderType.FOK])
+        price = self.chance.choice([1, 7, 33, 40, 45, 50, 50, 55, 60, 67, 93, 99])
+        size = self.chance.choice([1, 3, 10, 50]) * 100 * self.chance.randint(1, 9)
+        order = trader.order(self.market, side, price, size, is_yes=self.chance.random() < 0.5)
+        try:
+            placement = await trader.place(self.market, order, order_type)
+        except ForetellError:
+            return
+        self.trade_ids += placement.trade_ids
+
+
+@settings(
+    max_examples=max(4, settings().max_examples // 5),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(seed=st.integers(0, 2**64))
+async def test_the_contract_settles_whatever_the_engine_matches(
+    floor: Floor, market: SandboxMarket, traders: list[Trader], seed: int
+) -> None:
+    crowd = Crowd(market, traders, seed)
+    for _ in range(30):
+        await crowd.place()
+    await floor.settle()
+    assert crowd.trade_ids
+    assert set(await floor.statuses(crowd.trade_ids)) == {CONFIRMED}
+    await floor.check_ledger()
+
+
+async def test_who_bumps_its_nonce_before_settlement_loses_the_trade_and_nothing_else(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, _ = traders
+    floor.change(attempts_max=2)
+    before = await held(floor, bob, market)
+    await alice.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    await alice.execute(floor.sandbox.deployment.exchange, INCREMENT_NONCE.encode())
+    await floor.settle()
+    assert await floor.statuses([trade_id]) == [TradeStatus.FAILED]
+    assert (await floor.settlement(trade_id)).failure == "InvalidNonce"
+    assert await held(floor, bob, market) == before
+    await floor.check_ledger()
+
+
+async def test_a_wallet_that_takes_no_tokens_fails_its_own_trade_only(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, _ = traders
+    floor.change(attempts_max=2)
+    safe = await floor.safe_trader(5, market)
+    await floor.see()
+    await alice.sell(market, 40, 10 * UNIT)
+    (bad,) = (await safe.buy(market, 40, 5 * UNIT)).trade_ids
+    (good,) = (await bob.buy(market, 40, 5 * UNIT)).trade_ids
+    burning = "0x5b5f56"
+    await floor.sandbox.rpc.send("anvil_setCode", safe.wallet, burning)
+    await floor.settle()
+    assert await floor.statuses([bad, good]) == [TradeStatus.FAILED, CONFIRMED]
+    assert len(await floor.sent()) == 1
+    await floor.check_ledger()
+
+
+@pytest.mark.parametrize("attempts", range(12))
+def test_the_delay_doubles_up_to_its_bound(attempts: int) -> None:
+    options = SettlementOptions()
+    failed = failed_settlement(Settlement("trade", "tx", attempts), "x" * 1000, 5_000, options)
+    assert failed.retry_at_ms - 5_000 == min(1_000 * 2**attempts, 60_000)
+    assert failed.is_given_up == (attempts + 1 >= options.attempts_max)
+    assert (failed.tx_id, failed.attempts, len(failed.failure or "")) == (None, attempts + 1, 500)
+
+
+def test_a_trade_is_tried_for_about_two_minutes() -> None:
+    settlement, waited_ms = Settlement("trade"), 0
+    while not settlement.is_given_up:
+        waited_ms = settlement.retry_at_ms
+        settlement = failed_settlement(settlement, "reverts", waited_ms, SettlementOptions())
+    assert waited_ms == 123_000
+
+
+async def test_nothing_is_done_where_nothing_is_matched(
+    floor: Floor, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    await traders[0].sell(market, 40, 10 * UNIT)
+    await floor.projection.catch_up()
+    assert not await look(floor.services)
+    assert await floor.sent() == []

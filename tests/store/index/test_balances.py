@@ -1,0 +1,85 @@
+import pytest
+from tests.rigs.values import EXCHANGE, a_word, an_address
+
+from foretell.domain.exchange.ledger import COLLATERAL, AssetId
+from foretell.store.database import Database
+from foretell.store.index.balances import (
+    Allowance,
+    Balance,
+    LockedCollateral,
+    load_allowances,
+    load_allowances_changed,
+    load_balances,
+    load_balances_changed,
+    load_holders,
+    load_locked,
+    load_most_locked,
+    record_allowances,
+    record_balances,
+    record_locked,
+)
+
+pytestmark = pytest.mark.anyio
+
+ANN, BOB = sorted([an_address("ann"), an_address("bob")])
+YES = AssetId("12345678901234567890")
+
+
+async def test_the_last_change_of_a_balance_is_current(database: Database) -> None:
+    async with database.writing() as tx:
+        await record_balances(tx, [Balance(ANN, YES, 5, 1), Balance(ANN, COLLATERAL, 9, 1)])
+        await record_balances(tx, [Balance(ANN, YES, 7, 2), Balance(ANN, YES, 2**63 - 1, 3)])
+        held = await load_balances(tx, [(ANN, YES), (ANN, COLLATERAL), (BOB, YES)])
+    assert sorted(held) == [Balance(ANN, COLLATERAL, 9, 1), Balance(ANN, YES, 2**63 - 1, 3)]
+
+
+async def test_only_later_changes_are_changes_since_a_block(database: Database) -> None:
+    async with database.writing() as tx:
+        await record_balances(tx, [Balance(ANN, YES, 5, 4), Balance(BOB, YES, 5, 5)])
+        await record_allowances(
+            tx, [Allowance(ANN, EXCHANGE, is_collateral=True, units=8, block_number=5)]
+        )
+        assert await load_balances_changed(tx, 4) == [Balance(BOB, YES, 5, 5)]
+        assert await load_balances_changed(tx, 5) == []
+        assert await load_allowances_changed(tx, 4) == [
+            Allowance(ANN, EXCHANGE, is_collateral=True, units=8, block_number=5)
+        ]
+        assert await load_allowances_changed(tx, 5) == []
+
+
+async def test_collateral_and_tokens_are_allowed_apart(database: Database) -> None:
+    collateral = Allowance(ANN, EXCHANGE, is_collateral=True, units=8, block_number=5)
+    tokens = Allowance(ANN, EXCHANGE, is_collateral=False, units=2**63 - 1, block_number=5)
+    async with database.writing() as tx:
+        await record_allowances(tx, [collateral, tokens])
+        assert await load_allowances(tx, [(ANN, EXCHANGE, False)]) == [tokens]
+        assert await load_allowances(tx, [(ANN, EXCHANGE, True)]) == [collateral]
+
+
+async def test_holders_come_largest_first_and_without_those_who_sold(database: Database) -> None:
+    ann, bob = Balance(ANN, YES, 5, 1), Balance(BOB, YES, 7, 1)
+    sold = Balance(an_address("carol"), YES, 0, 1)
+    async with database.writing() as tx:
+        await record_balances(tx, [ann, bob, sold, Balance(ANN, COLLATERAL, 9, 1)])
+        assert await load_holders(tx, YES, units_min=0, limit=10) == [bob, ann]
+        assert await load_holders(tx, YES, units_min=6, limit=10) == [bob]
+        assert await load_holders(tx, YES, units_min=0, limit=1) == [bob]
+
+
+async def test_holders_of_the_same_size_come_by_address(database: Database) -> None:
+    async with database.writing() as tx:
+        await record_balances(tx, [Balance(BOB, YES, 5, 1), Balance(ANN, YES, 5, 1)])
+        holders = await load_holders(tx, YES, units_min=0, limit=10)
+    assert [holder.wallet for holder in holders] == [ANN, BOB]
+
+
+async def test_locked_collateral_is_open_interest(database: Database) -> None:
+    rain, snow = (
+        LockedCollateral(a_word("rain"), 100, 1),
+        LockedCollateral(a_word("snow"), 300, 2),
+    )
+    async with database.writing() as tx:
+        await record_locked(tx, [rain, snow])
+        assert await load_locked(tx, [rain.condition_id, a_word("sun")]) == [rain]
+        assert await load_most_locked(tx, 5) == [snow, rain]
+        assert await load_most_locked(tx, 1) == [snow]

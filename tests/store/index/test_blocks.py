@@ -1,0 +1,58 @@
+import pytest
+
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.store.database import Database
+from foretell.store.index.blocks import (
+    TOPIC,
+    Block,
+    load_block_hash,
+    load_blocks_down,
+    load_last_block,
+    prune_blocks,
+    record_blocks,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def a_word(number: int) -> Bytes32:
+    return Bytes32(f"0x{number:064x}")
+
+
+BLOCKS = [Block(number, a_word(number), a_word(number - 1), 1000 + number) for number in (7, 8, 9)]
+
+
+async def test_nothing_is_indexed_at_first(database: Database) -> None:
+    async with database.reading() as tx:
+        assert await load_last_block(tx) is None
+        assert await load_block_hash(tx, 7) is None
+
+
+async def test_the_last_block_is_the_highest(database: Database) -> None:
+    async with database.writing() as tx:
+        await record_blocks(tx, BLOCKS)
+    async with database.reading() as tx:
+        assert await load_last_block(tx) == BLOCKS[2]
+        assert await load_block_hash(tx, 8) == a_word(8)
+        assert await load_block_hash(tx, 6) is None
+
+
+async def test_blocks_are_read_downwards(database: Database) -> None:
+    async with database.writing() as tx:
+        await record_blocks(tx, BLOCKS)
+        assert await load_blocks_down(tx, 8, 1) == [BLOCKS[1]]
+        assert await load_blocks_down(tx, 8, 9) == [BLOCKS[1], BLOCKS[0]]
+
+
+async def test_blocks_out_of_reach_are_forgotten(database: Database) -> None:
+    async with database.writing() as tx:
+        await record_blocks(tx, BLOCKS)
+        await prune_blocks(tx, 8)
+        assert await load_blocks_down(tx, 9, 9) == [BLOCKS[2], BLOCKS[1]]
+
+
+async def test_indexed_blocks_wake_whoever_waits_for_the_chain(database: Database) -> None:
+    watch = await database.watch(TOPIC)
+    async with database.writing() as tx:
+        await record_blocks(tx, BLOCKS)
+    assert await watch.wait(5)

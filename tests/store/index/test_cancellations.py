@@ -1,0 +1,31 @@
+import pytest
+from tests.rigs.values import EXCHANGE, a_word, an_address
+
+from foretell.store.database import Database
+from foretell.store.index.cancellations import (
+    CanceledOrder,
+    RaisedNonce,
+    load_canceled_orders,
+    load_raised_nonces,
+    record_canceled_orders,
+    record_raised_nonces,
+)
+
+pytestmark = pytest.mark.anyio
+
+ANN = an_address("ann")
+CANCELED = [CanceledOrder(block, 0, 0, EXCHANGE, a_word(f"order {block}")) for block in (1, 2, 3)]
+RAISED = [RaisedNonce(block, 1, 0, EXCHANGE, ANN, block) for block in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("since", [-1, 1, 3])
+async def test_what_ended_after_a_block_is_found_in_its_order(
+    database: Database, since: int
+) -> None:
+    async with database.writing() as tx:
+        await record_canceled_orders(tx, CANCELED[::-1])
+        await record_canceled_orders(tx, [])
+        await record_raised_nonces(tx, RAISED[::-1])
+        await record_raised_nonces(tx, [])
+        assert await load_canceled_orders(tx, since) == CANCELED[max(since, 0) :]
+        assert await load_raised_nonces(tx, since) == RAISED[max(since, 0) :]

@@ -1,0 +1,141 @@
+import pytest
+from tests.rigs.rows import Rows, an_event_row
+from tests.rigs.values import NOW_S, TOKEN, an_address
+
+from foretell.store.database import Database
+from foretell.store.index.activities import ActivityKind
+from foretell.store.queries.leaderboards import (
+    Race,
+    Standing,
+    StandingOrder,
+    Win,
+    load_standings,
+    load_wins,
+)
+
+pytestmark = pytest.mark.anyio
+
+EVER = Race(None, None)
+TODAY = Race(NOW_S - 86_400, None)
+
+
+async def standings(
+    database: Database, race: Race, order: StandingOrder = StandingOrder.PNL
+) -> list[Standing]:
+    async with database.reading() as tx:
+        return list(await load_standings(tx, race, order, limit=10, offset=0))
+
+
+async def test_wallets_are_ranked_by_what_they_gained_realised_or_not(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.quote("rain", 60, 60)
+        await rows.hold("alice", "rain", 10 * TOKEN, 4 * TOKEN, realized_units=TOKEN)
+        await rows.hold("bob", "rain", 10 * TOKEN, 8 * TOKEN)
+        await rows.hold("carol", "rain", 10 * TOKEN, 4 * TOKEN, is_yes=False)
+        await rows.buy("carol", "rain", 10 * TOKEN, 4 * TOKEN)
+        await rows.buy("carol", "rain", TOKEN, TOKEN, is_taker=False)
+        await rows.buy("bob", "rain", TOKEN, TOKEN)
+        await rows.act("alice", "rain", ActivityKind.SPLIT, 99 * TOKEN)
+        await rows.hold("idle", "rain", 0, 0)
+    alice, bob, carol = (an_address(name) for name in ("alice", "bob", "carol"))
+    assert await standings(database, EVER) == [
+        Standing(1, alice, 0, 3 * TOKEN),
+        Standing(2, carol, 5 * TOKEN, 0),
+        Standing(3, bob, TOKEN, -2 * TOKEN),
+    ]
+    assert await standings(database, EVER, StandingOrder.VOL) == [
+        Standing(1, carol, 5 * TOKEN, 0),
+        Standing(2, bob, TOKEN, -2 * TOKEN),
+    ]
+
+
+async def test_one_wallet_keeps_its_rank_and_pages_follow_each_other(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        for number in range(5):
+            await rows.hold(f"trader {number}", "rain", 0, 0, realized_units=10 - number)
+    async with database.reading() as tx:
+        pages = [
+            await load_standings(tx, EVER, StandingOrder.PNL, limit=2, offset=offset)
+            for offset in (0, 2, 4)
+        ]
+        own = await load_standings(
+            tx, EVER, StandingOrder.PNL, limit=25, offset=0, wallet=an_address("trader 3")
+        )
+    assert [standing.rank for page in pages for standing in page] == [1, 2, 3, 4, 5]
+    assert own == [Standing(4, an_address("trader 3"), 0, 7)]
+
+
+async def test_only_what_was_gained_and_traded_meanwhile_counts(database: Database) -> None:
+    since = NOW_S - 86_400
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for name in ("rain", "snow", "hail"):
+            await rows.open_named(name)
+        await rows.quoted_at("rain", since - 600, 40, 40)
+        await rows.quote("rain", 60, 60)
+        # Held all the while: gains what the price moved.
+        old = {"changed_at_s": since - 900}
+        await rows.hold("alice", "rain", 10 * TOKEN, 3 * TOKEN, realized_units=TOKEN, **old)
+        # Sold half of it meanwhile for 5.
+        await rows.hold("bob", "rain", 10 * TOKEN, 4 * TOKEN, **old)
+        await rows.hold("bob", "rain", 5 * TOKEN, 2 * TOKEN, realized_units=3 * TOKEN)
+        # New: gains whatever it gained.
+        await rows.hold("carol", "rain", 10 * TOKEN, 5 * TOKEN)
+        # Resolved before: nothing moves any more.
+        await rows.resolve("snow", 1, 0, since - 60)
+        await rows.hold("dave", "snow", 10 * TOKEN, TOKEN, **old)
+        # Resolved meanwhile, and never quoted before: it counted one half.
+        await rows.resolve("hail", 1, 0, since + 60)
+        await rows.hold("erin", "hail", 10 * TOKEN, TOKEN, **old)
+        await rows.buy("alice", "rain", TOKEN, TOKEN, timestamp_s=since - 1)
+        await rows.buy("bob", "rain", TOKEN, 2 * TOKEN, timestamp_s=since)
+    gains = {
+        standing.wallet: (standing.gain_units, standing.volume_units)
+        for standing in await standings(database, TODAY)
+    }
+    assert gains == {
+        an_address("alice"): (2 * TOKEN, 0),
+        an_address("bob"): (4 * TOKEN, 2 * TOKEN),
+        an_address("carol"): (TOKEN, 0),
+        an_address("erin"): (5 * TOKEN, 0),
+    }
+
+
+async def test_a_category_counts_what_happened_in_its_events(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open(an_event_row("rain", main_category_slug="weather"))
+        await rows.open(an_event_row("vote", main_category_slug="politics"))
+        for name, units in (("rain", 3), ("vote", 5)):
+            await rows.hold("alice", name, 0, 0, realized_units=units)
+            await rows.buy("alice", name, 2 * units, units)
+    weather = Race(None, "weather")
+    assert await standings(database, weather) == [Standing(1, an_address("alice"), 3, 3)]
+    async with database.reading() as tx:
+        [win] = await load_wins(tx, weather, limit=10, offset=0)
+    assert win.slug == "will-it-rain"
+
+
+async def test_wins_are_closed_positions_that_gained_the_largest_first(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.prepare("elsewhere")
+        closed = {"bought_units": 10, "spent_units": 4}
+        await rows.hold("alice", "rain", 0, 0, realized_units=6, **closed)
+        await rows.hold("bob", "elsewhere", 0, 0, realized_units=7, **closed)
+        await rows.hold("carol", "rain", 0, 0, realized_units=-1, **closed)
+        await rows.hold("dave", "rain", 1, 0, realized_units=9)
+        await rows.hold("erin", "rain", 0, 0, realized_units=8, changed_at_s=NOW_S - 86_401)
+    async with database.reading() as tx:
+        today = await load_wins(tx, TODAY, limit=10, offset=0)
+        second = await load_wins(tx, EVER, limit=1, offset=1)
+    assert today == [
+        Win(an_address("bob"), None, None, None, None, 4, 7),
+        Win(an_address("alice"), "About rain", "event-rain", "will-it-rain", "icon-rain", 4, 6),
+    ]
+    assert [win.wallet for win in second] == [an_address("bob")]

@@ -1,0 +1,145 @@
+from fractions import Fraction
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.rigs.rows import Rows
+from tests.rigs.values import NOW_S, TOKEN
+
+from foretell.domain.exchange.order import OrderStatus, Side
+from foretell.domain.portfolio.positions import Payout
+from foretell.domain.portfolio.prices import BookTop, current_price, listed_price
+from foretell.store.database import Database
+from foretell.store.queries.valuation import (
+    QUOTED,
+    REPORTED,
+    Real,
+    book_top,
+    current_price_of_yes,
+    current_price_of_yes_at,
+    liquidity,
+    listed_price_of_yes,
+    listed_price_of_yes_at,
+    of_token,
+    payout,
+)
+from foretell.store.tables import markets, payouts, quotes
+
+pytestmark = pytest.mark.anyio
+
+HUGE = 2**62
+
+
+tops = st.builds(
+    BookTop,
+    st.just(100),
+    st.none() | st.integers(1, 50),
+    st.none() | st.integers(51, 99),
+    st.none() | st.integers(1, 99),
+)
+payouts_or_none = st.none() | st.builds(Payout, st.integers(0, HUGE), st.integers(1, HUGE))
+
+
+async def select(database: Database, *columns: Real) -> sa.Row[Any]:
+    async with database.reading() as tx:
+        tables = markets.outerjoin(
+            quotes, quotes.c.condition_id == markets.c.condition_id
+        ).outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id)
+        row = await tx.first(sa.select(*columns).select_from(tables))
+        assert row is not None
+        return row
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(top=tops, reported=payouts_or_none, is_yes=st.booleans())
+async def test_the_database_sorts_by_the_prices_that_are_shown(
+    database: Database, top: BookTop, reported: Payout | None, *, is_yes: bool
+) -> None:
+    async with database.writing() as tx:
+        for table in (quotes, payouts, markets):
+            await tx.execute(table.delete())
+        await tx.execute(sa.text("DELETE FROM conditions"))
+        await tx.execute(sa.text("DELETE FROM events"))
+        await tx.execute(sa.text("DELETE FROM event_tags"))
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.quote("rain", *top[1:])
+        if reported is not None:
+            await rows.resolve("rain", *reported)
+    row = await select(
+        database,
+        of_token(current_price_of_yes(), sa.true() if is_yes else sa.false()),
+        of_token(listed_price_of_yes(), sa.true() if is_yes else sa.false()),
+        *QUOTED,
+        *REPORTED,
+    )
+    assert book_top(row) == top
+    assert payout(row) == reported
+    assert list(row)[:2] == [
+        pytest.approx(float(current_price(top, reported, is_yes=is_yes))),
+        pytest.approx(float(listed_price(top, reported, is_yes=is_yes))),
+    ]
+
+
+async def test_a_market_that_was_never_quoted_is_worth_one_half(database: Database) -> None:
+    async with database.writing() as tx:
+        await Rows(tx).open_named("rain")
+        await tx.execute(quotes.delete())
+    row = await select(database, current_price_of_yes(), listed_price_of_yes(), *QUOTED)
+    assert book_top(row) is None
+    assert list(row)[:2] == [0.5, 0.5]
+
+
+async def test_a_price_of_the_past_is_that_of_the_last_minute_before(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.quoted_at("rain", NOW_S - 600, 10, 12)
+        await rows.quoted_at("rain", NOW_S - 300, 20, 40, 77)
+        await rows.quoted_at("rain", NOW_S, 90, 92)
+        await rows.resolve("rain", 1, 0, NOW_S + 600)
+    condition = markets.c.condition_id
+    row = await select(
+        database,
+        current_price_of_yes_at(NOW_S, condition),
+        listed_price_of_yes_at(NOW_S, condition),
+        current_price_of_yes_at(NOW_S - 300, condition),
+        current_price_of_yes_at(NOW_S - 600, condition),
+        listed_price_of_yes_at(NOW_S - 600, condition),
+        current_price_of_yes_at(NOW_S + 600, condition),
+        current_price_of_yes_at(NOW_S + 601, condition),
+    )
+    assert [None if price is None else Fraction(str(price)) for price in row] == [
+        Fraction(77, 100),
+        Fraction(30, 100),
+        Fraction(11, 100),
+        Fraction(1, 2),
+        None,
+        Fraction(91, 100),
+        Fraction(1),
+    ]
+
+
+async def test_liquidity_is_what_rests_within_a_tenth_of_the_price(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.quote("rain", 49, 51)
+        await rows.rest("alice", "rain", Side.BUY, 45, 100 * TOKEN)
+        await rows.rest("alice", "rain", Side.BUY, 44, 100 * TOKEN)
+        await rows.rest("alice", "rain", Side.SELL, 55, 100 * TOKEN, matched_units=90 * TOKEN)
+        await rows.rest("alice", "rain", Side.SELL, 56, 100 * TOKEN)
+        await rows.rest("bob", "rain", Side.BUY, 48, 100 * TOKEN, is_yes=False)
+        await rows.rest("bob", "rain", Side.BUY, 50, 7 * TOKEN, status=OrderStatus.CANCELED)
+    row = await select(database, liquidity())
+    assert row[0] == pytest.approx((45 + 5.5 + 52) * TOKEN)
+
+
+async def test_a_market_without_orders_has_no_liquidity(database: Database) -> None:
+    async with database.writing() as tx:
+        await Rows(tx).open_named("rain")
+    assert (await select(database, liquidity()))[0] == 0

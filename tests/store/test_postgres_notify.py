@@ -1,0 +1,264 @@
+"""Announcements of other processes, by PostgreSQL's LISTEN."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+import sqlalchemy as sa
+from tests.rigs.postgres import PostgresServer
+
+from foretell.domain.errors.storage import StoreUnavailable
+from foretell.store.postgres_notify import RECONNECT_DELAY_S, Listener
+from foretell.store.topics import Topics
+
+pytestmark = pytest.mark.anyio
+
+SOON_S = 10.0
+
+
+@pytest.fixture
+def topics() -> Topics:
+    return Topics()
+
+
+@pytest.fixture
+async def listener(postgres: PostgresServer, topics: Topics) -> AsyncIterator[Listener]:
+    listener = Listener(sa.make_url(postgres.database_url), topics)
+    yield listener
+    await listener.close()
+
+
+@pytest.fixture
+async def admin(postgres: PostgresServer) -> AsyncIterator[asyncpg.Connection]:
+    """A connection to the server that outlives those of the database."""
+    url = sa.make_url(postgres.database_url).set(drivername="postgresql", database="postgres")
+    connection = await asyncpg.connect(url.render_as_string(hide_password=False))
+    yield connection
+    await connection.close()
+
+
+def database_name(postgres: PostgresServer) -> str:
+    name = sa.make_url(postgres.database_url).database
+    assert name is not None
+    return name
+
+
+async def notify(postgres: PostgresServer, topic: str) -> None:
+    url = sa.make_url(postgres.database_url).set(drivername="postgresql")
+    connection = await asyncpg.connect(url.render_as_string(hide_password=False))
+    await connection.execute(f"NOTIFY {topic}")
+    await connection.close()
+
+
+@contextlib.asynccontextmanager
+async def closed_to_everybody(
+    admin: asyncpg.Connection, postgres: PostgresServer
+) -> AsyncIterator[None]:
+    """Cut everybody off the database, and let nobody in until the block ends."""
+    change = f"ALTER DATABASE {database_name(postgres)} ALLOW_CONNECTIONS"
+    await admin.execute(f"{change} false")
+    try:
+        await cut_everybody_off(admin, postgres)
+        yield
+    finally:
+        await admin.execute(f"{change} true")
+
+
+async def cut_everybody_off(admin: asyncpg.Connection, postgres: PostgresServer) -> None:
+    ended = await admin.fetch(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1",
+        database_name(postgres),
+    )
+    assert ended
+
+
+async def test_an_announcement_wakes_its_watch(
+    postgres: PostgresServer, listener: Listener, topics: Topics
+) -> None:
+    fills, keys = topics.watch(["fills"]), topics.watch(["keys"])
+    await listener.listen(["fills", "keys"])
+    await notify(postgres, "fills")
+    assert await fills.wait(SOON_S)
+    assert not await keys.wait(0)
+
+
+async def test_a_topic_listened_to_later_or_twice_is_heard(
+    postgres: PostgresServer, listener: Listener, topics: Topics
+) -> None:
+    keys = topics.watch(["keys"])
+    await listener.listen(["fills"])
+    await listener.listen(["fills", "keys"])
+    await listener.listen(["keys"])
+    await notify(postgres, "keys")
+    assert await keys.wait(SOON_S)
+
+
+async def test_two_that_listen_at_once_share_one_connection(
+    admin: asyncpg.Connection, postgres: PostgresServer, listener: Listener
+) -> None:
+    await asyncio.gather(*[listener.listen([topic]) for topic in ("fills", "keys", "blocks")])
+    connections = await admin.fetch(
+        "SELECT pid FROM pg_stat_activity WHERE datname = $1", database_name(postgres)
+    )
+    assert len(connections) == 1
+
+
+async def test_a_lost_connection_is_opened_again_and_wakes_everybody(
+    admin: asyncpg.Connection, postgres: PostgresServer, listener: Listener, topics: Topics
+) -> None:
+    """What was announced in between was missed, so all look for themselves."""
+    watch = topics.watch(["fills"])
+    await listener.listen(["fills"])
+    await cut_everybody_off(admin, postgres)
+    assert await watch.wait(SOON_S), "woken because something may have been missed"
+    await notify(postgres, "fills")
+    assert await watch.wait(SOON_S), "and heard again"
+
+
+async def test_a_server_that_stays_away_is_tried_again_and_no_topic_is_forgotten(
+    admin: asyncpg.Connection, postgres: PostgresServer, listener: Listener, topics: Topics
+) -> None:
+    watch = topics.watch(["fills"])
+    await listener.listen(["fills"])
+    async with closed_to_everybody(admin, postgres):
+        assert not await watch.wait(RECONNECT_DELAY_S / 2)
+    assert await watch.wait(SOON_S)
+    await notify(postgres, "fills")
+    assert await watch.wait(SOON_S)
+
+
+async def test_a_topic_listened_to_while_the_server_was_away_is_heard_after_it_came_back(
+    admin: asyncpg.Connection, postgres: PostgresServer, listener: Listener, topics: Topics
+) -> None:
+    fills, keys = topics.watch(["fills"]), topics.watch(["keys"])
+    await listener.listen(["fills"])
+    async with closed_to_everybody(admin, postgres):
+        with pytest.raises(StoreUnavailable):
+            await listener.listen(["keys"])
+    await listener.listen(["keys"])
+    assert await fills.wait(SOON_S)
+    await notify(postgres, "keys")
+    assert await keys.wait(SOON_S)
+    await keys.wait(0)
+    await notify(postgres, "fills")
+    assert await fills.wait(SOON_S)
+
+
+class CuttingProxy:
+    """Passes on what client and server say, but cuts the line when the client begins to listen."""
+
+    def __init__(self, url: sa.URL) -> None:
+        host, port = str(url.query.get("host", url.host)), url.port or 5432
+        self._host, self._port = host, port
+        self._is_socket = host.startswith("/")
+        self.cuts_left = 0
+        self.port = 0
+        self.is_quiet = asyncio.Event()
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._is_socket:
+            return await asyncio.open_unix_connection(f"{self._host}/.s.PGSQL.{self._port}")
+        return await asyncio.open_connection(self._host, self._port)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await self.connect()
+        ends = [writer, server_writer]
+        await asyncio.gather(
+            self.pass_on(reader, server_writer, b"LISTEN", ends),
+            self.pass_on(server_reader, writer, b"nothing that a server says", ends),
+        )
+        self.is_quiet.set()
+
+    async def pass_on(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        cut_at: bytes,
+        ends: list[asyncio.StreamWriter],
+    ) -> None:
+        with contextlib.suppress(ConnectionError):
+            while chunk := await reader.read(65_536):
+                is_cut = cut_at in chunk and self.cuts_left > 0
+                self.cuts_left -= is_cut
+                if is_cut:
+                    break
+                writer.write(chunk)
+                await writer.drain()
+        for end in ends:
+            end.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+@pytest.fixture
+async def proxy(postgres: PostgresServer) -> AsyncIterator[CuttingProxy]:
+    proxy = CuttingProxy(sa.make_url(postgres.database_url))
+    server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+    proxy.port = server.sockets[0].getsockname()[1]
+    yield proxy
+    server.close()
+    await asyncio.wait_for(proxy.is_quiet.wait(), SOON_S)
+    await asyncio.sleep(0.05)
+
+
+async def test_a_line_cut_just_when_the_listener_begins_again_costs_no_topic(
+    admin: asyncpg.Connection, postgres: PostgresServer, proxy: CuttingProxy, topics: Topics
+) -> None:
+    url = sa.make_url(postgres.database_url).set(host="127.0.0.1", port=proxy.port, query={})
+    listener, watch = Listener(url, topics), topics.watch(["fills"])
+    await listener.listen(["keys", "fills"])
+    proxy.cuts_left = 1
+    await cut_everybody_off(admin, postgres)
+    assert await watch.wait(SOON_S)
+    await notify(postgres, "fills")
+    assert await watch.wait(SOON_S)
+    await listener.close()
+
+
+async def test_a_line_cut_when_the_listener_begins_is_told(
+    postgres: PostgresServer, proxy: CuttingProxy, topics: Topics
+) -> None:
+    url = sa.make_url(postgres.database_url).set(host="127.0.0.1", port=proxy.port, query={})
+    listener = Listener(url, topics)
+    proxy.cuts_left = 1
+    with pytest.raises(StoreUnavailable):
+        await listener.listen(["fills"])
+    await listener.listen(["fills"])
+    await listener.close()
+
+
+async def test_a_server_that_is_not_there_is_unavailable(topics: Topics) -> None:
+    listener = Listener(sa.make_url("postgresql+asyncpg://nobody@127.0.0.1:1/nothing"), topics)
+    with pytest.raises(StoreUnavailable):
+        await listener.listen(["fills"])
+    await listener.close()
+
+
+async def test_a_listener_that_was_closed_hears_nothing(
+    postgres: PostgresServer, listener: Listener, topics: Topics
+) -> None:
+    watch = topics.watch(["fills"])
+    await listener.listen(["fills"])
+    await listener.close()
+    await notify(postgres, "fills")
+    assert not await watch.wait(0.1)
+
+
+async def test_a_listener_that_is_closed_while_it_tries_again_stops_trying(
+    admin: asyncpg.Connection, postgres: PostgresServer, listener: Listener, topics: Topics
+) -> None:
+    watch = topics.watch(["fills"])
+    await listener.listen(["fills"])
+    async with closed_to_everybody(admin, postgres):
+        assert not await watch.wait(0.1)
+        await listener.close()
+    assert not await watch.wait(2 * RECONNECT_DELAY_S)
+
+
+async def test_a_listener_that_never_listened_is_closed_at_once(topics: Topics) -> None:
+    started = time.monotonic()
+    await Listener(sa.make_url("postgresql+asyncpg://nobody@127.0.0.1:1/x"), topics).close()
+    assert time.monotonic() - started < 1

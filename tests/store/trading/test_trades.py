@@ -1,0 +1,260 @@
+from typing import Any
+
+import msgspec
+import pytest
+from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_word, an_address, an_asset
+
+from foretell.domain.exchange.matching import Fill, MatchType
+from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.trade import Trade, TradeStatus
+from foretell.store.database import Database
+from foretell.store.outbox.settlements import has_unsettled_before, load_due_settlements
+from foretell.store.trading.trades import (
+    TOPIC,
+    Quote,
+    TradeChange,
+    TradeFilter,
+    TradeRow,
+    load_market_trades,
+    load_quotes,
+    load_sequence,
+    load_trade_ids,
+    load_trades_by_id,
+    load_wallet_trades,
+    record_quotes,
+    record_sequence,
+    record_trade_changes,
+    record_trades,
+)
+
+pytestmark = pytest.mark.anyio
+
+YES = an_asset(is_yes=True)
+NO = an_asset(is_yes=False)
+QUOTE = Quote(a_word("market"), 100, 40, None, None, None, 0, NOW_MS)
+
+
+def a_fill(maker: str, order: str = "maker order") -> Fill:
+    return Fill(
+        maker_order_id=a_word(order),
+        maker=an_address(maker),
+        owner=f"key-of-{maker}",
+        side=Side.BUY,
+        is_yes=False,
+        price_ticks=60,
+        size_units=10 * TOKEN,
+        making_units=6 * TOKEN,
+        taking_units=10 * TOKEN,
+        match_type=MatchType.MINT,
+    )
+
+
+def a_row(number: int, taker: str = "alice", *makers: str, **fields: Any) -> TradeRow:
+    fills = tuple(
+        a_fill(maker, f"order of {maker} {number}") for maker in makers or ("bob", "carol")
+    )
+    trade = Trade(
+        trade_id=f"trade-{number}",
+        condition_id=a_word(fields.pop("market", "market")),
+        taker_order_id=a_word(f"taker order {number}"),
+        taker=an_address(taker),
+        taker_owner=f"key-of-{taker}",
+        side=Side.BUY,
+        is_yes=True,
+        size_units=20 * TOKEN,
+        cost_units=8 * TOKEN,
+        taker_fill_units=8 * TOKEN,
+        matched_at_ms=NOW_MS + 1000 * number,
+        fills=fills,
+        ticks_per_one=fields.pop("ticks_per_one", 100),
+    )
+    row = TradeRow(
+        trade=trade,
+        sequence=number,
+        token_id=YES,
+        fill_tokens=tuple(NO for _ in fills),
+        status=TradeStatus.MATCHED,
+        tx_hash="",
+        updated_at_ms=NOW_MS,
+    )
+    return row._replace(**fields)
+
+
+async def record(database: Database, *rows: TradeRow) -> None:
+    async with database.writing() as tx:
+        await record_trades(tx, rows)
+
+
+async def found(
+    database: Database, wallets: list[str], wanted: TradeFilter | None = None, **page: int
+) -> list[int]:
+    async with database.reading() as tx:
+        rows = await load_wallet_trades(
+            tx,
+            [an_address(name) for name in wallets],
+            (),
+            wanted or TradeFilter(),
+            page.get("offset", 0),
+            page.get("limit", 10),
+        )
+    return [row.sequence for row in rows]
+
+
+async def test_a_trade_is_found_again_with_its_fills(database: Database) -> None:
+    row = a_row(1)
+    await record(database, row)
+    await record(database)
+    async with database.reading() as tx:
+        assert await load_trades_by_id(tx, ["trade-1", "nothing"]) == [row]
+
+
+async def test_a_market_has_its_last_trades(database: Database) -> None:
+    await record(database, a_row(1), a_row(2), a_row(3, market="other"), a_row(4))
+    async with database.reading() as tx:
+        rows = await load_market_trades(tx, a_word("market"), 2)
+    assert [row.sequence for row in rows] == [4, 2]
+
+
+async def test_a_trade_that_came_further_is_found_so(database: Database) -> None:
+    await record(database, a_row(1), a_row(2))
+    change = TradeChange("trade-1", TradeStatus.MINED, a_word("tx"), NOW_MS + 7)
+    async with database.writing() as tx:
+        await record_trade_changes(tx, [change])
+        await record_trade_changes(tx, [])
+    mined = a_row(1, status=TradeStatus.MINED, tx_hash=a_word("tx"), updated_at_ms=NOW_MS + 7)
+    async with database.reading() as tx:
+        assert await load_trades_by_id(tx, ["trade-1"]) == [mined]
+        assert await load_trades_by_id(tx, ["trade-2"]) == [a_row(2)]
+
+
+async def test_whoever_writes_trades_wakes_those_who_wait(database: Database) -> None:
+    watch = await database.watch(TOPIC)
+    await record(database, a_row(1))
+    assert await watch.wait(5)
+
+
+def of_two_shards() -> list[TradeRow]:
+    """Return trades of a shard that counts from 1 and of one that counts from 7, oldest first."""
+    rows = [a_row(number, "alice", "bob") for number in range(1, 7)]
+    return [row._replace(sequence=number + 7 * (number % 2)) for number, row in enumerate(rows)]
+
+
+async def test_pages_of_several_shards_trades_are_in_time(database: Database) -> None:
+    rows = of_two_shards()
+    await record(database, *rows[::2], *rows[1::2])
+    pages = [await found(database, ["alice"], offset=n, limit=2) for n in (0, 2, 4)]
+    assert [sequence for page in pages for sequence in page] == [12, 4, 10, 2, 8, 0]
+
+
+async def test_trades_of_several_shards_settle_in_time(database: Database) -> None:
+    rows = of_two_shards()
+    await record(database, *rows[1::2], *rows[::2])
+    async with database.reading() as tx:
+        due = await load_due_settlements(tx, NOW_MS, 10)
+    assert [each.trade_id for each in due] == [row.trade.trade_id for row in rows]
+
+
+async def test_a_trade_comes_before_those_that_matched_later_in_any_shard(
+    database: Database,
+) -> None:
+    rows = of_two_shards()
+    await record(database, *rows)
+    async with database.reading() as tx:
+        has_before = [await has_unsettled_before(tx, row) for row in rows]
+    assert has_before == [False, True, True, True, True, True]
+
+
+async def test_a_wallet_has_the_trades_that_it_took_or_made(database: Database) -> None:
+    await record(
+        database, a_row(1, "alice", "bob"), a_row(2, "bob", "carol"), a_row(3, "carol", "dora")
+    )
+    assert await found(database, ["alice"]) == [1]
+    assert await found(database, ["bob"]) == [2, 1]
+    assert await found(database, ["alice", "carol"]) == [3, 2, 1]
+    assert await found(database, ["nobody"]) == []
+    assert [await found(database, ["carol"], offset=n, limit=1) for n in (0, 1, 2)] == [
+        [3],
+        [2],
+        [],
+    ]
+
+
+async def test_a_key_has_the_trades_of_its_orders(database: Database) -> None:
+    await record(database, a_row(1, "alice", "bob"), a_row(2, "carol", "alice"))
+    async with database.reading() as tx:
+        rows = await load_wallet_trades(tx, (), ["key-of-alice"], TradeFilter(), 0, 10)
+    assert [row.sequence for row in rows] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sequences"),
+    [
+        (TradeFilter(trade_id="trade-2"), [2]),
+        (TradeFilter(condition_id=a_word("other")), [3]),
+        (TradeFilter(token_id=NO), [3]),
+        (TradeFilter(before_s=NOW_S + 2), [1]),
+        (TradeFilter(after_s=NOW_S + 2), [3, 2]),
+        (TradeFilter(taker=an_address("alice")), [3, 1]),
+        (TradeFilter(maker=an_address("alice")), [2]),
+        (TradeFilter(maker=an_address("alice"), after_s=NOW_S + 3), []),
+    ],
+)
+async def test_trades_are_filtered(
+    database: Database, wanted: TradeFilter, sequences: list[int]
+) -> None:
+    await record(
+        database,
+        a_row(1, "alice", "bob"),
+        a_row(2, "bob", "alice"),
+        a_row(3, "alice", "carol", market="other", token_id=NO),
+    )
+    assert await found(database, ["alice"], wanted) == sequences
+
+
+async def test_orders_know_the_trades_that_they_took_part_in(database: Database) -> None:
+    await record(database, a_row(2, "alice", "bob"), a_row(1, "carol", "bob"))
+    ids = [a_word("taker order 1"), a_word("order of bob 2"), a_word("nothing")]
+    async with database.reading() as tx:
+        assert await load_trade_ids(tx, ids) == {
+            a_word("taker order 1"): ["trade-1"],
+            a_word("order of bob 2"): ["trade-2"],
+        }
+        assert await load_trade_ids(tx, []) == {}
+
+
+async def test_an_orders_trades_come_in_time(database: Database) -> None:
+    shared = a_fill("bob", "shared")
+    rows = [
+        row._replace(trade=_with(row.trade, shared), fill_tokens=(NO,))
+        for row in (a_row(3), a_row(1), a_row(2))
+    ]
+    await record(database, *rows)
+    async with database.reading() as tx:
+        assert await load_trade_ids(tx, [a_word("shared")]) == {
+            a_word("shared"): ["trade-1", "trade-2", "trade-3"]
+        }
+
+
+def _with(trade: Trade, fill: Fill) -> Trade:
+
+    return msgspec.structs.replace(trade, fills=(fill,))
+
+
+async def test_the_latest_quote_of_a_market_counts(database: Database) -> None:
+    later = QUOTE._replace(last_price_ticks=41, last_side="BUY", volume_units=5)
+    other = QUOTE._replace(condition_id=a_word("other"))
+    async with database.writing() as tx:
+        await record_quotes(tx, [QUOTE, other])
+        await record_quotes(tx, [later])
+    async with database.reading() as tx:
+        assert await load_quotes(tx) == {a_word("market"): later, a_word("other"): other}
+
+
+async def test_how_far_a_reader_has_come_is_kept_for_each(database: Database) -> None:
+    async with database.writing() as tx:
+        assert await load_sequence(tx, "one") == 0
+        await record_sequence(tx, "one", 5)
+        await record_sequence(tx, "one", 9)
+        await record_sequence(tx, "other", 2)
+    async with database.reading() as tx:
+        assert (await load_sequence(tx, "one"), await load_sequence(tx, "other")) == (9, 2)

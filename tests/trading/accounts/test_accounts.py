@@ -1,0 +1,287 @@
+from typing import Any
+
+import pytest
+from tests.rigs.values import (
+    CHAIN_ID,
+    EXCHANGE,
+    NEG_RISK_EXCHANGE,
+    TOKEN,
+    a_buy,
+    a_sell,
+    a_settlement,
+    a_word,
+    an_address,
+    an_asset,
+    an_observation,
+    an_open_market,
+    an_order_id,
+    some_funds,
+)
+from tests.trading.rig import Clock, KnownChain, Trader, Venue, a_deployment
+
+from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.errors.order import InvalidOrderNonce
+from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.exchange.trade import TradeStatus, trade_id_of
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.values.hexadecimal import checksum_address
+from foretell.engine.answers import live_orders_of
+from foretell.trading.accounts.accounts import OrderNonces, Wallets
+
+pytestmark = pytest.mark.anyio
+
+UNLIMITED = str(2**256 - 1)
+ALICE = an_address("alice")
+
+
+@pytest.fixture
+def chain() -> KnownChain:
+    return KnownChain()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def nonces(chain: KnownChain, clock: Clock) -> OrderNonces:
+    return OrderNonces(chain.fetch_nonce, clock.now_ms)
+
+
+def test_a_safe_is_where_the_factory_makes_it() -> None:
+    wallets = Wallets(a_deployment())
+    assert wallets.of(ALICE) == (ALICE, a_deployment().safe_of(ALICE))
+    assert wallets.safe_of(ALICE) == wallets.safe_of(ALICE) != ALICE
+
+
+def test_only_so_many_wallets_are_remembered() -> None:
+    wallets = Wallets(a_deployment(), kept_max=2)
+    seen = [wallets.safe_of(an_address(f"owner {number}")) for number in range(4)]
+    assert len(wallets._safe_by_owner) == 2
+    assert [wallets.safe_of(an_address(f"owner {number}")) for number in range(4)] == seen
+
+
+async def test_a_nonce_is_asked_once_in_half_a_minute(
+    nonces: OrderNonces, chain: KnownChain, clock: Clock
+) -> None:
+    for _ in range(30):
+        await nonces.check(EXCHANGE, a_buy("alice"))
+        clock.move(1_000)
+    assert chain.nonces_asked == 1
+    await nonces.check(EXCHANGE, a_buy("alice"))
+    assert chain.nonces_asked == 2
+
+
+async def test_a_nonce_that_does_not_fit_is_asked_again_once_a_second(
+    nonces: OrderNonces, chain: KnownChain, clock: Clock
+) -> None:
+    await nonces.check(EXCHANGE, a_buy("alice"))
+    chain.nonce_by_maker[ALICE] = 1
+    clock.move(999)
+    with pytest.raises(InvalidOrderNonce, match="the maker's at the exchange is 0"):
+        await nonces.check(EXCHANGE, a_buy("alice", nonce=1))
+    clock.move(1)
+    await nonces.check(EXCHANGE, a_buy("alice", nonce=1))
+    with pytest.raises(InvalidOrderNonce, match="the maker's at the exchange is 1"):
+        await nonces.check(EXCHANGE, a_buy("alice", nonce=2))
+    assert chain.nonces_asked == 2
+
+
+async def test_an_old_nonce_is_refused_after_half_a_minute_at_the_latest(
+    nonces: OrderNonces, chain: KnownChain, clock: Clock
+) -> None:
+    await nonces.check(EXCHANGE, a_buy("alice"))
+    chain.nonce_by_maker[ALICE] = 1
+    clock.move(29_999)
+    await nonces.check(EXCHANGE, a_buy("alice"))
+    clock.move(1)
+    with pytest.raises(InvalidOrderNonce):
+        await nonces.check(EXCHANGE, a_buy("alice"))
+
+
+async def test_while_the_chain_does_not_answer_the_last_nonce_counts(
+    nonces: OrderNonces, chain: KnownChain, clock: Clock
+) -> None:
+    await nonces.check(EXCHANGE, a_buy("alice"))
+    chain.failure = ChainUnavailable("eth_call", "gone")
+    clock.move(60_000)
+    await nonces.check(EXCHANGE, a_buy("alice"))
+    with pytest.raises(ChainUnavailable):
+        await nonces.check(EXCHANGE, a_buy("bob"))
+
+
+async def test_only_so_many_nonces_are_remembered(chain: KnownChain, clock: Clock) -> None:
+    nonces = OrderNonces(chain.fetch_nonce, clock.now_ms, kept_max=2)
+    for number in range(4):
+        await nonces.check(EXCHANGE, a_buy(f"maker {number}"))
+    assert len(nonces._seen) == 2
+
+
+async def balance(trader: Trader, **query: Any) -> Any:
+    return await trader.get("/balance-allowance", **query)
+
+
+async def test_a_balance_is_what_the_chain_says(venue: Venue, alice: Trader) -> None:
+    await venue.tell(
+        an_observation(
+            [BalanceSeen(ALICE, COLLATERAL, 12 * TOKEN)],
+            [AllowanceSeen(ALICE, EXCHANGE, is_collateral=True, units=7 * TOKEN)],
+            block_number=42,
+        )
+    )
+    assert await balance(alice, asset_type="COLLATERAL") == {
+        "balance": "12000000",
+        "allowances": {
+            checksum_address(EXCHANGE): "7000000",
+            checksum_address(NEG_RISK_EXCHANGE): UNLIMITED,
+        },
+        "allowance": "7000000",
+        "wallet": checksum_address(ALICE),
+        "confirmed": "12000000",
+        "pending": "0",
+        "reserved": "0",
+        "as_of_block": 42,
+    }
+
+
+async def test_what_trades_bring_counts_before_the_chain_has_it(
+    venue: Venue, alice: Trader, bob: Trader
+) -> None:
+    order = a_buy("alice", price_ticks=40)
+    await bob.placed(a_sell("bob", price_ticks=40))
+    await alice.placed(order)
+    token_id = an_asset(is_yes=True)
+    query = {"asset_type": "conditional", "token_id": token_id, "signature_type": "0"}
+    assert (await balance(alice, **query))["pending"] == str(10 * TOKEN)
+    collateral = await balance(alice, asset_type="COLLATERAL")
+    assert collateral["pending"] == str(-4 * TOKEN)
+    assert int(collateral["balance"]) == 10**6 * TOKEN - 4 * TOKEN
+    trade_id = trade_id_of(an_order_id(order), 0)
+    await venue.tell(a_settlement(trade_id, TradeStatus.MINED))
+    assert (await balance(alice, **query))["pending"] == "0"
+
+
+async def test_what_orders_hold_is_told(alice: Trader) -> None:
+    await alice.placed(a_buy("alice", price_ticks=40))
+    await alice.placed(a_sell("alice", price_ticks=70))
+    assert (await balance(alice, asset_type="COLLATERAL"))["reserved"] == str(4 * TOKEN)
+    query = {"asset_type": "CONDITIONAL", "token_id": an_asset(is_yes=True)}
+    answer = await balance(alice, **query)
+    assert answer["reserved"] == str(10 * TOKEN)
+    assert answer["allowance"] == UNLIMITED
+
+
+async def test_a_signature_type_says_which_wallet_is_meant(venue: Venue, alice: Trader) -> None:
+    safe = venue.services.wallets.safe_of(ALICE)
+    await venue.tell(
+        an_observation(
+            [BalanceSeen(safe, COLLATERAL, 5)],
+            [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
+        )
+    )
+    answer = await balance(alice, asset_type="COLLATERAL", signature_type="2")
+    assert (answer["balance"], answer["wallet"]) == ("5", checksum_address(safe))
+    assert answer["allowance"] == UNLIMITED
+
+
+async def test_there_is_nothing_to_update(alice: Trader) -> None:
+    query = {"asset_type": "COLLATERAL"}
+    assert await alice.get("/balance-allowance/update", **query) == await balance(alice, **query)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({}, "Invalid asset type"),
+        ({"asset_type": "GOLD"}, "Invalid asset type"),
+        ({"asset_type": "COLLATERAL", "signature_type": "1"}, "Invalid signature_type"),
+        ({"asset_type": "COLLATERAL", "signature_type": "x"}, "Invalid signature_type"),
+    ],
+)
+async def test_an_asset_or_wallet_that_there_is_not_is_refused(
+    alice: Trader, query: dict[str, str], words: str
+) -> None:
+    response = await alice.send("GET", "/balance-allowance", query=query)
+    assert (response.status_code, response.json()["error"]) == (400, words)
+
+
+@pytest.mark.parametrize("token_id", ["", "12", "x"])
+async def test_a_balance_is_of_a_token_that_trades(alice: Trader, token_id: str) -> None:
+    query = {"asset_type": "CONDITIONAL", "token_id": token_id}
+    assert (await alice.send("GET", "/balance-allowance", query=query)).status_code == 404
+
+
+async def test_an_account_says_how_to_sign(venue: Venue) -> None:
+    safe = venue.services.wallets.safe_of(ALICE)
+    venue.chain.nonce_by_maker[safe] = 3
+    response = await venue.client.get("/auth/account", params={"address": checksum_address(ALICE)})
+    account = response.json()
+    assert account["address"] == checksum_address(ALICE)
+    assert (account["chainId"], account["exchange"]) == (CHAIN_ID, checksum_address(EXCHANGE))
+    assert account["domains"][0] == {
+        "structVersion": 1,
+        "name": "Foretell Exchange",
+        "version": "1",
+        "chainId": CHAIN_ID,
+        "verifyingContract": checksum_address(EXCHANGE),
+    }
+    assert [domain["name"] for domain in account["domains"]] == [
+        "Foretell Exchange",
+        "Polymarket CTF Exchange",
+        "CTF Exchange",
+    ]
+    own, other = account["wallets"]
+    assert own == {
+        "kind": "eoa",
+        "address": checksum_address(ALICE),
+        "isDeployed": True,
+        "signatureType": 0,
+        "maker": checksum_address(ALICE),
+        "signer": checksum_address(ALICE),
+        "nonce": "0",
+    }
+    assert (other["kind"], other["maker"], other["signatureType"]) == (
+        "safe",
+        checksum_address(safe),
+        2,
+    )
+    assert (other["isDeployed"], other["nonce"]) == (False, "3")
+    standard, neg_risk = account["exchanges"]
+    assert (standard["address"], standard["negRisk"]) == (checksum_address(EXCHANGE), False)
+    assert standard["domains"] == account["domains"]
+    assert (neg_risk["address"], neg_risk["negRisk"]) == (
+        checksum_address(NEG_RISK_EXCHANGE),
+        True,
+    )
+    assert [domain["verifyingContract"] for domain in neg_risk["domains"]] == [
+        checksum_address(NEG_RISK_EXCHANGE),
+        "0xd91E80cF2E7be2e162c6513ceD06f1dD0dA35296",
+        "0xef02d1Ea5B42432C4E99C2785d1a4020d2FB24F5",
+    ]
+    assert neg_risk["nonces"] == {checksum_address(ALICE): "0", checksum_address(safe): "3"}
+    venue.chain.contracts.add(safe)
+    response = await venue.client.get("/auth/account", params={"address": ALICE})
+    assert response.json()["wallets"][1]["isDeployed"] is True
+
+
+@pytest.mark.parametrize("query", [{}, {"address": "alice"}])
+async def test_an_account_is_of_an_address(venue: Venue, query: dict[str, str]) -> None:
+    assert (await venue.client.get("/auth/account", params=query)).status_code == 400
+
+
+async def test_live_orders_are_found_in_every_wallets_accounts(venue: Venue) -> None:
+    await venue.open("other")
+    await venue.tell(some_funds("alice", "bob", market="other"))
+    own = [
+        await venue.rest(a_buy("alice")),
+        await venue.rest(a_sell("alice", price_ticks=70)),
+        await venue.rest(a_buy("alice", market="other"), market=an_open_market("other")),
+    ]
+    await venue.rest(a_buy("bob"))
+    state, wallets = venue.host.engine.state, venue.services.wallets.of(ALICE)
+    found = live_orders_of(state.ledger, ALICE, wallets)
+    assert {order.order_id for order in found} == set(own)
+    assert live_orders_of(state.ledger, an_address("dora"), wallets) == []
+    assert a_word("other") in {order.condition_id for order in found}

@@ -1,0 +1,574 @@
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.rigs.values import (
+    EXCHANGE,
+    NOW_S,
+    TOKEN,
+    a_buy,
+    a_sell,
+    a_signed_order,
+    a_spending,
+    a_word,
+    an_address,
+    an_asset,
+    an_observation,
+    an_order_id,
+    some_funds,
+)
+from tests.trading.rig import Trader, Venue
+
+from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ResolveMarket
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.exchange.order import SignatureType, SignedOrder
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.engine.writer.projection import COMMANDS_BEHIND_MAX
+from foretell.trading.handlers.orders import CANCELS_PER_REQUEST_MAX
+
+pytestmark = pytest.mark.anyio
+
+UNMATCHED = (
+    "no orders found to match with FAK order. FAK orders are partially filled or killed if no match"
+    " is found."
+)
+DEAD = "order can't be found - already canceled or matched"
+
+
+async def refusal(trader: Trader, order: Any, order_type: str = "GTC", **fields: Any) -> Any:
+    """Return the status of a refusal, its words and its code."""
+    response = await trader.place(order, order_type, **fields)
+    body = response.json()
+    return response.status_code, body["error"], body["code"]
+
+
+@pytest.mark.spec(102)
+async def test_an_order_that_meets_nobody_rests(alice: Trader) -> None:
+    order = a_buy("alice", price_ticks=40)
+    assert await alice.placed(order) == {
+        "success": True,
+        "errorMsg": "",
+        "orderID": an_order_id(order),
+        "orderHash": an_order_id(order),
+        "status": "live",
+        "makingAmount": "",
+        "takingAmount": "",
+        "transactionsHashes": [],
+        "tradeIDs": [],
+    }
+
+
+async def test_an_order_that_meets_another_tells_what_it_gave_and_got(
+    alice: Trader, bob: Trader
+) -> None:
+    await alice.placed(a_buy("alice", price_ticks=40, size_units=10 * TOKEN))
+    answer = await bob.placed(a_sell("bob", price_ticks=40, size_units=10 * TOKEN))
+    assert answer["status"] == "matched"
+    assert (answer["makingAmount"], answer["takingAmount"]) == ("10", "4")
+    assert len(answer["tradeIDs"]) == 1
+
+
+async def test_a_part_of_an_order_may_match_and_the_rest_of_it_rest(
+    alice: Trader, bob: Trader
+) -> None:
+    await alice.placed(a_sell("alice", price_ticks=40, size_units=6 * TOKEN))
+    answer = await bob.placed(a_buy("bob", price_ticks=41, size_units=10 * TOKEN))
+    assert answer["status"] == "live"
+    assert (answer["makingAmount"], answer["takingAmount"]) == ("2.4", "6")
+
+
+async def test_two_buyers_of_opposite_outcomes_meet(alice: Trader, bob: Trader) -> None:
+    await alice.placed(a_buy("alice", price_ticks=40))
+    answer = await bob.placed(a_buy("bob", price_ticks=60, is_yes=False))
+    assert (answer["makingAmount"], answer["takingAmount"]) == ("6", "10")
+
+
+async def test_a_market_order_spends_a_sum(alice: Trader, bob: Trader) -> None:
+    await alice.placed(a_sell("alice", price_ticks=40, size_units=100 * TOKEN))
+    answer = await bob.placed(a_spending("bob", price_ticks=50, budget_units=10 * TOKEN), "FOK")
+    assert (answer["makingAmount"], answer["takingAmount"]) == ("10", "25")
+
+
+async def test_an_order_sent_again_is_not_placed_again(venue: Venue, alice: Trader) -> None:
+    order = a_buy("alice")
+    first = await alice.placed(order)
+    again = await alice.placed(order)
+    assert again == first | {"replayed": True}
+    assert len(venue.host.engine.state.live_orders) == 1
+
+
+async def test_a_matched_order_sent_again_tells_the_same_trades(
+    venue: Venue, alice: Trader, bob: Trader
+) -> None:
+    await alice.placed(a_sell("alice"))
+    order = a_buy("bob")
+    first = await bob.placed(order)
+    assert await bob.placed(order) == first | {"replayed": True}
+    assert len(venue.host.engine.state.unsettled_trades) == 1
+
+
+async def test_an_order_sent_again_after_it_expired_is_still_known(
+    venue: Venue, alice: Trader
+) -> None:
+    order = a_buy("alice", expiration_s=NOW_S + 100)
+    first = await alice.placed(order, "GTD")
+    venue.clock.move(200_000)
+    assert await alice.placed(order, "GTD") == first | {"replayed": True}
+
+
+async def test_an_order_sent_again_after_its_market_resolved_is_still_known(
+    venue: Venue, alice: Trader
+) -> None:
+    order = a_buy("alice")
+    first = await alice.placed(order)
+    await venue.tell(ResolveMarket(venue.clock.at_ms, a_word("market")))
+    assert await alice.placed(order) == first | {"replayed": True}
+
+
+@pytest.mark.parametrize(
+    ("order", "words", "code"),
+    [
+        (
+            a_buy("bob"),
+            "the order signer address has to be the address of the API KEY",
+            "signer_not_caller",
+        ),
+        (
+            a_signed_order("alice", maker=an_address("bob")),
+            "Invalid order payload",
+            "wrong_wallet",
+        ),
+        (
+            a_signed_order("alice", maker=an_address("bob"), signature_type=SignatureType.SAFE),
+            "Invalid order payload",
+            "wrong_wallet",
+        ),
+        (
+            a_signed_order("alice", signature_type=SignatureType.SAFE),
+            "Invalid order payload",
+            "wrong_wallet",
+        ),
+        (
+            a_signed_order("alice", signature_type=SignatureType.PROXY),
+            "Invalid order payload",
+            "unsupported_signature_type",
+        ),
+        (
+            a_signed_order("alice", signature_type=SignatureType.CONTRACT),
+            "Invalid order payload",
+            "unsupported_signature_type",
+        ),
+        (
+            a_signed_order("alice", taker=an_address("bob")),
+            "Invalid order payload",
+            "private_order",
+        ),
+        (a_buy("alice", nonce=1), "invalid nonce", "invalid_order_nonce"),
+        (
+            a_buy("alice", fee_rate_bps=1),
+            "Invalid order payload",
+            "invalid_fee_rate",
+        ),
+        (
+            a_buy("alice", expiration_s=NOW_S + 1000),
+            "invalid expiration",
+            "invalid_expiration",
+        ),
+        (
+            a_signed_order("alice", maker_amount=0),
+            "Invalid order payload",
+            "malformed_order",
+        ),
+        (
+            a_signed_order("alice", signature=a_buy("bob").signature),
+            "Invalid order payload",
+            "signer_mismatch",
+        ),
+        (
+            a_buy("alice", exchange=an_address("another exchange")),
+            "Invalid order payload",
+            "signer_mismatch",
+        ),
+        (
+            a_buy("alice", price_ticks=50, size_units=3 * 10**6 * TOKEN),
+            "not enough balance / allowance",
+            "insufficient_balance",
+        ),
+    ],
+)
+async def test_an_order_that_says_something_wrong_is_refused(
+    alice: Trader, order: SignedOrder, words: str, code: str
+) -> None:
+    assert await refusal(alice, order) == (400, words, code)
+
+
+async def test_an_order_of_another_owner_is_refused(alice: Trader) -> None:
+    body = alice.body(a_buy("alice")) | {"owner": "11111111-2222-4333-8444-555555555555"}
+    response = await alice.send("POST", "/order", body)
+    assert response.status_code == 400
+    assert response.json()["error"] == "the order owner has to be the owner of the API KEY"
+
+
+async def test_an_order_of_version_two_is_told_which_one_is_served(alice: Trader) -> None:
+    body = alice.body(a_buy("alice"), changed={"timestamp": "1800000000000"})
+    response = await alice.send("POST", "/order", body)
+    assert (response.status_code, response.json()["error"]) == (400, "order_version_mismatch")
+
+
+async def test_a_price_off_the_tick_is_told_with_the_tick(alice: Trader) -> None:
+    order = a_signed_order("alice", maker_amount=4_050_000, taker_amount=10_000_000)
+    status, words, code = await refusal(alice, order)
+    assert (status, code) == (400, "price_off_tick")
+    assert words == (
+        f"order {an_order_id(order)} is invalid. Price (0.405) breaks minimum tick size rule: 0.01"
+    )
+
+
+async def test_a_size_below_the_minimum_is_told_with_the_minimum(alice: Trader) -> None:
+    order = a_buy("alice", size_units=4_990_000)
+    status, words, code = await refusal(alice, order)
+    assert (status, code) == (400, "size_below_minimum")
+    assert words == (
+        f"order {an_order_id(order)} is invalid. Size (4.99) lower than the minimum: 5"
+    )
+
+
+async def test_the_same_order_of_another_type_is_a_duplicate(alice: Trader, bob: Trader) -> None:
+    await bob.placed(a_sell("bob"))
+    order = a_spending("alice")
+    await alice.placed(order, "FAK")
+    status, words, code = await refusal(alice, order, "FOK")
+    assert (status, code) == (400, "order_duplicated")
+    assert words == f"order {an_order_id(order)} is invalid. Duplicated."
+
+
+@pytest.mark.parametrize("token_id", ["1", "", "0x12", "yes", "9" * 200])
+async def test_a_token_that_does_not_trade_has_no_book(alice: Trader, token_id: str) -> None:
+    body = alice.body(a_buy("alice"), changed={"tokenId": token_id})
+    response = await alice.send("POST", "/order", body)
+    assert response.status_code == 404
+    assert response.json()["error"] == "No orderbook exists for the requested token id"
+
+
+async def test_a_resolved_market_takes_no_orders(venue: Venue, alice: Trader) -> None:
+    await venue.tell(ResolveMarket(venue.clock.at_ms, a_word("market")))
+    assert await refusal(alice, a_buy("alice")) == (
+        404,
+        "No orderbook exists for the requested token id",
+        "market_closed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "order_type", "status"),
+    [(61, "GTD", 200), (60, "GTD", 400), (0, "GTD", 400), (-1, "GTD", 400), (61, "GTC", 400)],
+)
+async def test_an_expiration_must_be_a_minute_ahead(
+    alice: Trader, ahead_s: int, order_type: str, status: int
+) -> None:
+    order = a_buy("alice", expiration_s=NOW_S + ahead_s)
+    assert (await alice.place(order, order_type)).status_code == status
+
+
+async def test_a_good_till_date_order_needs_a_date(alice: Trader) -> None:
+    assert (await refusal(alice, a_buy("alice"), "GTD"))[1] == "invalid expiration"
+
+
+async def test_what_must_only_rest_is_refused_where_it_would_match(
+    alice: Trader, bob: Trader
+) -> None:
+    await bob.placed(a_sell("bob", price_ticks=50))
+    assert await refusal(alice, a_buy("alice", price_ticks=50), postOnly=True) == (
+        400,
+        "invalid post-only order: order crosses book",
+        "post_only_would_cross",
+    )
+    assert (await alice.placed(a_buy("alice", price_ticks=49), postOnly=True))["status"] == "live"
+
+
+async def test_an_order_that_must_fill_whole_or_at_all_is_killed(
+    alice: Trader, bob: Trader
+) -> None:
+    assert await refusal(alice, a_spending("alice"), "FAK") == (
+        400,
+        UNMATCHED,
+        "fill_and_kill_unmatched",
+    )
+    await bob.placed(a_sell("bob", size_units=5 * TOKEN))
+    assert await refusal(alice, a_spending("alice", budget_units=10 * TOKEN), "FOK") == (
+        400,
+        "order couldn't be fully filled. FOK orders are fully filled or killed.",
+        "fill_or_kill_unfilled",
+    )
+
+
+async def test_an_order_of_a_safe_is_paid_by_the_safe(venue: Venue, alice: Trader) -> None:
+    safe = venue.services.wallets.safe_of(alice.address)
+    await venue.tell(
+        an_observation(
+            [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
+            [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
+        )
+    )
+    order = a_signed_order("alice", maker=safe, signature_type=SignatureType.SAFE)
+    assert (await alice.placed(order))["status"] == "live"
+    account = venue.host.engine.state.ledger.look_up(safe, COLLATERAL)
+    assert account.reserved_units == 5 * TOKEN
+
+
+@pytest.mark.parametrize("profile", [0, 1, 2])
+async def test_an_order_may_be_signed_for_every_domain_that_is_served(
+    venue: Venue, alice: Trader, profile: int
+) -> None:
+    order = a_buy("alice", profile=profile)
+    answer = await alice.placed(order)
+    assert answer["orderID"] == an_order_id(order)
+    kept = venue.host.engine.state.live_orders[answer["orderID"]]
+    assert kept.signer == alice.address
+
+
+async def test_orders_of_different_domains_trade_with_each_other(
+    alice: Trader, bob: Trader
+) -> None:
+    await alice.placed(a_buy("alice", profile=1))
+    assert (await bob.placed(a_sell("bob", profile=2)))["status"] == "matched"
+
+
+async def test_a_new_nonce_is_believed_at_once_and_the_old_one_refused(
+    venue: Venue, alice: Trader
+) -> None:
+    await alice.placed(a_buy("alice"))
+    venue.chain.nonce_by_maker[alice.address] = 7
+    venue.clock.move(1_000)
+    await alice.placed(a_buy("alice", nonce=7))
+    assert (await refusal(alice, a_buy("alice", salt="2")))[1] == "invalid nonce"
+
+
+async def test_without_a_chain_no_new_maker_can_be_judged(venue: Venue, alice: Trader) -> None:
+    venue.chain.failure = ChainUnavailable("eth_call", "gone")
+    assert (await alice.place(a_buy("alice"))).status_code == 502
+
+
+async def test_no_order_is_taken_while_the_tables_are_too_far_behind(
+    venue: Venue, alice: Trader
+) -> None:
+    projection = venue.host.projection
+    for _ in range(COMMANDS_BEHIND_MAX + 1):
+        projection._heard.append(None)  # type: ignore[arg-type]  # only counted
+    response = await alice.place(a_buy("alice"))
+    projection._heard.clear()
+    assert (response.status_code, response.json()["code"]) == (503, "engine_busy")
+    assert response.headers["retry-after"] == "1"
+
+
+async def test_orders_of_a_batch_succeed_and_fail_one_by_one(alice: Trader, bob: Trader) -> None:
+    await bob.placed(a_sell("bob", price_ticks=50))
+    bodies = [
+        alice.body(a_buy("alice", price_ticks=50)),
+        alice.body(a_buy("alice", price_ticks=50, nonce=3)),
+        {"order": 1},
+        alice.body(a_buy("alice", price_ticks=30)),
+        alice.body(a_spending("alice", price_ticks=40), "FAK"),
+    ]
+    response = await alice.send("POST", "/orders", bodies)
+    assert response.status_code == 200
+    answers = response.json()
+    assert [answer["success"] for answer in answers] == [True, False, False, True, False]
+    assert [answer["status"] for answer in answers] == ["matched", "", "", "live", ""]
+    assert [answer["errorMsg"] for answer in answers][1:3] == [
+        "invalid nonce",
+        "Invalid order payload",
+    ]
+    assert answers[4]["errorMsg"].startswith("no orders found to match with FAK order")
+    assert answers[1]["orderID"] == ""
+    assert answers[1]["code"] == "invalid_order_nonce"
+
+
+async def test_the_same_order_twice_in_a_batch_is_placed_once(alice: Trader, venue: Venue) -> None:
+    body = alice.body(a_buy("alice"))
+    first, second = (await alice.send("POST", "/orders", [body, body])).json()
+    assert second == first | {"replayed": True}
+    assert len(venue.host.engine.state.live_orders) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0, "Invalid order payload"), (16, "Too many orders in payload: 16, max allowed: 15")],
+)
+async def test_a_batch_is_of_one_to_fifteen_orders(alice: Trader, count: int, words: str) -> None:
+    body = alice.body(a_buy("alice"))
+    response = await alice.send("POST", "/orders", [body] * count)
+    assert (response.status_code, response.json()["error"]) == (400, words)
+
+
+@pytest.mark.spec(102)
+@pytest.mark.parametrize("name", ["orderID", "orderId"])
+async def test_an_order_is_canceled_by_its_id(venue: Venue, alice: Trader, name: str) -> None:
+    order_id = (await alice.placed(a_buy("alice")))["orderID"]
+    response = await alice.send("DELETE", "/order", {name: order_id})
+    assert response.status_code == 200
+    assert response.json() == {"canceled": [order_id], "not_canceled": {}}
+    assert not venue.host.engine.state.live_orders
+
+
+async def test_an_order_that_is_not_in_the_book_is_not_canceled(alice: Trader) -> None:
+    order_id = (await alice.placed(a_buy("alice")))["orderID"]
+    await alice.send("DELETE", "/order", {"orderID": order_id})
+    response = await alice.send("DELETE", "/order", {"orderID": order_id})
+    assert response.json() == {"canceled": [], "not_canceled": {order_id: DEAD}}
+
+
+async def test_nobody_cancels_an_order_of_somebody_else(
+    venue: Venue, alice: Trader, bob: Trader
+) -> None:
+    order_id = (await alice.placed(a_buy("alice")))["orderID"]
+    one = await bob.send("DELETE", "/order", {"orderID": order_id})
+    many = await bob.send("DELETE", "/orders", [order_id])
+    everything = await bob.send("DELETE", "/cancel-all")
+    market = await bob.send("DELETE", "/cancel-market-orders", {"market": a_word("market")})
+    assert one.json() == many.json() == {"canceled": [], "not_canceled": {order_id: DEAD}}
+    assert everything.json() == market.json() == {"canceled": [], "not_canceled": {}}
+    assert list(venue.host.engine.state.live_orders) == [order_id]
+
+
+@pytest.mark.parametrize("body", [{}, {"orderID": ""}, {"orderID": "0x12"}, {"orderID": "x" * 66}])
+async def test_what_is_no_order_id_is_refused(alice: Trader, body: Any) -> None:
+    response = await alice.send("DELETE", "/order", body)
+    assert (response.status_code, response.json()["error"]) == (400, "Invalid orderID")
+
+
+@pytest.mark.parametrize("body", [[], 5, {"orderID": 5}, "x"])
+async def test_what_is_no_body_of_a_cancel_is_refused(alice: Trader, body: Any) -> None:
+    response = await alice.send("DELETE", "/order", body)
+    assert (response.status_code, response.json()["error"]) == (400, "Invalid order payload")
+
+
+async def test_several_orders_are_canceled_at_once(alice: Trader) -> None:
+    ids = [(await alice.placed(a_buy("alice", price_ticks=ticks)))["orderID"] for ticks in (20, 30)]
+    gone = a_word("gone")
+    response = await alice.send("DELETE", "/orders", [*ids, gone, ids[0].upper().replace("X", "x")])
+    assert response.json() == {"canceled": ids, "not_canceled": {gone: DEAD}}
+
+
+async def test_no_more_orders_are_canceled_at_once_than_the_limit(alice: Trader) -> None:
+    ids = [a_word("gone")] * (CANCELS_PER_REQUEST_MAX + 1)
+    response = await alice.send("DELETE", "/orders", ids)
+    assert response.json()["error"] == "Too many orders in payload, max allowed: 3000"
+    assert (await alice.send("DELETE", "/orders", ids[1:])).status_code == 200
+
+
+async def test_all_orders_of_an_address_are_canceled_whichever_key_and_wallet_they_have(
+    venue: Venue, alice: Trader
+) -> None:
+    safe = venue.services.wallets.safe_of(alice.address)
+    await venue.open("other", "alice")
+    await venue.tell(
+        an_observation(
+            [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
+            [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
+        )
+    )
+    orders = [
+        a_buy("alice"),
+        a_sell("alice", price_ticks=70),
+        a_buy("alice", market="other"),
+        a_signed_order("alice", maker=safe, signature_type=SignatureType.SAFE),
+    ]
+    ids = {(await alice.placed(order))["orderID"] for order in orders}
+    other_key = await venue.trader("alice", nonce=1)
+    canceled = (await other_key.send("DELETE", "/cancel-all")).json()["canceled"]
+    assert set(canceled) == ids
+    assert not venue.host.engine.state.live_orders
+
+
+@pytest.mark.parametrize(
+    ("body", "canceled"),
+    [
+        ({"market": a_word("market")}, {"yes", "no"}),
+        ({"market": a_word("market").upper().replace("0X", "0x"), "asset_id": ""}, {"yes", "no"}),
+        ({"asset_id": an_asset(is_yes=True)}, {"yes"}),
+        ({"assetId": an_asset(is_yes=False), "market": ""}, {"no"}),
+        ({"market": a_word("market"), "asset_id": an_asset(is_yes=True)}, {"yes"}),
+        ({"market": a_word("other"), "asset_id": an_asset(is_yes=True)}, set()),
+        ({"market": a_word("no such market")}, set()),
+        ({"asset_id": "12"}, set()),
+    ],
+)
+async def test_a_markets_orders_are_canceled_or_those_of_a_token(
+    venue: Venue, alice: Trader, body: Any, canceled: set[str]
+) -> None:
+    await venue.open("other", "alice")
+    orders = {
+        "yes": a_buy("alice", price_ticks=20),
+        "no": a_buy("alice", price_ticks=20, is_yes=False),
+        "other": a_buy("alice", market="other"),
+    }
+    ids = {name: (await alice.placed(order))["orderID"] for name, order in orders.items()}
+    response = await alice.send("DELETE", "/cancel-market-orders", body)
+    assert set(response.json()["canceled"]) == {ids[name] for name in canceled}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({}, "Invalid order payload"),
+        ({"market": "", "asset_id": ""}, "Invalid order payload"),
+        ({"market": "0x12"}, "Invalid market"),
+        ([], "Invalid order payload"),
+    ],
+)
+async def test_a_market_must_be_named_to_cancel_its_orders(
+    alice: Trader, body: Any, words: str
+) -> None:
+    response = await alice.send("DELETE", "/cancel-market-orders", body)
+    assert (response.status_code, response.json()["error"]) == (400, words)
+
+
+@pytest.mark.spec(102)
+async def test_a_body_that_was_changed_on_the_way_is_not_the_callers(alice: Trader) -> None:
+    body = json.dumps(alice.body(a_buy("alice"))).encode()
+    headers = alice.l2_headers("POST", "/order", body)
+    other = body.replace(b"GTC", b"GTD")
+    response = await alice.venue.client.post("/order", content=other, headers=headers)
+    assert response.status_code == 401
+    assert response.json()["error"] == "Unauthorized/Invalid api key"
+    assert response.json()["code"] == "l2_signature_mismatch"
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(sizes=st.lists(st.integers(5, 60), min_size=2, max_size=8))
+async def test_parallel_orders_never_spend_more_than_there_is(
+    venue: Venue, alice: Trader, sizes: list[int]
+) -> None:
+    market = venue.another_market()
+    await venue.open(market)
+    await venue.tell(some_funds("alice", units=100 * TOKEN, market=market))
+    orders = [
+        a_sell("alice", price_ticks=60, size_units=size * TOKEN, market=market, salt=str(salt))
+        for salt, size in enumerate(sizes)
+    ]
+    answers = await asyncio.gather(*(alice.place(order) for order in orders))
+    units_by_status: dict[int, list[int]] = {200: [], 400: []}
+    for order, answer in zip(orders, answers, strict=True):
+        units_by_status[answer.status_code].append(order.size_units)
+    token = an_asset(is_yes=True, market=market)
+    reserved = venue.host.engine.state.ledger.look_up(alice.address, token).reserved_units
+    assert sum(units_by_status[200]) == reserved <= 100 * TOKEN
+    assert reserved + min(units_by_status[400], default=100 * TOKEN) > 100 * TOKEN - 1
+
+
+@pytest.mark.parametrize("contenders", [2, 16])
+async def test_of_parallel_orders_for_the_last_unit_one_wins(
+    venue: Venue, alice: Trader, contenders: int
+) -> None:
+    carol = await venue.trader("carol")
+    await carol.placed(a_sell("carol", price_ticks=50, size_units=5 * TOKEN))
+    takers = [a_spending("alice", 50, 2_500_000, salt=str(salt)) for salt in range(contenders)]
+    answers = await asyncio.gather(*(alice.place(order, "FOK") for order in takers))
+    assert sorted(answer.status_code for answer in answers) == [200, *[400] * (contenders - 1)]

@@ -1,0 +1,370 @@
+"""The fast lanes and the application that they pass by must not be told apart."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from tests.app.rig import serving
+from tests.rigs.values import a_buy, a_sell, an_asset
+from tests.trading.rig import Trader, Venue
+
+from foretell.app.http.fast_connection import Lanes, served_under
+from foretell.edge.codec import BODY_BYTES_MAX
+from foretell.edge.fast_route import BODY_BYTES_MAX as LANE_BYTES_MAX
+from foretell.edge.fast_route import Answer, Call, Lane
+from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
+from foretell.trading.books.books import TokenPlace
+from foretell.trading.routes.fast_path import trading_lanes
+
+pytestmark = pytest.mark.anyio
+
+YES = an_asset(is_yes=True)
+MEANT = ("content-type", "content-length", "retry-after")
+ANSWER_WITHIN_S = 5.0
+
+
+async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stand where the application would, which no request that takes a lane may reach."""
+    del receive, send
+    raise AssertionError(scope["path"])
+
+
+def lanes_of(venue: Venue) -> Lanes:
+    telemetry = Telemetry(nothing, "lane", lambda: "an id")
+    return served_under("/clob", trading_lanes(venue.services), telemetry)
+
+
+@pytest.fixture
+async def fast(venue: Venue) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the lanes alone."""
+    async with (
+        serving(nothing, lanes_of(venue)) as host,
+        httpx.AsyncClient(base_url=f"http://{host}/clob", trust_env=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+async def whole(venue: Venue) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the application and the lanes that pass it by."""
+    lanes = served_under("", trading_lanes(venue.services), Telemetry(venue.app, "x", lambda: "y"))
+    async with (
+        serving(venue.app, lanes) as host,
+        httpx.AsyncClient(base_url=f"http://{host}", trust_env=False) as client,
+    ):
+        yield client
+
+
+def told(response: httpx.Response) -> tuple[int, Any, dict[str, str]]:
+    headers = {name: response.headers[name] for name in MEANT if name in response.headers}
+    return response.status_code, response.content, headers
+
+
+async def both(
+    venue: Venue, fast: httpx.AsyncClient, method: str, path: str, **fields: Any
+) -> httpx.Response:
+    """Send a request to each, and return the answer that both must give."""
+    slow = await venue.client.request(method, path, **fields)
+    answer = await fast.request(method, path, **fields)
+    assert told(answer) == told(slow)
+    return answer
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"token_id={YES}",
+        "token_id=12",
+        f"token_id={12:078}",
+    ],
+)
+async def test_books_are_the_same(venue: Venue, fast: httpx.AsyncClient, query: str) -> None:
+    await venue.rest(a_buy("alice"))
+    await both(venue, fast, "GET", f"/book?{query}")
+
+
+async def test_orders_are_the_same(
+    venue: Venue, fast: httpx.AsyncClient, alice: Trader, bob: Trader
+) -> None:
+    await bob.placed(a_sell("bob"))
+    body = json.dumps(alice.body(a_buy("alice"))).encode()
+    headers = alice.l2_headers("POST", "/order", body)
+    first = await venue.client.post("/order", content=body, headers=headers)
+    again = await both(venue, fast, "POST", "/order", content=body, headers=headers)
+    assert first.json() | {"replayed": True} == again.json()
+
+
+async def test_cancels_are_the_same(venue: Venue, fast: httpx.AsyncClient, alice: Trader) -> None:
+    order_id = (await alice.placed(a_buy("alice")))["orderID"]
+    body = json.dumps({"orderID": order_id}).encode()
+    headers = alice.l2_headers("DELETE", "/order", body)
+    await venue.client.request("DELETE", "/order", content=body, headers=headers)
+    await both(venue, fast, "DELETE", "/order", content=body, headers=headers)
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"null", b"x", b"\xff", b'{"orderID":5}', b'{"order":{}}']
+)
+async def test_refused_bodies_are_the_same(
+    venue: Venue, fast: httpx.AsyncClient, alice: Trader, method: str, body: bytes
+) -> None:
+    headers = alice.l2_headers(method, "/order", body)
+    response = await both(venue, fast, method, "/order", content=body, headers=headers)
+    assert response.status_code == 400
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_callers_without_credentials_are_refused_the_same(
+    venue: Venue, fast: httpx.AsyncClient, alice: Trader, method: str
+) -> None:
+    assert (await both(venue, fast, method, "/order", content=b"{}")).status_code == 401
+    headers = alice.l2_headers(method, "/order", b"another body")
+    response = await both(venue, fast, method, "/order", content=b"{}", headers=headers)
+    assert response.json()["code"] == "l2_signature_mismatch"
+
+
+async def test_what_says_to_come_back_is_the_same(
+    venue: Venue, fast: httpx.AsyncClient, alice: Trader
+) -> None:
+    body = json.dumps(alice.body(a_buy("alice"))).encode()
+    headers = alice.l2_headers("POST", "/order", body)
+    venue.host.engine._is_ready = False
+    response = await both(venue, fast, "POST", "/order", content=body, headers=headers)
+    venue.host.engine._is_ready = True
+    assert (response.status_code, response.headers["retry-after"]) == (425, "1")
+    assert response.json()["retry_after_seconds"] == 1
+
+
+async def test_a_fault_of_ours_is_told_the_same_and_tells_nothing(
+    venue: Venue, fast: httpx.AsyncClient, alice: Trader
+) -> None:
+    body = json.dumps(alice.body(a_buy("alice"))).encode()
+    headers = alice.l2_headers("POST", "/order", body)
+    venue.chain.failure = ZeroDivisionError("a secret place")
+    response = await both(venue, fast, "POST", "/order", content=body, headers=headers)
+    assert (response.status_code, response.json()["error"]) == (500, "Internal server error")
+    assert "secret" not in response.text
+
+
+async def test_a_fault_of_ours_in_a_book_is_told_the_same(
+    venue: Venue, fast: httpx.AsyncClient
+) -> None:
+    broken: Any = object()
+    venue.services.board._place_by_token[YES] = TokenPlace(broken, is_yes=True)
+    response = await both(venue, fast, "GET", f"/book?token_id={YES}")
+    assert (response.status_code, response.json()["error"]) == (500, "Internal server error")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"x=1&token_id={YES}&token_id=12",
+        f"token_id=12&token_id={YES}",
+        "token_id=",
+        "",
+        "token_id=0x12",
+        "token_id=%D9%A3",
+        f"token_id={YES}&strict=true&other=1",
+        "token_id=%00",
+    ],
+)
+async def test_unusual_queries_are_the_applications(
+    venue: Venue, whole: httpx.AsyncClient, query: str
+) -> None:
+    await both(venue, whole, "GET", f"/book?{query}")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/order"),
+        ("PUT", "/order"),
+        ("POST", "/order/"),
+        ("POST", "/order?x=1"),
+        ("POST", "/book"),
+        ("GET", "/booky"),
+    ],
+)
+async def test_other_methods_and_paths_are_the_applications(
+    venue: Venue, whole: httpx.AsyncClient, method: str, path: str
+) -> None:
+    response = await both(venue, whole, method, path)
+    assert response.status_code in {401, 404, 405}
+    assert set(response.json()) >= {"error", "code", "message"}
+
+
+@pytest.mark.parametrize("size", [LANE_BYTES_MAX + 1, 100_000, BODY_BYTES_MAX + 1])
+async def test_a_large_body_is_the_applications(
+    venue: Venue, whole: httpx.AsyncClient, size: int
+) -> None:
+    response = await both(venue, whole, "POST", "/order", content=b" " * size)
+    assert response.status_code in {400, 401}
+
+
+async def test_a_body_in_pieces_is_the_applications(
+    whole: httpx.AsyncClient, alice: Trader
+) -> None:
+    raw = json.dumps(alice.body(a_buy("alice"))).encode()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield raw[:100]
+        yield raw[100:]
+
+    headers = alice.l2_headers("POST", "/order", raw)
+    response = await whole.post("/order", content=pieces(), headers=headers)
+    assert (response.status_code, response.json()["status"]) == (200, "live")
+    assert "transfer-encoding" in response.request.headers
+
+
+async def test_a_lane_repeats_the_callers_request_id_if_it_is_safe(
+    fast: httpx.AsyncClient,
+) -> None:
+    path = f"/book?token_id={YES}"
+    told = [
+        (await fast.get(path, headers={"X-Request-ID": given})).headers["x-request-id"]
+        for given in ("mine-1", "not mine", "a" * 65)
+    ]
+    assert told == ["mine-1", "an id", "an id"]
+    assert (await fast.get(path)).headers["x-request-id"] == "an id"
+
+
+class Slow:
+    """A lane that answers with the body once it is let go."""
+
+    def __init__(self) -> None:
+        self.goes = asyncio.Event()
+        self.begun = asyncio.Event()
+
+    async def answer(self, call: Call) -> Answer:
+        self.begun.set()
+        await self.goes.wait()
+        return Answer(200, call.body)
+
+
+class Wire(NamedTuple):
+    """A connection to a server with one slow lane and an application that says its path."""
+
+    slow: Slow
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def body(self) -> bytes:
+        """Return the body of the next answer."""
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            return await self.reader.readexactly(
+                int(head.partition(b"content-length: ")[2].split()[0])
+            )
+
+
+async def say_path(scope: Scope, receive: Receive, send: Send) -> None:
+    del receive
+    body = scope["path"].encode()
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+@pytest.fixture
+async def wire() -> AsyncIterator[Wire]:
+    slow = Slow()
+    lane = Lane(lambda query: not query, slow.answer)
+    lanes = served_under("", {("POST", "/slow"): lane}, Telemetry(say_path, "wire", lambda: "id"))
+    async with serving(say_path, lanes) as host:
+        name, port = host.split(":")
+        reader, writer = await asyncio.open_connection(name, int(port))
+        yield Wire(slow, reader, writer)
+        slow.goes.set()
+        writer.close()
+
+
+SLOW = b"POST /slow HTTP/1.1\r\nContent-Length: 2\r\n\r\n"
+
+
+async def test_answers_come_in_the_order_of_the_requests(wire: Wire) -> None:
+    wire.writer.write(SLOW + b"abGET /x HTTP/1.1\r\n\r\n" + SLOW + b"cd")
+    await wire.slow.begun.wait()
+    wire.slow.goes.set()
+    assert [await wire.body() for _ in range(3)] == [b"ab", b"/x", b"/slow"]
+
+
+async def test_a_request_may_arrive_in_pieces(wire: Wire) -> None:
+    wire.slow.goes.set()
+    for byte in SLOW + b"ab" + SLOW + b"cd":
+        wire.writer.write(bytes([byte]))
+        await asyncio.sleep(0)
+    assert [await wire.body() for _ in range(2)] == [b"ab", b"cd"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST /slow HTTP/1.1\r\nExpect: 100-continue\r\n",
+        b"POST /slow HTTP/1.1\r\nConnection: close\r\n",
+        b"POST /slow HTTP/1.0\r\n",
+        b"POST /slow?a=1 HTTP/1.1\r\n",
+    ],
+)
+async def test_what_is_asked_for_in_another_way_is_the_applications(
+    wire: Wire, head: bytes
+) -> None:
+    wire.writer.write(head + b"Content-Length: 2\r\n\r\nab")
+    assert await wire.body() == b"/slow"
+
+
+async def test_a_client_that_leaves_before_its_answer_harms_nobody(wire: Wire) -> None:
+    wire.writer.write(SLOW + b"ab")
+    await wire.slow.begun.wait()
+    wire.writer.transport.abort()
+    await asyncio.sleep(0)
+    wire.slow.goes.set()
+    reader, writer = await asyncio.open_connection(*wire.writer.get_extra_info("peername"))
+    writer.write(SLOW + b"cd")
+    assert await Wire(wire.slow, reader, writer).body() == b"cd"
+    writer.close()
+
+
+async def test_a_server_that_stops_gives_the_answers_that_it_owes() -> None:
+    slow = Slow()
+    lanes = served_under(
+        "", {("POST", "/slow"): Lane(bool, slow.answer)}, Telemetry(say_path, "wire", lambda: "id")
+    )
+    async with serving(say_path, lanes) as host:
+        name, port = host.split(":")
+        reader, writer = await asyncio.open_connection(name, int(port))
+        writer.write(SLOW.replace(b"/slow", b"/slow?q") + b"ab")
+        await slow.begun.wait()
+        asyncio.get_running_loop().call_later(0.2, slow.goes.set)
+    answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"connection: close\r\n" in answer
+    assert answer.endswith(b"\r\n\r\nab")
+    writer.close()
+
+
+async def test_a_connection_that_pauses_for_too_long_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("foretell.app.gateway.KEEP_ALIVE_S", 0.05)
+    slow = Slow()
+    slow.goes.set()
+    lanes = served_under(
+        "",
+        {("POST", "/slow"): Lane(lambda query: not query, slow.answer)},
+        Telemetry(say_path, "wire", lambda: "id"),
+    )
+    async with serving(say_path, lanes) as host:
+        name, port = host.split(":")
+        reader, writer = await asyncio.open_connection(name, int(port))
+        wire = Wire(slow, reader, writer)
+        for _ in range(4):
+            writer.write(SLOW + b"ab")
+            assert await wire.body() == b"ab"
+            await asyncio.sleep(0.02)
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            assert await reader.read() == b""
+        writer.close()

@@ -1,0 +1,66 @@
+from typing import Any
+
+import pytest
+from tests.rigs.values import a_word
+from tests.trading.rig import Trader, Venue
+
+pytestmark = pytest.mark.anyio
+
+PAGE = {"limit": 100, "count": 0, "next_cursor": "LTE=", "data": []}
+CAMEL_PAGE = {"data": [], "nextCursor": "LTE=", "limit": 100, "count": 0, "totalCount": 0}
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("/rewards/markets/current", PAGE),
+        ("/rewards/markets/multi", PAGE),
+        (f"/rewards/markets/{a_word('market')}", PAGE),
+        ("/rebates/current", []),
+        ("/rfq/config", {"enabled": False}),
+        (
+            f"/fees/builder-fees/{a_word('builder')}",
+            {
+                "builder_maker_flat_fee_bps": 0,
+                "builder_taker_fee_share_bps": 0,
+                "builder_maker_fee_rate_bps": 0,
+                "builder_taker_fee_rate_bps": 0,
+            },
+        ),
+    ],
+)
+async def test_what_has_no_programme_is_empty(venue: Venue, path: str, answer: Any) -> None:
+    response = await venue.client.get(path)
+    assert (response.status_code, response.json()) == (200, answer)
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("/rewards/user", PAGE),
+        ("/rewards/user/markets", PAGE),
+        ("/rewards/user/total", []),
+        ("/rewards/user/percentages", {}),
+        ("/rfq/data/requests", CAMEL_PAGE),
+        ("/rfq/data/quoter/quotes", CAMEL_PAGE),
+        ("/data/pre-migration-orders", PAGE),
+        ("/notifications", []),
+        ("/order-scoring", {"scoring": False}),
+    ],
+)
+async def test_what_an_account_has_of_it_is_empty(alice: Trader, path: str, answer: Any) -> None:
+    assert await alice.get(path) == answer
+
+
+@pytest.mark.parametrize(("prefix", "answer"), [("SERVICE_", {"deleted": []}), ("POLY_", "OK")])
+async def test_there_are_no_notifications_to_drop(
+    venue: Venue, prefix: str, answer: object
+) -> None:
+    alice = await venue.trader("alice", prefix=prefix)
+    response = await alice.send("DELETE", "/notifications", query={"ids": "1,2"})
+    assert (response.status_code, response.json()) == (200, answer)
+
+
+async def test_no_order_scores(alice: Trader) -> None:
+    response = await alice.send("POST", "/orders-scoring", ["a", "b"])
+    assert response.json() == {"a": False, "b": False}

@@ -1,0 +1,162 @@
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.trading.serving import listening, serving
+
+from foretell.trading.streams.connection import (
+    CLOSE_NORMAL,
+    FRAMES_QUEUED_MAX,
+    Connection,
+    Socket,
+    converse,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def ignore(_connection: Connection, _text: str) -> None:
+    """Take what a client says, and do nothing."""
+
+
+class Served:
+    """An application that holds conversations, and remembers their connections."""
+
+    def __init__(self, subscribe_within_s: float = 60.0) -> None:
+        self.connections: asyncio.Queue[Connection] = asyncio.Queue()
+        self.over: asyncio.Queue[BaseException | None] = asyncio.Queue()
+        self._subscribe_within_s = subscribe_within_s
+        self.handle: Any = ignore
+
+    async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:
+        connection = Connection("stream")
+        await self.connections.put(connection)
+        outcome: BaseException | None = None
+        try:
+            await converse(
+                Socket(receive, send),
+                connection,
+                self.handle,
+                subscribe_within_s=self._subscribe_within_s,
+                close_within_s=0.2,
+            )
+        except BaseException as error:
+            outcome = error
+            raise
+        finally:
+            await self.over.put(outcome)
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[tuple[Served, str]]:
+    app = Served()
+    async with serving(app) as host:
+        yield app, host
+
+
+async def test_messages_are_numbered_without_a_gap(served: tuple[Served, str]) -> None:
+    app, host = served
+    async with listening(host, "/") as listener:
+        connection = await app.connections.get()
+        connection.say('"at":1,', '"a":1}')
+        connection.say_all('"at":2,', ['"a":2}', '"a":3}'])
+        connection.say_all('"at":3,', [])
+        connection.say('"at":4,', '"a":4}')
+        one = await listener.message()
+        two, three = await listener.message()
+        four = await listener.message()
+    assert one == {"sequence": 1, "stream_id": "stream", "at": 1, "a": 1}
+    assert [each["sequence"] for each in (two, three, four)] == [2, 3, 4]
+
+
+async def test_what_was_said_before_the_end_is_still_sent(served: tuple[Served, str]) -> None:
+    app, host = served
+    async with listening(host, "/") as listener:
+        connection = await app.connections.get()
+        connection.put("the last word")
+        connection.close(CLOSE_NORMAL)
+        connection.close(1008)
+        connection.put("too late")
+        assert await listener.text() == "the last word"
+        assert await listener.close_code() == CLOSE_NORMAL
+    assert await app.over.get() is None
+
+
+async def test_a_client_that_leaves_ends_the_conversation(served: tuple[Served, str]) -> None:
+    app, host = served
+    async with listening(host, "/"):
+        connection = await app.connections.get()
+    assert await app.over.get() is None
+    assert connection.close_code is None
+
+
+async def test_a_connection_without_a_subscription_expires() -> None:
+    app = Served(subscribe_within_s=0.05)
+    async with serving(app) as host, listening(host, "/") as listener:
+        assert await listener.close_code() == 1008
+
+
+async def test_a_connection_with_a_subscription_stays() -> None:
+    app = Served(subscribe_within_s=0.05)
+    async with serving(app) as host, listening(host, "/") as listener:
+        (await app.connections.get()).is_subscribed = True
+        await asyncio.sleep(0.1)
+        await listener.silence()
+
+
+async def test_a_fault_in_a_channel_is_not_swallowed(served: tuple[Served, str]) -> None:
+    app, host = served
+
+    async def fail(_connection: Connection, _text: str) -> None:
+        raise ZeroDivisionError
+
+    app.handle = fail
+    async with listening(host, "/") as listener:
+        await listener.send("anything")
+        assert isinstance(await app.over.get(), ZeroDivisionError)
+
+
+async def test_a_consumer_that_reads_nothing_is_cut_off() -> None:
+    """The client's socket is never read, so that the server's buffers fill up."""
+    app = Served()
+    async with serving(app) as host:
+        reader, writer = await asyncio.open_connection(*host.split(":"), limit=1024)
+        writer.write(
+            b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
+        await reader.readuntil(b"\r\n\r\n")
+        connection = await app.connections.get()
+        said = 0
+        async with asyncio.timeout(30):
+            while connection.close_code is None:
+                connection.put("x" * 64 * 1024)
+                said += 1
+                await asyncio.sleep(0)
+        assert connection.close_code == 1013
+        assert said > FRAMES_QUEUED_MAX
+        assert await app.over.get() is None
+        writer.transport.abort()
+
+
+async def test_a_consumer_that_reads_late_finds_out_why_it_was_cut_off(
+    served: tuple[Served, str],
+) -> None:
+    app, host = served
+    async with listening(host, "/") as listener:
+        connection = await app.connections.get()
+        for _ in range(FRAMES_QUEUED_MAX + 1):
+            connection.put("x")
+        assert await listener.close_code() == 1013
+
+
+@given(st.lists(st.integers(0, 3), max_size=40))
+def test_a_queue_never_holds_more_than_its_bound(sizes: list[int]) -> None:
+    connection = Connection("stream")
+    for size in sizes:
+        connection.say_all("", ['"a":1}'] * size)
+        assert len(connection._frames) <= FRAMES_QUEUED_MAX
+    assert connection._sequence == sum(sizes)

@@ -4,10 +4,11 @@ from tests.rigs.fault_proxy import BROADCAST, FaultProxy, lose_answer, lose_requ
 from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.rpc import Rpc
-from foretell.chain.setup_caller import Caller, ContractCall, wait_for_receipts
+from foretell.chain.setup_caller import Caller, wait_for_receipts
 from foretell.domain.contracts.calldata import Approve, Transfer
 from foretell.domain.contracts.sandbox_accounts import TRADER_UNITS
 from foretell.domain.errors.chain import CallFailed, ChainUnavailable, ExecutionReverted
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address
 
 pytestmark = pytest.mark.anyio

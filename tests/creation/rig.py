@@ -31,13 +31,14 @@ from foretell.chain.deploy_plan import (
     whitelist_code,
 )
 from foretell.chain.sender import Sender, SenderOptions
-from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.chain.setup_caller import Caller
 from foretell.creation.context import CreationOptions, CreationServices
 from foretell.creation.routes import build_app
 from foretell.creation.worker import Desk
 from foretell.domain.contracts.calldata import REGISTER_WHITELIST, Transfer
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role, SandboxAccount
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import Address, checksum_address, keccak256, parse_address
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer, ImagePolicy

@@ -10,11 +10,12 @@ from typing_extensions import override
 
 from foretell.chain.reader import Reader
 from foretell.chain.rpc_types import Receipt
-from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.chain.setup_caller import Caller
 from foretell.creation.context import CreationOptions
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, SandboxAccount
 from foretell.domain.creation.plan import PlanTx
 from foretell.domain.creation.request import RequestTrigger
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import Bytes32, parse_address, parse_bytes32
 from foretell.store.creation.requests import load_request, move_request, record_txs
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from foretell.engine.allocations.coordinator import Treasurer
 from foretell.engine.allocations.reports import report_slices
-from foretell.engine.answers import (
+from foretell.engine.answers import answer
+from foretell.engine.protocol.requests import (
     Answer,
     AwaitTables,
     Beat,
@@ -12,7 +13,6 @@ from foretell.engine.answers import (
     Funded,
     Question,
     ReportSlices,
-    answer,
 )
 from foretell.engine.writer.engine import Engine
 

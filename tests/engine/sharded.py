@@ -19,6 +19,7 @@ from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_addr
 from tests.trading.rig import SEGMENT_BYTES, Clock, a_deployment, numbered_uuids
 
 from foretell.app.engine_sockets import UNIX, connect, listen
+from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.exchange import EngineRestarting
 from foretell.domain.evm.raw_transaction import Fees
 from foretell.domain.evm.transaction import SentTx, TxAttempt, TxStatus
@@ -32,7 +33,9 @@ from foretell.domain.values.sharding import ShardPlace, shard_of
 from foretell.engine.allocations.client import Purse
 from foretell.engine.allocations.collateral_feed import CollateralFeed
 from foretell.engine.allocations.coordinator import Treasurer
-from foretell.engine.answers import (
+from foretell.engine.host import Host
+from foretell.engine.protocol.client import RemoteShard
+from foretell.engine.protocol.requests import (
     Answer,
     Answering,
     Canceled,
@@ -41,8 +44,6 @@ from foretell.engine.answers import (
     Placed,
     Question,
 )
-from foretell.engine.host import Host
-from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.server import EngineServer
 from foretell.engine.treasury_host import TreasuryHost
 from foretell.engine.writer.chain_feed import Feed
@@ -57,7 +58,6 @@ from foretell.store.index.balances import Allowance, Balance, record_allowances,
 from foretell.store.index.blocks import Block, record_blocks
 from foretell.store.outbox.settlements import Settlement, record_settlement
 from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
-from foretell.trading.accounts.accounts import Wallets
 
 PLACES: Final = (ShardPlace(0, 2), ShardPlace(1, 2))
 TREASURY: Final = "treasury"

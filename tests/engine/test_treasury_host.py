@@ -29,7 +29,7 @@ from foretell.domain.exchange.allocations import total_of
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.treasury.treasury import look_up_slice
 from foretell.engine.allocations import client, collateral_feed, coordinator
-from foretell.engine.answers import (
+from foretell.engine.protocol.requests import (
     AccountView,
     Answer,
     Answering,

@@ -30,7 +30,7 @@ from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.state import State
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import ZERO_BYTES32
-from foretell.engine.writer.engine import Durable
+from foretell.engine.protocol.requests import Durable
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.reader import read_entries
 from foretell.journal.port import Entry

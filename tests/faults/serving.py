@@ -29,7 +29,7 @@ from foretell.app.roles import Role  # noqa: E402
 from foretell.app.running import run_until_stopped, set_up_logs  # noqa: E402
 from foretell.domain.values.hexadecimal import Address  # noqa: E402
 from foretell.settings import Settings  # noqa: E402
-from foretell.trading.context import ChainView  # noqa: E402
+from foretell.trading.accounts.accounts import ChainView  # noqa: E402
 
 
 def tell(*words: object) -> None:

@@ -26,7 +26,8 @@ from tests.rigs.values import (  # noqa: E402
 )
 
 from foretell.domain.exchange.commands import CancelOrders  # noqa: E402
-from foretell.engine.writer.engine import Durable, Engine  # noqa: E402
+from foretell.engine.protocol.requests import Durable  # noqa: E402
+from foretell.engine.writer.engine import Engine  # noqa: E402
 from foretell.journal.files.journal import FileJournal  # noqa: E402
 from foretell.journal.files.snapshots import newest_sequence  # noqa: E402
 from foretell.journal.snapshot_process import take_snapshot  # noqa: E402

@@ -7,7 +7,6 @@ from tests.rigs.payloads import a_payload, event_fields
 from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.rpc_types import Receipt
-from foretell.chain.setup_caller import ContractCall
 from foretell.domain.contracts import neg_risk
 from foretell.domain.contracts.calldata import (
     PRICE_NO,
@@ -25,6 +24,7 @@ from foretell.domain.creation.plan import (
     build_plan,
     market_ids,
 )
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import Address, word_bytes
 
 

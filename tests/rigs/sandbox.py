@@ -9,7 +9,7 @@ from foretell.chain.deploy_plan import sandbox_plan
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt
-from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.chain.setup_caller import Caller
 from foretell.chain.views import ViewCall, ask
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
@@ -32,6 +32,7 @@ from foretell.domain.contracts.sandbox_accounts import (
     sandbox_accounts,
 )
 from foretell.domain.evm.abi import contract_function
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256, word_of
 from foretell.domain.values.tokens import TokenPair, condition_id, token_pair

@@ -14,7 +14,7 @@ from foretell.domain.exchange.effects import CloseReason, TradeSplit
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.engine.writer.engine import Durable
+from foretell.engine.protocol.requests import Durable
 from foretell.settlement.context import SettlementOptions
 from foretell.settlement.settle import refused_settlement
 from foretell.store.outbox.settlements import Settlement

@@ -46,7 +46,7 @@ from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32
 from foretell.edge.auth import KeyRing, L1Caller
 from foretell.journal.files.journal import FileJournal
 from foretell.store.database import Database
-from foretell.trading.context import ChainView
+from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.handlers.keys import create_key
 from foretell.trading.routes.app import build_app
 

@@ -24,7 +24,8 @@ from foretell.domain.exchange.effects import (
 )
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderType
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.engine.answers import Place, Placed, answer
+from foretell.engine.answers import answer
+from foretell.engine.protocol.requests import Place, Placed
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
 

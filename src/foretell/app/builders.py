@@ -29,8 +29,8 @@ from foretell.settings import Settings
 from foretell.settlement.context import SettlementServices
 from foretell.store.database import Database
 from foretell.store.outbox.transactions import REGISTRATION, RELAYED, SETTLEMENT, TxOutbox, TxTables
+from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.accounts.signers import Recover
-from foretell.trading.context import ChainView
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.contracts.wallets import Wallets
 from foretell.edge.auth import KeyRing
-from foretell.engine.answers import Canceled, CancelMatching
 from foretell.engine.host import Host
+from foretell.engine.protocol.requests import Canceled, CancelMatching
 from foretell.engine.protocol.router import Shards
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
@@ -14,9 +15,10 @@ from foretell.engine.writer.projection import Projection
 from foretell.journal.port import Journal
 from foretell.runtime.loops import Loop
 from foretell.store.database import Database
-from foretell.trading.accounts.accounts import Wallets
+from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.accounts.signers import Recover
-from foretell.trading.context import ChainView, PriceSide, TradingServices, build_services
+from foretell.trading.books.books import PriceSide
+from foretell.trading.context import TradingServices, build_services
 
 
 @dataclass(frozen=True, slots=True)

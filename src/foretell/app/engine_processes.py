@@ -23,6 +23,7 @@ from foretell.app.engine_sockets import (
     socket_path,
 )
 from foretell.app.snapshot_schedule import Schedule, Snapshots
+from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.storage import JournalFailed
 from foretell.domain.treasury.folds import JournalKind
@@ -31,14 +32,14 @@ from foretell.domain.values.sharding import ShardPlace, shard_of
 from foretell.engine.allocations.client import Purse
 from foretell.engine.allocations.collateral_feed import CollateralFeed
 from foretell.engine.allocations.coordinator import Treasurer
-from foretell.engine.answers import Canceled, CancelMatching
 from foretell.engine.host import Host
 from foretell.engine.protocol.client import RemoteShard
+from foretell.engine.protocol.requests import Canceled, CancelMatching, Durable
 from foretell.engine.protocol.router import Shards
 from foretell.engine.server import EngineServer
 from foretell.engine.treasury_host import TreasuryHost
 from foretell.engine.writer.chain_feed import Feed
-from foretell.engine.writer.engine import Durable, Engine
+from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.projection import Projection
 from foretell.engine.writer.treasury_engine import TreasuryEngine
@@ -50,7 +51,6 @@ from foretell.journal.shard_map import in_one_database, load_shard_map
 from foretell.runtime.child_processes import Child, keep
 from foretell.runtime.loops import Loop, forever
 from foretell.settings import PREFIX, Settings
-from foretell.trading.accounts.accounts import Wallets
 from foretell.trading.accounts.signers import Recover
 from foretell.trading.context import TradingServices, build_services
 

@@ -26,7 +26,7 @@ from foretell.chain.deploy_plan import (
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import bytes_of, quantity_of
 from foretell.chain.sandbox_placement import check_sandbox_node, place_planned
-from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.chain.setup_caller import Caller
 from foretell.chain.views import ViewCall, ask_all
 from foretell.domain.contracts.calldata import (
     ADD_ADAPTER,
@@ -46,6 +46,7 @@ from foretell.domain.contracts.neg_risk import SET_ORACLE
 from foretell.domain.contracts.sandbox_accounts import check_sandbox
 from foretell.domain.errors.chain import DeploymentUnfit, WrongChain
 from foretell.domain.evm.abi import ContractFunction, contract_function
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address, keccak256, word_of
 

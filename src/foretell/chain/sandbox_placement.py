@@ -12,8 +12,9 @@ from typing import Final
 from foretell.chain.deploy_plan import PlannedContract
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import bytes_of
-from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.chain.setup_caller import Caller
 from foretell.domain.errors.chain import RpcRefused, SandboxOnly
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import Address
 
 CONSTRUCTOR_GAS: Final = 10_000_000

@@ -6,7 +6,7 @@ and call again.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from foretell.chain.broadcaster import FEE_CAP_WEI
 from foretell.chain.fees import fetch_fees
@@ -14,21 +14,13 @@ from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt, quantity_of, receipt_of
 from foretell.domain.errors.chain import CallFailed, ChainUnavailable
 from foretell.domain.evm.raw_transaction import TxFields, sign_tx
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 RECEIPT_DEADLINE_S: Final = 120.0
 RECEIPT_POLL_S: Final = 0.02
 GAS_MARGIN_PERCENT: Final = 20
-
-
-class ContractCall(NamedTuple):
-    """A call; one without a gas limit is estimated."""
-
-    target: Address
-    calldata: bytes
-    gas: int | None = None
-    value_wei: int = 0
 
 
 class Caller:
@@ -39,7 +31,7 @@ class Caller:
         self._private_key = private_key
         self._chain_id = chain_id
         self._mines = mines
-        self.address = address_of_key(private_key)
+        self.address: Address = address_of_key(private_key)
 
     async def call(self, target: Address, calldata: bytes, gas: int | None = None) -> Receipt:
         """Return the receipt of a call once it is in a block; a call that reverts is refused."""

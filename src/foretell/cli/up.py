@@ -15,10 +15,11 @@ from foretell.app.clock_and_ids import now_ms
 from foretell.app.installation import Installation
 from foretell.app.running import run_until_stopped, set_up_logs
 from foretell.chain.reader import Reader
-from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.chain.setup_caller import Caller
 from foretell.domain.contracts.sandbox_accounts import Role
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.errors.command import ApiRefused
+from foretell.domain.evm.transaction import ContractCall
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.sandbox.demo.create_market import make_market, resume_market
 from foretell.sandbox.demo.session import Stage

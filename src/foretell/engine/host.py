@@ -9,7 +9,8 @@ from foretell.domain.errors.exchange import EngineBusy, EngineStopped
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.engine.allocations.client import Purse
 from foretell.engine.allocations.reports import ChangedSlices, report_slices
-from foretell.engine.answers import (
+from foretell.engine.answers import answer
+from foretell.engine.protocol.requests import (
     Answer,
     AwaitTables,
     Beat,
@@ -21,7 +22,6 @@ from foretell.engine.answers import (
     Question,
     ReportSlices,
     TablesReady,
-    answer,
 )
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats

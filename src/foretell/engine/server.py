@@ -16,7 +16,6 @@ from typing_extensions import override
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.families import ForetellError, Unavailable
 from foretell.domain.exchange.state_effects import restored_effects
-from foretell.engine.answers import Answering
 from foretell.engine.protocol.framing import Framed
 from foretell.engine.protocol.messages import (
     VERSION,
@@ -32,7 +31,8 @@ from foretell.engine.protocol.messages import (
     frame,
     refused,
 )
-from foretell.engine.writer.engine import Durable, Engine
+from foretell.engine.protocol.requests import Answering, Durable
+from foretell.engine.writer.engine import Engine
 
 QUESTIONS_MAX: Final = 20_000
 """How many questions of one asker may wait at once."""

@@ -11,7 +11,14 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.engine.allocations.collateral_feed import CollateralFeed
 from foretell.engine.allocations.coordinator import Treasurer
-from foretell.engine.answers import AccountView, Answer, Fund, Funded, LookUpAccount, Question
+from foretell.engine.protocol.requests import (
+    AccountView,
+    Answer,
+    Fund,
+    Funded,
+    LookUpAccount,
+    Question,
+)
 from foretell.engine.writer.treasury_engine import TreasuryEngine
 from foretell.runtime.loops import Loop, forever
 

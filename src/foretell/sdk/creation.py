@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
-from foretell.chain.setup_caller import Caller, ContractCall
 from foretell.domain.creation.request import Challenge
 from foretell.domain.errors.command import ApiRefused
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import (
+    Address,
+    Bytes32,
     checksum_address,
     keccak256,
     parse_address,
@@ -24,12 +26,31 @@ FAILED: Final = "failed"
 UNFINISHED: Final = "finalize_in_progress"
 
 
+class MinedTx(Protocol):
+    """A transaction that is in a block."""
+
+    @property
+    def tx_hash(self) -> Bytes32:
+        """The hash of the transaction."""
+
+
+class Sender(Protocol):
+    """An account that sends transactions and waits for them."""
+
+    @property
+    def address(self) -> Address:
+        """The address that sends."""
+
+    async def call_all(self, calls: Sequence[ContractCall]) -> Sequence[MinedTx]:
+        """Send calls and return once all are in blocks; one that reverts raises."""
+
+
 @dataclass(slots=True)
 class CreatorClient:
     """One creator; `payload` is serialized once and the same string is hashed and sent."""
 
     http: HttpClient
-    caller: Caller
+    caller: Sender
     private_key: bytes
     chain_id: int
 

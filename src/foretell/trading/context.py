@@ -3,23 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.auth import KeyRing
+from foretell.engine.protocol.requests import Durable
 from foretell.engine.protocol.router import Shards
-from foretell.engine.writer.engine import Durable
 from foretell.runtime.loops import Loop, forever
 from foretell.store.database import Database
-from foretell.trading.accounts.accounts import FetchHasCode, FetchNonce, OrderNonces, Wallets
+from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNonces
 from foretell.trading.accounts.signers import Recover, Signers
-from foretell.trading.books.books import Board
+from foretell.trading.books.books import Board, PriceSide
 from foretell.trading.books.market_names import Catalogue
 from foretell.trading.streams.hub import Streams
-
-PriceSide = Literal["taker", "book"]
-"""What the side of GET /price means: what one who takes pays or gets, or the side of the book."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +59,6 @@ class TradingServices:
     def exchanges(self) -> tuple[Address, ...]:
         """Every exchange that settles trades of this installation."""
         return self.deployment.exchanges
-
-
-@dataclass(frozen=True, slots=True)
-class ChainView:
-    """What is asked of the chain when orders come in."""
-
-    fetch_nonce: FetchNonce
-    fetch_has_code: FetchHasCode
 
 
 def build_services(  # noqa: PLR0913 - the composition root calls it, once, by keywords

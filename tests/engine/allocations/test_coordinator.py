@@ -40,7 +40,7 @@ from foretell.domain.treasury.treasury import free_units, look_up_slice
 from foretell.engine.allocations import coordinator as carrier
 from foretell.engine.allocations.client import Purse
 from foretell.engine.allocations.coordinator import Treasurer
-from foretell.engine.answers import Place, Placed
+from foretell.engine.protocol.requests import Place, Placed
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.treasury_engine import TreasuryEngine
 from foretell.journal.files.journal import FileJournal

@@ -13,7 +13,8 @@ from foretell.domain.errors.exchange import EngineRestarting, TreasuryUnavailabl
 from foretell.domain.exchange.allocations import SliceTotal, SliceTotals, Total, total_of
 from foretell.engine.allocations import reports
 from foretell.engine.allocations.reports import ChangedSlices, report_slices
-from foretell.engine.answers import (
+from foretell.engine.answers import answer
+from foretell.engine.protocol.requests import (
     Answer,
     Fund,
     Funded,
@@ -26,7 +27,6 @@ from foretell.engine.answers import (
     SlicesReported,
     Take,
     Taken,
-    answer,
 )
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal

@@ -42,20 +42,20 @@ from foretell.domain.exchange.effects import (
 )
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.engine import server as serving
-from foretell.engine.answers import (
+from foretell.engine.protocol.client import RemoteShard
+from foretell.engine.protocol.messages import VERSION, Begun, Hello, Ping, frame
+from foretell.engine.protocol.requests import (
     Answer,
     Canceled,
     CancelNamed,
+    Durable,
     FindPlacement,
     FoundPlacement,
     Place,
     Placed,
     Question,
 )
-from foretell.engine.protocol.client import RemoteShard
-from foretell.engine.protocol.messages import VERSION, Begun, Hello, Ping, frame
 from foretell.engine.server import EngineServer, _Asker
-from foretell.engine.writer.engine import Durable
 
 pytestmark = pytest.mark.anyio
 

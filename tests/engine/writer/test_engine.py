@@ -37,7 +37,8 @@ from foretell.domain.exchange.effects import MarketRestored
 from foretell.domain.exchange.order import OrderStatus, OrderType
 from foretell.domain.exchange.snapshot import encode_state
 from foretell.domain.exchange.state import Placement
-from foretell.engine.writer.engine import WAITING_MAX, Durable, Engine
+from foretell.engine.protocol.requests import Durable
+from foretell.engine.writer.engine import WAITING_MAX, Engine
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.port import Snapshot
 

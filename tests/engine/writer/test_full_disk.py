@@ -24,8 +24,9 @@ from tests.trading.rig import Clock
 from foretell.domain.errors.exchange import EngineCancelOnly, EngineReadOnly, EngineStalled
 from foretell.domain.exchange.commands import CancelOrders, PlaceOrder
 from foretell.domain.exchange.order import OrderType
+from foretell.engine.protocol.requests import Durable
 from foretell.engine.writer import engine as engine_module
-from foretell.engine.writer.engine import Durable, Engine
+from foretell.engine.writer.engine import Engine
 from foretell.journal.files import journal
 from foretell.journal.files import preallocation as blanks_module
 from foretell.journal.files.journal import FileJournal

@@ -40,16 +40,18 @@ from foretell.domain.exchange.effects import Effect, TickChanged
 from foretell.domain.exchange.snapshot import encode_state
 from foretell.domain.exchange.trade import trade_id_of
 from foretell.engine.protocol.client import RemoteShard
+from foretell.engine.protocol.requests import Durable
 from foretell.engine.protocol.router import Shards
 from foretell.engine.server import EngineServer
 from foretell.engine.writer import tick_refiner
-from foretell.engine.writer.engine import Durable, Engine
+from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.tick_refiner import TickWatch
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.port import Snapshot
 from foretell.runtime.loops import run_together
 from foretell.store.trading.trades import load_quotes, load_trades_by_id
-from foretell.trading.context import ChainView, build_services
+from foretell.trading.accounts.accounts import ChainView
+from foretell.trading.context import build_services
 from foretell.trading.routes.app import build_app
 
 pytestmark = pytest.mark.anyio

@@ -19,6 +19,7 @@ from tests.rigs.values import (
 )
 from tests.trading.rig import Clock, KnownChain, Trader, Venue, a_deployment
 
+from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.order import InvalidOrderNonce
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
@@ -27,7 +28,7 @@ from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.engine.answers import live_orders_of
-from foretell.trading.accounts.accounts import OrderNonces, Wallets
+from foretell.trading.accounts.accounts import OrderNonces
 
 pytestmark = pytest.mark.anyio
 

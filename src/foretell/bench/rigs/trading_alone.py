@@ -22,7 +22,7 @@ from foretell.journal.files.journal import FileJournal
 from foretell.runtime.loops import run_together
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
-from foretell.trading.context import ChainView
+from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.routes.app import build_app
 from foretell.trading.routes.fast_path import trading_lanes
 

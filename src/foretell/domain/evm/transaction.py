@@ -260,3 +260,12 @@ def bumped_fees(last: Fees, market: Fees, cap_wei: int) -> Fees | None:
 def _raised(fee_wei: int) -> int:
     """Return the fee raised by an eighth, rounded up and by one wei at least."""
     return max(fee_wei + 1, -(-fee_wei * BUMP_NUMERATOR // BUMP_DENOMINATOR))
+
+
+class ContractCall(NamedTuple):
+    """A call; one without a gas limit is estimated."""
+
+    target: Address
+    calldata: bytes
+    gas: int | None = None
+    value_wei: int = 0

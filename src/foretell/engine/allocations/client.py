@@ -17,7 +17,7 @@ from foretell.domain.exchange.commands import TakeSlices
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine import answers
-from foretell.engine.answers import Answer, Answering, Fund, Funded, JudgeOrder, Place
+from foretell.engine.protocol.requests import Answer, Answering, Fund, Funded, JudgeOrder, Place
 from foretell.engine.writer.engine import Engine
 
 FUND_DEADLINE_S: Final = 5.0

@@ -24,7 +24,7 @@ from foretell.domain.treasury.commands import (
 )
 from foretell.domain.treasury.treasury import Granting, Recall, given_to, look_up_slice, recalls
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.engine.answers import (
+from foretell.engine.protocol.requests import (
     Answering,
     GiveBack,
     GivenBack,

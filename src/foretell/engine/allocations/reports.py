@@ -11,8 +11,8 @@ from foretell.domain.exchange.allocations import SliceTotals
 from foretell.domain.exchange.commands import TakeSlices
 from foretell.domain.exchange.effects import SliceMoved
 from foretell.domain.values.hexadecimal import Address
-from foretell.engine.answers import ReportSlices, SlicesReported
-from foretell.engine.writer.engine import Durable, Engine
+from foretell.engine.protocol.requests import Durable, ReportSlices, SlicesReported
+from foretell.engine.writer.engine import Engine
 
 SLICES_PER_REPORT_MAX: Final = 10_000
 """How many wallets one answer tells of: half a megabyte."""

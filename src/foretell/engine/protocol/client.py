@@ -15,7 +15,6 @@ import structlog
 from typing_extensions import override
 
 from foretell.domain.errors.exchange import AnswerLost, EngineRestarting
-from foretell.engine.answers import Answer, AwaitTables, FindPlacement, Place, Question
 from foretell.engine.protocol.framing import Framed
 from foretell.engine.protocol.messages import (
     VERSION,
@@ -32,7 +31,14 @@ from foretell.engine.protocol.messages import (
     frame,
     refusal_of,
 )
-from foretell.engine.writer.engine import Durable
+from foretell.engine.protocol.requests import (
+    Answer,
+    AwaitTables,
+    Durable,
+    FindPlacement,
+    Place,
+    Question,
+)
 
 CONNECT_DEADLINE_S: Final = 2.0
 RETRY_S: Final = 0.05

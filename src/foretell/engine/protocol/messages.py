@@ -17,8 +17,8 @@ from foretell.domain.errors import order as trading_errors
 from foretell.domain.errors import storage as storage_errors
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.effects import Effect
-from foretell.engine.answers import Answer, Question
 from foretell.engine.protocol.framing import framed
+from foretell.engine.protocol.requests import Answer, Question
 
 VERSION: Final = 2
 

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.sharding import shard_of
-from foretell.engine.answers import (
+from foretell.engine.protocol.requests import (
     AccountView,
     Answer,
     Answering,

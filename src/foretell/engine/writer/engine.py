@@ -38,6 +38,7 @@ from foretell.domain.exchange.snapshot import decode_state
 from foretell.domain.exchange.state import State
 from foretell.domain.exchange.state_effects import restored_effects
 from foretell.domain.values.hexadecimal import word_bytes
+from foretell.engine.protocol.requests import Durable, Hearer
 from foretell.journal.memory import unsearched_memory
 from foretell.journal.port import Journal, Room, Snapshot
 
@@ -49,14 +50,6 @@ STALLED_AFTER_S: Final = 10.0
 log = structlog.get_logger(__name__)
 
 
-class Durable(NamedTuple):
-    """What one journalled command did, told once it is durable."""
-
-    sequence: int
-    effects: Sequence[Effect]
-
-
-Hearer = Callable[[Durable], None]
 Relieve = Callable[[], Awaitable[None]]
 
 

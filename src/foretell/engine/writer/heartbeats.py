@@ -12,13 +12,13 @@ from typing import Final
 
 import structlog
 
+from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.order import HeartbeatMismatch
 from foretell.domain.values.hexadecimal import Address
-from foretell.engine.answers import Canceled, CancelMatching
+from foretell.engine.protocol.requests import Canceled, CancelMatching
 from foretell.store.database import Database
 from foretell.store.trading.heartbeats import Beating, load_beatings, record_beating, record_stopped
-from foretell.trading.accounts.accounts import Wallets
 
 BEAT_WITHIN_MS: Final = 10_000
 LOOK_S: Final = 0.5

@@ -37,7 +37,7 @@ from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.sharding import ALONE
-from foretell.engine.writer.engine import Durable
+from foretell.engine.protocol.requests import Durable
 from foretell.store.database import Database, Transaction
 from foretell.store.trading.orders import OrderChange, OrderRow, record_changes, record_orders
 from foretell.store.trading.quote_points import QuoteKey, record_quote_points

@@ -13,7 +13,8 @@ from foretell.domain.exchange.commands import ChangeTick
 from foretell.domain.exchange.effects import MarketRestored, TradeMatched
 from foretell.domain.exchange.tick_size import ticks_after_trade
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.engine.writer.engine import Durable, Engine
+from foretell.engine.protocol.requests import Durable
+from foretell.engine.writer.engine import Engine
 
 RETRY_S: Final = 1.0
 

@@ -5,13 +5,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from foretell.chain.reader import Reader
-from foretell.chain.setup_caller import ContractCall
 from foretell.chain.views import ViewCall, ask
 from foretell.domain.contracts.calldata import PRICE_NO, PRICE_YES, Approve, RedeemPositions
 from foretell.domain.contracts.oracle import OWED, RESOLVE, WITHDRAW, PriceRequest
 from foretell.domain.contracts.sandbox_accounts import Role
 from foretell.domain.creation.payload import ResolutionType
 from foretell.domain.errors.command import DemoMismatch
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.domain.values.eip712 import address_of_key

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from foretell.chain.reader import Reader
-from foretell.chain.setup_caller import ContractCall
 from foretell.domain.contracts import neg_risk
 from foretell.domain.contracts.calldata import PRICE_YES, YES_OR_NO_QUERY
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.contracts.sandbox_accounts import Role
 from foretell.domain.errors.command import DemoMismatch
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text

@@ -10,10 +10,11 @@ from rich.markup import escape
 
 from foretell.app.clock_and_ids import new_key, now_ms
 from foretell.chain.rpc import Rpc
-from foretell.chain.setup_caller import Caller, ContractCall
+from foretell.chain.setup_caller import Caller
 from foretell.domain.contracts.calldata import Transfer
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address
 from foretell.sandbox.ready import Ready

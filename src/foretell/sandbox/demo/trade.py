@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
-from foretell.chain.setup_caller import ContractCall
 from foretell.domain.contracts.calldata import Approve, SetApprovalForAll
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.errors.command import ApiRefused, DemoMismatch
+from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.sandbox.demo.create_market import DemoMarket

@@ -6,19 +6,20 @@ makes for it (type 2). What is said here spares a client every guess.
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import msgspec
 
 from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import Upstream
-from foretell.domain.errors.order import InvalidOrderNonce, WrongWallet
+from foretell.domain.errors.order import InvalidOrderNonce
 from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
-from foretell.engine.answers import AccountView
+from foretell.engine.protocol.requests import AccountView
 
-WALLETS_KEPT_MAX: Final = 20_000
 NONCES_KEPT_MAX: Final = 20_000
 NONCE_KEPT_MS: Final = 30_000
 NONCE_LOOK_AGAIN_MS: Final = 1_000
@@ -28,38 +29,6 @@ FetchNonce = Callable[[Address, Address], Awaitable[int]]
 """Asks the chain for a wallet's nonce at an exchange."""
 FetchHasCode = Callable[[Address], Awaitable[bool]]
 """Asks the chain whether there is a contract at an address."""
-
-
-class Wallets:
-    """Where each address's wallets are."""
-
-    def __init__(self, deployment: Deployment, *, kept_max: int = WALLETS_KEPT_MAX) -> None:
-        self._deployment = deployment
-        self._kept_max = kept_max
-        self._safe_by_owner: OrderedDict[Address, Address] = OrderedDict()
-
-    def safe_of(self, owner: Address) -> Address:
-        """Return where the owner's Safe is, or would be."""
-        safe = self._safe_by_owner.get(owner)
-        if safe is None:
-            safe = self._safe_by_owner[owner] = self._deployment.safe_of(owner)
-            if len(self._safe_by_owner) > self._kept_max:
-                self._safe_by_owner.popitem(last=False)
-        return safe
-
-    def of(self, address: Address) -> tuple[Address, Address]:
-        """Return the wallets that an address trades with: itself and its Safe."""
-        return address, self.safe_of(address)
-
-    def by_signature_type(self, address: Address, signature_type: int) -> Address:
-        """Return the wallet that an address means by a signature type."""
-        return self.safe_of(address) if signature_type == SignatureType.SAFE else address
-
-    def check_maker(self, order: SignedOrder) -> None:
-        """Refuse an order that somebody else would pay for."""
-        wanted = self.by_signature_type(order.signer, order.signature_type)
-        if order.maker != wanted:
-            raise WrongWallet(order.maker, wanted)
 
 
 class _Seen(NamedTuple):
@@ -262,3 +231,11 @@ async def _exchange_record(
             for wallet in wallets
         },
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ChainView:
+    """What is asked of the chain when orders come in."""
+
+    fetch_nonce: FetchNonce
+    fetch_has_code: FetchHasCode

@@ -8,7 +8,7 @@ encoded once and kept as bytes until it changes.
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -27,9 +27,9 @@ from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import Trade
 from foretell.domain.portfolio.prices import BookTop
-from foretell.domain.values.amounts import decimal_text, price_text, tick_text
+from foretell.domain.values.amounts import decimal_text, price_text, ratio_text, tick_text
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.engine.writer.engine import Durable
+from foretell.engine.protocol.requests import Durable
 
 TICK_SCALES_KEPT_MAX: Final = 16
 
@@ -284,3 +284,20 @@ class Board:
         self._place_by_token[opened.token_yes] = TokenPlace(market, is_yes=True)
         self._place_by_token[opened.token_no] = TokenPlace(market, is_yes=False)
         return market
+
+
+PriceSide = Literal["taker", "book"]
+"""What the side of GET /price means: what one who takes pays or gets, or the side of the book."""
+
+
+def spread_text(top: BookTop) -> str:
+    """Return how far the best prices are apart; nobody's bid counts as 0, nobody's ask as 1."""
+    bid, ask = bests(top)
+    return ratio_text(ask - bid, top.ticks_per_one)
+
+
+def bests(top: BookTop) -> tuple[int, int]:
+    """Return the best prices in ticks; nobody's bid is 0 and nobody's ask is 1."""
+    bid = 0 if top.best_bid_ticks is None else top.best_bid_ticks
+    ask = top.ticks_per_one if top.best_ask_ticks is None else top.best_ask_ticks
+    return bid, ask

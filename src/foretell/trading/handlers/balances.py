@@ -2,7 +2,7 @@
 
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.values.hexadecimal import Address
-from foretell.engine.answers import LookUpAccount
+from foretell.engine.protocol.requests import LookUpAccount
 from foretell.trading.accounts.accounts import BalanceRecord, balance_record
 from foretell.trading.books.books import TokenPlace
 from foretell.trading.context import TradingServices

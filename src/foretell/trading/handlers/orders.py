@@ -29,7 +29,7 @@ from foretell.domain.values.hexadecimal import Bytes32, parse_bytes32
 from foretell.edge.auth import L2Caller
 from foretell.edge.codec import decode
 from foretell.edge.refusals import trading_body
-from foretell.engine.answers import (
+from foretell.engine.protocol.requests import (
     CancelMatching,
     CancelNamed,
     FindPlacement,

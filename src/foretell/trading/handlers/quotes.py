@@ -24,9 +24,14 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.amounts import ratio_text, tick_text
 from foretell.domain.values.tokens import is_token_id
 from foretell.edge.codec import decode
-from foretell.trading.books.books import Board, TokenPlace, price_texts
-from foretell.trading.context import PriceSide
-from foretell.trading.streams.messages import bests, spread_text
+from foretell.trading.books.books import (
+    Board,
+    PriceSide,
+    TokenPlace,
+    bests,
+    price_texts,
+    spread_text,
+)
 
 TOKENS_PER_BATCH_MAX: Final = 500
 

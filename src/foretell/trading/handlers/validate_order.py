@@ -53,7 +53,7 @@ from foretell.domain.values.eip712 import recover_signer, typed_digest
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address, word_of
 from foretell.edge.auth import L2Caller
 from foretell.edge.refusals import trading_body
-from foretell.engine.answers import Judged, JudgeOrder
+from foretell.engine.protocol.requests import Judged, JudgeOrder
 from foretell.trading.accounts.accounts import BalanceRecord
 from foretell.trading.books.books import TokenPlace
 from foretell.trading.context import TradingServices

@@ -14,7 +14,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.edge.codec import AnyRequest, decode, json_response
 from foretell.edge.openapi import answering, choices, integers, taking, texts
 from foretell.edge.query import Query
-from foretell.engine.answers import Beat
+from foretell.engine.protocol.requests import Beat
 from foretell.trading.accounts.accounts import BalanceRecord
 from foretell.trading.books.books import TokenPlace
 from foretell.trading.context import TradingServices

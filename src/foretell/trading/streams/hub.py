@@ -11,13 +11,13 @@ from typing import Final
 
 import structlog
 
+from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import KeyRing
-from foretell.engine.writer.engine import Durable
+from foretell.engine.protocol.requests import Durable
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import TOPIC, load_key
-from foretell.trading.accounts.accounts import Wallets
 from foretell.trading.books.books import Board
 from foretell.trading.books.market_names import Catalogue
 from foretell.trading.streams.connection import (

@@ -18,7 +18,7 @@ from foretell.domain.exchange.effects import (
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.tokens import is_token_id
-from foretell.engine.writer.engine import Durable
+from foretell.engine.protocol.requests import Durable
 from foretell.trading.books.books import Board, MarketBoard
 from foretell.trading.books.market_names import Catalogue
 from foretell.trading.streams.connection import Connection

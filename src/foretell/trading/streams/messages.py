@@ -19,7 +19,7 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.amounts import decimal_text, ratio_text, tick_text
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.queries.market_listings import Listing
-from foretell.trading.books.books import EncodedBook, MarketBoard, price_texts
+from foretell.trading.books.books import EncodedBook, MarketBoard, bests, price_texts, spread_text
 from foretell.trading.wire.orders import OrderRecord, TradeRecord
 
 
@@ -219,19 +219,6 @@ def tick_size_texts(market: MarketBoard, changed: TickChanged) -> Iterator[Token
             timestamp=str(changed.at_ms),
         )
         yield TokenText(token_id, tail(message))
-
-
-def spread_text(top: BookTop) -> str:
-    """Return how far the best prices are apart; nobody's bid counts as 0, nobody's ask as 1."""
-    bid, ask = bests(top)
-    return ratio_text(ask - bid, top.ticks_per_one)
-
-
-def bests(top: BookTop) -> tuple[int, int]:
-    """Return the best prices in ticks; nobody's bid is 0 and nobody's ask is 1."""
-    bid = 0 if top.best_bid_ticks is None else top.best_bid_ticks
-    ask = top.ticks_per_one if top.best_ask_ticks is None else top.best_ask_ticks
-    return bid, ask
 
 
 def _both_bests(top: BookTop) -> list[tuple[bool, tuple[str, str]]]:

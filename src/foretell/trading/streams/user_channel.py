@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import ForetellError, Unauthenticated
 from foretell.domain.exchange.effects import (
     CloseReason,
@@ -28,9 +29,8 @@ from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.auth import L2Caller
 from foretell.edge.refusals import trading_body
-from foretell.engine.writer.engine import Durable
+from foretell.engine.protocol.requests import Durable
 from foretell.store.trading.trades import TradeRow
-from foretell.trading.accounts.accounts import Wallets
 from foretell.trading.books.books import Board
 from foretell.trading.streams.connection import CLOSE_POLICY, CLOSE_TRY_LATER, Connection
 from foretell.trading.streams.messages import order_text, trade_text

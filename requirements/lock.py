@@ -7,11 +7,14 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 PYTHON = "3.11"
 OPTIONS = ("--universal", "--python-version", PYTHON, "--generate-hashes", "--no-header")
+KUEST = ("builder-signing-sdk", "clob-client", "eip712-structs", "order-utils")
 SETS = {
     "run.txt": ("pyproject.toml", "--group", "build"),
     "dev.txt": (
         *("pyproject.toml", "--group", "build", "--group", "dev", "--group", "ecosystem"),
         *("--constraints", "requirements/run.txt"),
+        # The two clients' packages have the same import names: kuest's live in a folder of their own.
+        *(f"--no-emit-package=kuest-py-{name}" for name in KUEST),
     ),
     "peers.txt": ("--group", "peers"),
     "node.txt": ("--group", "node"),

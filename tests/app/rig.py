@@ -14,7 +14,7 @@ import pytest
 from tests.rigs.ports import free_port
 
 from foretell.app.gateway import bind, build_server
-from foretell.app.http.fast_connection import NO_LANES, Lanes
+from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastRoutes
 from foretell.app.installation import Installation
 from foretell.app.roles import ALL_ROLES, Role
 from foretell.edge.telemetry import AsgiApp
@@ -51,10 +51,10 @@ async def installed(
 
 
 @contextlib.asynccontextmanager
-async def serving(app: AsgiApp, lanes: Lanes = NO_LANES) -> AsyncIterator[str]:
+async def serving(app: AsgiApp, fast_routes: FastRoutes = NO_FAST_ROUTES) -> AsyncIterator[str]:
     """Serve an application by the real server on a free port, and give its host and port."""
     listener = bind("127.0.0.1", 0, "FORETELL_PORT")
-    server = build_server(app, "127.0.0.1", 0, lanes)
+    server = build_server(app, "127.0.0.1", 0, fast_routes)
     running = asyncio.create_task(server.serve([listener]))
     while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
         await asyncio.sleep(LOOK_S)

@@ -6,11 +6,11 @@ from pydantic import SecretStr
 from tests.app.rig import sandbox_settings
 from tests.rigs.values import a_key
 
-from foretell.app.keys import MASTER_KEY_FILE, Vault, open_vault
+from foretell.app.keys import MASTER_KEY_FILE, InstallationKeys, open_keys
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_ACCOUNTS,
     SANDBOX_CHAIN_ID,
-    Role,
+    AccountRole,
     SandboxAccount,
     sandbox_account,
 )
@@ -32,7 +32,7 @@ def named(setting: str) -> str:
     return setting.removesuffix("_key")
 
 
-def key_of(vault: Vault, setting: str) -> bytes:
+def key_of(vault: InstallationKeys, setting: str) -> bytes:
     key: bytes = getattr(vault, named(setting))
     return key
 
@@ -44,25 +44,30 @@ def production(folder: Path, **given: object) -> Settings:
 
 def test_the_sandboxs_accounts_have_their_public_keys(settings: Settings) -> None:
     settings.data.mkdir()
-    vault = open_vault(settings, [])
+    vault = open_keys(settings, [])
     public = [
         sandbox_account(role, SANDBOX_CHAIN_ID).private_key
-        for role in (Role.OPERATOR, Role.REGISTRAR, Role.RELAYER, Role.STORAGE)
+        for role in (
+            AccountRole.OPERATOR,
+            AccountRole.REGISTRAR,
+            AccountRole.RELAYER,
+            AccountRole.STORAGE,
+        )
     ]
     assert [vault.operator, vault.registrar, vault.relayer, vault.storage] == public
 
 
 def test_a_sandboxs_master_key_is_made_once_and_kept(settings: Settings) -> None:
     settings.data.mkdir()
-    made = open_vault(settings, []).master
-    assert open_vault(settings, []).master == made
+    made = open_keys(settings, []).master
+    assert open_keys(settings, []).master == made
     assert (settings.data / MASTER_KEY_FILE).read_bytes() == made
     assert len(made) == 32
 
 
 def test_only_its_owner_may_read_the_kept_master_key(settings: Settings) -> None:
     settings.data.mkdir()
-    open_vault(settings, [named("master_key")])
+    open_keys(settings, [named("master_key")])
     (kept,) = settings.data.iterdir()
     assert (kept.name, stat.S_IMODE(kept.stat().st_mode)) == (MASTER_KEY_FILE, 0o600)
 
@@ -71,7 +76,7 @@ def test_every_sandbox_has_a_master_key_of_its_own(tmp_path: Path) -> None:
     folders = [tmp_path / "one", tmp_path / "other"]
     for folder in folders:
         folder.mkdir()
-    one, other = (open_vault(sandbox_settings(tmp_path, data=folder), []) for folder in folders)
+    one, other = (open_keys(sandbox_settings(tmp_path, data=folder), []) for folder in folders)
     assert one.master != other.master
 
 
@@ -81,30 +86,30 @@ def test_a_kept_master_key_of_another_length_is_refused(settings: Settings, cont
     settings.data.mkdir()
     (settings.data / MASTER_KEY_FILE).write_bytes(content)
     with pytest.raises(MissingKey, match=r"FORETELL_MASTER_KEY is kept in .* 32 bytes"):
-        open_vault(settings, [named("master_key")])
+        open_keys(settings, [named("master_key")])
 
 
 def test_a_sandbox_takes_a_master_key_that_is_given_and_keeps_no_other(tmp_path: Path) -> None:
     settings = sandbox_settings(tmp_path, master_key=SecretStr("0x" + a_key("master").hex()))
-    assert open_vault(settings, []).master == a_key("master")
+    assert open_keys(settings, []).master == a_key("master")
     assert not (settings.data / MASTER_KEY_FILE).exists()
 
 
 def test_public_keys_are_refused_on_any_other_chain(tmp_path: Path) -> None:
     master = SecretStr(a_key("master").hex())
-    vault = open_vault(sandbox_settings(tmp_path, chain_id=137, master_key=master), [])
+    vault = open_keys(sandbox_settings(tmp_path, chain_id=137, master_key=master), [])
     with pytest.raises(SandboxOnly, match="chain 137"):
         key_of(vault, "operator_key")
 
 
 def test_an_operator_gives_every_key(tmp_path: Path) -> None:
-    vault = open_vault(production(tmp_path), [])
+    vault = open_keys(production(tmp_path), [])
     assert {name: key_of(vault, name) for name in KEYS} == {name: a_key(name) for name in KEYS}
 
 
 @pytest.mark.parametrize("name", KEYS)
 def test_a_key_that_no_part_asks_for_need_not_be_there(tmp_path: Path, name: str) -> None:
-    vault = open_vault(
+    vault = open_keys(
         production(tmp_path, **{**dict.fromkeys(KEYS), name: own_keys()[name]}), [named(name)]
     )
     assert key_of(vault, name) == a_key(name)
@@ -113,7 +118,7 @@ def test_a_key_that_no_part_asks_for_need_not_be_there(tmp_path: Path, name: str
 @pytest.mark.parametrize("name", KEYS)
 def test_a_key_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(MissingKey, match=f"^FORETELL_{name.upper()} is not set$"):
-        open_vault(production(tmp_path, **{name: None}), [named(name)])
+        open_keys(production(tmp_path, **{name: None}), [named(name)])
 
 
 @pytest.mark.parametrize("name", KEYS)
@@ -122,7 +127,7 @@ def test_a_key_that_is_none_is_refused_and_not_repeated(
     tmp_path: Path, name: str, text: str
 ) -> None:
     with pytest.raises(MissingKey) as refused:
-        open_vault(production(tmp_path, **{name: SecretStr(text)}), [named(name)])
+        open_keys(production(tmp_path, **{name: SecretStr(text)}), [named(name)])
     assert refused.value.message == f"FORETELL_{name.upper()} is not 64 hex digits"
 
 
@@ -133,7 +138,7 @@ def test_a_key_that_the_whole_world_knows_is_refused(
 ) -> None:
     public = SecretStr(account.private_key.hex())
     with pytest.raises(MissingKey, match=f"FORETELL_{name.upper()} is one of the sandbox's"):
-        open_vault(production(tmp_path, **{name: public}), [named(name)])
+        open_keys(production(tmp_path, **{name: public}), [named(name)])
 
 
 @pytest.mark.parametrize(("first", "second"), [(SENDERS[0], SENDERS[1]), (SENDERS[1], SENDERS[2])])
@@ -142,11 +147,11 @@ def test_two_queues_of_transactions_never_share_an_account(
 ) -> None:
     shared = {second: own_keys()[first]}
     with pytest.raises(MissingKey, match=f"FORETELL_{second.upper()} is that of .*{first.upper()}"):
-        open_vault(production(tmp_path, **shared), [])
+        open_keys(production(tmp_path, **shared), [])
 
 
-def test_no_key_is_shown_by_the_vault_or_the_settings(tmp_path: Path) -> None:
+def test_no_key_is_shown_by_the_keys_or_the_settings(tmp_path: Path) -> None:
     settings = production(tmp_path)
-    shown = f"{open_vault(settings, [])!r} {settings!r} {settings}"
+    shown = f"{open_keys(settings, [])!r} {settings!r} {settings}"
     assert [name for name in KEYS if a_key(name).hex() in shown] == []
     assert [name for name in KEYS if repr(a_key(name)) in shown] == []

@@ -90,10 +90,10 @@ async def test_an_answer_that_is_no_success_ends_a_round(per_s: float | None) ->
 
 
 async def test_a_connection_that_is_closed_ends_a_round() -> None:
-    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def disconnect(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
-    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(disconnect, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(BenchFailed, match="closed a connection"):
             await send_all(port, [REQUEST], 1)

@@ -9,10 +9,10 @@ from rich.console import Console
 from tests.rigs.values import a_key
 
 from foretell.bench import replay
-from foretell.bench.replay import Round, run_bench_replay
+from foretell.bench.replay import StartRound, run_bench_replay
 from foretell.bench.rigs import journal_fixture
 from foretell.bench.rigs.journal_fixture import write_past
-from foretell.bench.rigs.startup import Folded, Restored
+from foretell.bench.rigs.startup import FoldFigures, Restored
 from foretell.bench.rigs.world import World, make_world
 from foretell.domain.errors.command import BenchFailed
 from foretell.domain.exchange.commands import ObserveChain, PlaceOrder, decode_command
@@ -75,14 +75,14 @@ def test_every_block_settles_the_trades_before_it(
 def test_states_that_differ_fail_the_benchmark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory = Restored(1.0, 1.0, Folded(1, 1.0, "another", 0))
-    told = iter([Folded(1, 1.0, "one", 0), memory, 1.0])
+    memory = Restored(1.0, 1.0, FoldFigures(1, 1.0, "another", 0))
+    told = iter([FoldFigures(1, 1.0, "one", 0), memory, 1.0])
     monkeypatch.setattr(replay, "_in_new_process", lambda *_: next(told))
     with pytest.raises(BenchFailed, match="in another state"):
         replay._measure(tmp_path, a_key("bench"))
 
 
 def test_the_ratio_is_of_records_to_commands() -> None:
-    memory = Restored(0.5, 800.0, Folded(100, 1.0, "", 0.1))
-    shown = Round(Folded(100, 4.0, "", 0.2), memory, 9.0)
+    memory = Restored(0.5, 800.0, FoldFigures(100, 1.0, "", 0.1))
+    shown = StartRound(FoldFigures(100, 4.0, "", 0.2), memory, 9.0)
     assert (shown.ratio, shown.others_cores) == (0.25, 0.2)

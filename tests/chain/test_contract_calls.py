@@ -19,7 +19,7 @@ from foretell.domain.contracts.log_decoder import decode_log
 from foretell.domain.contracts.logs import (
     ContractKind,
     OrderCancelled,
-    OrderFilled,
+    OrderFilledLog,
     OrdersMatched,
     SafeExecuted,
 )
@@ -30,7 +30,7 @@ from foretell.domain.contracts.safe import (
     encode_multi_send,
     sign_safe_tx,
 )
-from foretell.domain.contracts.sandbox_accounts import TRADER_UNITS, Role, SandboxAccount
+from foretell.domain.contracts.sandbox_accounts import TRADER_UNITS, AccountRole, SandboxAccount
 from foretell.domain.exchange.order import Side, SignatureType, SignedOrder, order_struct_hash
 from foretell.domain.values.eip712 import sign_digest, typed_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, word_of
@@ -77,7 +77,7 @@ async def test_orders_of_every_profile_settle_and_the_logs_tell_of_it(
     yes = a_buy(fresh_sandbox, taker, market.tokens.yes, 40, profile)
     no = a_buy(fresh_sandbox, maker, market.tokens.no, 60)
     calldata = encode_match_orders(OrderFill(yes, 40 * UNITS), [OrderFill(no, 60 * UNITS)])
-    operator = fresh_sandbox.account(Role.OPERATOR)
+    operator = fresh_sandbox.account(AccountRole.OPERATOR)
     receipt = await fresh_sandbox.call(operator, exchange, calldata)
     holdings = [(taker.address, yes.token_id), (maker.address, no.token_id)]
     assert await fresh_sandbox.reader.token_units(holdings) == [100 * UNITS] * 2
@@ -85,7 +85,7 @@ async def test_orders_of_every_profile_settle_and_the_logs_tell_of_it(
     (block,) = await logs.read(receipt.block_number, receipt.block_number)
     separators = fresh_sandbox.deployment.separators()
     assert [placed.log for placed in block.logs] == [
-        OrderFilled(
+        OrderFilledLog(
             order_id=separators.order_id(no),
             maker=maker.address,
             counterparty=taker.address,
@@ -95,7 +95,7 @@ async def test_orders_of_every_profile_settle_and_the_logs_tell_of_it(
             cost_units=60 * UNITS,
             fee_units=0,
         ),
-        OrderFilled(
+        OrderFilledLog(
             order_id=separators.order_id(yes),
             maker=taker.address,
             counterparty=exchange,
@@ -135,7 +135,9 @@ async def a_funded_safe(sandbox: Sandbox, owner: SandboxAccount) -> Address:
 
 async def relay(sandbox: Sandbox, tx: SafeTx, signature: bytes) -> SafeExecuted:
     """Have the relayer send what an owner signed, and return what the Safe says of it."""
-    receipt = await sandbox.call(sandbox.account(Role.RELAYER), tx.safe, tx.encode(signature))
+    receipt = await sandbox.call(
+        sandbox.account(AccountRole.RELAYER), tx.safe, tx.encode(signature)
+    )
     said = [
         decode_log(ContractKind.SAFE, log.topics, log.data)
         for log in receipt.logs

@@ -39,7 +39,7 @@ from foretell.domain.contracts.sandbox_accounts import (
     FAUCET_UNITS,
     SANDBOX_ACCOUNTS,
     TRADER_UNITS,
-    Role,
+    AccountRole,
     sandbox_account,
 )
 from foretell.domain.errors.chain import (
@@ -83,7 +83,7 @@ def plan() -> DeployPlan:
     return sandbox_plan(NPM_FOLDER)
 
 
-def account(role: Role) -> Address:
+def account(role: AccountRole) -> Address:
     return sandbox_account(role, 80002).address
 
 
@@ -105,17 +105,35 @@ async def test_everybody_has_the_part_that_the_plan_gives(
     deployment = await deploy(bare_rpc, plan, path)
     adapter = deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
     views: list[tuple[Address, str, str, tuple[object, ...], object]] = [
-        (deployment.exchange, "isOperator(address)", "(bool)", (account(Role.OPERATOR),), True),
-        (deployment.exchange, "isRegistrar(address)", "(bool)", (account(Role.REGISTRAR),), True),
-        (deployment.exchange, "isOperator(address)", "(bool)", (account(Role.ADMIN),), False),
-        (deployment.exchange, "admin()", "(address)", (), account(Role.ADMIN)),
-        (deployment.exchange, "feeReceiver()", "(address)", (), account(Role.TREASURY)),
+        (
+            deployment.exchange,
+            "isOperator(address)",
+            "(bool)",
+            (account(AccountRole.OPERATOR),),
+            True,
+        ),
+        (
+            deployment.exchange,
+            "isRegistrar(address)",
+            "(bool)",
+            (account(AccountRole.REGISTRAR),),
+            True,
+        ),
+        (
+            deployment.exchange,
+            "isOperator(address)",
+            "(bool)",
+            (account(AccountRole.ADMIN),),
+            False,
+        ),
+        (deployment.exchange, "admin()", "(address)", (), account(AccountRole.ADMIN)),
+        (deployment.exchange, "feeReceiver()", "(address)", (), account(AccountRole.TREASURY)),
         (deployment.exchange, "profileCount()", "(uint256)", (), 3),
         (deployment.exchange, "safeFactory()", "(address)", (), deployment.safe_factory),
         (adapter, "creationFee()", "(uint256)", (), 5_000_000),
         (adapter, "communityShareBps()", "(uint256)", (), 8_000),
-        (adapter, "communityPool()", "(address)", (), account(Role.COMMUNITY)),
-        (adapter, "feeOperator()", "(address)", (), account(Role.TREASURY)),
+        (adapter, "communityPool()", "(address)", (), account(AccountRole.COMMUNITY)),
+        (adapter, "feeOperator()", "(address)", (), account(AccountRole.TREASURY)),
         (
             deployment.address(ContractName.MARKET_REGISTRY),
             "isAdapter(address)",
@@ -140,11 +158,11 @@ async def test_everybody_has_the_part_that_the_plan_gives(
     )
     assert answers == [wanted for *_, wanted in views]
     reader = Reader(bare_rpc, deployment)
-    whitelist = await reader.proposer_whitelist(account(Role.CREATOR))
+    whitelist = await reader.proposer_whitelist(account(AccountRole.CREATOR))
     assert whitelist is not None
-    assert whitelist.proposers == (account(Role.PROPOSER),)
-    assert await reader.collateral_units(account(Role.FAUCET)) == FAUCET_UNITS
-    assert await reader.collateral_units(account(Role.TRADER)) == TRADER_UNITS
+    assert whitelist.proposers == (account(AccountRole.PROPOSER),)
+    assert await reader.collateral_units(account(AccountRole.FAUCET)) == FAUCET_UNITS
+    assert await reader.collateral_units(account(AccountRole.TRADER)) == TRADER_UNITS
 
 
 async def test_the_contracts_of_events_and_of_the_optimistic_stack_know_each_other(
@@ -154,10 +172,10 @@ async def test_the_contracts_of_events_and_of_the_optimistic_stack_know_each_oth
     at = deployment.address
     known: list[tuple[Address, str, tuple[object, ...], object]] = [
         (at(ContractName.NEG_RISK_ADAPTER), "wcol()", (), at(ContractName.WRAPPED_COLLATERAL)),
-        (at(ContractName.NEG_RISK_ADAPTER), "vault()", (), account(Role.TREASURY)),
+        (at(ContractName.NEG_RISK_ADAPTER), "vault()", (), account(AccountRole.TREASURY)),
         (at(ContractName.WRAPPED_COLLATERAL), "owner()", (), at(ContractName.NEG_RISK_ADAPTER)),
         (deployment.neg_risk_exchange, "getSplitter()", (), at(ContractName.NEG_RISK_ADAPTER)),
-        (at(ContractName.OPTIMISTIC_ORACLE), "arbiter()", (), account(Role.ADMIN)),
+        (at(ContractName.OPTIMISTIC_ORACLE), "arbiter()", (), account(AccountRole.ADMIN)),
         (
             at(ContractName.NEG_RISK_OPERATOR),
             "oracle()",
@@ -235,7 +253,7 @@ async def test_a_factory_made_in_place_derives_from_its_own_address(
         bare_rpc, [ViewCall(deployment.safe_factory, compute, (owner,)) for owner in owners]
     )
     assert computed == [deployment.safe_of(owner) for owner in owners]
-    assert deployment.safe_of(account(Role.FAUCET)) == (
+    assert deployment.safe_of(account(AccountRole.FAUCET)) == (
         "0xd93b25cb943d14d0d34fbaf01fc93a0f8b5f6e47"
     )
 
@@ -283,9 +301,9 @@ async def test_a_deployment_that_broke_off_goes_on_where_it_stopped(
     deployment = await deploy(bare_rpc, plan, path)
     check_usable(deployment, 80002)
     reader = Reader(bare_rpc, deployment)
-    assert await reader.collateral_units(account(Role.FAUCET)) == FAUCET_UNITS
-    assert await reader.collateral_units(account(Role.TRADER)) == TRADER_UNITS
-    assert await reader.proposer_whitelist(account(Role.CREATOR)) is not None
+    assert await reader.collateral_units(account(AccountRole.FAUCET)) == FAUCET_UNITS
+    assert await reader.collateral_units(account(AccountRole.TRADER)) == TRADER_UNITS
+    assert await reader.proposer_whitelist(account(AccountRole.CREATOR)) is not None
 
 
 @pytest.mark.parametrize(
@@ -309,7 +327,7 @@ async def test_a_contract_half_in_its_place_is_begun_again(
     deployment = await deploy(bare_rpc, plan, path)
     threshold = contract_function("getThreshold()", "(uint256)")
     compute = contract_function("computeProxyAddress(address)", "(address)")
-    singleton, owner = deployment.address(ContractName.SAFE_SINGLETON), account(Role.TRADER)
+    singleton, owner = deployment.address(ContractName.SAFE_SINGLETON), account(AccountRole.TRADER)
     views = [
         ViewCall(singleton, threshold),
         ViewCall(deployment.safe_factory, compute, (owner,)),

@@ -32,7 +32,7 @@ from foretell.chain.deploy_plan import (
 from foretell.chain.devchain import DevChainOptions
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
-from foretell.chain.setup_caller import Caller
+from foretell.chain.setup_caller import SetupCaller
 from foretell.chain.views import ViewCall, ask_all
 from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
@@ -69,7 +69,7 @@ async def public_plan(public_rpc: Rpc) -> DeployPlan:
     admin_key = SANDBOX_ACCOUNTS[0].private_key
     admin = SANDBOX_ACCOUNTS[0].address
     dollar = created(own_artifact("CollateralToken").init_code("Dollar", "USD", admin))
-    caller = Caller(public_rpc, admin_key, PUBLIC_CHAIN_ID)
+    caller = SetupCaller(public_rpc, admin_key, PUBLIC_CHAIN_ID)
     assert dollar.init_code is not None
     await caller.call(CREATE2_FACTORY, SALT + dollar.init_code)
     return DeployPlan(

@@ -22,7 +22,7 @@ from foretell.domain.contracts.logs import (
     TokenRegistered,
     TokensMoved,
 )
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
 from foretell.domain.values.hexadecimal import Address
 
@@ -296,7 +296,7 @@ async def test_a_reorg_shows_in_the_first_block_that_stands_on_another(
     common, abandoned = await logs.read(fork, fork + 1)
     await fresh_sandbox.rpc.send("evm_revert", snapshot)
     approval = Approve(RECEIVER, 9).encode()
-    creator = fresh_sandbox.account(Role.CREATOR)
+    creator = fresh_sandbox.account(AccountRole.CREATOR)
     await fresh_sandbox.call(creator, fresh_sandbox.deployment.collateral, approval)
     await fresh_sandbox.mine()
     with pytest.raises(ChainInconsistent, match="another block"):

@@ -14,7 +14,7 @@ from foretell.domain.contracts.calldata import (
     encode_set_metadata,
 )
 from foretell.domain.contracts.deployment import ContractName
-from foretell.domain.contracts.sandbox_accounts import CREATOR_UNITS, TRADER_UNITS, Role
+from foretell.domain.contracts.sandbox_accounts import CREATOR_UNITS, TRADER_UNITS, AccountRole
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address
@@ -65,7 +65,7 @@ async def test_a_question_its_condition_and_its_tokens_are_there_once_asked(
     market = await fresh_sandbox.ask("Will it snow?")
     question = await reader.question(market.question_id)
     assert question is not None
-    creator = fresh_sandbox.account(Role.CREATOR)
+    creator = fresh_sandbox.account(AccountRole.CREATOR)
     assert question.creator == creator.address
     expected = f"Will it snow?,initializer:{creator.address[2:]}"
     assert question.ancillary_data.decode() == expected
@@ -165,10 +165,10 @@ async def test_how_a_call_would_revert_is_known_beforehand(sandbox: Sandbox) -> 
 
 
 async def test_a_creators_whitelist_names_its_proposers(sandbox: Sandbox) -> None:
-    creator = sandbox.account(Role.CREATOR).address
+    creator = sandbox.account(AccountRole.CREATOR).address
     whitelist = await sandbox.reader.proposer_whitelist(creator)
     assert whitelist is not None
-    assert whitelist.proposers == (sandbox.account(Role.PROPOSER).address,)
+    assert whitelist.proposers == (sandbox.account(AccountRole.PROPOSER).address,)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ async def test_a_creators_whitelist_names_its_proposers(sandbox: Sandbox) -> Non
 async def test_a_whitelist_that_does_not_behave_as_one_is_none(
     fresh_sandbox: Sandbox, code: str
 ) -> None:
-    creator = fresh_sandbox.account(Role.CREATOR).address
+    creator = fresh_sandbox.account(AccountRole.CREATOR).address
     whitelist = await fresh_sandbox.reader.proposer_whitelist(creator)
     assert whitelist is not None
     await fresh_sandbox.rpc.send("anvil_setCode", whitelist.address, "0x" + code)
@@ -194,7 +194,7 @@ async def test_a_whitelist_that_does_not_behave_as_one_is_none(
 
 
 async def test_a_whitelist_of_somebody_else_is_none(fresh_sandbox: Sandbox) -> None:
-    creator = fresh_sandbox.account(Role.CREATOR).address
+    creator = fresh_sandbox.account(AccountRole.CREATOR).address
     whitelist = await fresh_sandbox.reader.proposer_whitelist(creator)
     assert whitelist is not None
     # The registry's map: creator to whitelist, in its first storage slot.
@@ -212,7 +212,7 @@ async def test_the_registry_tells_who_made_a_market_and_how_it_is_described(
     fresh_sandbox: Sandbox,
 ) -> None:
     market = await fresh_sandbox.ask()
-    creator = fresh_sandbox.account(Role.CREATOR)
+    creator = fresh_sandbox.account(AccountRole.CREATOR)
     entry = await fresh_sandbox.reader.market_entry(market.condition_id)
     assert entry == (creator.address, "")
     registry = fresh_sandbox.deployment.address(ContractName.MARKET_REGISTRY)

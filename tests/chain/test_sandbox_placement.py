@@ -7,9 +7,9 @@ from foretell.chain import artifacts
 from foretell.chain.artifacts import npm_artifact, own_artifact
 from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox_placement import check_sandbox_node, place_contracts
-from foretell.chain.setup_caller import Caller
+from foretell.chain.setup_caller import SetupCaller
 from foretell.chain.views import ViewCall, ask
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import Address
@@ -21,12 +21,12 @@ OTHER_PLACE = Address("0x" + "ace1" * 10)
 
 
 @pytest.fixture
-def caller(fresh_sandbox: Sandbox) -> Caller:
-    return fresh_sandbox.caller(fresh_sandbox.account(Role.ADMIN))
+def caller(fresh_sandbox: Sandbox) -> SetupCaller:
+    return fresh_sandbox.caller(fresh_sandbox.account(AccountRole.ADMIN))
 
 
 async def test_what_a_constructor_stores_and_computes_is_right_for_the_place(
-    caller: Caller, fresh_sandbox: Sandbox
+    caller: SetupCaller, fresh_sandbox: Sandbox
 ) -> None:
     rpc = fresh_sandbox.rpc
     token = own_artifact("CollateralToken").init_code("Name", "SYM", caller.address)
@@ -41,7 +41,9 @@ async def test_what_a_constructor_stores_and_computes_is_right_for_the_place(
     assert bytes.fromhex(OTHER_PLACE[2:]) in code
 
 
-async def test_what_is_in_its_place_is_left_there(caller: Caller, fresh_sandbox: Sandbox) -> None:
+async def test_what_is_in_its_place_is_left_there(
+    caller: SetupCaller, fresh_sandbox: Sandbox
+) -> None:
     first = own_artifact("CollateralToken").init_code("Name", "ONE", caller.address)
     second = own_artifact("CollateralToken").init_code("Name", "TWO", caller.address)
     await place_contracts(fresh_sandbox.rpc, caller, {PLACE: first})
@@ -51,7 +53,7 @@ async def test_what_is_in_its_place_is_left_there(caller: Caller, fresh_sandbox:
 
 
 async def test_a_node_that_is_no_sandbox_is_left_alone(
-    caller: Caller, faulty_rpc: Rpc, proxy: FaultProxy
+    caller: SetupCaller, faulty_rpc: Rpc, proxy: FaultProxy
 ) -> None:
     await check_sandbox_node(faulty_rpc)
     proxy.fail_always("web3_clientVersion", change(lambda _: "erigon/3.0"))

@@ -4,7 +4,7 @@ from tests.rigs.fault_proxy import BROADCAST, FaultProxy, lose_answer, lose_requ
 from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.rpc import Rpc
-from foretell.chain.setup_caller import Caller, wait_for_receipts
+from foretell.chain.setup_caller import SetupCaller, wait_for_receipts
 from foretell.domain.contracts.calldata import Approve, Transfer
 from foretell.domain.contracts.sandbox_accounts import TRADER_UNITS
 from foretell.domain.errors.chain import CallFailed, ChainUnavailable, ExecutionReverted
@@ -17,8 +17,8 @@ RECEIVER = Address("0x" + "4e" * 20)
 
 
 @pytest.fixture
-def caller(fresh_sandbox: Sandbox) -> Caller:
-    return Caller(fresh_sandbox.rpc, fresh_sandbox.trader().private_key, 80002)
+def caller(fresh_sandbox: Sandbox) -> SetupCaller:
+    return SetupCaller(fresh_sandbox.rpc, fresh_sandbox.trader().private_key, 80002)
 
 
 def paying(sandbox: Sandbox, units: int, gas: int | None = None) -> ContractCall:
@@ -27,7 +27,7 @@ def paying(sandbox: Sandbox, units: int, gas: int | None = None) -> ContractCall
 
 
 async def test_calls_are_made_in_their_order_and_waited_for(
-    caller: Caller, fresh_sandbox: Sandbox
+    caller: SetupCaller, fresh_sandbox: Sandbox
 ) -> None:
     receipts = await caller.call_all([paying(fresh_sandbox, units) for units in (1, 2, 3)])
     numbers = [receipt.block_number for receipt in receipts]
@@ -36,12 +36,14 @@ async def test_calls_are_made_in_their_order_and_waited_for(
     assert await caller.call_all([]) == []
 
 
-async def test_a_call_with_value_pays_it(caller: Caller, fresh_sandbox: Sandbox) -> None:
+async def test_a_call_with_value_pays_it(caller: SetupCaller, fresh_sandbox: Sandbox) -> None:
     await caller.call_all([ContractCall(RECEIVER, b"", value_wei=12)])
     assert await fresh_sandbox.rpc.call("eth_getBalance", RECEIVER, "latest") == "0xc"
 
 
-async def test_a_call_that_would_revert_is_not_made(caller: Caller, fresh_sandbox: Sandbox) -> None:
+async def test_a_call_that_would_revert_is_not_made(
+    caller: SetupCaller, fresh_sandbox: Sandbox
+) -> None:
     with pytest.raises(ExecutionReverted):
         await caller.call_all([paying(fresh_sandbox, TRADER_UNITS + 1)])
     count = await fresh_sandbox.rpc.call("eth_getTransactionCount", caller.address, "latest")
@@ -49,7 +51,7 @@ async def test_a_call_that_would_revert_is_not_made(caller: Caller, fresh_sandbo
 
 
 async def test_a_call_that_reverts_in_its_block_is_a_failure(
-    caller: Caller, fresh_sandbox: Sandbox
+    caller: SetupCaller, fresh_sandbox: Sandbox
 ) -> None:
     too_much = paying(fresh_sandbox, TRADER_UNITS + 1, gas=200_000)
     with pytest.raises(CallFailed, match="0x"):
@@ -58,7 +60,7 @@ async def test_a_call_that_reverts_in_its_block_is_a_failure(
 
 async def test_a_chain_that_waits_is_sealed_on_demand(still_sandbox: Sandbox) -> None:
     key = still_sandbox.trader().private_key
-    caller = Caller(still_sandbox.rpc, key, 80002, mines=True)
+    caller = SetupCaller(still_sandbox.rpc, key, 80002, mines=True)
     receipt = await caller.call(still_sandbox.deployment.collateral, Approve(RECEIVER, 1).encode())
     assert receipt.is_success
 
@@ -72,7 +74,7 @@ async def test_an_answer_that_is_lost_is_not_asked_for_again(
     fresh_sandbox: Sandbox, faulty_rpc: Rpc, proxy: FaultProxy
 ) -> None:
     proxy.fail(BROADCAST, lose_request)
-    caller = Caller(faulty_rpc, fresh_sandbox.trader().private_key, 80002)
+    caller = SetupCaller(faulty_rpc, fresh_sandbox.trader().private_key, 80002)
     with pytest.raises(ChainUnavailable):
         await caller.call_all([paying(fresh_sandbox, 1)])
     assert proxy.asked[BROADCAST] == 1
@@ -84,21 +86,21 @@ async def sent_earlier(still_sandbox: Sandbox, faulty_rpc: Rpc, proxy: FaultProx
     key = still_sandbox.trader().private_key
     proxy.fail(BROADCAST, lose_answer)
     with pytest.raises(ChainUnavailable):
-        await Caller(faulty_rpc, key, 80002).call_all([paying(still_sandbox, 1)])
+        await SetupCaller(faulty_rpc, key, 80002).call_all([paying(still_sandbox, 1)])
     return key
 
 
 async def test_what_an_earlier_run_sent_is_sealed_on_demand(
     still_sandbox: Sandbox, sent_earlier: bytes
 ) -> None:
-    await Caller(still_sandbox.rpc, sent_earlier, 80002, mines=True).wait_for_earlier()
+    await SetupCaller(still_sandbox.rpc, sent_earlier, 80002, mines=True).wait_for_earlier()
     assert await still_sandbox.reader.collateral_units(RECEIVER) == 1
 
 
 async def test_what_an_earlier_run_sent_is_not_waited_for_for_ever(
     still_sandbox: Sandbox, sent_earlier: bytes
 ) -> None:
-    caller = Caller(still_sandbox.rpc, sent_earlier, 80002)
+    caller = SetupCaller(still_sandbox.rpc, sent_earlier, 80002)
     with pytest.raises(ChainUnavailable, match=f"1 transactions of {caller.address} wait"):
         await caller.wait_for_earlier(deadline_s=0.05)
 
@@ -106,5 +108,5 @@ async def test_what_an_earlier_run_sent_is_not_waited_for_for_ever(
 async def test_a_key_of_which_nothing_waits_seals_nothing(still_sandbox: Sandbox) -> None:
     before = await head(still_sandbox.rpc)
     key = still_sandbox.trader().private_key
-    await Caller(still_sandbox.rpc, key, 80002, mines=True).wait_for_earlier()
+    await SetupCaller(still_sandbox.rpc, key, 80002, mines=True).wait_for_earlier()
     assert await head(still_sandbox.rpc) == before

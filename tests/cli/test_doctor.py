@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 NOBODY = "0x" + "00" * 20
 
 
-def examine(settings: Settings) -> tuple[str, str]:
+def find_failing_orders(settings: Settings) -> tuple[str, str]:
     """Return what the doctor prints and what ails."""
     console = Console(file=io.StringIO(), width=200)
     ailing = ""
@@ -43,7 +43,7 @@ def say_ready(settings: Settings, rpc_url: str) -> None:
 
 
 def test_a_machine_with_everything_is_well(settings: Settings) -> None:
-    printed, ailing = examine(settings)
+    printed, ailing = find_failing_orders(settings)
     assert (ailing, printed.count("✗")) == ("", 0)
     assert f"none runs on {settings.data}" in printed
     assert f"Foretell │ {version('foretell')}" in re.sub(" +", " ", printed)
@@ -57,33 +57,35 @@ def test_what_is_not_installed_is_told_with_where_it_was_looked_for(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     nowhere = tmp_path / "[nowhere]"
-    printed, ailing = examine(sandbox_settings(tmp_path, **{field: nowhere}))
+    printed, ailing = find_failing_orders(sandbox_settings(tmp_path, **{field: nowhere}))
     assert ailing == f"not well: {what}"
     assert f"looked for it in {nowhere}" in printed
 
 
 def test_a_disk_that_is_full_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "FREE_BYTES_MIN", 2**80)
-    assert examine(settings)[1] == "not well: disk"
+    assert find_failing_orders(settings)[1] == "not well: disk"
 
 
 def test_signatures_that_do_not_recover_are_told(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "recover_signer", lambda *_: NOBODY)
-    printed, ailing = examine(settings)
+    printed, ailing = find_failing_orders(settings)
     assert ailing == "not well: signatures"
     assert "not well: recovery of signers" in printed
 
 
 def test_a_folder_that_is_not_there_yet_is_measured_where_it_will_be(tmp_path: Path) -> None:
-    printed, ailing = examine(sandbox_settings(tmp_path, data=tmp_path / "a" / "b" / "c"))
+    printed, ailing = find_failing_orders(
+        sandbox_settings(tmp_path, data=tmp_path / "a" / "b" / "c")
+    )
     assert (ailing, f"MB free at {tmp_path}" in printed) == ("", True)
 
 
 def test_an_installation_that_was_killed_is_told_api_by_api(settings: Settings) -> None:
     say_ready(settings, f"http://127.0.0.1:{free_port()}")
-    printed, ailing = examine(settings)
+    printed, ailing = find_failing_orders(settings)
     assert ailing == "not well: trading, market creation, relayer, data, discovery, chain"
     assert printed.count("does not answer (ConnectError)") == 5
 
@@ -91,7 +93,7 @@ def test_an_installation_that_was_killed_is_told_api_by_api(settings: Settings) 
 async def test_an_installation_that_runs_is_told_api_by_api(settings: Settings) -> None:
     async with installed(settings):
         say_ready(settings, f"http://127.0.0.1:{settings.chain_port}")
-        printed, ailing = await asyncio.to_thread(examine, settings)
+        printed, ailing = await asyncio.to_thread(find_failing_orders, settings)
     assert ailing == ""
     names = ("trading", "market creation", "relayer", "data", "discovery", "chain")
     assert [name for name in names if f"│ {name} " not in printed] == []

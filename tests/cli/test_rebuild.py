@@ -47,7 +47,7 @@ async def tell(data: Path, commands: Sequence[Command] = ()) -> Rows:
     async with Database(f"sqlite+aiosqlite:///{data / 'foretell.db'}") as database:
         engine = Engine(FileJournal(data / "journal", segment_bytes=16 * 1024), Clock().now_ms)
         projection = Projection(database)
-        engine.hear(projection.hear)
+        engine.subscribe(projection.on_committed)
         await projection.start()
         await engine.start(projection.sequence)
         for command in commands:
@@ -149,9 +149,9 @@ async def tell_shards(url: str) -> Rows:
             )
             engine = Engine(journal, Clock().now_ms)
             projection = Projection(database, ShardPlace(number, SHARDS).name)
-            engine.hear(projection.hear)
+            engine.subscribe(projection.on_committed)
             await projection.start()
-            await engine.start(projection.sequence, projection.relieve)
+            await engine.start(projection.sequence, projection.drain_if_large)
             for command in STORY if engine.sequence == number == 0 else ():
                 await engine.submit(command)
             await engine.submit(an_open_market(f"of shard {number}"))

@@ -14,7 +14,7 @@ from foretell.app.roles import ALL_ROLES, Role
 from foretell.bench.rigs.world import make_world
 from foretell.chain.deploy import store_deployment
 from foretell.cli import serve
-from foretell.cli.serve import Part, run_serve
+from foretell.cli.serve import ProcessRole, run_serve
 from foretell.domain.errors.command import MissingSetting, UnknownRole
 from foretell.settings import Settings
 
@@ -54,7 +54,7 @@ def production(tmp_path: Path, postgres: PostgresServer) -> Settings:
 def served(settings: Settings, *names: str) -> str:
     """Serve until it says what it serves, and return what it says."""
     console = Stopping(file=io.StringIO(), width=200)
-    run_serve(settings, names, Part(), console)
+    run_serve(settings, names, ProcessRole(), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -80,7 +80,7 @@ def test_a_role_that_there_is_not_is_refused_with_those_that_there_are(
     production: Settings,
 ) -> None:
     with pytest.raises(UnknownRole) as refused:
-        run_serve(production, ["data", "sales"], Part(), Console(quiet=True))
+        run_serve(production, ["data", "sales"], ProcessRole(), Console(quiet=True))
     assert refused.value.message == (
         "sales is not a role; roles are creation, data, discovery, indexer, relayer, settlement,"
         " trading"
@@ -89,11 +89,11 @@ def test_a_role_that_there_is_not_is_refused_with_those_that_there_are(
 
 def test_the_sandbox_is_not_served(settings: Settings) -> None:
     with pytest.raises(MissingSetting, match="see also: foretell up"):
-        run_serve(settings, ["data"], Part(), Console(quiet=True))
+        run_serve(settings, ["data"], ProcessRole(), Console(quiet=True))
     assert not settings.data.exists()
 
 
 def test_roles_in_processes_of_their_own_need_a_server(tmp_path: Path) -> None:
     settings = sandbox_settings(tmp_path, rpc_url=SecretStr("http://127.0.0.1:1"))
     with pytest.raises(MissingSetting, match="meet in PostgreSQL"):
-        run_serve(settings, ["data", "indexer"], Part(), Console(quiet=True))
+        run_serve(settings, ["data", "indexer"], ProcessRole(), Console(quiet=True))

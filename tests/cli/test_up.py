@@ -19,13 +19,13 @@ from foretell.cli import up
 from foretell.cli.up import NOT_YET, SEED_NOTE, SEED_SLUG, run_up
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_CHAIN_ID,
-    Role,
+    AccountRole,
     sandbox_account,
     sandbox_accounts,
 )
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.errors.storage import FolderInUse
-from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.ready import Ready, SeededMarket, describe, read_ready, write_ready
 from foretell.sdk import http
 from foretell.sdk.creation import CreatorClient
@@ -105,7 +105,9 @@ def test_a_second_start_on_a_folder_leaves_what_the_first_says_of_itself(
 
 
 @pytest.fixture
-async def stage(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
+async def session(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[DemoSession]:
     """An installation without a market, on a chain and with clients that do not dawdle."""
     monkeypatch.setattr(devchain, "PULSE_S", 0.1)
     monkeypatch.setattr(http, "POLL_S", 0.05)
@@ -113,23 +115,25 @@ async def stage(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
         assert running.deployment is not None
         rpc_url = up._rpc_url(settings)
         ready = describe(settings.base_url, rpc_url, running.deployment, NOT_YET)
-        async with Stage.open(ready, running.deployment, Console(quiet=True)) as stage:
-            yield stage
+        async with DemoSession.open(ready, running.deployment, Console(quiet=True)) as session:
+            yield session
 
 
-async def seeded(stage: Stage, note: Path) -> tuple[SeededMarket, str]:
+async def seeded(session: DemoSession, note: Path) -> tuple[SeededMarket, str]:
     """Return the market that the sandbox begins with, and what was said about it."""
     console = Console(file=io.StringIO())
-    market = await up._seed(stage, console, note)
+    market = await up._seed(session, console, note)
     assert isinstance(console.file, io.StringIO)
     return market, console.file.getvalue()
 
 
-async def begin(stage: Stage, note: Path) -> tuple[CreatorClient, str, list[dict[str, str]]]:
+async def begin(
+    session: DemoSession, note: Path
+) -> tuple[CreatorClient, str, list[dict[str, str]]]:
     """Do what a start does until its creator has sent the plan, and no more."""
-    key = stage.account(Role.CREATOR)
-    client = CreatorClient(stage.worker, stage.caller(key), key, SANDBOX_CHAIN_ID)
-    payload = binary_payload(up._wish(stage))
+    key = session.account(AccountRole.CREATOR)
+    client = CreatorClient(session.worker, session.caller(key), key, SANDBOX_CHAIN_ID)
+    payload = binary_payload(up._wish(session))
     challenge = await client.open_request(payload)
     await asyncio.to_thread(note.write_text, challenge.request_id)
     images = {"eventImage": ("cover.png", picture(), "image/png")}
@@ -138,58 +142,58 @@ async def begin(stage: Stage, note: Path) -> tuple[CreatorClient, str, list[dict
     return client, challenge.request_id, await client.execute(plan)
 
 
-async def creators_nonce(stage: Stage) -> int:
-    creator = sandbox_account(Role.CREATOR, SANDBOX_CHAIN_ID).address
-    return int(await stage.rpc.call("eth_getTransactionCount", creator, "latest"), 16)
+async def creators_nonce(session: DemoSession) -> int:
+    creator = sandbox_account(AccountRole.CREATOR, SANDBOX_CHAIN_ID).address
+    return int(await session.rpc.call("eth_getTransactionCount", creator, "latest"), 16)
 
 
 @pytest.mark.anyio
 async def test_a_market_is_opened_once_and_found_by_every_later_start(
-    stage: Stage, tmp_path: Path
+    session: DemoSession, tmp_path: Path
 ) -> None:
     """The note is of a request that another database knew."""
     note = tmp_path / SEED_NOTE
     note.write_text("9f3a0e52-5d8a-4a2c-8f53-4e9f7c1d2b3a")
-    market, said = await seeded(stage, note)
+    market, said = await seeded(session, note)
     assert (market.slug, said) == (SEED_SLUG, "opening a market to begin with …\n")
-    book: Any = await stage.trading.get("/book", token_id=market.token_yes)
+    book: Any = await session.trading.get("/book", token_id=market.token_yes)
     assert (book["market"], book["bids"]) == (market.condition_id, [])
-    sent = await creators_nonce(stage)
-    assert await seeded(stage, note) == (market, "")
-    assert await creators_nonce(stage) == sent
+    sent = await creators_nonce(session)
+    assert await seeded(session, note) == (market, "")
+    assert await creators_nonce(session) == sent
 
 
 @pytest.mark.anyio
 async def test_a_start_that_was_killed_after_its_check_goes_on_from_there(
-    stage: Stage, tmp_path: Path
+    session: DemoSession, tmp_path: Path
 ) -> None:
     note = tmp_path / SEED_NOTE
-    client, request_id, sent = await begin(stage, note)
+    client, request_id, sent = await begin(session, note)
     await client.confirm(request_id, sent)
     await client.finalize(request_id)
-    nonce = await creators_nonce(stage)
-    market, _ = await seeded(stage, note)
+    nonce = await creators_nonce(session)
+    market, _ = await seeded(session, note)
     assert (market.slug, note.read_text()) == (SEED_SLUG, request_id)
-    assert await creators_nonce(stage) == nonce + 1
+    assert await creators_nonce(session) == nonce + 1
 
 
 @pytest.mark.anyio
 async def test_a_start_that_was_killed_before_its_check_begins_anew_on_the_same_question(
-    stage: Stage, tmp_path: Path
+    session: DemoSession, tmp_path: Path
 ) -> None:
     note = tmp_path / SEED_NOTE
-    _, request_id, _ = await begin(stage, note)
-    market, _ = await seeded(stage, note)
+    _, request_id, _ = await begin(session, note)
+    market, _ = await seeded(session, note)
     assert note.read_text() != request_id
-    found = await stage.discovery.get("/markets")
+    found = await session.discovery.get("/markets")
     assert [each["slug"] for each in found] == [market.slug]
 
 
 @pytest.mark.anyio
-async def test_every_trader_of_the_sandbox_may_trade_at_once(stage: Stage) -> None:
-    await up._approve_traders(stage)
-    reader = Reader(stage.rpc, stage.deployment)
-    traders = sandbox_accounts(Role.TRADER, SANDBOX_CHAIN_ID)
-    exchange = stage.deployment.exchange
+async def test_every_trader_of_the_sandbox_may_trade_at_once(session: DemoSession) -> None:
+    await up._approve_traders(session)
+    reader = Reader(session.rpc, session.deployment)
+    traders = sandbox_accounts(AccountRole.TRADER, SANDBOX_CHAIN_ID)
+    exchange = session.deployment.exchange
     units = [await reader.allowance_units(each.address, exchange) for each in traders]
     assert min(units) > 10**30

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tests.contracts.lives.world import TRADERS, Stage, Venue, stage
+from tests.contracts.lives.arena import TRADERS, Arena, Venue, arena
 from tests.contracts.signing import OWN_V1, OWN_V2
 from tests.contracts.twin import Moves, Twin, Wish
 
@@ -68,7 +68,7 @@ def scripts(draw: st.DrawFn) -> tuple[int, list[Wish]]:
 VENUES = {"a market": 0, "an event's question": 1}
 
 
-def venue_of(scene: Stage, number: int) -> Venue:
+def venue_of(scene: Arena, number: int) -> Venue:
     return (scene.market, *scene.questions)[number]
 
 
@@ -101,7 +101,7 @@ def test_whatever_meets_the_exchange_moves_what_the_engine_says(number: int) -> 
     @settings(phases=[Phase.generate])
     @given(script=scripts())
     def trade(script: tuple[int, list[Wish]]) -> None:
-        scene, (ticks, wishes) = stage(), script
+        scene, (ticks, wishes) = arena(), script
         with scene.evm.rolled_back():
             twin = Twin(scene, venue_of(scene, number), ticks)
             for each in (trade for wish in wishes for trade in twin.place(wish)):
@@ -122,7 +122,7 @@ def test_a_taker_of_more_makers_than_a_match_has_is_settled_in_two(
 ) -> None:
     """The second match finds of the taker's order what the first left, at any price."""
     bids = [Wish(1, Side.SELL if is_yes else Side.BUY, is_yes, 50, 102) for _ in range(MAKERS)]
-    scene = stage()
+    scene = arena()
     with scene.evm.rolled_back():
         twin = Twin(scene, venue_of(scene, number), 100)
         assert not any(twin.place(bid) for bid in bids)

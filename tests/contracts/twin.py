@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from tests.contracts.evm import Actor
-from tests.contracts.lives.world import Stage, Venue, order_digest, signed_order
+from tests.contracts.lives.arena import Arena, Venue, order_digest, signed_order
 from tests.contracts.signing import OWN_V1, Order
 from tests.rigs.values import NOW_MS, a_state, an_observation, some_rules
 
@@ -59,7 +59,7 @@ class Wish:
 class Twin:
     """A market of the stage and the engine's state of it."""
 
-    stage: Stage
+    arena: Arena
     venue: Venue
     ticks_per_one: int
     order_by_id: dict[str, OrderRow] = field(default_factory=dict)
@@ -96,12 +96,12 @@ class Twin:
 
     @property
     def traders(self) -> list[Address]:
-        return [parse_address(actor.address) for actor in self.stage.traders]
+        return [parse_address(actor.address) for actor in self.arena.traders]
 
     @property
     def bystanders(self) -> list[Address]:
         """Those whom no match gives or takes anything."""
-        world = self.stage.world
+        world = self.arena.world
         others = (
             self.market.exchange,
             world.fee_receiver,
@@ -137,16 +137,16 @@ class Twin:
 
     def sign(self, wish: Wish) -> tuple[Order, SignedOrder]:
         """Return the order as the rig and as the engine have it."""
-        actor: Actor = self.stage.traders[wish.trader]
+        actor: Actor = self.arena.traders[wish.trader]
         token = self.market.token_yes if wish.is_yes else self.market.token_no
         cost = wish.size_units * wish.price_ticks // self.ticks_per_one
-        given, gotten = (cost, wish.size_units)[:: 1 if wish.side is Side.BUY else -1]
+        given, received = (cost, wish.size_units)[:: 1 if wish.side is Side.BUY else -1]
         rig_order = Order(
             maker=actor.address,
             signer=actor.address,
             token_id=int(token),
             maker_amount=given,
-            taker_amount=gotten,
+            taker_amount=received,
             side=int(wish.side),
             salt=1 + len(self.order_by_id),
             profile=wish.profile,
@@ -159,7 +159,7 @@ class Twin:
             taker=ZERO_ADDRESS,
             token_id=token,
             maker_amount=given,
-            taker_amount=gotten,
+            taker_amount=received,
             expiration_s=0,
             nonce=0,
             fee_rate_bps=0,
@@ -176,7 +176,7 @@ class Twin:
         before = self.held_on_chain(everybody)
         matched = Matched(self.trade_row(trade), self.order_by_id, self.market.exchange)
         call = match_call(matched, trade.trade_id)
-        self.stage.evm.transact(self.stage.world.operator, call.target, call.calldata)
+        self.arena.evm.transact(self.arena.world.operator, call.target, call.calldata)
         self.filled_by_id[trade.taker_order_id] += trade.taker_fill_units
         for fill in trade.fills:
             self.filled_by_id[fill.maker_order_id] += fill.making_units
@@ -211,7 +211,7 @@ class Twin:
 
     def held_on_chain(self, wallets: list[Address]) -> Moves:
         """Return what these wallets have of collateral and of both tokens."""
-        world = self.stage.world
+        world = self.arena.world
         held: Moves = Counter()
         for wallet in wallets:
             held[wallet, COLLATERAL] = world.collateral.call("balanceOf", wallet)

@@ -5,21 +5,21 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.creation.rig import DATABASE_FILE, CreatorClient, Studio
+from tests.creation.rig import DATABASE_FILE, CreationRig, CreatorClient
 from tests.rigs.sandbox import Sandbox
 
 
 @pytest.fixture
-async def studio(
+async def rig(
     fresh_sandbox: Sandbox, tmp_path: Path, empty_database: Path
-) -> AsyncIterator[Studio]:
+) -> AsyncIterator[CreationRig]:
     shutil.copy(empty_database, tmp_path / DATABASE_FILE)
-    studio = Studio(fresh_sandbox, tmp_path)
-    await studio.start()
-    yield studio
-    await studio.stop()
+    rig = CreationRig(fresh_sandbox, tmp_path)
+    await rig.start()
+    yield rig
+    await rig.stop()
 
 
 @pytest.fixture
-def creator(studio: Studio) -> CreatorClient:
-    return studio.creator()
+def creator(rig: CreationRig) -> CreatorClient:
+    return rig.creator()

@@ -1,6 +1,6 @@
 """A market creation that runs: its application, its background work, and creators who use them.
 
-`Studio` is the operator's side and can be started again over the same database. A `CreatorClient`
+`CreationRig` is the operator's side and can be started again over the same database. A `CreatorClient`
 does what a creator's program does: it knows the public interface and its own key, and nothing else.
 """
 
@@ -31,13 +31,13 @@ from foretell.chain.deploy_plan import (
     whitelist_code,
 )
 from foretell.chain.sender import Sender, SenderOptions
-from foretell.chain.setup_caller import Caller
-from foretell.creation.context import CreationOptions, CreationServices
+from foretell.chain.setup_caller import SetupCaller
+from foretell.creation.context import CreationContext, CreationOptions
 from foretell.creation.routes import build_app
-from foretell.creation.worker import Desk
+from foretell.creation.worker import RequestRunner
 from foretell.domain.contracts.calldata import REGISTER_WHITELIST, Transfer
 from foretell.domain.contracts.deployment import ContractName
-from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role, SandboxAccount
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole, SandboxAccount
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import Address, checksum_address, keccak256, parse_address
 from foretell.media.blobs import BlobStore
@@ -61,7 +61,7 @@ class Clock:
 
 
 @dataclass
-class Studio:
+class CreationRig:
     """The operator's side."""
 
     sandbox: Sandbox
@@ -75,8 +75,8 @@ class Studio:
         """Make every object anew, as a new process does, over what is on the disk."""
         url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
         self.database = await self.stack.enter_async_context(Database(url))
-        registrar = self.sandbox.account(Role.REGISTRAR)
-        self.services = CreationServices(
+        registrar = self.sandbox.account(AccountRole.REGISTRAR)
+        self.context = CreationContext(
             database=self.database,
             deployment=self.sandbox.deployment,
             reader=self.sandbox.reader,
@@ -89,25 +89,25 @@ class Studio:
             ),
             images=ImageNormalizer(ImagePolicy()),
             blobs=BlobStore(self.folder / "blobs"),
-            storage_key=self.sandbox.account(Role.STORAGE).private_key,
+            storage_key=self.sandbox.account(AccountRole.STORAGE).private_key,
             options=self.options,
             now_ms=self.clock,
             new_uuid=self._new_uuid,
             new_word=lambda: a_word(f"nonce {next(self.numbers)}"),
         )
-        self.open(self.services)
+        self.open(self.context)
 
-    def open(self, services: CreationServices) -> None:
+    def open(self, context: CreationContext) -> None:
         """Serve with these services from now on."""
-        self.services = services
-        self.app: Litestar = an_app(build_app, services)
-        self.desk = Desk(services, lambda: self.clock.now_ms / 1000)
+        self.context = context
+        self.app: Litestar = an_app(build_app, context)
+        self.desk = RequestRunner(context, lambda: self.clock.now_ms / 1000)
         transport = httpx.ASGITransport(self.app)  # type: ignore[arg-type]  # scopes typed closer
         self.http = httpx.AsyncClient(transport=transport, base_url="http://worker")
 
-    def change(self, **services: Any) -> None:
+    def change(self, **context: Any) -> None:
         """Serve with other services than before."""
-        self.open(replace(self.services, **services))
+        self.open(replace(self.context, **context))
 
     async def restart(self) -> None:
         """Forget everything that is in memory only."""
@@ -126,7 +126,7 @@ class Studio:
         """Do one pass of the background work, the registrar's part included, and one more block."""
         await self.sandbox.mine()
         running = await self.desk.look()
-        await self.services.registrar.look()
+        await self.context.registrar.look()
         return running
 
     async def settle(self) -> None:
@@ -137,11 +137,11 @@ class Studio:
         raise AssertionError("the background work does not end")
 
     def creator(self, account: SandboxAccount | None = None) -> "CreatorClient":
-        return CreatorClient(self, account or self.sandbox.account(Role.CREATOR))
+        return CreatorClient(self, account or self.sandbox.account(AccountRole.CREATOR))
 
     async def whitelist(self, account: SandboxAccount) -> None:
         """Have a creator register a proposer whitelist of its own."""
-        proposer = self.sandbox.account(Role.PROPOSER).address
+        proposer = self.sandbox.account(AccountRole.PROPOSER).address
         code = whitelist_code(CreatorWhitelist(account.private_key, (proposer,)))
         await self.sandbox.call(account, CREATE2_FACTORY, SALT + code)
         registry = self.sandbox.deployment.address(ContractName.PROPOSER_WHITELIST_REGISTRY)
@@ -150,10 +150,10 @@ class Studio:
 
     async def newcomer(self, name: str, units: int = 0) -> SandboxAccount:
         """Return an account that nobody has seen before, with gas and this much collateral."""
-        account = SandboxAccount(Role.CREATOR, a_key(name))
+        account = SandboxAccount(AccountRole.CREATOR, a_key(name))
         await self.sandbox.rpc.send("anvil_setBalance", account.address, hex(10**20))
         if units:
-            faucet = self.sandbox.account(Role.FAUCET)
+            faucet = self.sandbox.account(AccountRole.FAUCET)
             gift = Transfer(account.address, units).encode()
             await self.sandbox.call(faucet, self.sandbox.deployment.collateral, gift)
         return account
@@ -163,7 +163,7 @@ class Studio:
 class CreatorClient:
     """A creator's program."""
 
-    studio: Studio
+    rig: CreationRig
     account: SandboxAccount
 
     @property
@@ -175,7 +175,7 @@ class CreatorClient:
         return json.dumps(a_payload_document(creator=self.address, **fields)).encode()
 
     async def post(self, path: str, body: Mapping[str, Any]) -> httpx.Response:
-        return await self.studio.http.post(path, json=body)
+        return await self.rig.http.post(path, json=body)
 
     async def ask(self, raw: bytes) -> httpx.Response:
         """Ask for a challenge for a payload."""
@@ -207,7 +207,7 @@ class CreatorClient:
     ) -> httpx.Response:
         """Send a payload with its envelope and images."""
         texts = (("payload", raw), ("auth", json.dumps(envelope).encode()))
-        return await self.studio.http.post(
+        return await self.rig.http.post(
             "/prepare",
             files=[
                 *((name, (None, content)) for name, content in texts),
@@ -225,15 +225,15 @@ class CreatorClient:
 
     async def record(self, request_id: str) -> dict[str, Any]:
         """Return the record of a request."""
-        answer = await self.studio.http.get("/pending", params={"requestId": request_id})
+        answer = await self.rig.http.get("/pending", params={"requestId": request_id})
         assert answer.status_code == 200, answer.text
         record: dict[str, Any] = answer.json()["request"]
         return record
 
     async def execute(self, items: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         """Send every item of a plan from the creator's wallet, and return their hashes."""
-        sandbox = self.studio.sandbox
-        caller = Caller(sandbox.rpc, self.account.private_key, SANDBOX_CHAIN_ID, mines=True)
+        sandbox = self.rig.sandbox
+        caller = SetupCaller(sandbox.rpc, self.account.private_key, SANDBOX_CHAIN_ID, mines=True)
         sent = []
         for item in items:
             call = ContractCall(
@@ -258,7 +258,7 @@ class CreatorClient:
     async def prepared(self, raw: bytes | None = None) -> str:
         """Bring a new request to `prepared`."""
         request_id = await self.prepare(raw)
-        await self.studio.settle()
+        await self.rig.settle()
         assert (await self.record(request_id))["status"] == "prepared"
         return request_id
 
@@ -271,7 +271,7 @@ class CreatorClient:
         request_id = await self.prepared(raw)
         answer = await self.finalize(request_id, await self.paid(request_id))
         assert answer.status_code == 200, answer.text
-        await self.studio.settle()
+        await self.rig.settle()
         assert (await self.record(request_id))["status"] == "metadata_update_pending"
         return request_id
 

@@ -2,7 +2,7 @@ import re
 import uuid
 
 import pytest
-from tests.creation.rig import CreatorClient, Studio, details_of, error_of
+from tests.creation.rig import CreationRig, CreatorClient, details_of, error_of
 from tests.rigs.values import NOW_MS, a_word, an_address
 
 from foretell.creation.challenge import (
@@ -12,7 +12,7 @@ from foretell.creation.challenge import (
     sweep_challenges,
 )
 from foretell.creation.context import CreationOptions
-from foretell.creation.messages import AuthWish
+from foretell.creation.messages import AuthRequest
 from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS, Challenge, RequestStatus
 from foretell.domain.errors.creation import TooManyChallenges
 from foretell.domain.values.hexadecimal import keccak256
@@ -38,7 +38,7 @@ async def test_a_challenge_is_new_echoes_the_wish_and_is_kept(creator: CreatorCl
     assert first["primaryType"] == "CreateMarketAuth"
     assert first["requestId"] != second["requestId"]
     assert first["nonce"] != second["nonce"]
-    async with creator.studio.database.reading() as tx:
+    async with creator.rig.database.reading() as tx:
         kept = await load_request(tx, first["requestId"])
     assert kept is not None
     assert (kept.status, kept.challenge.nonce) == (RequestStatus.AUTH_PENDING, first["nonce"])
@@ -55,20 +55,20 @@ async def test_another_chain_is_refused(creator: CreatorClient) -> None:
     assert details_of(answer) == [("chainId", "must be one of 80002")]
 
 
-def a_wish(name: str = "creator") -> AuthWish:
-    return AuthWish(an_address(name), 80002, a_word("payload"))
+def a_draft(name: str = "creator") -> AuthRequest:
+    return AuthRequest(an_address(name), 80002, a_word("payload"))
 
 
-async def kept(studio: Studio, challenges: list[Challenge]) -> list[bool]:
-    async with studio.database.reading() as tx:
+async def kept(rig: CreationRig, challenges: list[Challenge]) -> list[bool]:
+    async with rig.database.reading() as tx:
         return [await load_request(tx, each.request_id) is not None for each in challenges]
 
 
-async def issued(studio: Studio, *names: str) -> list[Challenge]:
+async def issued(rig: CreationRig, *names: str) -> list[Challenge]:
     challenges = []
     for name in names:
-        studio.clock.now_ms += 1
-        challenges.append(await issue_challenge(studio.services, a_wish(name)))
+        rig.clock.now_ms += 1
+        challenges.append(await issue_challenge(rig.context, a_draft(name)))
     return challenges
 
 
@@ -87,36 +87,36 @@ async def test_whoever_asks_in_a_creator_s_name_takes_no_challenge_from_it(
 
 
 async def test_a_creator_with_too_many_challenges_is_refused_and_others_are_not(
-    studio: Studio,
+    rig: CreationRig,
 ) -> None:
-    challenges = await issued(studio, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
+    challenges = await issued(rig, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
 
     with pytest.raises(TooManyChallenges, match="50 challenges of 0x"):
-        await issue_challenge(studio.services, a_wish())
+        await issue_challenge(rig.context, a_draft())
 
-    challenges += await issued(studio, "other")
-    assert all(await kept(studio, challenges))
+    challenges += await issued(rig, "other")
+    assert all(await kept(rig, challenges))
 
 
-async def test_a_creator_has_few_expired_challenges_and_they_make_way(studio: Studio) -> None:
-    expired = await issued(studio, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
-    others = await issued(studio, "other")
-    studio.clock.now_ms += CHALLENGE_LIFETIME_MS
+async def test_a_creator_has_few_expired_challenges_and_they_make_way(rig: CreationRig) -> None:
+    expired = await issued(rig, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
+    others = await issued(rig, "other")
+    rig.clock.now_ms += CHALLENGE_LIFETIME_MS
 
-    fresh = await issued(studio, "creator", "creator")
+    fresh = await issued(rig, "creator", "creator")
 
-    assert await kept(studio, expired) == [False] * 2 + [True] * (UNSIGNED_PER_CREATOR_MAX - 2)
-    assert await kept(studio, fresh + others) == [True] * 3
+    assert await kept(rig, expired) == [False] * 2 + [True] * (UNSIGNED_PER_CREATOR_MAX - 2)
+    assert await kept(rig, fresh + others) == [True] * 3
 
 
 async def test_signed_requests_are_never_swept(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepare()
-    studio.clock.now_ms += 10 * EXPIRED_KEPT_MS
+    rig.clock.now_ms += 10 * EXPIRED_KEPT_MS
     for _ in range(UNSIGNED_PER_CREATOR_MAX):
         await creator.ask(b"{}")
 
-    await sweep_challenges(studio.services)
+    await sweep_challenges(rig.context)
 
     assert (await creator.record(request_id))["status"] == "prepare_running"
 
@@ -124,16 +124,16 @@ async def test_signed_requests_are_never_swept(creator: CreatorClient) -> None:
 async def test_an_expired_challenge_is_kept_for_a_day_to_be_told_of(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     raw = creator.payload()
     challenge = (await creator.ask(raw)).json()
     envelope = creator.sign(challenge)
 
-    studio.clock.now_ms += CHALLENGE_LIFETIME_MS + EXPIRED_KEPT_MS
-    await sweep_challenges(studio.services)
+    rig.clock.now_ms += CHALLENGE_LIFETIME_MS + EXPIRED_KEPT_MS
+    await sweep_challenges(rig.context)
     late = await creator.send(raw, envelope)
-    studio.clock.now_ms += 1
-    await sweep_challenges(studio.services)
+    rig.clock.now_ms += 1
+    await sweep_challenges(rig.context)
     too_late = await creator.send(raw, envelope)
 
     assert error_of(late) == (401, "auth_expired")
@@ -141,42 +141,42 @@ async def test_an_expired_challenge_is_kept_for_a_day_to_be_told_of(
 
 
 async def test_unsigned_challenges_of_all_creators_are_bounded_and_none_makes_way(
-    studio: Studio,
+    rig: CreationRig,
 ) -> None:
-    studio.change(options=CreationOptions(unsigned_max=4))
-    challenges = await issued(studio, "a", "b", "c", "d")
+    rig.change(options=CreationOptions(unsigned_max=4))
+    challenges = await issued(rig, "a", "b", "c", "d")
 
     with pytest.raises(TooManyChallenges, match="4 challenges of all creators"):
-        await issue_challenge(studio.services, a_wish("e"))
-    await sweep_challenges(studio.services)
+        await issue_challenge(rig.context, a_draft("e"))
+    await sweep_challenges(rig.context)
 
-    assert await kept(studio, challenges) == [True] * 4
+    assert await kept(rig, challenges) == [True] * 4
 
 
 async def test_the_oldest_expired_challenges_of_all_creators_are_swept_beyond_the_bound(
-    studio: Studio,
+    rig: CreationRig,
 ) -> None:
-    studio.change(options=CreationOptions(unsigned_max=4))
-    expired = await issued(studio, "a", "b", "c", "d")
-    studio.clock.now_ms += CHALLENGE_LIFETIME_MS
-    fresh = await issued(studio, "a", "e", "f")
+    rig.change(options=CreationOptions(unsigned_max=4))
+    expired = await issued(rig, "a", "b", "c", "d")
+    rig.clock.now_ms += CHALLENGE_LIFETIME_MS
+    fresh = await issued(rig, "a", "e", "f")
 
-    await sweep_challenges(studio.services)
+    await sweep_challenges(rig.context)
 
-    assert await kept(studio, expired) == [False] * 3 + [True]
-    assert await kept(studio, fresh) == [True] * 3
+    assert await kept(rig, expired) == [False] * 3 + [True]
+    assert await kept(rig, fresh) == [True] * 3
 
 
 async def test_what_is_kept_of_all_creators_is_bounded_though_nobody_sweeps(
-    studio: Studio,
+    rig: CreationRig,
 ) -> None:
-    studio.change(options=CreationOptions(unsigned_max=2))
-    oldest = await issued(studio, "a", "b")
-    studio.clock.now_ms += CHALLENGE_LIFETIME_MS
-    expired = await issued(studio, "c", "d")
-    studio.clock.now_ms += CHALLENGE_LIFETIME_MS
+    rig.change(options=CreationOptions(unsigned_max=2))
+    oldest = await issued(rig, "a", "b")
+    rig.clock.now_ms += CHALLENGE_LIFETIME_MS
+    expired = await issued(rig, "c", "d")
+    rig.clock.now_ms += CHALLENGE_LIFETIME_MS
 
-    fresh = await issued(studio, "e", "f")
+    fresh = await issued(rig, "e", "f")
 
-    assert await kept(studio, oldest) == [False] * 2
-    assert await kept(studio, expired + fresh) == [True] * 4
+    assert await kept(rig, oldest) == [False] * 2
+    assert await kept(rig, expired + fresh) == [True] * 4

@@ -3,13 +3,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from tests.creation.rig import CreatorClient, Studio, address_of, error_of
+from tests.creation.rig import CreationRig, CreatorClient, address_of, error_of
 from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.deployment import ContractName
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.amounts import UNITS_PER_TOKEN
 from foretell.domain.values.hexadecimal import checksum_address
@@ -20,16 +20,16 @@ ZERO = "0x" + "00" * 20
 SET_FEE = contract_function("setCreationFee(uint256,uint256)")
 
 
-async def config(studio: Studio) -> dict[str, Any]:
-    answer = await studio.http.get("/market-config")
+async def config(rig: CreationRig) -> dict[str, Any]:
+    answer = await rig.http.get("/market-config")
     assert answer.status_code == 200
     body: dict[str, Any] = answer.json()
     return body
 
 
 @pytest.mark.spec(35, 67)
-async def test_the_eight_keys_are_there_with_their_types(studio: Studio) -> None:
-    body = await config(studio)
+async def test_the_eight_keys_are_there_with_their_types(rig: CreationRig) -> None:
+    body = await config(rig)
 
     assert body["defaultChainId"] == 80002
     assert body["defaultResolutionType"] == "dro_moov2"
@@ -47,9 +47,9 @@ async def test_the_eight_keys_are_there_with_their_types(studio: Studio) -> None
 
 @pytest.mark.spec(37)
 async def test_addresses_are_those_of_the_deployment_and_have_code(
-    studio: Studio, fresh_sandbox: Sandbox
+    rig: CreationRig, fresh_sandbox: Sandbox
 ) -> None:
-    (chain,) = (await config(studio))["chains"]
+    (chain,) = (await config(rig))["chains"]
     deployment = fresh_sandbox.deployment
 
     def at(name: ContractName) -> str:
@@ -93,8 +93,8 @@ async def test_addresses_are_those_of_the_deployment_and_have_code(
 
 
 @pytest.mark.spec(37)
-async def test_older_clients_find_the_default_chain_at_the_top(studio: Studio) -> None:
-    body = await config(studio)
+async def test_older_clients_find_the_default_chain_at_the_top(rig: CreationRig) -> None:
+    body = await config(rig)
     (chain,) = body["chains"]
 
     mirrored = {
@@ -111,11 +111,13 @@ async def test_older_clients_find_the_default_chain_at_the_top(studio: Studio) -
 async def test_the_fee_is_the_one_that_the_plan_approves_also_after_a_change(
     creator: CreatorClient,
 ) -> None:
-    sandbox = creator.studio.sandbox
+    sandbox = creator.rig.sandbox
     adapter = sandbox.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
-    await sandbox.call(sandbox.account(Role.ADMIN), adapter, SET_FEE.encode(7_250_000, 8_000))
+    await sandbox.call(
+        sandbox.account(AccountRole.ADMIN), adapter, SET_FEE.encode(7_250_000, 8_000)
+    )
 
-    body = await config(creator.studio)
+    body = await config(creator.rig)
     record = await creator.record(await creator.prepared())
 
     approval = record["prepared"]["txPlan"][0]
@@ -126,38 +128,38 @@ async def test_the_fee_is_the_one_that_the_plan_approves_also_after_a_change(
 
 
 @pytest.mark.spec(75)
-async def test_a_wallet_with_exactly_the_hinted_funding_succeeds(studio: Studio) -> None:
-    hint = Decimal((await config(studio))["requiredCreatorFundingUsdc"])
-    account = await studio.newcomer("funded exactly", int(hint * UNITS_PER_TOKEN))
-    await studio.whitelist(account)
-    newcomer = studio.creator(account)
+async def test_a_wallet_with_exactly_the_hinted_funding_succeeds(rig: CreationRig) -> None:
+    hint = Decimal((await config(rig))["requiredCreatorFundingUsdc"])
+    account = await rig.newcomer("funded exactly", int(hint * UNITS_PER_TOKEN))
+    await rig.whitelist(account)
+    newcomer = rig.creator(account)
 
     await newcomer.finalized()
 
-    assert await studio.sandbox.reader.collateral_units(account.address) == 0
+    assert await rig.sandbox.reader.collateral_units(account.address) == 0
 
 
-async def test_a_chain_that_does_not_answer_is_told(studio: Studio) -> None:
+async def test_a_chain_that_does_not_answer_is_told(rig: CreationRig) -> None:
     async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
-        studio.change(reader=Reader(dead, studio.sandbox.deployment))
+        rig.change(reader=Reader(dead, rig.sandbox.deployment))
 
-        answer = await studio.http.get("/market-config")
+        answer = await rig.http.get("/market-config")
 
     assert error_of(answer) == (502, "chain_unavailable")
     assert "127.0.0.1" not in answer.text
 
 
-async def test_what_an_earlier_deployment_lacks_is_at_zero(studio: Studio) -> None:
-    deployment = studio.sandbox.deployment
+async def test_what_an_earlier_deployment_lacks_is_at_zero(rig: CreationRig) -> None:
+    deployment = rig.sandbox.deployment
     later = ("negRisk", "optimistic", "wrapped")
     contracts = {
         name: contract
         for name, contract in deployment.contracts.items()
         if not name.startswith(later)
     }
-    studio.change(deployment=replace(deployment, contracts=contracts))
+    rig.change(deployment=replace(deployment, contracts=contracts))
 
-    body = await config(studio)
+    body = await config(rig)
 
     (chain,) = body["chains"]
     assert (chain["negRiskOperator"], chain["negRiskCtfExchange"]) == (ZERO, ZERO)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.creation.rig import CreatorClient, Studio, error_of
+from tests.creation.rig import CreationRig, CreatorClient, error_of
 from tests.rigs.payloads import an_option, event_fields
 from tests.rigs.pictures import a_picture
 
@@ -17,8 +17,8 @@ from foretell.store.creation.markets import MarketRow, load_markets
 pytestmark = pytest.mark.anyio
 
 
-async def markets_of(studio: Studio) -> list[MarketRow]:
-    async with studio.database.reading() as tx:
+async def markets_of(rig: CreationRig) -> list[MarketRow]:
+    async with rig.database.reading() as tx:
         return await load_markets(tx)
 
 
@@ -32,13 +32,13 @@ def ids_in(plan: Sequence[dict[str, Any]]) -> list[str]:
 async def test_markets_outside_of_events_are_made_on_both_stacks(
     creator: CreatorClient, mode: str, stack: str
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     fields = {} if mode == "binary" else event_fields(mode, count=2)
     raw = creator.payload(resolutionType=stack, **fields)
 
     record = await creator.record(await creator.finalized(raw))
 
-    deployment = studio.sandbox.deployment
+    deployment = rig.sandbox.deployment
     is_direct = stack == "dro_moov2"
     name = (
         ContractName.DIRECT_RESOLUTION_ADAPTER
@@ -46,7 +46,7 @@ async def test_markets_outside_of_events_are_made_on_both_stacks(
         else ContractName.OPTIMISTIC_RESOLUTION_ADAPTER
     )
     adapter = deployment.address(name)
-    markets = await markets_of(studio)
+    markets = await markets_of(rig)
     approval = "approve-direct-resolution-fee" if is_direct else "approve-resolution-reward"
     count = len(markets)
     assert ids_in(record["prepared"]["txPlan"]) == [
@@ -69,13 +69,13 @@ async def test_markets_outside_of_events_are_made_on_both_stacks(
 async def test_an_event_of_one_true_outcome_trades_at_the_neg_risk_exchange(
     creator: CreatorClient, stack: str
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     raw = creator.payload(resolutionType=stack, **event_fields())
 
     record = await creator.record(await creator.finalized(raw))
 
-    deployment, reader = studio.sandbox.deployment, studio.sandbox.reader
-    markets = await markets_of(studio)
+    deployment, reader = rig.sandbox.deployment, rig.sandbox.reader
+    markets = await markets_of(rig)
     keys = ["town-1", "town-2", "town-3"]
     assert [result["key"] for result in record["registerResults"]] == keys
     assert {result["exchange"] for result in record["registerResults"]} == {
@@ -108,7 +108,7 @@ async def test_an_event_of_one_true_outcome_trades_at_the_neg_risk_exchange(
 async def test_the_approval_is_the_configured_fee_of_every_question(
     creator: CreatorClient,
 ) -> None:
-    config = (await creator.studio.http.get("/market-config")).json()
+    config = (await creator.rig.http.get("/market-config")).json()
 
     request_id = await creator.prepared(creator.payload(**event_fields()))
 
@@ -124,14 +124,14 @@ async def test_an_event_that_broke_off_is_gone_on_with_and_nothing_is_paid_twice
     first = await creator.prepared(raw)
     plan = (await creator.record(first))["prepared"]["txPlan"]
     await creator.execute(plan[:6])
-    creator.studio.clock.now_ms += 1
+    creator.rig.clock.now_ms += 1
 
     second = await creator.prepared(raw)
 
     rest = (await creator.record(second))["prepared"]["txPlan"]
     assert ids_in(rest) == ["prepare-question-2", "prepare-question-3"]
     await creator.finalize(second, await creator.execute(rest))
-    await creator.studio.settle()
+    await creator.rig.settle()
     assert (await creator.record(second))["status"] == "metadata_update_pending"
 
 
@@ -143,7 +143,7 @@ async def test_questions_that_were_added_in_another_order_end_the_request(
     sent = await creator.execute([*plan[:-2], plan[-1], plan[-2]])
 
     answer = await creator.finalize(request_id, sent)
-    await creator.studio.settle()
+    await creator.rig.settle()
 
     assert answer.json()["status"] == "finalize_in_progress"
     record = await creator.record(request_id)
@@ -160,7 +160,7 @@ async def test_a_question_of_another_event_of_the_creator_is_not_asked_again(
     request_id = await creator.prepare(
         creator.payload(**event_fields(title="Other", slug="other", options=shared))
     )
-    await creator.studio.settle()
+    await creator.rig.settle()
 
     record = await creator.record(request_id)
     assert record["status"] == "failed"
@@ -171,7 +171,7 @@ async def test_a_question_of_another_event_of_the_creator_is_not_asked_again(
 async def test_each_option_has_its_picture_by_its_id_or_by_its_place(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     raw = creator.payload(**event_fields(count=2))
     challenge = (await creator.ask(raw)).json()
     images = [
@@ -181,14 +181,14 @@ async def test_each_option_has_its_picture_by_its_id_or_by_its_place(
     ]
 
     await creator.send(raw, creator.sign(challenge), images)
-    await studio.settle()
+    await rig.settle()
     request_id = challenge["requestId"]
     await creator.finalize(request_id, await creator.paid(request_id))
-    await studio.settle()
+    await rig.settle()
     updates = (await creator.record(request_id))["metadataUpdateTxPlan"]
     await creator.finalize(request_id, await creator.execute(updates))
 
-    icons = [market.icon for market in await markets_of(studio)]
+    icons = [market.icon for market in await markets_of(rig)]
     assert len(set(icons)) == 2
     assert [item["marketKey"] for item in updates] == ["town-1", "town-2"]
 
@@ -208,9 +208,9 @@ async def test_a_picture_of_no_option_is_refused(creator: CreatorClient) -> None
 
 async def test_the_stored_documents_say_what_an_event_is(creator: CreatorClient) -> None:
     record = await creator.record(await creator.finalized(creator.payload(**event_fields())))
-    (market, *_) = await markets_of(creator.studio)
+    (market, *_) = await markets_of(creator.rig)
 
-    blob = await creator.studio.http.get(f"/blobs/{market.metadata_id}")
+    blob = await creator.rig.http.get(f"/blobs/{market.metadata_id}")
 
     document = blob.json()
     assert record["metadataUpdates"][0]["metadataTxId"] == market.metadata_id

@@ -4,13 +4,13 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.creation.rig import CreatorClient, Studio, details_of, error_of
+from tests.creation.rig import CreationRig, CreatorClient, details_of, error_of
 from tests.rigs.values import NOW_MS, a_word
 from typing_extensions import override
 
 from foretell.chain.reader import Reader
 from foretell.chain.rpc_types import Receipt
-from foretell.chain.setup_caller import Caller
+from foretell.chain.setup_caller import SetupCaller
 from foretell.creation.context import CreationOptions
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, SandboxAccount
 from foretell.domain.creation.plan import PlanTx
@@ -30,7 +30,7 @@ async def status_of(creator: CreatorClient, request_id: str) -> str:
 
 
 async def send_as(
-    studio: Studio, account: SandboxAccount, item: Mapping[str, Any], **changed: Any
+    rig: CreationRig, account: SandboxAccount, item: Mapping[str, Any], **changed: Any
 ) -> str:
     """Send one call like an item of a plan, from any account, and return its hash."""
     call = ContractCall(
@@ -38,7 +38,7 @@ async def send_as(
         bytes.fromhex(changed.get("data", item["data"])[2:]),
         value_wei=changed.get("value", 0),
     )
-    caller = Caller(studio.sandbox.rpc, account.private_key, SANDBOX_CHAIN_ID, mines=True)
+    caller = SetupCaller(rig.sandbox.rpc, account.private_key, SANDBOX_CHAIN_ID, mines=True)
     (receipt,) = await caller.call_all([call])
     return str(receipt.tx_hash)
 
@@ -116,18 +116,18 @@ async def test_a_hash_that_the_chain_does_not_know_is_taken_and_then_refused(
 async def test_each_of_the_five_checks_broken_alone_leaves_it_prepared(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
-    stranger = studio.sandbox.trader()
+    rig = creator.rig
+    stranger = rig.sandbox.trader()
     request_id = await creator.prepared()
     approve, initialize = (await creator.record(request_id))["prepared"]["txPlan"]
     good = (await creator.execute([approve]))[0]
     other_data = approve["data"][:-2] + "41"
     broken = {
-        "sender": await send_as(studio, stranger, approve),
-        "target": await send_as(studio, creator.account, approve, to=creator.address),
-        "calldata": await send_as(studio, creator.account, approve, data=other_data),
-        "value": await send_as(studio, creator.account, approve, to=creator.address, value=1),
-        "the transaction reverted": await reverted(studio, creator.account, initialize),
+        "sender": await send_as(rig, stranger, approve),
+        "target": await send_as(rig, creator.account, approve, to=creator.address),
+        "calldata": await send_as(rig, creator.account, approve, data=other_data),
+        "value": await send_as(rig, creator.account, approve, to=creator.address, value=1),
+        "the transaction reverted": await reverted(rig, creator.account, initialize),
     }
 
     told = {}
@@ -146,15 +146,15 @@ async def test_each_of_the_five_checks_broken_alone_leaves_it_prepared(
     assert told["the transaction reverted"] == "the transaction reverted"
 
 
-async def reverted(studio: Studio, account: SandboxAccount, item: Mapping[str, Any]) -> str:
+async def reverted(rig: CreationRig, account: SandboxAccount, item: Mapping[str, Any]) -> str:
     """Send an item with so little gas that it fails, and return its hash."""
-    rpc = studio.sandbox.rpc
+    rpc = rig.sandbox.rpc
     await rpc.send("anvil_impersonateAccount", account.address)
     call = {"from": account.address, "to": item["to"], "data": item["data"], "gas": hex(100_000)}
     tx_hash = await rpc.send("eth_sendTransaction", call)
     await rpc.send("anvil_stopImpersonatingAccount", account.address)
-    await studio.sandbox.mine()
-    (receipt,) = await studio.sandbox.reader.receipts([tx_hash])
+    await rig.sandbox.mine()
+    (receipt,) = await rig.sandbox.reader.receipts([tx_hash])
     assert receipt is not None
     assert not receipt.is_success
     return str(tx_hash)
@@ -188,24 +188,22 @@ async def test_items_without_a_hash_are_told(creator: CreatorClient) -> None:
 
 @pytest.mark.spec(60)
 async def test_a_transaction_that_waits_for_a_block_is_told(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepared()
     items = (await creator.record(request_id))["prepared"]["txPlan"]
     txs = await creator.execute(items[:1])
-    await studio.sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the node's own
+    await rig.sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the node's own
     try:
-        await studio.sandbox.rpc.send("anvil_impersonateAccount", creator.account.address)
+        await rig.sandbox.rpc.send("anvil_impersonateAccount", creator.account.address)
         call = {"from": creator.account.address, "to": items[1]["to"], "data": items[1]["data"]}
-        tx_hash = await studio.sandbox.rpc.send(
-            "eth_sendTransaction", call | {"gas": hex(3_000_000)}
-        )
+        tx_hash = await rig.sandbox.rpc.send("eth_sendTransaction", call | {"gas": hex(3_000_000)})
         txs.append({"id": items[1]["id"], "hash": tx_hash})
 
         waiting = await creator.finalize(request_id, txs)
-        await studio.sandbox.mine()
+        await rig.sandbox.mine()
         accepted = await creator.finalize(request_id)
     finally:
-        await studio.sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the node's own
+        await rig.sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the node's own
 
     assert error_of(waiting) == (425, "tx_pending")
     assert waiting.json()["error"]["details"] == [txs[1]]
@@ -215,7 +213,7 @@ async def test_a_transaction_that_waits_for_a_block_is_told(creator: CreatorClie
 @pytest.mark.spec(78)
 async def test_another_creator_finds_no_such_request(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
-    stranger = creator.studio.creator(creator.studio.sandbox.trader())
+    stranger = creator.rig.creator(creator.rig.sandbox.trader())
     txs = await creator.paid(request_id)
 
     confirm = await stranger.confirm(request_id, txs)
@@ -231,7 +229,7 @@ async def test_what_is_pending_tells_the_updates_that_are_needed(creator: Creato
     started = await creator.finalize(request_id, txs)
     running = await creator.finalize(request_id, txs)
 
-    await creator.studio.settle()
+    await creator.rig.settle()
     pending = (await creator.finalize(request_id)).json()
     record = await creator.record(request_id)
 
@@ -311,9 +309,9 @@ async def test_an_update_that_is_not_as_planned_stays_pending(creator: CreatorCl
 
 
 @pytest.mark.spec(77)
-@pytest.mark.parametrize("stage", ["pending_update", "finalized"])
-async def test_a_hash_that_was_verified_is_not_replaced(creator: CreatorClient, stage: str) -> None:
-    request_id = await getattr(creator, stage)()
+@pytest.mark.parametrize("step", ["pending_update", "finalized"])
+async def test_a_hash_that_was_verified_is_not_replaced(creator: CreatorClient, step: str) -> None:
+    request_id = await getattr(creator, step)()
     (first, *_) = (await creator.record(request_id))["txs"]
 
     answer = await creator.finalize(request_id, [first | {"hash": a_word("other")}])
@@ -322,9 +320,9 @@ async def test_a_hash_that_was_verified_is_not_replaced(creator: CreatorClient, 
     assert details_of(answer) == [("txs/0/hash", f"must be {first['hash']}, which was verified")]
 
 
-@pytest.mark.parametrize("stage", ["prepare", "finalized"])
-async def test_what_does_not_fit_the_state_is_refused(creator: CreatorClient, stage: str) -> None:
-    request_id = await getattr(creator, stage)()
+@pytest.mark.parametrize("step", ["prepare", "finalized"])
+async def test_what_does_not_fit_the_state_is_refused(creator: CreatorClient, step: str) -> None:
+    request_id = await getattr(creator, step)()
 
     confirm = await creator.confirm(request_id, [])
 
@@ -335,14 +333,14 @@ async def test_what_does_not_fit_the_state_is_refused(creator: CreatorClient, st
 async def test_before_it_is_prepared_and_after_it_failed_nothing_is_finalized(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     challenge = (await creator.ask(creator.payload())).json()
     unsigned = await creator.finalize(challenge["requestId"])
-    stranger = studio.creator(await studio.newcomer("without a whitelist"))
+    stranger = rig.creator(await rig.newcomer("without a whitelist"))
     request_id = await stranger.prepare(stranger.payload(slug="other"))
     running = await stranger.finalize(request_id)
-    studio.clock.now_ms += studio.options.prepare_deadline_ms + 1
-    await studio.settle()
+    rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
+    await rig.settle()
 
     failed = await stranger.finalize(request_id)
     confirm = await stranger.confirm(request_id, [])
@@ -370,17 +368,17 @@ class MeddledReader(Reader):
 async def test_hashes_that_others_send_meanwhile_do_not_take_the_place_of_those_checked(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
-    meddled = MeddledReader(studio.sandbox.rpc, studio.sandbox.deployment)
+    meddled = MeddledReader(rig.sandbox.rpc, rig.sandbox.deployment)
     meddled.creator, meddled.request_id, meddled.item_id = creator, request_id, txs[1]["id"]
-    studio.change(reader=meddled)
+    rig.change(reader=meddled)
 
     started = await creator.finalize(request_id, txs)
     record = await creator.record(request_id)
-    studio.change(reader=studio.sandbox.reader)
-    await studio.settle()
+    rig.change(reader=rig.sandbox.reader)
+    await rig.settle()
 
     assert started.json()["status"] == "finalize_in_progress"
     assert record["txs"] == txs
@@ -393,7 +391,7 @@ async def test_many_who_finalize_at_once_agree(creator: CreatorClient) -> None:
     await creator.confirm(request_id, txs)
 
     starts = await asyncio.gather(*(creator.finalize(request_id, txs) for _ in range(4)))
-    await creator.studio.settle()
+    await creator.rig.settle()
     updates = (await creator.record(request_id))["metadataUpdateTxPlan"]
     await creator.confirm(request_id, await creator.execute(updates))
     ends = await asyncio.gather(*(creator.finalize(request_id) for _ in range(4)))
@@ -405,10 +403,10 @@ async def test_many_who_finalize_at_once_agree(creator: CreatorClient) -> None:
 async def test_a_request_that_moves_while_hashes_wait_to_be_kept_is_read_again(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
-    async with studio.database.writing() as tx:
+    async with rig.database.writing() as tx:
         request = await load_request(tx, request_id)
         assert request is not None
         asked = asyncio.create_task(creator.finalize(request_id, txs))
@@ -422,54 +420,54 @@ async def test_a_request_that_moves_while_hashes_wait_to_be_kept_is_read_again(
     assert (await creator.record(request_id))["txs"] == txs
 
 
-async def with_confirmations(studio: Studio, blocks: int) -> None:
-    studio.options = CreationOptions(confirmations=blocks)
-    await studio.restart()
+async def with_confirmations(rig: CreationRig, blocks: int) -> None:
+    rig.options = CreationOptions(confirmations=blocks)
+    await rig.restart()
 
 
 async def test_confirmations_are_waited_for_while_finalization_runs(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
-    await with_confirmations(studio, 3)
+    rig = creator.rig
+    await with_confirmations(rig, 3)
     request_id = await creator.prepared()
     await creator.finalize(request_id, await creator.paid(request_id))
 
-    before = await sent_by_registrar(studio)
-    await studio.sandbox.mine(1)
-    await studio.desk.look()
-    too_early = await sent_by_registrar(studio) - before
-    await studio.sandbox.mine(1)
-    await studio.desk.look()
+    before = await sent_by_registrar(rig)
+    await rig.sandbox.mine(1)
+    await rig.desk.look()
+    too_early = await sent_by_registrar(rig) - before
+    await rig.sandbox.mine(1)
+    await rig.desk.look()
 
-    assert (too_early, await sent_by_registrar(studio) - before) == (0, 1)
+    assert (too_early, await sent_by_registrar(rig) - before) == (0, 1)
     assert await status_of(creator, request_id) == "finalize_running"
-    await studio.settle()
+    await rig.settle()
     assert await status_of(creator, request_id) == "metadata_update_pending"
 
 
-async def sent_by_registrar(studio: Studio) -> int:
-    address = studio.services.registrar.address
-    return int(await studio.sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
+async def sent_by_registrar(rig: CreationRig) -> int:
+    address = rig.context.registrar.address
+    return int(await rig.sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
 
 
 @pytest.mark.spec(63)
 async def test_metadata_that_the_chain_names_already_needs_no_update(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.pending_update()
     update = (await creator.record(request_id))["metadataUpdateTxPlan"]
     await creator.execute(update)
 
-    studio.clock.now_ms += 1
-    async with studio.database.writing() as tx:
+    rig.clock.now_ms += 1
+    async with rig.database.writing() as tx:
         held = await load_request(tx, request_id)
         assert held is not None
         await move_request(tx, held, RequestTrigger.FAIL, NOW_MS, error_message="made to fail")
     again = await creator.prepared()
     started = await creator.finalize(again)
-    await studio.settle()
+    await rig.settle()
     final = (await creator.finalize(again)).json()
 
     assert started.json()["status"] == "finalize_in_progress"
@@ -479,24 +477,24 @@ async def test_metadata_that_the_chain_names_already_needs_no_update(
     assert final["metadataUpdates"][0]["updateTxHash"] is None
 
 
-async def take_back(studio: Studio, snapshot: str) -> None:
+async def take_back(rig: CreationRig, snapshot: str) -> None:
     """Have the chain forget all that came after a snapshot."""
-    assert await studio.sandbox.rpc.send("evm_revert", snapshot)
+    assert await rig.sandbox.rpc.send("evm_revert", snapshot)
 
 
 async def test_transactions_that_a_reorg_took_back_are_waited_for(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepared()
-    snapshot = await studio.sandbox.rpc.send("evm_snapshot")
+    snapshot = await rig.sandbox.rpc.send("evm_snapshot")
     txs = await creator.paid(request_id)
     await creator.finalize(request_id, txs)
 
-    await take_back(studio, snapshot)
+    await take_back(rig, snapshot)
     for _ in range(3):
-        await studio.look()
+        await rig.look()
     assert await status_of(creator, request_id) == "finalize_running"
-    studio.clock.now_ms += studio.options.finalize_deadline_ms + 1
-    await studio.settle()
+    rig.clock.now_ms += rig.options.finalize_deadline_ms + 1
+    await rig.settle()
 
     record = await creator.record(request_id)
     assert record["status"] == "failed"
@@ -511,19 +509,19 @@ def ids(items: Sequence[Mapping[str, Any]]) -> list[str]:
 async def test_a_question_that_was_adopted_and_taken_back_is_not_registered(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     first = await creator.prepared()
-    snapshot = await studio.sandbox.rpc.send("evm_snapshot")
+    snapshot = await rig.sandbox.rpc.send("evm_snapshot")
     await creator.paid(first)
     second = await creator.prepared()
     assert ids((await creator.record(second))["prepared"]["txPlan"]) == []
     await creator.finalize(second)
 
-    await take_back(studio, snapshot)
-    await studio.look()
+    await take_back(rig, snapshot)
+    await rig.look()
     assert await status_of(creator, second) == "finalize_running"
-    studio.clock.now_ms += studio.options.finalize_deadline_ms + 1
-    await studio.settle()
+    rig.clock.now_ms += rig.options.finalize_deadline_ms + 1
+    await rig.settle()
 
     record = await creator.record(second)
     assert record["status"] == "failed"

@@ -12,12 +12,12 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.creation.rig import DATABASE_FILE, CreatorClient, Studio
+from tests.creation.rig import DATABASE_FILE, CreationRig, CreatorClient
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_word
 
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.creation.payload import payload_hash
 from foretell.domain.creation.request import REQUEST_TRANSITIONS, RequestStatus
 from foretell.store.creation.markets import load_markets
@@ -29,13 +29,13 @@ WALKS_MAX: Final = 12
 STEPS_MAX: Final = 14
 
 
-async def sent_by_registrar(studio: Studio) -> int:
-    address = studio.sandbox.account(Role.REGISTRAR).address
-    return int(await studio.sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
+async def sent_by_registrar(rig: CreationRig) -> int:
+    address = rig.sandbox.account(AccountRole.REGISTRAR).address
+    return int(await rig.sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
 
 
-async def markets_count(studio: Studio) -> int:
-    async with studio.database.reading() as tx:
+async def markets_count(rig: CreationRig) -> int:
+    async with rig.database.reading() as tx:
         return len(await load_markets(tx))
 
 
@@ -43,19 +43,19 @@ async def markets_count(studio: Studio) -> int:
 async def test_a_client_that_kept_id_payload_and_hashes_resumes_after_any_stop(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
-    notebook = studio.folder / "notebook.json"
+    rig = creator.rig
+    notebook = rig.folder / "notebook.json"
 
     def resumed() -> tuple[CreatorClient, dict[str, Any]]:
         """Return a client that knows its key and what was written down, and nothing else."""
-        return studio.creator(), json.loads(notebook.read_text())
+        return rig.creator(), json.loads(notebook.read_text())
 
     raw = creator.payload()
     challenge = (await creator.ask(raw)).json()
     await creator.send(raw, creator.sign(challenge))
     notes = {"requestId": challenge["requestId"], "payload": raw.decode(), "txs": []}
     notebook.write_text(json.dumps(notes))
-    await studio.settle()
+    await rig.settle()
 
     async def send_plan(name: str) -> str:
         client, notes = resumed()
@@ -68,7 +68,7 @@ async def test_a_client_that_kept_id_payload_and_hashes_resumes_after_any_stop(
         await client.confirm(notes["requestId"], notes["txs"])
         client, notes = resumed()
         answer = await client.finalize(notes["requestId"], notes["txs"])
-        await studio.settle()
+        await rig.settle()
         return str(answer.json()["status"])
 
     statuses = [await send_plan("txPlan"), await send_plan("metadataUpdateTxPlan")]
@@ -80,32 +80,32 @@ async def test_a_client_that_kept_id_payload_and_hashes_resumes_after_any_stop(
 async def test_a_life_that_stops_before_every_step_ends_as_any_other(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
-    before = await sent_by_registrar(studio)
+    rig = creator.rig
+    before = await sent_by_registrar(rig)
     raw = creator.payload()
     challenge = (await creator.ask(raw)).json()
     request_id = challenge["requestId"]
     envelope = creator.sign(challenge)
 
-    await studio.restart()
+    await rig.restart()
     await creator.send(raw, envelope)
     seen = [(await creator.record(request_id))["status"]]
     for _ in range(2):
-        await studio.restart()
-        await studio.look()
+        await rig.restart()
+        await rig.look()
     seen.append((await creator.record(request_id))["status"])
     for item in (await creator.record(request_id))["prepared"]["txPlan"]:
         await creator.confirm(request_id, await creator.execute([item]))
-        await studio.restart()
+        await rig.restart()
     await creator.finalize(request_id)
     seen.append((await creator.record(request_id))["status"])
     for _ in range(5):
-        await studio.restart()
-        await studio.look()
+        await rig.restart()
+        await rig.look()
     record = await creator.record(request_id)
     seen.append(record["status"])
     await creator.confirm(request_id, await creator.execute(record["metadataUpdateTxPlan"]))
-    await studio.restart()
+    await rig.restart()
     seen.append((await creator.finalize(request_id)).json()["status"])
 
     assert seen == [
@@ -115,41 +115,41 @@ async def test_a_life_that_stops_before_every_step_ends_as_any_other(
         "metadata_update_pending",
         "finalized",
     ]
-    assert await sent_by_registrar(studio) - before == 1
-    assert await markets_count(studio) == 1
+    assert await sent_by_registrar(rig) - before == 1
+    assert await markets_count(rig) == 1
 
 
-async def killed_look(studio: Studio, after_s: float) -> None:
+async def killed_look(rig: CreationRig, after_s: float) -> None:
     """Begin a pass of the background work and break it off wherever it is by then."""
-    looking = asyncio.create_task(studio.desk.look())
+    looking = asyncio.create_task(rig.desk.look())
     await asyncio.sleep(after_s)
     looking.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await looking
-    await studio.restart()
+    await rig.restart()
 
 
 @pytest.mark.parametrize("after_ms", [0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 48])
 async def test_work_that_is_broken_off_anywhere_is_done_once(
     creator: CreatorClient, after_ms: int
 ) -> None:
-    studio = creator.studio
-    before = await sent_by_registrar(studio)
+    rig = creator.rig
+    before = await sent_by_registrar(rig)
     request_id = await creator.prepare()
     for _ in range(3):
-        await killed_look(studio, after_ms / 1000)
-    await studio.settle()
+        await killed_look(rig, after_ms / 1000)
+    await rig.settle()
     await creator.finalize(request_id, await creator.paid(request_id))
     for _ in range(6):
-        await killed_look(studio, after_ms / 1000)
-    await studio.settle()
+        await killed_look(rig, after_ms / 1000)
+    await rig.settle()
     record = await creator.record(request_id)
     updates = await creator.execute(record["metadataUpdateTxPlan"])
     final = (await creator.finalize(request_id, updates)).json()
 
     assert (final["status"], final["creatorTxCount"]) == ("finalized", 3)
-    assert await sent_by_registrar(studio) - before == 1
-    assert await markets_count(studio) == 1
+    assert await sent_by_registrar(rig) - before == 1
+    assert await markets_count(rig) == 1
 
 
 class Walk:
@@ -157,7 +157,7 @@ class Walk:
 
     def __init__(self, creator: CreatorClient, challenge: dict[str, Any], raw: bytes) -> None:
         self.creator = creator
-        self.studio = creator.studio
+        self.rig = creator.rig
         self.challenge = challenge
         self.raw = raw
         self.request_id = str(challenge["requestId"])
@@ -171,10 +171,10 @@ class Walk:
         await self.creator.send(self.raw, envelope)
 
     async def look(self) -> None:
-        await self.studio.look()
+        await self.rig.look()
 
     async def restart(self) -> None:
-        await self.studio.restart()
+        await self.rig.restart()
 
     async def pay(self) -> None:
         """Send what is planned and was not sent yet."""
@@ -197,12 +197,12 @@ class Walk:
         await self.creator.finalize(self.request_id)
 
     async def finalize_as_stranger(self) -> None:
-        stranger = self.studio.creator(self.studio.sandbox.trader())
+        stranger = self.rig.creator(self.rig.sandbox.trader())
         answer = await stranger.finalize(self.request_id, self.paid)
         assert answer.status_code == 404
 
     async def wait_long(self) -> None:
-        self.studio.clock.now_ms += 10 * 60 * 1000
+        self.rig.clock.now_ms += 10 * 60 * 1000
 
 
 STEPS: Final = (
@@ -222,17 +222,17 @@ FORWARD: Final = ("send", "look", "pay", "finalize", "look", "look", "look", "pa
 
 
 @contextlib.asynccontextmanager
-async def a_studio(sandbox: Sandbox, empty_database: Path) -> AsyncIterator[Studio]:
+async def a_studio(sandbox: Sandbox, empty_database: Path) -> AsyncIterator[CreationRig]:
     """Give a studio of its own on the chain as it is, and undo everything afterwards."""
     snapshot = await sandbox.rpc.send("evm_snapshot")
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(empty_database, Path(folder) / DATABASE_FILE)
-        studio = Studio(sandbox, Path(folder))
-        await studio.start()
+        rig = CreationRig(sandbox, Path(folder))
+        await rig.start()
         try:
-            yield studio
+            yield rig
         finally:
-            await studio.stop()
+            await rig.stop()
             await take_back(sandbox.rpc, snapshot)
 
 
@@ -260,9 +260,9 @@ def woven(detours: list[tuple[int, str]]) -> list[str]:
 async def test_calls_in_any_order_move_a_request_along_published_edges_only(
     sandbox: Sandbox, empty_database: Path, steps: list[str]
 ) -> None:
-    async with a_studio(sandbox, empty_database) as studio:
-        creator = studio.creator()
-        before = await sent_by_registrar(studio)
+    async with a_studio(sandbox, empty_database) as rig:
+        creator = rig.creator()
+        before = await sent_by_registrar(rig)
         raw = creator.payload()
         walk = Walk(creator, (await creator.ask(raw)).json(), raw)
         was = "auth_pending"
@@ -277,5 +277,5 @@ async def test_calls_in_any_order_move_a_request_along_published_edges_only(
             ended = record if now in {"finalized", "failed"} else None
             was = now
         assert RequestStatus(was)
-        assert await markets_count(studio) == (1 if was == "finalized" else 0)
-        assert await sent_by_registrar(studio) - before <= 1
+        assert await markets_count(rig) == (1 if was == "finalized" else 0)
+        assert await sent_by_registrar(rig) - before <= 1

@@ -1,5 +1,5 @@
 import pytest
-from tests.creation.rig import CreatorClient, Studio
+from tests.creation.rig import CreationRig, CreatorClient
 from tests.rigs.values import NOW_MS
 
 from foretell.creation.context import CreationOptions
@@ -12,14 +12,14 @@ from foretell.store.creation.markets import MarketRow, load_markets
 pytestmark = pytest.mark.anyio
 
 
-async def markets_of(studio: Studio) -> list[MarketRow]:
-    async with studio.database.reading() as tx:
+async def markets_of(rig: CreationRig) -> list[MarketRow]:
+    async with rig.database.reading() as tx:
         return await load_markets(tx)
 
 
 @pytest.mark.spec(3, 4, 49, 50)
 async def test_results_and_updates_are_what_the_chain_has(creator: CreatorClient) -> None:
-    sandbox = creator.studio.sandbox
+    sandbox = creator.rig.sandbox
     record = await creator.record(await creator.finalized())
 
     (result,), (update,) = record["registerResults"], record["metadataUpdates"]
@@ -49,10 +49,10 @@ async def test_results_and_updates_are_what_the_chain_has(creator: CreatorClient
 async def test_a_market_trades_from_the_moment_its_request_is_finalized(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
-    watch = await studio.database.watch("markets")
+    rig = creator.rig
+    watch = await rig.database.watch("markets")
     request_id = await creator.pending_update()
-    before = await markets_of(studio)
+    before = await markets_of(rig)
     record = await creator.record(request_id)
 
     answer = await creator.finalize(
@@ -61,15 +61,15 @@ async def test_a_market_trades_from_the_moment_its_request_is_finalized(
 
     assert (before, answer.json()["status"]) == ([], "finalized")
     assert await watch.wait(5)
-    (market,) = await markets_of(studio)
-    adapter = studio.sandbox.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    (market,) = await markets_of(rig)
+    adapter = rig.sandbox.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
     (update,) = record["metadataUpdates"]
     assert market.condition_id == condition_id(adapter, market.question_id)
-    assert market.tokens == token_pair(studio.sandbox.deployment.collateral, market.condition_id)
+    assert market.tokens == token_pair(rig.sandbox.deployment.collateral, market.condition_id)
     assert (market.market_key, market.slug) == ("binary", "rain-in-bergen")
     assert market.question == "Will it rain in Bergen?"
     assert (market.outcome_yes, market.outcome_no) == ("Yes", "No")
-    assert market.exchange == studio.sandbox.deployment.exchange
+    assert market.exchange == rig.sandbox.deployment.exchange
     assert market.oracle == adapter
     assert market.resolution_type is ResolutionType.DIRECT
     assert (market.metadata_id, market.metadata_uri) == (
@@ -85,21 +85,21 @@ async def test_a_market_trades_from_the_moment_its_request_is_finalized(
 
 
 async def test_what_orders_must_keep_to_is_the_operator_s_choice(creator: CreatorClient) -> None:
-    studio = creator.studio
-    studio.change(options=CreationOptions(ticks_per_one=1000, size_units_min=7, fee_rate_bps=30))
+    rig = creator.rig
+    rig.change(options=CreationOptions(ticks_per_one=1000, size_units_min=7, fee_rate_bps=30))
 
     await creator.finalized()
 
-    (market,) = await markets_of(studio)
+    (market,) = await markets_of(rig)
     assert (market.ticks_per_one, market.size_units_min, market.fee_rate_bps) == (1000, 7, 30)
 
 
 async def test_markets_are_opened_one_after_the_other(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     for number in range(3):
-        studio.clock.now_ms = NOW_MS + number
+        rig.clock.now_ms = NOW_MS + number
         await creator.finalized(
             creator.payload(slug=f"event-{number}", binaryQuestion=f"Question {number}?")
         )
 
-    assert [market.slug for market in await markets_of(studio)] == ["event-0", "event-1", "event-2"]
+    assert [market.slug for market in await markets_of(rig)] == ["event-0", "event-1", "event-2"]

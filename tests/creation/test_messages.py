@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.creation.messages import TXS_MAX, parse_auth_wish, parse_envelope, parse_sent_txs
+from foretell.creation.messages import TXS_MAX, parse_auth_request, parse_envelope, parse_sent_txs
 from foretell.domain.creation.plan import PlanTx
 from foretell.domain.creation.request import Envelope
 from foretell.domain.errors.families import InvalidFields
@@ -28,7 +28,7 @@ def problems(parse: Any, body: object) -> list[str]:
 
 
 def test_hex_is_taken_in_any_case_and_kept_in_one() -> None:
-    wish = parse_auth_wish(
+    wish = parse_auth_request(
         json.dumps({"creator": CREATOR, "chainId": 80002, "payloadHash": WORD}).encode()
     )
 
@@ -101,4 +101,4 @@ def test_no_bytes_do_more_than_be_refused(raw: bytes) -> None:
     with pytest.raises(InvalidFields):
         parse_envelope(raw)
     with pytest.raises(InvalidFields):
-        parse_auth_wish(raw)
+        parse_auth_request(raw)

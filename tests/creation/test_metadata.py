@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.creation.rig import CreatorClient, Studio
+from tests.creation.rig import CreationRig, CreatorClient
 from tests.rigs.payloads import a_payload
 
 from foretell.creation.metadata import icons_of, store_drafts, store_images
@@ -11,8 +11,8 @@ from foretell.domain.creation.metadata import Icons
 pytestmark = pytest.mark.anyio
 
 
-async def document(studio: Studio, item_id: str) -> dict[str, Any]:
-    answer = await studio.http.get(f"/blobs/{item_id}")
+async def document(rig: CreationRig, item_id: str) -> dict[str, Any]:
+    answer = await rig.http.get(f"/blobs/{item_id}")
     assert answer.status_code == 200
     body: dict[str, Any] = answer.json()
     return body
@@ -20,44 +20,44 @@ async def document(studio: Studio, item_id: str) -> dict[str, Any]:
 
 @pytest.mark.spec(11, 17, 50)
 async def test_the_final_document_is_the_market_as_it_trades(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     raw = creator.payload(slug="Ünï  Code!!", binaryOutcomeYes="Up", binaryOutcomeNo="Down")
 
     record = await creator.record(await creator.finalized(raw))
 
     (update,), (result,) = record["metadataUpdates"], record["registerResults"]
-    final = await document(studio, update["metadataTxId"])
+    final = await document(rig, update["metadataTxId"])
     assert (final["slug"], final["event"]["slug"]) == ("uni-code", "uni-code")
     assert final["outcomes"] == [
         {"outcome": "Up", "token_id": result["tokenA"]},
         {"outcome": "Down", "token_id": result["tokenB"]},
     ]
     assert final["condition_id"] == update["conditionId"] == result["conditionId"]
-    image = await studio.http.get(f"/blobs/{final['event']['icon']}")
+    image = await rig.http.get(f"/blobs/{final['event']['icon']}")
     assert image.headers["content-type"] == "image/webp"
-    entry = await studio.sandbox.reader.market_entry(update["conditionId"])
+    entry = await rig.sandbox.reader.market_entry(update["conditionId"])
     assert entry is not None
     assert entry.metadata_id == update["metadataTxId"]
 
 
 @pytest.mark.spec(70)
 async def test_a_draft_is_stored_when_the_request_is_prepared(creator: CreatorClient) -> None:
-    before = len(list((creator.studio.folder / "blobs").rglob("*.sha256")))
+    before = len(list((creator.rig.folder / "blobs").rglob("*.sha256")))
 
     await creator.prepared()
 
-    after = len(list((creator.studio.folder / "blobs").rglob("*.sha256")))
+    after = len(list((creator.rig.folder / "blobs").rglob("*.sha256")))
     assert (before, after) == (0, 2)
 
 
-async def test_the_same_things_stored_twice_are_stored_once(studio: Studio) -> None:
-    first = await store_images(studio.services, {"eventImage": b"picture"})
-    second = await store_images(studio.services, {"eventImage": b"picture"})
-    await store_drafts(studio.services, a_payload(), first)
-    await store_drafts(studio.services, a_payload(), first)
+async def test_the_same_things_stored_twice_are_stored_once(rig: CreationRig) -> None:
+    first = await store_images(rig.context, {"eventImage": b"picture"})
+    second = await store_images(rig.context, {"eventImage": b"picture"})
+    await store_drafts(rig.context, a_payload(), first)
+    await store_drafts(rig.context, a_payload(), first)
 
     assert first == second
-    assert len(list((studio.folder / "blobs").rglob("*.sha256"))) == 2
+    assert len(list((rig.folder / "blobs").rglob("*.sha256"))) == 2
 
 
 def test_a_market_without_a_picture_of_its_own_has_the_event_s() -> None:

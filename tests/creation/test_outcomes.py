@@ -1,7 +1,7 @@
 """What markets that were made through the worker can resolve to."""
 
 import pytest
-from tests.creation.rig import CreatorClient, Studio
+from tests.creation.rig import CreationRig, CreatorClient
 from tests.rigs.payloads import event_fields
 
 from foretell.chain.artifacts import reason_of
@@ -9,7 +9,7 @@ from foretell.chain.reader import Payouts
 from foretell.domain.contracts import neg_risk
 from foretell.domain.contracts.calldata import PRICE_NO, PRICE_YES, YES_OR_NO_QUERY, Resolution
 from foretell.domain.contracts.deployment import ContractName
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.values.hexadecimal import Address, word_bytes
 from foretell.store.creation.markets import MarketRow, load_markets
 
@@ -20,15 +20,15 @@ YES, NO = Payouts(1, 0, 1), Payouts(0, 1, 1)
 
 async def made(creator: CreatorClient, mode: str) -> list[MarketRow]:
     """Return the markets of an event that its creator made."""
-    studio = creator.studio
+    rig = creator.rig
     await creator.finalized(creator.payload(**event_fields(mode, count=2)))
-    async with studio.database.reading() as tx:
+    async with rig.database.reading() as tx:
         return await load_markets(tx)
 
 
-async def answer(studio: Studio, market: MarketRow, price: int) -> str | None:
+async def answer(rig: CreationRig, market: MarketRow, price: int) -> str | None:
     """Have the proposer answer a market; return why that would revert, or None once it is done."""
-    sandbox, address = studio.sandbox, studio.sandbox.deployment.address
+    sandbox, address = rig.sandbox, rig.sandbox.deployment.address
     asked_id = market.neg_risk_request_id or market.question_id
     question = await sandbox.reader.question(asked_id, market.oracle)
     assert question is not None
@@ -46,7 +46,7 @@ async def answer(studio: Studio, market: MarketRow, price: int) -> str | None:
     else:
         text = question.ancillary_data
         calldata = Resolution(market.oracle, asked_id, question.asked_at_s, text, price).encode()
-    proposer = sandbox.account(Role.PROPOSER)
+    proposer = sandbox.account(AccountRole.PROPOSER)
     oracle: Address = address(ContractName.DIRECT_RESOLUTION_ORACLE)
     reverted = await sandbox.reader.revert_of(proposer.address, oracle, calldata)
     if reverted is not None:
@@ -55,8 +55,8 @@ async def answer(studio: Studio, market: MarketRow, price: int) -> str | None:
     return None
 
 
-async def payouts(studio: Studio, markets: list[MarketRow]) -> list[Payouts | None]:
-    reader = studio.sandbox.reader
+async def payouts(rig: CreationRig, markets: list[MarketRow]) -> list[Payouts | None]:
+    reader = rig.sandbox.reader
     return [await reader.payouts(market.condition_id) for market in markets]
 
 
@@ -64,10 +64,10 @@ async def payouts(studio: Studio, markets: list[MarketRow]) -> list[Payouts | No
 async def test_several_options_of_multi_multiple_may_be_true(creator: CreatorClient) -> None:
     markets = await made(creator, "multi_multiple")
 
-    answers = [await answer(creator.studio, market, PRICE_YES) for market in markets]
+    answers = [await answer(creator.rig, market, PRICE_YES) for market in markets]
 
     assert answers == [None, None]
-    assert await payouts(creator.studio, markets) == [YES, YES]
+    assert await payouts(creator.rig, markets) == [YES, YES]
 
 
 @pytest.mark.spec(19)
@@ -75,11 +75,11 @@ async def test_a_second_option_of_multi_unique_cannot_be_true(creator: CreatorCl
     markets = await made(creator, "multi_unique")
 
     answers = [
-        await answer(creator.studio, market, price)
+        await answer(creator.rig, market, price)
         for market, price in zip(
             (markets[0], markets[1], markets[1]), (PRICE_YES, PRICE_YES, PRICE_NO), strict=True
         )
     ]
 
     assert answers == [None, "MarketAlreadyDetermined", None]
-    assert await payouts(creator.studio, markets) == [YES, NO]
+    assert await payouts(creator.rig, markets) == [YES, NO]

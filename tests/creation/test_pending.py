@@ -2,7 +2,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.creation.rig import CreatorClient, Studio, details_of, error_of
+from tests.creation.rig import CreationRig, CreatorClient, details_of, error_of
 
 pytestmark = pytest.mark.anyio
 
@@ -19,21 +19,21 @@ SCALARS = {
 LISTS = {"txs", "registerResults", "metadataUpdates", "metadataUpdateTxPlan"}
 
 
-async def pending(studio: Studio, **query: object) -> httpx.Response:
-    return await studio.http.get("/pending", params={name: str(v) for name, v in query.items()})
+async def pending(rig: CreationRig, **query: object) -> httpx.Response:
+    return await rig.http.get("/pending", params={name: str(v) for name, v in query.items()})
 
 
-async def found(studio: Studio, **query: object) -> str | None:
-    answer = await pending(studio, **query)
+async def found(rig: CreationRig, **query: object) -> str | None:
+    answer = await pending(rig, **query)
     assert answer.status_code == 200, answer.text
     request = answer.json()["request"]
     return None if request is None else str(request["requestId"])
 
 
 @pytest.mark.spec(73)
-async def test_an_id_or_a_creator_is_needed(studio: Studio) -> None:
-    answer = await pending(studio)
-    only_chain = await pending(studio, chainId=80002)
+async def test_an_id_or_a_creator_is_needed(rig: CreationRig) -> None:
+    answer = await pending(rig)
+    only_chain = await pending(rig, chainId=80002)
 
     assert error_of(answer) == error_of(only_chain) == (400, "validation_error")
     assert details_of(answer)[0][0] == "creator"
@@ -53,8 +53,10 @@ async def test_an_id_or_a_creator_is_needed(studio: Studio) -> None:
         ({"creator": "0x" + "12" * 20, "strict": "maybe"}, "strict"),
     ],
 )
-async def test_a_malformed_query_is_told(studio: Studio, query: dict[str, str], field: str) -> None:
-    answer = await pending(studio, **query)
+async def test_a_malformed_query_is_told(
+    rig: CreationRig, query: dict[str, str], field: str
+) -> None:
+    answer = await pending(rig, **query)
 
     assert error_of(answer) == (400, "validation_error")
     assert details_of(answer)[0][0] == field
@@ -63,47 +65,47 @@ async def test_a_malformed_query_is_told(studio: Studio, query: dict[str, str], 
 async def test_an_unknown_parameter_is_ignored_unless_the_client_wants_strictness(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepare()
     known = {"requestId": request_id, "creator": creator.address, "chainId": 80002}
 
-    assert await found(studio, requestId=request_id, page="2") == request_id
-    assert await found(studio, **known, strict="true") == request_id
+    assert await found(rig, requestId=request_id, page="2") == request_id
+    assert await found(rig, **known, strict="true") == request_id
 
 
 @pytest.mark.spec(73)
 async def test_id_creator_and_chain_must_agree(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepare()
 
-    assert await found(studio, requestId=request_id) == request_id
-    assert await found(studio, requestId=request_id, creator=creator.address) == request_id
-    assert await found(studio, requestId=request_id, creator=creator.address.lower()) == request_id
-    assert await found(studio, requestId=request_id, chainId=80002) == request_id
+    assert await found(rig, requestId=request_id) == request_id
+    assert await found(rig, requestId=request_id, creator=creator.address) == request_id
+    assert await found(rig, requestId=request_id, creator=creator.address.lower()) == request_id
+    assert await found(rig, requestId=request_id, chainId=80002) == request_id
     refusals = [
-        await pending(studio, requestId=request_id, creator="0x" + "12" * 20),
-        await pending(studio, requestId=request_id, chainId=1),
-        await pending(studio, requestId="00000000-0000-4000-8000-000000000000"),
-        await pending(studio, requestId="x" * 64),
+        await pending(rig, requestId=request_id, creator="0x" + "12" * 20),
+        await pending(rig, requestId=request_id, chainId=1),
+        await pending(rig, requestId="00000000-0000-4000-8000-000000000000"),
+        await pending(rig, requestId="x" * 64),
     ]
     assert {error_of(refused) for refused in refusals} == {(404, "request_not_found")}
 
 
 @pytest.mark.spec(73, 74)
 async def test_without_an_id_it_is_the_latest_that_can_go_on(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
 
-    assert (await pending(studio, creator=creator.address)).json() == {"request": None}
+    assert (await pending(rig, creator=creator.address)).json() == {"request": None}
     first = await creator.prepared()
-    studio.clock.now_ms += 1
+    rig.clock.now_ms += 1
     unsigned = (await creator.ask(b"{}")).json()["requestId"]
-    assert await found(studio, creator=creator.address) == first
-    assert await found(studio, creator=creator.address, chainId=80002) == first
-    assert await found(studio, creator=creator.address, chainId=137) is None
-    assert await found(studio, requestId=unsigned) == unsigned
-    studio.clock.now_ms += 1
+    assert await found(rig, creator=creator.address) == first
+    assert await found(rig, creator=creator.address, chainId=80002) == first
+    assert await found(rig, creator=creator.address, chainId=137) is None
+    assert await found(rig, requestId=unsigned) == unsigned
+    rig.clock.now_ms += 1
     second = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
-    assert await found(studio, creator=creator.address) == second
+    assert await found(rig, creator=creator.address) == second
 
 
 @pytest.mark.spec(74)
@@ -111,10 +113,10 @@ async def test_a_prepared_request_is_found_after_an_hour_and_after_a_restart(
     creator: CreatorClient,
 ) -> None:
     request_id = await creator.prepared()
-    creator.studio.clock.now_ms += 3_600_000
-    await creator.studio.restart()
+    creator.rig.clock.now_ms += 3_600_000
+    await creator.rig.restart()
 
-    assert await found(creator.studio, creator=creator.address) == request_id
+    assert await found(creator.rig, creator=creator.address) == request_id
 
 
 @pytest.mark.spec(74)
@@ -122,17 +124,17 @@ async def test_what_is_finalized_or_failed_is_found_by_its_id_alone(
     creator: CreatorClient,
 ) -> None:
     finalized = await creator.finalized()
-    studio = creator.studio
+    rig = creator.rig
 
-    assert await found(studio, creator=creator.address) is None
-    assert await found(studio, requestId=finalized) == finalized
+    assert await found(rig, creator=creator.address) is None
+    assert await found(rig, requestId=finalized) == finalized
 
 
 @pytest.mark.spec(123)
 async def test_anyone_may_ask_and_sees_what_is_published(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
     stranger = httpx.AsyncClient(
-        transport=httpx.ASGITransport(creator.studio.app),  # type: ignore[arg-type]  # scopes
+        transport=httpx.ASGITransport(creator.rig.app),  # type: ignore[arg-type]  # scopes
         base_url="http://worker",
     )
 
@@ -160,7 +162,7 @@ def check_record(record: dict[str, Any], status: str, *, is_prepared: bool) -> N
 async def test_the_record_has_its_schema_in_each_of_the_seven_statuses(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     raw = creator.payload()
     challenge = (await creator.ask(raw)).json()
     request_id = challenge["requestId"]
@@ -168,11 +170,11 @@ async def test_the_record_has_its_schema_in_each_of_the_seven_statuses(
     check_record(await creator.record(request_id), "auth_pending", is_prepared=False)
     await creator.send(raw, creator.sign(challenge))
     check_record(await creator.record(request_id), "prepare_running", is_prepared=False)
-    await studio.settle()
+    await rig.settle()
     check_record(await creator.record(request_id), "prepared", is_prepared=True)
     await creator.finalize(request_id, await creator.paid(request_id))
     check_record(await creator.record(request_id), "finalize_running", is_prepared=True)
-    await studio.settle()
+    await rig.settle()
     record = await creator.record(request_id)
     check_record(record, "metadata_update_pending", is_prepared=True)
     await creator.finalize(request_id, await creator.execute(record["metadataUpdateTxPlan"]))
@@ -181,11 +183,11 @@ async def test_the_record_has_its_schema_in_each_of_the_seven_statuses(
 
 @pytest.mark.spec(43, 45, 64)
 async def test_the_record_has_its_schema_when_it_failed(creator: CreatorClient) -> None:
-    studio = creator.studio
-    stranger = studio.creator(await studio.newcomer("without a whitelist"))
+    rig = creator.rig
+    stranger = rig.creator(await rig.newcomer("without a whitelist"))
     request_id = await stranger.prepare()
-    studio.clock.now_ms += studio.options.prepare_deadline_ms + 1
-    await studio.settle()
+    rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
+    await rig.settle()
 
     record = await stranger.record(request_id)
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from tests.creation.rig import PICTURE, CreatorClient, Studio, details_of, error_of
+from tests.creation.rig import PICTURE, CreationRig, CreatorClient, details_of, error_of
 from tests.rigs.pictures import a_moving_picture, a_picture
 from tests.rigs.values import NOW_MS, a_word
 
 from foretell.domain.contracts.calldata import ALLOWANCE_UNITS_MAX, Approve
 from foretell.domain.contracts.deployment import ContractName
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.creation.payload import payload_hash
 from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS, CLAIM_LIFETIME_MS, Challenge
 from foretell.domain.values.hexadecimal import keccak256
@@ -89,7 +89,7 @@ async def test_a_payload_with_a_byte_order_mark_is_refused_even_when_it_was_hash
 
 @pytest.mark.spec(57, 78)
 async def test_a_payload_of_another_creator_or_chain_is_refused(creator: CreatorClient) -> None:
-    stranger = creator.studio.creator(creator.studio.sandbox.trader())
+    stranger = creator.rig.creator(creator.rig.sandbox.trader())
     raw = stranger.payload()
     challenge = (await creator.ask(raw)).json()
 
@@ -103,7 +103,7 @@ async def test_a_payload_of_another_creator_or_chain_is_refused(creator: Creator
 async def test_a_payload_for_another_chain_than_was_signed_for_is_refused(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     raw = creator.payload()
     challenge = Challenge(
         request_id="6f1c1c1e-6d0e-4a57-9f0c-0d1f7d2f8f01",
@@ -113,7 +113,7 @@ async def test_a_payload_for_another_chain_than_was_signed_for_is_refused(
         expires_at_ms=NOW_MS + 1,
         chain_id=137,
     )
-    async with studio.database.writing() as tx:
+    async with rig.database.writing() as tx:
         await record_challenge(tx, challenge, NOW_MS)
 
     refused = await creator.send(raw, creator.sign(challenge.document()))
@@ -124,7 +124,7 @@ async def test_a_payload_for_another_chain_than_was_signed_for_is_refused(
 
 @pytest.mark.spec(69, 78)
 async def test_a_challenge_that_somebody_else_signed_is_refused(creator: CreatorClient) -> None:
-    stranger = creator.studio.creator(creator.studio.sandbox.trader())
+    stranger = creator.rig.creator(creator.rig.sandbox.trader())
     raw = creator.payload()
     challenge = (await creator.ask(raw)).json()
 
@@ -137,7 +137,7 @@ async def test_a_challenge_that_somebody_else_signed_is_refused(creator: Creator
 async def test_a_challenge_expires_by_a_millisecond_and_binds_the_first_use_only(
     creator: CreatorClient,
 ) -> None:
-    clock = creator.studio.clock
+    clock = creator.rig.clock
     raws = [creator.payload(slug=slug, binaryQuestion=slug) for slug in ("in-time", "late")]
     in_time, late = [(await creator.ask(raw)).json() for raw in raws]
 
@@ -245,7 +245,7 @@ async def test_each_format_is_accepted_and_kept_as_the_policy_says(
     answer = await creator.send(raw, creator.sign(challenge), [("eventImage", image)])
 
     assert answer.status_code == 200
-    async with creator.studio.database.reading() as tx:
+    async with creator.rig.database.reading() as tx:
         images = await load_images(tx, challenge["requestId"])
     header = read_header("eventImage", images["eventImage"])
     assert (header.kind, header.width_px, header.height_px) == ("WEBP", 256, 256)
@@ -265,12 +265,12 @@ async def test_the_same_preparation_again_tells_how_the_request_stands(
         return str(answer.json()["status"])
 
     words = [await word(), await word()]
-    await creator.studio.settle()
+    await creator.rig.settle()
     words.append(await word())
     request_id = challenge["requestId"]
     await creator.finalize(request_id, await creator.paid(request_id))
     words.append(await word())
-    await creator.studio.settle()
+    await creator.rig.settle()
     words.append(await word())
     updates = (await creator.record(request_id))["metadataUpdateTxPlan"]
     await creator.finalize(request_id, await creator.execute(updates))
@@ -317,7 +317,7 @@ async def test_the_plan_appears_when_preparation_ends(creator: CreatorClient) ->
     request_id = await creator.prepare()
     before = await creator.record(request_id)
 
-    await creator.studio.settle()
+    await creator.rig.settle()
     after = await creator.record(request_id)
 
     assert (before["status"], "prepared" in before) == ("prepare_running", False)
@@ -334,7 +334,7 @@ async def test_the_plan_sent_as_it_is_succeeds_and_asks_the_question(
     creator: CreatorClient,
 ) -> None:
     record = await creator.record(await creator.prepared())
-    reader = creator.studio.sandbox.reader
+    reader = creator.rig.sandbox.reader
     before = await reader.collateral_units(creator.account.address)
 
     await creator.execute(record["prepared"]["txPlan"])
@@ -346,7 +346,7 @@ async def test_the_plan_sent_as_it_is_succeeds_and_asks_the_question(
 
 
 async def test_what_is_allowed_already_is_not_approved_again(creator: CreatorClient) -> None:
-    sandbox = creator.studio.sandbox
+    sandbox = creator.rig.sandbox
     adapter = sandbox.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
     approval = Approve(adapter, ALLOWANCE_UNITS_MAX).encode()
     await sandbox.call(creator.account, sandbox.deployment.collateral, approval)
@@ -358,49 +358,49 @@ async def test_what_is_allowed_already_is_not_approved_again(creator: CreatorCli
 
 @pytest.mark.spec(72, 121)
 async def test_a_whitelist_registered_while_preparation_runs_lets_it_complete(
-    studio: Studio,
+    rig: CreationRig,
 ) -> None:
-    account = await studio.newcomer("not yet listed", 5_000_000)
-    newcomer = studio.creator(account)
+    account = await rig.newcomer("not yet listed", 5_000_000)
+    newcomer = rig.creator(account)
     request_id = await newcomer.prepare()
     for _ in range(3):
-        await studio.look()
+        await rig.look()
     waiting = await newcomer.record(request_id)
 
-    await studio.whitelist(account)
-    await studio.settle()
+    await rig.whitelist(account)
+    await rig.settle()
 
     assert (waiting["status"], waiting["errorMessage"]) == ("prepare_running", None)
     assert (await newcomer.record(request_id))["status"] == "prepared"
 
 
 @pytest.mark.spec(121)
-async def test_a_whitelist_is_asked_of_the_chain_each_time(studio: Studio) -> None:
-    account = await studio.newcomer("listed", 5_000_000)
-    listed = studio.creator(account)
-    snapshot = await studio.sandbox.rpc.send("evm_snapshot")
-    await studio.whitelist(account)
+async def test_a_whitelist_is_asked_of_the_chain_each_time(rig: CreationRig) -> None:
+    account = await rig.newcomer("listed", 5_000_000)
+    listed = rig.creator(account)
+    snapshot = await rig.sandbox.rpc.send("evm_snapshot")
+    await rig.whitelist(account)
     await listed.prepared(listed.payload(slug="first", binaryQuestion="First?"))
-    await studio.sandbox.rpc.send("evm_revert", snapshot)
+    await rig.sandbox.rpc.send("evm_revert", snapshot)
 
     request_id = await listed.prepare(listed.payload(slug="second", binaryQuestion="Second?"))
-    await studio.look()
+    await rig.look()
 
     assert (await listed.record(request_id))["status"] == "prepare_running"
 
 
 @pytest.mark.spec(122)
-async def test_any_whitelisted_creator_passes(studio: Studio) -> None:
-    account = await studio.newcomer("nobody knows", 5_000_000)
-    await studio.whitelist(account)
+async def test_any_whitelisted_creator_passes(rig: CreationRig) -> None:
+    account = await rig.newcomer("nobody knows", 5_000_000)
+    await rig.whitelist(account)
 
-    assert await studio.creator(account).finalized()
+    assert await rig.creator(account).finalized()
 
 
 @pytest.mark.spec(6)
 async def test_the_operator_s_keys_never_send_an_item_of_the_plan(creator: CreatorClient) -> None:
-    sandbox = creator.studio.sandbox
-    roles = (Role.REGISTRAR, Role.STORAGE, Role.ADMIN, Role.OPERATOR)
+    sandbox = creator.rig.sandbox
+    roles = (AccountRole.REGISTRAR, AccountRole.STORAGE, AccountRole.ADMIN, AccountRole.OPERATOR)
     accounts = [sandbox.account(role).address for role in roles]
 
     async def nonces() -> list[int]:
@@ -436,15 +436,15 @@ async def test_a_market_that_trades_is_not_made_again(creator: CreatorClient) ->
 
 
 async def test_of_two_creators_who_want_one_slug_the_second_is_told(creator: CreatorClient) -> None:
-    studio = creator.studio
-    other = studio.creator(await studio.newcomer("other"))
+    rig = creator.rig
+    other = rig.creator(await rig.newcomer("other"))
     await creator.prepared()
 
     raw = other.payload()
     challenge = (await other.ask(raw)).json()
     envelope = other.sign(challenge)
     refused = await other.send(raw, envelope)
-    studio.clock.now_ms += CLAIM_LIFETIME_MS
+    rig.clock.now_ms += CLAIM_LIFETIME_MS
     still_refused = await other.send(raw, envelope)
 
     assert error_of(refused) == (409, "already_initialized")
@@ -454,13 +454,13 @@ async def test_of_two_creators_who_want_one_slug_the_second_is_told(creator: Cre
 async def test_a_slug_that_is_only_asked_for_is_free_again_after_a_day(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     first = await creator.prepared()
-    studio.clock.now_ms += CLAIM_LIFETIME_MS + 1
-    account = await studio.newcomer("other", 5_000_000)
-    await studio.whitelist(account)
+    rig.clock.now_ms += CLAIM_LIFETIME_MS + 1
+    account = await rig.newcomer("other", 5_000_000)
+    await rig.whitelist(account)
 
-    second = await studio.creator(account).prepared()
+    second = await rig.creator(account).prepared()
 
     superseded = await creator.record(first)
     assert superseded["status"] == "failed"
@@ -470,10 +470,10 @@ async def test_a_slug_that_is_only_asked_for_is_free_again_after_a_day(
 async def test_a_slug_whose_transactions_are_verified_is_kept_for_ever(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     first = await creator.pending_update()
-    studio.clock.now_ms += 100 * CLAIM_LIFETIME_MS
-    other = studio.creator(await studio.newcomer("other"))
+    rig.clock.now_ms += 100 * CLAIM_LIFETIME_MS
+    other = rig.creator(await rig.newcomer("other"))
 
     raw = other.payload()
     challenge = (await other.ask(raw)).json()
@@ -483,8 +483,8 @@ async def test_a_slug_whose_transactions_are_verified_is_kept_for_ever(
     assert (await creator.record(first))["status"] == "metadata_update_pending"
 
 
-async def test_many_creators_at_once_make_one_market_of_a_name(studio: Studio) -> None:
-    creators = [studio.creator(await studio.newcomer(f"creator {n}")) for n in range(5)]
+async def test_many_creators_at_once_make_one_market_of_a_name(rig: CreationRig) -> None:
+    creators = [rig.creator(await rig.newcomer(f"creator {n}")) for n in range(5)]
     signed = []
     for each in creators:
         raw = each.payload()
@@ -498,7 +498,7 @@ async def test_many_creators_at_once_make_one_market_of_a_name(studio: Studio) -
 async def test_a_creator_who_starts_again_adopts_what_the_chain_has_and_pays_nothing_twice(
     creator: CreatorClient,
 ) -> None:
-    reader = creator.studio.sandbox.reader
+    reader = creator.rig.sandbox.reader
     first = await creator.prepared()
     await creator.paid(first)
     paid = await reader.collateral_units(creator.account.address)
@@ -506,7 +506,7 @@ async def test_a_creator_who_starts_again_adopts_what_the_chain_has_and_pays_not
     second = await creator.prepared()
     plan = (await creator.record(second))["prepared"]["txPlan"]
     answer = await creator.finalize(second)
-    await creator.studio.settle()
+    await creator.rig.settle()
     record = await creator.record(second)
     updates = await creator.execute(record["metadataUpdateTxPlan"])
     final = (await creator.finalize(second, updates)).json()
@@ -521,12 +521,12 @@ async def test_a_creator_who_starts_again_adopts_what_the_chain_has_and_pays_not
 async def test_the_images_of_a_request_are_dropped_once_they_are_stored_or_it_ends(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     stored = await creator.prepared()
     ended = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
     again = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
 
-    async with studio.database.reading() as tx:
+    async with rig.database.reading() as tx:
         left = [set(await load_images(tx, each)) for each in (stored, ended, again)]
 
     assert left == [set(), set(), {"eventImage"}]

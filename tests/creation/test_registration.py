@@ -2,7 +2,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from tests.creation.rig import CreatorClient, Studio
+from tests.creation.rig import CreationRig, CreatorClient
 from tests.rigs.values import NOW_MS, a_word
 from typing_extensions import override
 
@@ -11,7 +11,7 @@ from foretell.chain.sender import Sender, SenderOptions
 from foretell.creation.prepare import ids_of, payload_of
 from foretell.creation.registration import ATTEMPTS_MAX, Registered, register
 from foretell.domain.contracts.calldata import encode_register_token
-from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role, SandboxAccount
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole, SandboxAccount
 from foretell.domain.creation.plan import MarketIds
 from foretell.domain.errors.creation import RegistrationRefused
 from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
@@ -26,79 +26,79 @@ pytestmark = pytest.mark.anyio
 
 async def asked(creator: CreatorClient) -> MarketIds:
     """Have a creator ask a question that nobody registered yet."""
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepared()
     await creator.finalize(request_id, await creator.paid(request_id))
-    async with studio.database.reading() as tx:
+    async with rig.database.reading() as tx:
         request = await load_request(tx, request_id)
     assert request is not None
-    (ids,) = ids_of(studio.services, payload_of(studio.services, request))
+    (ids,) = ids_of(rig.context, payload_of(rig.context, request))
     return ids
 
 
-async def nonce_of(studio: Studio, account: SandboxAccount) -> int:
+async def nonce_of(rig: CreationRig, account: SandboxAccount) -> int:
     call = "eth_getTransactionCount"
-    return int(await studio.sandbox.rpc.call(call, account.address, "latest"), 16)
+    return int(await rig.sandbox.rpc.call(call, account.address, "latest"), 16)
 
 
-async def confirm(studio: Studio) -> None:
+async def confirm(rig: CreationRig) -> None:
     for _ in range(3):
-        await studio.sandbox.mine()
-        await studio.services.registrar.look()
+        await rig.sandbox.mine()
+        await rig.context.registrar.look()
 
 
 @pytest.mark.spec(49)
 async def test_tokens_are_registered_once_also_after_a_stop_in_between(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
-    registrar = studio.sandbox.account(Role.REGISTRAR)
+    rig = creator.rig
+    registrar = rig.sandbox.account(AccountRole.REGISTRAR)
     ids = await asked(creator)
-    before = await nonce_of(studio, registrar)
+    before = await nonce_of(rig, registrar)
 
-    on_its_way = await register(studio.services, ids, NOW_MS)
-    await studio.restart()
-    still = await register(studio.services, ids, NOW_MS)
-    await confirm(studio)
-    done = await register(studio.services, ids, NOW_MS)
-    again = await register(studio.services, ids, NOW_MS)
-    later = await register(studio.services, ids, NOW_MS + 1)
+    on_its_way = await register(rig.context, ids, NOW_MS)
+    await rig.restart()
+    still = await register(rig.context, ids, NOW_MS)
+    await confirm(rig)
+    done = await register(rig.context, ids, NOW_MS)
+    again = await register(rig.context, ids, NOW_MS)
+    later = await register(rig.context, ids, NOW_MS + 1)
 
     assert (on_its_way, still) == (None, None)
     assert done is not None
     assert done.tx_hash is not None
     assert again == done
     assert later == Registered(None)
-    assert await nonce_of(studio, registrar) == before + 1
-    assert await studio.sandbox.reader.is_registered(ids.tokens, ids.condition_id)
+    assert await nonce_of(rig, registrar) == before + 1
+    assert await rig.sandbox.reader.is_registered(ids.tokens, ids.condition_id)
 
 
 async def test_many_at_once_send_one_transaction(creator: CreatorClient) -> None:
-    studio = creator.studio
-    registrar = studio.sandbox.account(Role.REGISTRAR)
+    rig = creator.rig
+    registrar = rig.sandbox.account(AccountRole.REGISTRAR)
     ids = await asked(creator)
-    before = await nonce_of(studio, registrar)
+    before = await nonce_of(rig, registrar)
 
-    await asyncio.gather(*(register(studio.services, ids, NOW_MS) for _ in range(6)))
+    await asyncio.gather(*(register(rig.context, ids, NOW_MS) for _ in range(6)))
 
-    assert await nonce_of(studio, registrar) == before + 1
+    assert await nonce_of(rig, registrar) == before + 1
 
 
-async def register_by_hand(studio: Studio, ids: MarketIds) -> None:
-    registrar = studio.sandbox.account(Role.REGISTRAR)
+async def register_by_hand(rig: CreationRig, ids: MarketIds) -> None:
+    registrar = rig.sandbox.account(AccountRole.REGISTRAR)
     call = encode_register_token(ids.tokens, ids.condition_id)
-    await studio.sandbox.call(registrar, studio.sandbox.deployment.exchange, call)
+    await rig.sandbox.call(registrar, rig.sandbox.deployment.exchange, call)
 
 
 @pytest.mark.spec(49)
 async def test_tokens_that_the_chain_has_are_left_as_they_are(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     ids = await asked(creator)
-    await register_by_hand(studio, ids)
-    before = await nonce_of(studio, studio.sandbox.account(Role.REGISTRAR))
+    await register_by_hand(rig, ids)
+    before = await nonce_of(rig, rig.sandbox.account(AccountRole.REGISTRAR))
 
-    assert await register(studio.services, ids, NOW_MS) == Registered(None)
-    assert await nonce_of(studio, studio.sandbox.account(Role.REGISTRAR)) == before
+    assert await register(rig.context, ids, NOW_MS) == Registered(None)
+    assert await nonce_of(rig, rig.sandbox.account(AccountRole.REGISTRAR)) == before
 
 
 class LateReader(Reader):
@@ -121,43 +121,43 @@ class LateReader(Reader):
 async def test_a_registration_that_somebody_else_made_in_the_meantime_is_found(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     ids = await asked(creator)
-    await register_by_hand(studio, ids)
-    studio.change(reader=LateReader(studio.sandbox.rpc, studio.sandbox.deployment))
+    await register_by_hand(rig, ids)
+    rig.change(reader=LateReader(rig.sandbox.rpc, rig.sandbox.deployment))
 
-    assert await register(studio.services, ids, NOW_MS) == Registered(None)
+    assert await register(rig.context, ids, NOW_MS) == Registered(None)
 
 
 async def test_a_registrar_without_the_right_is_told_by_the_contract_s_own_word(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     ids = await asked(creator)
     powerless = Sender(
-        studio.sandbox.rpc,
-        studio.sandbox.trader().private_key,
-        TxOutbox(studio.database, REGISTRATION),
+        rig.sandbox.rpc,
+        rig.sandbox.trader().private_key,
+        TxOutbox(rig.database, REGISTRATION),
         SenderOptions(SANDBOX_CHAIN_ID),
-        studio.clock,
+        rig.clock,
     )
-    studio.change(registrar=powerless)
+    rig.change(registrar=powerless)
 
     with pytest.raises(RegistrationRefused, match="NotRegistrar"):
-        await register(studio.services, ids, NOW_MS)
+        await register(rig.context, ids, NOW_MS)
 
 
-async def cancel(studio: Studio, ids: MarketIds, attempt: int) -> None:
+async def cancel(rig: CreationRig, ids: MarketIds, attempt: int) -> None:
     """Leave an attempt whose nonce went to something else."""
-    outbox = TxOutbox(studio.database, REGISTRATION)
-    exchange, key = studio.sandbox.deployment.exchange, studio.sandbox.account(Role.REGISTRAR)
+    outbox = TxOutbox(rig.database, REGISTRATION)
+    exchange, key = rig.sandbox.deployment.exchange, rig.sandbox.account(AccountRole.REGISTRAR)
     calldata = encode_register_token(ids.tokens, ids.condition_id)
     nonce = 1_000 + attempt
     fields = TxFields(SANDBOX_CHAIN_ID, nonce, Fees(1, 1), 21_000, exchange, calldata)
     signed = sign_tx(fields, key.private_key)
     sent = SentTx(
         tx_id=f"register:{ids.condition_id}:{attempt}",
-        sender=studio.services.registrar.address,
+        sender=rig.context.registrar.address,
         account_nonce=nonce,
         target=exchange,
         calldata=calldata,
@@ -175,15 +175,15 @@ async def cancel(studio: Studio, ids: MarketIds, attempt: int) -> None:
 async def test_after_a_lost_nonce_it_is_sent_anew_a_bounded_number_of_times(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     ids = await asked(creator)
     for attempt in range(1, ATTEMPTS_MAX + 1):
-        await cancel(studio, ids, attempt)
+        await cancel(rig, ids, attempt)
 
     with pytest.raises(RegistrationRefused, match="3 transactions came to nothing"):
-        await register(studio.services, ids, NOW_MS)
-    await register_by_hand(studio, ids)
-    assert await register(studio.services, ids, NOW_MS) == Registered(None)
+        await register(rig.context, ids, NOW_MS)
+    await register_by_hand(rig, ids)
+    assert await register(rig.context, ids, NOW_MS) == Registered(None)
 
 
 async def test_tokens_of_a_condition_that_nobody_prepared_are_refused(
@@ -193,4 +193,4 @@ async def test_tokens_of_a_condition_that_nobody_prepared_are_refused(
     foreign = replace(ids, condition_id=a_word("condition"))
 
     with pytest.raises(RegistrationRefused, match="InvalidCondition"):
-        await register(creator.studio.services, foreign, NOW_MS)
+        await register(creator.rig.context, foreign, NOW_MS)

@@ -2,7 +2,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.creation.rig import PICTURE, CreatorClient, Studio, error_of
+from tests.creation.rig import PICTURE, CreationRig, CreatorClient, error_of
 
 from foretell.creation import responses
 from foretell.domain.creation.data_items import parse_item
@@ -23,8 +23,8 @@ GARBAGE_HEADERS = {
 
 
 @pytest.mark.spec(66)
-async def test_the_root_answers_ok(studio: Studio) -> None:
-    answer = await studio.http.get("/")
+async def test_the_root_answers_ok(rig: CreationRig) -> None:
+    answer = await rig.http.get("/")
 
     assert (answer.status_code, answer.content) == (200, b'"OK"')
     assert answer.headers["content-type"] == "application/json"
@@ -32,7 +32,7 @@ async def test_the_root_answers_ok(studio: Studio) -> None:
 
 @pytest.mark.spec(65)
 async def test_headers_of_authentication_change_nothing(creator: CreatorClient) -> None:
-    creator.studio.http.headers.update(GARBAGE_HEADERS)
+    creator.rig.http.headers.update(GARBAGE_HEADERS)
 
     request_id = await creator.finalized()
 
@@ -61,9 +61,9 @@ async def test_headers_of_authentication_change_nothing(creator: CreatorClient) 
     ],
 )
 async def test_every_refusal_has_code_message_and_details(
-    studio: Studio, method: str, path: str, status: int, code: str | None
+    rig: CreationRig, method: str, path: str, status: int, code: str | None
 ) -> None:
-    answer = await studio.http.request(method, path)
+    answer = await rig.http.request(method, path)
 
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/json"
@@ -86,8 +86,10 @@ async def test_every_refusal_has_code_message_and_details(
         b'{"chainId": NaN}',
     ],
 )
-async def test_a_body_that_is_no_object_is_refused(studio: Studio, path: str, body: bytes) -> None:
-    answer = await studio.http.post(path, content=body)
+async def test_a_body_that_is_no_object_is_refused(
+    rig: CreationRig, path: str, body: bytes
+) -> None:
+    answer = await rig.http.post(path, content=body)
 
     assert error_of(answer) == (400, "validation_error")
     assert answer.json()["error"]["details"]
@@ -95,8 +97,8 @@ async def test_a_body_that_is_no_object_is_refused(studio: Studio, path: str, bo
 
 @pytest.mark.spec(125)
 @pytest.mark.parametrize("path", ["/prepare-auth", "/tx-confirm", "/finalize"])
-async def test_a_body_that_is_too_large_is_refused(studio: Studio, path: str) -> None:
-    answer = await studio.http.post(path, content=b" " * (256 * 1024 + 1))
+async def test_a_body_that_is_too_large_is_refused(rig: CreationRig, path: str) -> None:
+    answer = await rig.http.post(path, content=b" " * (256 * 1024 + 1))
 
     assert error_of(answer) == (413, "payload_too_large")
 
@@ -181,8 +183,8 @@ async def test_a_preparation_answers_with_its_four_keys(creator: CreatorClient) 
     )
 
 
-async def blob(studio: Studio, path: str) -> httpx.Response:
-    return await studio.http.get(path)
+async def blob(rig: CreationRig, path: str) -> httpx.Response:
+    return await rig.http.get(path)
 
 
 @pytest.mark.spec(50)
@@ -193,8 +195,8 @@ async def test_stored_items_are_served_as_they_are_and_never_change(
     (update,) = record["metadataUpdates"]
     item_id = update["metadataTxId"]
 
-    data = await blob(creator.studio, f"/blobs/{item_id}")
-    raw = await blob(creator.studio, f"/blobs/{item_id}/item")
+    data = await blob(creator.rig, f"/blobs/{item_id}")
+    raw = await blob(creator.rig, f"/blobs/{item_id}/item")
 
     item = parse_item(raw.content)
     assert update["metadataUri"] == f"local://{item_id}"
@@ -211,9 +213,9 @@ async def test_stored_items_are_served_as_they_are_and_never_change(
 async def test_the_event_s_image_is_served_within_the_policy(creator: CreatorClient) -> None:
     record = await creator.record(await creator.finalized())
     item_id = record["metadataUpdates"][0]["metadataTxId"]
-    document = (await blob(creator.studio, f"/blobs/{item_id}")).json()
+    document = (await blob(creator.rig, f"/blobs/{item_id}")).json()
 
-    image = await blob(creator.studio, f"/blobs/{document['icon']}")
+    image = await blob(creator.rig, f"/blobs/{document['icon']}")
 
     assert image.headers["content-type"] == "image/webp"
     assert image.content[8:12] == b"WEBP"
@@ -221,8 +223,8 @@ async def test_the_event_s_image_is_served_within_the_policy(creator: CreatorCli
     assert len(image.content) <= 102_400
 
 
-async def test_the_interface_is_described(studio: Studio) -> None:
-    described = (await studio.http.get("/schema/openapi.json")).json()
+async def test_the_interface_is_described(rig: CreationRig) -> None:
+    described = (await rig.http.get("/schema/openapi.json")).json()
 
     assert described["info"]["title"] == "Foretell market creation"
     assert set(described["paths"]) == {
@@ -240,8 +242,8 @@ async def test_the_interface_is_described(studio: Studio) -> None:
     assert names == ["requestId", "creator", "chainId", "strict"]
 
 
-async def test_no_page_fetches_scripts_from_elsewhere(studio: Studio) -> None:
-    page = await studio.http.get("/schema")
+async def test_no_page_fetches_scripts_from_elsewhere(rig: CreationRig) -> None:
+    page = await rig.http.get("/schema")
 
     assert "<script" not in page.text
 
@@ -250,17 +252,17 @@ async def test_no_page_fetches_scripts_from_elsewhere(studio: Studio) -> None:
     ("method", "path", "record"),
     [
         ("get", "/market-config", "Config"),
-        ("post", "/prepare-auth", "Challenge"),
-        ("post", "/prepare", "Begun"),
+        ("post", "/prepare-auth", "ChallengeResponse"),
+        ("post", "/prepare", "OpenedResponse"),
         ("get", "/pending", "Pending"),
         ("post", "/tx-confirm", "Confirmed"),
         ("post", "/finalize", "Finalized"),
     ],
 )
 async def test_an_answer_s_type_is_described(
-    studio: Studio, method: str, path: str, record: str
+    rig: CreationRig, method: str, path: str, record: str
 ) -> None:
-    described = (await studio.http.get("/schema/openapi.json")).json()
+    described = (await rig.http.get("/schema/openapi.json")).json()
 
     answer = described["paths"][path][method]["responses"]["200"]
     schema = answer["content"]["application/json"]["schema"]
@@ -274,28 +276,28 @@ async def test_an_answer_s_type_is_described(
     [("/blobs/{blob_id}", "*/*"), ("/blobs/{blob_id}/item", "application/octet-stream")],
 )
 async def test_a_stored_item_is_described_as_no_json(
-    studio: Studio, path: str, media_type: str
+    rig: CreationRig, path: str, media_type: str
 ) -> None:
-    described = (await studio.http.get("/schema/openapi.json")).json()
+    described = (await rig.http.get("/schema/openapi.json")).json()
 
     assert list(described["paths"][path]["get"]["responses"]["200"]["content"]) == [media_type]
 
 
 async def test_every_answer_is_of_the_type_that_is_described(creator: CreatorClient) -> None:
-    http, raw = creator.studio.http, creator.payload()
+    http, raw = creator.rig.http, creator.payload()
 
     decode((await http.get("/market-config")).content, responses.Config)
     challenge = await creator.ask(raw)
-    decode(challenge.content, responses.Challenge)
+    decode(challenge.content, responses.ChallengeResponse)
     begun = await creator.send(raw, creator.sign(challenge.json()))
-    request_id = decode(begun.content, responses.Begun).request_id
+    request_id = decode(begun.content, responses.OpenedResponse).request_id
     query = {"requestId": request_id}
     decode((await http.get("/pending", params=query)).content, responses.Pending)
-    await creator.studio.settle()
+    await creator.rig.settle()
     sent = await creator.paid(request_id)
     decode((await creator.confirm(request_id, sent)).content, responses.Confirmed)
     decode((await creator.finalize(request_id)).content, responses.Finalized)
-    await creator.studio.settle()
+    await creator.rig.settle()
     updates = await creator.execute((await creator.record(request_id))["metadataUpdateTxPlan"])
     decode((await creator.finalize(request_id)).content, responses.Finalized)
     finalized = await creator.finalize(request_id, updates)
@@ -307,7 +309,7 @@ async def test_every_answer_is_of_the_type_that_is_described(creator: CreatorCli
     assert isinstance(record.prepared, responses.Prepared)
 
 
-async def test_the_answer_of_an_unknown_creator_is_of_its_type_too(studio: Studio) -> None:
-    answer = await studio.http.get("/pending", params={"creator": "0x" + "12" * 20})
+async def test_the_answer_of_an_unknown_creator_is_of_its_type_too(rig: CreationRig) -> None:
+    answer = await rig.http.get("/pending", params={"creator": "0x" + "12" * 20})
 
     assert decode(answer.content, responses.Pending).request is None

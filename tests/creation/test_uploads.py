@@ -7,7 +7,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.creation.rig import PICTURE, CreatorClient, Studio, details_of, error_of
+from tests.creation.rig import PICTURE, CreationRig, CreatorClient, details_of, error_of
 
 from foretell.creation.uploads import (
     AUTH_BYTES_MAX,
@@ -45,8 +45,8 @@ def a_body(parts: Sequence[Part], end: str = "--") -> bytes:
     return written + f"--{BOUNDARY}{end}\r\n".encode()
 
 
-async def post(studio: Studio, body: bytes, kind: str = KIND) -> httpx.Response:
-    return await studio.http.post("/prepare", content=body, headers={"content-type": kind})
+async def post(rig: CreationRig, body: bytes, kind: str = KIND) -> httpx.Response:
+    return await rig.http.post("/prepare", content=body, headers={"content-type": kind})
 
 
 class FakeStream:
@@ -104,8 +104,8 @@ async def test_the_parts_come_out_as_they_went_in_however_they_arrive() -> None:
     ],
 )
 @pytest.mark.spec(65)
-async def test_only_multipart_with_a_boundary_is_taken(studio: Studio, kind: str) -> None:
-    assert error_of(await post(studio, a_body(BASIC), kind)) == (415, "unsupported_media_type")
+async def test_only_multipart_with_a_boundary_is_taken(rig: CreationRig, kind: str) -> None:
+    assert error_of(await post(rig, a_body(BASIC), kind)) == (415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ async def test_only_multipart_with_a_boundary_is_taken(studio: Studio, kind: str
         "far too many parts",
     ],
 )
-async def test_a_body_that_is_not_such_a_form_is_refused(studio: Studio, body: bytes) -> None:
-    answer = await post(studio, body)
+async def test_a_body_that_is_not_such_a_form_is_refused(rig: CreationRig, body: bytes) -> None:
+    answer = await post(rig, body)
 
     assert error_of(answer) == (400, "validation_error")
     assert details_of(answer)[0][0] == "body"
@@ -147,8 +147,8 @@ async def test_a_body_that_is_not_such_a_form_is_refused(studio: Studio, body: b
 @pytest.mark.parametrize(
     "name", ["payload", "auth", "eventImage", "optionImage:a", "teamLogo:home"]
 )
-async def test_a_part_that_is_there_twice_is_refused(studio: Studio, name: str) -> None:
-    answer = await post(studio, a_body([*BASIC, (name, b"x"), (name, b"x")]))
+async def test_a_part_that_is_there_twice_is_refused(rig: CreationRig, name: str) -> None:
+    answer = await post(rig, a_body([*BASIC, (name, b"x"), (name, b"x")]))
 
     assert error_of(answer) == (400, "validation_error")
     assert details_of(answer) == [(name, "must be there once")]
@@ -163,10 +163,10 @@ async def test_a_part_that_is_there_twice_is_refused(studio: Studio, name: str) 
     ],
 )
 @pytest.mark.spec(67)
-async def test_a_missing_part_is_told(studio: Studio, missing: set[str], told: list[str]) -> None:
-    absent = await post(studio, a_body([part for part in BASIC if part[0] not in missing]))
+async def test_a_missing_part_is_told(rig: CreationRig, missing: set[str], told: list[str]) -> None:
+    absent = await post(rig, a_body([part for part in BASIC if part[0] not in missing]))
     empty = await post(
-        studio, a_body([(name, b"" if name in missing else content) for name, content in BASIC])
+        rig, a_body([(name, b"" if name in missing else content) for name, content in BASIC])
     )
 
     assert [field for field, _ in details_of(absent)] == told
@@ -183,35 +183,35 @@ async def test_a_missing_part_is_told(studio: Studio, missing: set[str], told: l
         ("unknown", OTHER_BYTES_MAX),
     ],
 )
-async def test_each_part_has_its_bound(studio: Studio, name: str, bytes_max: int) -> None:
+async def test_each_part_has_its_bound(rig: CreationRig, name: str, bytes_max: int) -> None:
     parts = [part for part in BASIC if part[0] != name]
 
-    within = await post(studio, a_body([*parts, (name, b"x" * bytes_max)]))
-    beyond = await post(studio, a_body([*parts, (name, b"x" * (bytes_max + 1))]))
+    within = await post(rig, a_body([*parts, (name, b"x" * bytes_max)]))
+    beyond = await post(rig, a_body([*parts, (name, b"x" * (bytes_max + 1))]))
 
     assert error_of(within)[0] == 400
     assert error_of(beyond) == (413, "payload_too_large")
     assert details_of(beyond)[0][0] == name
 
 
-async def test_the_whole_has_its_bound(studio: Studio) -> None:
+async def test_the_whole_has_its_bound(rig: CreationRig) -> None:
     images = [(f"optionImage:{n}", b"x" * IMAGE_MAX) for n in range(UPLOAD_BYTES_MAX // IMAGE_MAX)]
 
-    answer = await post(studio, a_body([*BASIC, *images]))
+    answer = await post(rig, a_body([*BASIC, *images]))
 
     assert error_of(answer) == (413, "payload_too_large")
 
 
 async def test_all_uploads_together_have_their_bound_and_give_back_what_they_took(
-    studio: Studio,
+    rig: CreationRig,
 ) -> None:
     body = a_body(BASIC)
-    studio.change(uploads=UploadBudget(bytes_max=len(body) + 10))
+    rig.change(uploads=UploadBudget(bytes_max=len(body) + 10))
 
-    with studio.services.uploads.share() as other:
+    with rig.context.uploads.share() as other:
         other.grow(11)
-        busy = await post(studio, body)
-    free = [await post(studio, body) for _ in range(3)]
+        busy = await post(rig, body)
+    free = [await post(rig, body) for _ in range(3)]
 
     assert error_of(busy) == (503, "uploads_busy")
     assert {error_of(answer) for answer in free} == {(400, "validation_error")}
@@ -250,7 +250,7 @@ async def test_no_payload_or_envelope_does_more_than_be_refused(
     creator: CreatorClient, payload: bytes, auth: bytes
 ) -> None:
     answer = await post(
-        creator.studio, a_body([("payload", payload), ("auth", auth), ("eventImage", PICTURE)])
+        creator.rig, a_body([("payload", payload), ("auth", auth), ("eventImage", PICTURE)])
     )
 
     assert error_of(answer)[0] in {400, 404}
@@ -261,7 +261,7 @@ async def test_a_payload_may_come_as_a_file(creator: CreatorClient) -> None:
     challenge = (await creator.ask(raw)).json()
     envelope = json.dumps(creator.sign(challenge)).encode()
 
-    answer = await creator.studio.http.post(
+    answer = await creator.rig.http.post(
         "/prepare",
         files={
             "payload": ("payload.json", raw, "application/json"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from tests.creation.rig import CreatorClient, Studio
+from tests.creation.rig import CreationRig, CreatorClient
 from tests.rigs.values import NOW_MS
 from typing_extensions import override
 
@@ -41,10 +41,10 @@ class MoodyReader(Reader):
         return await super().proposer_whitelist(creator, at)
 
 
-def moody(studio: Studio, failure: Exception | None) -> MoodyReader:
-    reader = MoodyReader(studio.sandbox.rpc, studio.sandbox.deployment)
+def moody(rig: CreationRig, failure: Exception | None) -> MoodyReader:
+    reader = MoodyReader(rig.sandbox.rpc, rig.sandbox.deployment)
     reader.failure = failure
-    studio.change(reader=reader)
+    rig.change(reader=reader)
     return reader
 
 
@@ -54,14 +54,14 @@ async def status_and_message(creator: CreatorClient, request_id: str) -> tuple[s
 
 
 async def test_a_chain_that_does_not_answer_is_waited_for(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepare()
     async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
-        studio.change(reader=Reader(dead, studio.sandbox.deployment))
-        await studio.desk.look()
+        rig.change(reader=Reader(dead, rig.sandbox.deployment))
+        await rig.desk.look()
         waiting = await status_and_message(creator, request_id)
-    studio.change(reader=studio.sandbox.reader)
-    await studio.settle()
+    rig.change(reader=rig.sandbox.reader)
+    await rig.settle()
 
     assert waiting == ("prepare_running", None)
     assert await status_and_message(creator, request_id) == ("prepared", None)
@@ -71,15 +71,15 @@ async def test_a_chain_that_does_not_answer_is_waited_for(creator: CreatorClient
 async def test_after_the_deadline_the_request_fails_with_what_it_waited_for(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepare()
     async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
-        studio.change(reader=Reader(dead, studio.sandbox.deployment))
-        studio.clock.now_ms += studio.options.prepare_deadline_ms
-        await studio.desk.look()
+        rig.change(reader=Reader(dead, rig.sandbox.deployment))
+        rig.clock.now_ms += rig.options.prepare_deadline_ms
+        await rig.desk.look()
         in_time = await status_and_message(creator, request_id)
-        studio.clock.now_ms += studio.options.prepare_deadline_ms + 1
-        await studio.desk.look()
+        rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
+        await rig.desk.look()
 
     status, message = await status_and_message(creator, request_id)
     assert in_time == ("prepare_running", None)
@@ -91,30 +91,30 @@ async def test_after_the_deadline_the_request_fails_with_what_it_waited_for(
 
 
 async def test_a_stop_of_any_length_does_not_count_as_waiting(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepare()
-    studio.clock.now_ms += 100 * studio.options.prepare_deadline_ms
-    await studio.restart()
-    moody(studio, ChainInconsistent("the node starts too"))
-    await studio.desk.look()
+    rig.clock.now_ms += 100 * rig.options.prepare_deadline_ms
+    await rig.restart()
+    moody(rig, ChainInconsistent("the node starts too"))
+    await rig.desk.look()
 
     assert await status_and_message(creator, request_id) == ("prepare_running", None)
 
 
 async def test_tries_grow_rarer_while_the_chain_fails(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     request_id = await creator.prepare()
-    reader = moody(studio, ChainInconsistent("it moved"))
+    reader = moody(rig, ChainInconsistent("it moved"))
 
     asked_after_s = []
     for second in range(100):
         asked = reader.asked
-        await studio.desk.look()
+        await rig.desk.look()
         asked_after_s += [second] if reader.asked > asked else []
-        studio.clock.now_ms += 1000
+        rig.clock.now_ms += 1000
     reader.failure = None
-    studio.clock.now_ms += int(BACKOFF_S_MAX * 1000)
-    await studio.settle()
+    rig.clock.now_ms += int(BACKOFF_S_MAX * 1000)
+    await rig.settle()
 
     assert asked_after_s == [0, 1, 3, 7, 15, 31, 61, 91]
     assert await status_and_message(creator, request_id) == ("prepared", None)
@@ -123,19 +123,19 @@ async def test_tries_grow_rarer_while_the_chain_fails(creator: CreatorClient) ->
 async def test_a_fault_of_ours_stops_no_other_request_and_tells_nobody_what_it_was(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
-    reader = moody(studio, RuntimeError("a secret of ours"))
+    rig = creator.rig
+    reader = moody(rig, RuntimeError("a secret of ours"))
     faulty = await creator.prepare()
-    await studio.desk.look()
+    await rig.desk.look()
     reader.failure = None
     other = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
-    await studio.desk.look()
+    await rig.desk.look()
     assert await status_and_message(creator, faulty) == ("prepare_running", None)
     assert await status_and_message(creator, other) == ("prepared", None)
 
     reader.failure = RuntimeError("a secret of ours")
-    studio.clock.now_ms += studio.options.prepare_deadline_ms + 1
-    await studio.desk.look()
+    rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
+    await rig.desk.look()
 
     status, message = await status_and_message(creator, faulty)
     assert (status, message) == ("failed", "internal_error: internal error (gave up after 900 s)")
@@ -151,22 +151,22 @@ def blocked_folder(tmp_path: Path) -> Path:
 async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
     creator: CreatorClient, blocked_folder: Path
 ) -> None:
-    studio = creator.studio
-    blobs = studio.services.blobs
+    rig = creator.rig
+    blobs = rig.context.blobs
     mended = await creator.prepare()
     broken = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
-    studio.change(blobs=BlobStore(blocked_folder))
-    await studio.desk.look()
+    rig.change(blobs=BlobStore(blocked_folder))
+    await rig.desk.look()
     waiting = await status_and_message(creator, mended)
-    studio.change(blobs=blobs)
-    await studio.settle()
+    rig.change(blobs=blobs)
+    await rig.settle()
     assert await status_and_message(creator, mended) == ("prepared", None)
     assert await status_and_message(creator, broken) == ("prepared", None)
 
     third = await creator.prepare(creator.payload(slug="third", binaryQuestion="Third?"))
-    studio.change(blobs=BlobStore(blocked_folder))
-    studio.clock.now_ms += studio.options.prepare_deadline_ms + 1
-    await studio.desk.look()
+    rig.change(blobs=BlobStore(blocked_folder))
+    rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
+    await rig.desk.look()
 
     status, message = await status_and_message(creator, third)
     assert waiting == ("prepare_running", None)
@@ -177,19 +177,19 @@ async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
 
 @pytest.mark.spec(64)
 async def test_what_is_refused_for_good_fails_at_once(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
     powerless = Sender(
-        studio.sandbox.rpc,
-        studio.sandbox.trader().private_key,
-        TxOutbox(studio.database, REGISTRATION),
+        rig.sandbox.rpc,
+        rig.sandbox.trader().private_key,
+        TxOutbox(rig.database, REGISTRATION),
         SenderOptions(SANDBOX_CHAIN_ID),
-        studio.clock,
+        rig.clock,
     )
-    studio.change(registrar=powerless)
+    rig.change(registrar=powerless)
     request_id = await creator.prepared()
     await creator.finalize(request_id, await creator.paid(request_id))
 
-    await studio.settle()
+    await rig.settle()
 
     status, message = await status_and_message(creator, request_id)
     assert status == "failed"
@@ -215,19 +215,19 @@ def is_in(creator: CreatorClient, request_id: str, status: str) -> Callable[[], 
 async def test_the_worker_brings_requests_on_by_itself_and_resumes_after_a_stop(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
-    working = asyncio.create_task(run(studio.services))
+    rig = creator.rig
+    working = asyncio.create_task(run(rig.context))
     request_id = await creator.prepare()
     await until(is_in(creator, request_id, "prepared"))
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
     await creator.finalize(request_id, await creator.paid(request_id))
-    await studio.restart()
+    await rig.restart()
 
-    working = asyncio.create_task(run(studio.services))
+    working = asyncio.create_task(run(rig.context))
     await until(is_in(creator, request_id, "finalize_running"))
     while not await is_in(creator, request_id, "metadata_update_pending")():
-        await studio.sandbox.mine()
+        await rig.sandbox.mine()
         await asyncio.sleep(0.05)
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
@@ -238,15 +238,15 @@ async def test_the_worker_brings_requests_on_by_itself_and_resumes_after_a_stop(
 
 
 async def test_the_worker_goes_on_after_a_look_that_failed(creator: CreatorClient) -> None:
-    studio = creator.studio
+    rig = creator.rig
 
     async def rename(was: str, now: str) -> None:
-        async with studio.database.writing() as tx:
+        async with rig.database.writing() as tx:
             await tx.execute(sa.text(f"ALTER TABLE {was} RENAME TO {now}"))
 
     request_id = await creator.prepare()
     await rename("requests", "elsewhere")
-    working = asyncio.create_task(run(studio.services))
+    working = asyncio.create_task(run(rig.context))
     await asyncio.sleep(0.2)
     await rename("elsewhere", "requests")
 
@@ -258,14 +258,14 @@ async def test_the_worker_goes_on_after_a_look_that_failed(creator: CreatorClien
 async def test_the_worker_forgets_challenges_that_expired_long_ago(
     creator: CreatorClient,
 ) -> None:
-    studio = creator.studio
+    rig = creator.rig
     challenge = (await creator.ask(creator.payload())).json()
-    studio.clock.now_ms = NOW_MS + CHALLENGE_LIFETIME_MS + EXPIRED_KEPT_MS + 1
-    working = asyncio.create_task(run(studio.services))
+    rig.clock.now_ms = NOW_MS + CHALLENGE_LIFETIME_MS + EXPIRED_KEPT_MS + 1
+    working = asyncio.create_task(run(rig.context))
 
     async def is_gone() -> bool:
         query = {"requestId": challenge["requestId"]}
-        return (await studio.http.get("/pending", params=query)).status_code == 404
+        return (await rig.http.get("/pending", params=query)).status_code == 404
 
     await until(is_gone)
     working.cancel()

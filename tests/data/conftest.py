@@ -5,7 +5,7 @@ from tests.rigs.applications import an_app
 from tests.rigs.read_apis import BLOBS, Reader
 from tests.rigs.values import NOW_MS
 
-from foretell.data.context import DataServices
+from foretell.data.context import DataContext
 from foretell.data.routes import build_app
 from foretell.store.database import Database
 
@@ -16,10 +16,10 @@ def database(fresh_database: Database) -> Database:
 
 
 @pytest.fixture
-def services(database: Database) -> DataServices:
-    return DataServices(database=database, blob_base_url=BLOBS, now_ms=lambda: NOW_MS)
+def context(database: Database) -> DataContext:
+    return DataContext(database=database, blob_base_url=BLOBS, now_ms=lambda: NOW_MS)
 
 
 @pytest.fixture
-def reader(services: DataServices) -> Reader:
-    return Reader(an_app(build_app, services))
+def reader(context: DataContext) -> Reader:
+    return Reader(an_app(build_app, context))

@@ -11,7 +11,7 @@ from foretell.data.activity import ROWS_PER_PART
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.database import Database
-from foretell.store.index.activities import Activity, ActivityKind
+from foretell.store.index.activities import ActivityKind, ActivityRow
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ ACTIVITY = fields(
 
 
 @pytest.fixture
-async def acts(database: Database) -> list[Activity]:
+async def acts(database: Database) -> list[ActivityRow]:
     """Alice takes from bob, bob takes from alice, alice splits, merges and redeems."""
     async with database.writing() as tx:
         rows = Rows(tx)
@@ -54,7 +54,7 @@ async def acts(database: Database) -> list[Activity]:
         ]
 
 
-def hashes(acts: list[Activity], *indexes: int) -> list[str]:
+def hashes(acts: list[ActivityRow], *indexes: int) -> list[str]:
     return [acts[index].tx_hash for index in indexes]
 
 
@@ -63,7 +63,7 @@ async def asked(reader: Reader, path: str, **parameters: Any) -> list[str]:
 
 
 async def test_a_trade_says_who_paid_what_for_which_token(
-    reader: Reader, acts: list[Activity]
+    reader: Reader, acts: list[ActivityRow]
 ) -> None:
     _, trade = await reader.get("/trades")
     assert misfits(trade, TRADE) == {}
@@ -114,14 +114,14 @@ async def test_a_trade_says_who_paid_what_for_which_token(
     ],
 )
 async def test_trades_are_chosen_by_role_wallet_side_market_and_size(
-    reader: Reader, acts: list[Activity], parameters: dict[str, str], found: tuple[int, ...]
+    reader: Reader, acts: list[ActivityRow], parameters: dict[str, str], found: tuple[int, ...]
 ) -> None:
     assert await asked(reader, "/trades", **parameters) == hashes(acts, *found)
 
 
 @pytest.mark.parametrize("path", ["/trades", "/activity"])
 async def test_both_ends_of_the_time_are_included(
-    reader: Reader, acts: list[Activity], path: str
+    reader: Reader, acts: list[ActivityRow], path: str
 ) -> None:
     start, end = acts[0].timestamp_s, acts[3].timestamp_s
     known = {"user": ALICE, "takerOnly": "false"}
@@ -180,13 +180,13 @@ async def test_what_no_activity_can_be_asked_for_is_refused(
     ],
 )
 async def test_activities_are_chosen_by_type_side_and_market_and_sorted(
-    reader: Reader, acts: list[Activity], parameters: dict[str, str], found: tuple[int, ...]
+    reader: Reader, acts: list[ActivityRow], parameters: dict[str, str], found: tuple[int, ...]
 ) -> None:
     assert await asked(reader, "/activity", user=ALICE, **parameters) == hashes(acts, *found)
 
 
 async def test_only_a_trade_has_a_token_a_side_and_a_price(
-    reader: Reader, acts: list[Activity]
+    reader: Reader, acts: list[ActivityRow]
 ) -> None:
     redeemed, *_, trade = await reader.get("/activity", user=ALICE)
     assert misfits(redeemed, ACTIVITY) == misfits(trade, ACTIVITY) == {}

@@ -5,7 +5,7 @@ from tests.rigs.applications import an_app
 from tests.rigs.read_apis import BLOBS, Reader
 from tests.rigs.values import NOW_MS
 
-from foretell.discovery.context import DiscoveryServices
+from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app
 from foretell.store.database import Database
 
@@ -16,10 +16,10 @@ def database(fresh_database: Database) -> Database:
 
 
 @pytest.fixture
-def services(database: Database) -> DiscoveryServices:
-    return DiscoveryServices(database=database, blob_base_url=BLOBS, now_ms=lambda: NOW_MS)
+def context(database: Database) -> DiscoveryContext:
+    return DiscoveryContext(database=database, blob_base_url=BLOBS, now_ms=lambda: NOW_MS)
 
 
 @pytest.fixture
-def reader(services: DiscoveryServices) -> Reader:
-    return Reader(an_app(build_app, services))
+def reader(context: DiscoveryContext) -> Reader:
+    return Reader(an_app(build_app, context))

@@ -11,9 +11,9 @@ from foretell.discovery.render import event_record, market_record, tag_record
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import checksum_address
-from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, Volumes
+from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, VolumeSums
 
-VOLUMES = Volumes(5_000_000, 1_000_000, 2_000_000, 3_000_000, 4_000_000)
+VOLUMES = VolumeSums(5_000_000, 1_000_000, 2_000_000, 3_000_000, 4_000_000)
 
 
 def an_event(**fields: Any) -> CatalogEvent:

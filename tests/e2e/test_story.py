@@ -8,7 +8,7 @@ import pytest
 from tests.rigs.installation import Running, run_foretell
 from tests.rigs.ports import free_port
 
-from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]
 
@@ -29,10 +29,10 @@ async def test_what_is_ready_answers_and_is_as_the_file_says(shared: Running) ->
     ready = await shared.ready()
     assert ready.chain_id == SANDBOX_CHAIN_ID
     assert {account.role for account in ready.accounts} >= {
-        Role.FAUCET,
-        Role.CREATOR,
-        Role.OPERATOR,
-        Role.TRADER,
+        AccountRole.FAUCET,
+        AccountRole.CREATOR,
+        AccountRole.OPERATOR,
+        AccountRole.TRADER,
     }
     async with httpx.AsyncClient() as client:
         for root in (ready.clob, ready.worker, ready.relayer, ready.data, ready.discovery):

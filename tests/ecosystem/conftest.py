@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from tests.app.rig import serving
 from tests.ecosystem.clients import NAMES, Client, Family, a_client
-from tests.trading.rig import Clock, Venue, a_venue_on
+from tests.trading.rig import Clock, TradingRig, a_rig_on
 from typing_extensions import override
 
 from foretell.app.clock_and_ids import numbered_ids
 from foretell.app.http.fast_connection import served_under
 from foretell.edge.telemetry import Telemetry
 from foretell.store.database import Database
-from foretell.trading.routes.fast_path import trading_lanes
+from foretell.trading.routes.fast_path import fast_routes
 
 
 class RealClock(Clock):
@@ -30,17 +30,17 @@ class RealClock(Clock):
 
 
 @pytest.fixture
-async def venue(fresh_database: Database, tmp_path: Path) -> AsyncIterator[Venue]:
-    async with a_venue_on(tmp_path / "journal", fresh_database, RealClock()) as venue:
-        await venue.open("market", "alice", "bob")
-        yield venue
+async def rig(fresh_database: Database, tmp_path: Path) -> AsyncIterator[TradingRig]:
+    async with a_rig_on(tmp_path / "journal", fresh_database, RealClock()) as rig:
+        await rig.open("market", "alice", "bob")
+        yield rig
 
 
 @pytest.fixture
-async def host(venue: Venue) -> AsyncIterator[str]:
-    telemetry = Telemetry(venue.app, "trading", numbered_ids())
-    lanes = served_under("", trading_lanes(venue.services), telemetry)
-    async with serving(venue.app, lanes) as host:
+async def host(rig: TradingRig) -> AsyncIterator[str]:
+    telemetry = Telemetry(rig.app, "trading", numbered_ids())
+    served = served_under("", fast_routes(rig.context), telemetry)
+    async with serving(rig.app, served) as host:
         yield host
 
 

@@ -16,7 +16,7 @@ from tests.rigs.values import (
     an_asset,
     an_observation,
 )
-from tests.trading.rig import Venue
+from tests.trading.rig import TradingRig
 
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ChangeTick
 from foretell.domain.exchange.ledger import COLLATERAL
@@ -74,10 +74,10 @@ async def test_the_server_is_there(alice: Client) -> None:
     assert abs(await alice.call("get_server_time") - time.time()) < 10
 
 
-async def test_books_and_prices_are_read(venue: Venue, alice: Client) -> None:
-    await venue.rest(a_buy("bob", price_ticks=40))
-    await venue.rest(a_buy("bob", price_ticks=38))
-    await venue.rest(a_sell("bob", price_ticks=45, size_units=7_500_000))
+async def test_books_and_prices_are_read(rig: TradingRig, alice: Client) -> None:
+    await rig.rest(a_buy("bob", price_ticks=40))
+    await rig.rest(a_buy("bob", price_ticks=38))
+    await rig.rest(a_sell("bob", price_ticks=45, size_units=7_500_000))
     book = await alice.call("get_order_book", YES, keep="book")
     assert [level["price"] for level in book["bids"]] == ["0.38", "0.4"]
     assert book["asks"] == [{"price": "0.45", "size": "7.5"}]
@@ -113,7 +113,7 @@ async def test_markets_are_listed(alice: Client) -> None:
     assert await alice.call("get_market_trades_events", MARKET) == []
 
 
-async def test_a_limit_order_is_placed_read_and_canceled(venue: Venue, alice: Client) -> None:
+async def test_a_limit_order_is_placed_read_and_canceled(rig: TradingRig, alice: Client) -> None:
     placed = await alice.call("create_and_post_order", order_args(0.4, 10))
     assert (placed["success"], placed["status"]) == (True, "live")
     order = await alice.call("get_order", placed["orderID"])
@@ -125,18 +125,18 @@ async def test_a_limit_order_is_placed_read_and_canceled(venue: Venue, alice: Cl
         "canceled": [placed["orderID"]],
         "not_canceled": {},
     }
-    assert not venue.host.engine.state.live_orders
+    assert not rig.host.engine.state.live_orders
 
 
 async def test_an_order_of_an_event_is_signed_for_its_exchange_and_placed(
-    venue: Venue, alice: Client
+    rig: TradingRig, alice: Client
 ) -> None:
-    await venue.open("unique", "alice", exchange=NEG_RISK_EXCHANGE)
+    await rig.open("unique", "alice", exchange=NEG_RISK_EXCHANGE)
     token_id = an_asset(is_yes=True, market="unique")
     assert await alice.call("get_neg_risk", token_id) is True
     placed = await alice.call("create_and_post_order", order_args(0.4, 10, token_id=token_id))
     assert (placed["success"], placed["status"]) == (True, "live")
-    order = venue.host.engine.state.live_orders[placed["orderID"]]
+    order = rig.host.engine.state.live_orders[placed["orderID"]]
     assert order.condition_id == a_word("unique")
 
 
@@ -154,20 +154,20 @@ async def test_orders_of_every_size_are_rounded_so_that_they_are_taken(
 
 
 async def test_a_client_that_knows_the_tick_of_before_trades_on(
-    venue: Venue, alice: Client
+    rig: TradingRig, alice: Client
 ) -> None:
     assert await alice.call("get_tick_size", YES) == "0.01"
-    await venue.tell(ChangeTick(venue.clock.at_ms, MARKET, 1_000))
+    await rig.tell(ChangeTick(rig.clock.at_ms, MARKET, 1_000))
     placed = await alice.call("create_and_post_order", order_args(0.97, 10))
     order = await alice.call("get_order", placed["orderID"])
     assert (placed["status"], order["price"]) == ("live", "0.97")
 
 
 async def test_a_client_that_comes_after_the_change_prices_in_the_finer_tick(
-    venue: Venue, alice: Client
+    rig: TradingRig, alice: Client
 ) -> None:
-    await venue.rest(a_sell("bob", price_ticks=97, size_units=50 * TOKEN))
-    await venue.tell(ChangeTick(venue.clock.at_ms, MARKET, 1_000))
+    await rig.rest(a_sell("bob", price_ticks=97, size_units=50 * TOKEN))
+    await rig.tell(ChangeTick(rig.clock.at_ms, MARKET, 1_000))
     assert await alice.call("get_tick_size", YES) == "0.001"
     placed = await alice.call("create_and_post_order", order_args(0.965, 10))
     order = await alice.call("get_order", placed["orderID"])
@@ -177,18 +177,18 @@ async def test_a_client_that_comes_after_the_change_prices_in_the_finer_tick(
     assert taken["status"] == "matched"
 
 
-async def test_an_order_till_a_date_is_placed(venue: Venue, alice: Client) -> None:
-    expiration = venue.host.engine.clock_ms() // 1000 + 600
+async def test_an_order_till_a_date_is_placed(rig: TradingRig, alice: Client) -> None:
+    expiration = rig.host.engine.clock_ms() // 1000 + 600
     await alice.call("create_order", order_args(0.4, 10, expiration=expiration), keep="order")
     placed = await alice.call("post_order", {"__kept": "order"}, "GTD")
-    live = venue.host.engine.state.live_orders[placed["orderID"]]
+    live = rig.host.engine.state.live_orders[placed["orderID"]]
     assert live.leaves_at_s == expiration - 60
 
 
 async def test_an_order_that_must_only_rest_is_placed_or_refused(
-    venue: Venue, alice: Client
+    rig: TradingRig, alice: Client
 ) -> None:
-    await venue.rest(a_sell("bob", price_ticks=40))
+    await rig.rest(a_sell("bob", price_ticks=40))
     await alice.call("create_order", order_args(0.4, 10), keep="crossing")
     with pytest.raises(Refused) as refused:
         await alice.call("post_order", {"__kept": "crossing"}, "GTC", post_only=True)
@@ -201,9 +201,11 @@ async def test_an_order_that_must_only_rest_is_placed_or_refused(
 
 
 @pytest.mark.parametrize("order_type", ["FOK", "FAK"])
-async def test_a_market_order_buys_for_a_sum(venue: Venue, alice: Client, order_type: str) -> None:
-    await venue.rest(a_sell("bob", price_ticks=40, size_units=10 * TOKEN))
-    await venue.rest(a_sell("bob", price_ticks=43, size_units=50 * TOKEN))
+async def test_a_market_order_buys_for_a_sum(
+    rig: TradingRig, alice: Client, order_type: str
+) -> None:
+    await rig.rest(a_sell("bob", price_ticks=40, size_units=10 * TOKEN))
+    await rig.rest(a_sell("bob", price_ticks=43, size_units=50 * TOKEN))
     await alice.call("create_market_order", market_args(12.5), keep="order")
     placed = await alice.call("post_order", {"__kept": "order"}, order_type)
     assert placed["status"] == "matched"
@@ -215,8 +217,8 @@ async def test_a_market_order_buys_for_a_sum(venue: Venue, alice: Client, order_
 
 
 @pytest.mark.parametrize("order_type", ["FOK", "FAK"])
-async def test_a_market_order_sells_shares(venue: Venue, alice: Client, order_type: str) -> None:
-    await venue.rest(a_buy("bob", price_ticks=43, size_units=50 * TOKEN))
+async def test_a_market_order_sells_shares(rig: TradingRig, alice: Client, order_type: str) -> None:
+    await rig.rest(a_buy("bob", price_ticks=43, size_units=50 * TOKEN))
     await alice.call("create_market_order", market_args(20, "SELL"), keep="order")
     placed = await alice.call("post_order", {"__kept": "order"}, order_type)
     assert (placed["makingAmount"], placed["takingAmount"]) == ("20", "8.6")
@@ -227,8 +229,8 @@ async def test_a_market_order_sells_shares(venue: Venue, alice: Client, order_ty
     assert event["user"]["address"] == checksum_address(alice.address)
 
 
-async def test_what_cannot_be_filled_is_killed(venue: Venue, alice: Client) -> None:
-    await venue.rest(a_sell("bob", price_ticks=40, size_units=10 * TOKEN))
+async def test_what_cannot_be_filled_is_killed(rig: TradingRig, alice: Client) -> None:
+    await rig.rest(a_sell("bob", price_ticks=40, size_units=10 * TOKEN))
     args = market_args(100, price=0.5)
     await alice.call("create_market_order", args, keep="order")
     with pytest.raises(Refused) as refused:
@@ -237,7 +239,7 @@ async def test_what_cannot_be_filled_is_killed(venue: Venue, alice: Client) -> N
     assert (await alice.call("post_order", {"__kept": "order"}, "FAK"))["takingAmount"] == "10"
 
 
-async def test_orders_are_placed_and_canceled_together(venue: Venue, alice: Client) -> None:
+async def test_orders_are_placed_and_canceled_together(rig: TradingRig, alice: Client) -> None:
     for number in range(3):
         args = order_args(0.2 + number / 100, 10)
         await alice.call("create_order", args, keep=f"order {number}")
@@ -253,11 +255,11 @@ async def test_orders_are_placed_and_canceled_together(venue: Venue, alice: Clie
     assert set((await alice.call("cancel_market_orders", MARKET))["canceled"]) == set(ids[1:])
     await alice.call("create_and_post_order", order_args(0.3, 10))
     assert len((await alice.call("cancel_all"))["canceled"]) == 1
-    assert not venue.host.engine.state.live_orders
+    assert not rig.host.engine.state.live_orders
 
 
-async def test_trades_are_filtered(venue: Venue, alice: Client) -> None:
-    await venue.rest(a_sell("bob", price_ticks=40, size_units=20 * TOKEN))
+async def test_trades_are_filtered(rig: TradingRig, alice: Client) -> None:
+    await rig.rest(a_sell("bob", price_ticks=40, size_units=20 * TOKEN))
     placed = await alice.call("create_and_post_order", order_args(0.4, 10))
     params = {"__type": "TradeParams", "id": placed["tradeIDs"][0], "market": MARKET}
     assert len(await alice.call("get_trades", params)) == 1
@@ -302,9 +304,9 @@ async def test_a_refusal_says_in_the_words_that_clients_know(alice: Client) -> N
     assert refused.value.status == 404
 
 
-async def test_a_safe_trades_through_its_owner(venue: Venue, host: str, family: Family) -> None:
-    safe = venue.services.wallets.safe_of(an_address("alice"))
-    await venue.tell(
+async def test_a_safe_trades_through_its_owner(rig: TradingRig, host: str, family: Family) -> None:
+    safe = rig.context.wallets.safe_of(an_address("alice"))
+    await rig.tell(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
@@ -316,7 +318,7 @@ async def test_a_safe_trades_through_its_owner(venue: Venue, host: str, family: 
         params = {"__type": "BalanceAllowanceParams", "asset_type": "COLLATERAL"}
         balance = await alice.call("get_balance_allowance", params)
     assert placed["status"] == "live"
-    assert venue.host.engine.state.live_orders[placed["orderID"]].maker == safe
+    assert rig.host.engine.state.live_orders[placed["orderID"]].maker == safe
     assert (balance["balance"], balance["reserved"]) == (str(100 * TOKEN), str(4 * TOKEN))
 
 

@@ -83,7 +83,7 @@ from foretell.edge.refusals import (
     RELAYER,
     TRADING,
     WORKER,
-    Row,
+    RefusalRow,
     data_body,
     discovery_body,
     handlers,
@@ -206,17 +206,17 @@ class Child(Parent):
     ("table", "told"),
     [
         ({}, (409, None)),
-        ({Parent: Row(418, "parent")}, (418, "parent")),
-        ({Parent: Row(418, "parent"), Child: Row(410)}, (410, "parent")),
-        ({Parent: Row(418, "parent"), Child: Row(410, "child")}, (410, "child")),
-        ({Parent: Row(words="parent")}, (409, "parent")),
-        ({Conflict: Row(418, "family")}, (418, "family")),
-        ({Parent: Row(418, lambda error: error.message.upper())}, (418, "WHY")),
+        ({Parent: RefusalRow(418, "parent")}, (418, "parent")),
+        ({Parent: RefusalRow(418, "parent"), Child: RefusalRow(410)}, (410, "parent")),
+        ({Parent: RefusalRow(418, "parent"), Child: RefusalRow(410, "child")}, (410, "child")),
+        ({Parent: RefusalRow(words="parent")}, (409, "parent")),
+        ({Conflict: RefusalRow(418, "family")}, (418, "family")),
+        ({Parent: RefusalRow(418, lambda error: error.message.upper())}, (418, "WHY")),
     ],
     ids=range(7),
 )
 def test_the_nearest_row_says_what_it_says_and_the_next_one_the_rest(
-    table: dict[type[ForetellError], Row], told: tuple[int, str | None]
+    table: dict[type[ForetellError], RefusalRow], told: tuple[int, str | None]
 ) -> None:
     assert row_of(table, Child("why")) == told
 

@@ -4,7 +4,7 @@ from litestar import Litestar, get
 from litestar.di import NamedDependency
 from tests.rigs.applications import an_app
 
-from foretell.edge.injection import carried, carrying
+from foretell.edge.injection import context_dependency, state_with
 
 pytestmark = pytest.mark.anyio
 
@@ -12,12 +12,12 @@ Services = NamedDependency[list[str]]
 
 
 @get("/first")
-async def get_first(services: Services) -> str:
-    return services[0]
+async def get_first(context: Services) -> str:
+    return context[0]
 
 
-def build_app(services: list[str]) -> Litestar:
-    return Litestar([get_first], state=carrying(services), dependencies=carried())
+def build_app(context: list[str]) -> Litestar:
+    return Litestar([get_first], state=state_with(context), dependencies=context_dependency())
 
 
 async def first_of(app: Litestar) -> str:
@@ -27,9 +27,9 @@ async def first_of(app: Litestar) -> str:
 
 
 async def test_a_route_is_handed_the_very_services_of_its_application() -> None:
-    services = ["before"]
-    app = build_app(services)
-    services[0] = "after"
+    context = ["before"]
+    app = build_app(context)
+    context[0] = "after"
     assert await first_of(app) == "after"
 
 

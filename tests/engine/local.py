@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
-from foretell.engine.allocations.coordinator import Treasurer
-from foretell.engine.allocations.reports import report_slices
-from foretell.engine.answers import answer
+from foretell.engine.allocations.coordinator import AllocationCoordinator
+from foretell.engine.allocations.reports import report_allocations
+from foretell.engine.answers import handle
 from foretell.engine.protocol.requests import (
-    Answer,
-    AwaitTables,
-    Beat,
-    Fund,
-    Funded,
-    Question,
-    ReportSlices,
+    EngineReply,
+    EngineRequest,
+    FundReply,
+    FundRequest,
+    HeartbeatRequest,
+    ReportRequest,
+    TablesRequest,
 )
 from foretell.engine.writer.engine import Engine
 
@@ -23,21 +23,23 @@ class LocalShard:
 
     engine: Engine
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: EngineRequest) -> EngineReply:
         """Return the engine's answer, or raise its refusal."""
-        assert not isinstance(question, Beat | AwaitTables | Fund)
-        if isinstance(question, ReportSlices):
-            return await report_slices(self.engine, None, question)
-        return await answer(self.engine, question)
+        assert not isinstance(question, HeartbeatRequest | TablesRequest | FundRequest)
+        if isinstance(question, ReportRequest):
+            return await report_allocations(self.engine, None, question)
+        return await handle(self.engine, question)
 
 
 @dataclass(frozen=True)
 class LocalTreasury:
     """A treasury without tables."""
 
-    treasurer: Treasurer
+    coordinator: AllocationCoordinator
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: EngineRequest) -> EngineReply:
         """Return what the treasury gives, or raise its refusal."""
-        assert isinstance(question, Fund)
-        return Funded(await self.treasurer.fund(question.shard, question.wallet, question.given))
+        assert isinstance(question, FundRequest)
+        return FundReply(
+            await self.coordinator.fund(question.shard, question.wallet, question.given)
+        )

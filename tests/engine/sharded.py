@@ -30,23 +30,23 @@ from foretell.domain.treasury.treasury import free_units
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.sharding import ShardPlace, shard_of
-from foretell.engine.allocations.client import Purse
+from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.collateral_feed import CollateralFeed
-from foretell.engine.allocations.coordinator import Treasurer
-from foretell.engine.host import Host
+from foretell.engine.allocations.coordinator import AllocationCoordinator
+from foretell.engine.host import EngineHost
 from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.protocol.requests import (
-    Answer,
-    Answering,
-    Canceled,
-    CancelMatching,
-    Place,
-    Placed,
-    Question,
+    CancelMatchingRequest,
+    CancelOrdersReply,
+    EngineEndpoint,
+    EngineReply,
+    EngineRequest,
+    PlaceReply,
+    PlaceRequest,
 )
 from foretell.engine.server import EngineServer
 from foretell.engine.treasury_host import TreasuryHost
-from foretell.engine.writer.chain_feed import Feed
+from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.projection import Projection
@@ -77,9 +77,9 @@ MARKETS: Final = tuple(market_of(place) for place in PLACES)
 class Door:
     """Where a shard or the treasury is asked; nobody may be behind it."""
 
-    behind: Answering | None = None
+    behind: EngineEndpoint | None = None
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: EngineRequest) -> EngineReply:
         """Return the answer of whoever is behind it now."""
         if self.behind is None:
             raise EngineRestarting
@@ -94,8 +94,8 @@ class Sharded:
     database: Database
     clock: Clock = field(default_factory=Clock)
     doors: dict[str, Door] = field(default_factory=dict)
-    hosts: list[Host] = field(default_factory=list)
-    feeds: list[Feed] = field(default_factory=list)
+    hosts: list[EngineHost] = field(default_factory=list)
+    feeds: list[ChainFeed] = field(default_factory=list)
     starts: dict[str, int] = field(default_factory=dict)
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     treasury: TreasuryHost = field(init=False)
@@ -116,13 +116,13 @@ class Sharded:
 
     async def open_sockets(self) -> None:
         """Have everyone asked over a socket from now on, as in processes of their own."""
-        hosts: dict[str, Host | TreasuryHost] = dict(
+        hosts: dict[str, EngineHost | TreasuryHost] = dict(
             zip((place.name for place in PLACES), self.hosts, strict=True)
         )
         for name, host in {**hosts, TREASURY: self.treasury}.items():
             server = EngineServer(TOKEN_OF_LINES)
             # It answers for a treasury as for a shard, and nobody hears what a treasury does.
-            server.host = cast("Host", host)
+            server.host = cast("EngineHost", host)
             path = self.folder / f"{name}.socket"
             listening = await listen(server.connection, path, None)
             self.closing.push_async_callback(listening.close)
@@ -148,13 +148,13 @@ class Sharded:
         self.doors[TREASURY].behind = None
         await self._start_treasury()
 
-    async def _shard(self, place: ShardPlace) -> tuple[Host, Feed]:
-        async def cancel(question: CancelMatching) -> Canceled:
+    async def _shard(self, place: ShardPlace) -> tuple[EngineHost, ChainFeed]:
+        async def cancel(question: CancelMatchingRequest) -> CancelOrdersReply:
             del question
-            return Canceled([], {})
+            return CancelOrdersReply([], {})
 
         engine = Engine(self._journal(place.name), self.clock.now_ms)
-        host = Host(
+        host = EngineHost(
             engine,
             Projection(self.database, place.name),
             Heartbeats(
@@ -164,19 +164,19 @@ class Sharded:
                 now_ms=self.clock.now_ms,
                 new_uuid=numbered_uuids(),
             ),
-            Purse(place.name, self.doors[TREASURY]),
+            AllocationClient(place.name, self.doors[TREASURY]),
         )
         await host.start()
         self.closing.push_async_callback(engine.close)
         self.doors[place.name].behind = host
-        return host, Feed(engine, self.database, [EXCHANGE], confirmations=1, place=place)
+        return host, ChainFeed(engine, self.database, [EXCHANGE], confirmations=1, place=place)
 
     async def _start_treasury(self) -> None:
         engine = TreasuryEngine(self._journal(TREASURY), self.clock.now_ms)
         shards = {place.name: self.doors[place.name] for place in PLACES}
-        treasurer = Treasurer(engine, shards)
-        feed = CollateralFeed(engine, treasurer, self.database, [EXCHANGE])
-        self.treasury = TreasuryHost(engine, treasurer, feed)
+        coordinator = AllocationCoordinator(engine, shards)
+        feed = CollateralFeed(engine, coordinator, self.database, [EXCHANGE])
+        self.treasury = TreasuryHost(engine, coordinator, feed)
         await self.treasury.start()
         self.closing.push_async_callback(engine.close)
         await self.treasury.greet()
@@ -233,7 +233,7 @@ class Sharded:
 
     async def place(self, shard: int, command: PlaceOrder) -> PlaceOrder:
         """Place an order in a shard, as its server does."""
-        assert isinstance(await self.hosts[shard].ask(Place(command)), Placed)
+        assert isinstance(await self.hosts[shard].ask(PlaceRequest(command)), PlaceReply)
         return command
 
     async def buy(self, shard: int, tokens: int, name: str = "alice", salt: int = 1) -> PlaceOrder:
@@ -242,8 +242,8 @@ class Sharded:
 
     def slice_tokens(self, shard: int, name: str = "alice") -> int:
         """Return what the shard counts as its slice."""
-        slices = self.hosts[shard].engine.state.slices
-        return slices.look_up(an_address(name)).units // TOKEN
+        allocations = self.hosts[shard].engine.state.allocations
+        return allocations.look_up(an_address(name)).units // TOKEN
 
     def free_tokens(self, name: str = "alice") -> int:
         """Return what the treasury may still grant."""

@@ -27,20 +27,20 @@ from foretell.domain.errors.exchange import (
 )
 from foretell.domain.exchange.allocations import total_of
 from foretell.domain.exchange.ledger import COLLATERAL
-from foretell.domain.treasury.treasury import look_up_slice
+from foretell.domain.treasury.treasury import look_up_allocation
 from foretell.engine.allocations import client, collateral_feed, coordinator
 from foretell.engine.protocol.requests import (
-    AccountView,
-    Answer,
-    Answering,
-    CancelNamed,
-    Judged,
-    JudgeOrder,
-    LookUpAccount,
-    Place,
-    Placed,
-    Question,
-    SlicesReported,
+    AccountReply,
+    AccountRequest,
+    CancelOrdersRequest,
+    CheckOrderReply,
+    CheckOrderRequest,
+    EngineEndpoint,
+    EngineReply,
+    EngineRequest,
+    PlaceReply,
+    PlaceRequest,
+    ReportReply,
 )
 from foretell.engine.protocol.router import Shards
 from foretell.runtime.loops import run_together
@@ -108,26 +108,26 @@ async def test_two_shards_that_race_for_a_last_unit_never_both_spend_it(
         assert (len(winners), set(winners)) == (RACERS * HEATS, set(SHARDS))
 
 
-async def race(sharded: Sharded, name: str, head_s: float, heat: int) -> Placed:
+async def race(sharded: Sharded, name: str, head_s: float, heat: int) -> PlaceReply:
     """Return the order that won, the other one having been refused; one starts a little ahead."""
 
-    async def run(shard: int, after_s: float) -> Answer:
+    async def run(shard: int, after_s: float) -> EngineReply:
         await asyncio.sleep(max(after_s, 0))
-        return await sharded.hosts[shard].ask(Place(a_purchase(shard, 5, name, salt=heat)))
+        return await sharded.hosts[shard].ask(PlaceRequest(a_purchase(shard, 5, name, salt=heat)))
 
     results = await asyncio.gather(run(0, head_s), run(1, -head_s), return_exceptions=True)
-    (won,) = [result for result in results if isinstance(result, Placed)]
+    (won,) = [result for result in results if isinstance(result, PlaceReply)]
     assert sum(isinstance(result, NotEnoughFunds) for result in results) == 1
     return won
 
 
-async def cancel(sharded: Sharded, placed: Placed) -> int:
+async def cancel(sharded: Sharded, placed: PlaceReply) -> int:
     """Take an order out of its book, and return its shard."""
     order_id = placed.placement.order_id
     states = [host.engine.state for host in sharded.hosts]
     (shard,) = [number for number in SHARDS if order_id in states[number].live_orders]
     signer = states[shard].live_orders[order_id].signer
-    await sharded.hosts[shard].ask(CancelNamed(signer, [order_id]))
+    await sharded.hosts[shard].ask(CancelOrdersRequest(signer, [order_id]))
     return shard
 
 
@@ -194,7 +194,7 @@ async def test_a_settled_trade_moves_the_slices_of_both_sides(sharded: Sharded) 
     assert await sharded.look()
     state = sharded.treasury.engine.state
     settled = {
-        name: look_up_slice(state, PLACES[0].name, an_address(name)).settled_units // TOKEN
+        name: look_up_allocation(state, PLACES[0].name, an_address(name)).settled_units // TOKEN
         for name in ("alice", "bob")
     }
     assert settled == {"alice": -5, "bob": 5}
@@ -252,10 +252,10 @@ async def test_a_block_counts_once_every_shard_has_observed_it(sharded: Sharded)
 class Overheard:
     """Somebody's answers, written down."""
 
-    behind: Answering
-    answers: list[Answer] = field(default_factory=list)
+    behind: EngineEndpoint
+    answers: list[EngineReply] = field(default_factory=list)
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: EngineRequest) -> EngineReply:
         """Return the answer."""
         self.answers.append(await self.behind.ask(question))
         return self.answers[-1]
@@ -270,8 +270,8 @@ async def test_at_a_block_the_treasury_hears_of_changed_slices_alone(sharded: Sh
     await sharded.index([("carol", COLLATERAL, TOKEN)])
     assert await sharded.look()
     (reported,) = overheard.answers
-    assert isinstance(reported, SlicesReported)
-    assert [each.wallet for each in reported.slices] == [an_address("bob")]
+    assert isinstance(reported, ReportReply)
+    assert [each.wallet for each in reported.allocations] == [an_address("bob")]
 
 
 async def test_while_a_shard_is_down_others_use_what_it_does_not_hold(sharded: Sharded) -> None:
@@ -292,7 +292,7 @@ async def test_an_order_that_needs_a_treasury_that_is_down_is_not_taken(sharded:
 class Silent:
     """Whoever is asked this says nothing."""
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: EngineRequest) -> EngineReply:
         """Wait for ever."""
         del question
         await asyncio.Event().wait()
@@ -321,8 +321,8 @@ async def test_a_shard_that_is_silent_is_passed_over(
 
 
 async def test_an_order_is_judged_with_what_the_treasury_has(sharded: Sharded) -> None:
-    question = JudgeOrder(a_purchase(0, 100))
-    assert await sharded.hosts[0].ask(question) == Judged()
+    question = CheckOrderRequest(a_purchase(0, 100))
+    assert await sharded.hosts[0].ask(question) == CheckOrderReply()
 
 
 async def test_a_shard_has_its_own_markets_alone(sharded: Sharded) -> None:
@@ -344,12 +344,12 @@ async def test_every_shard_tells_the_tables_under_its_name(sharded: Sharded) -> 
         await sharded.hosts[shard].projection.catch_up()
     async with sharded.database.reading() as tx:
         told = [await load_sequence(tx, place.name) for place in PLACES]
-    assert told == [host.engine.told_sequence for host in sharded.hosts]
+    assert told == [host.engine.published_sequence for host in sharded.hosts]
 
 
 async def test_what_is_in_no_slice_counts_as_the_wallets(sharded: Sharded) -> None:
     await sharded.buy(0, 10)
-    question = LookUpAccount(ALICE, COLLATERAL, [EXCHANGE])
+    question = AccountRequest(ALICE, COLLATERAL, [EXCHANGE])
     shards = Shards(sharded.hosts, sharded.treasury)
     view = await shards.account(question, None)
     assert (view.confirmed_units, view.reserved_units) == (100 * TOKEN, 10 * TOKEN)
@@ -357,8 +357,8 @@ async def test_what_is_in_no_slice_counts_as_the_wallets(sharded: Sharded) -> No
 
 async def test_a_treasury_says_what_it_may_grant(sharded: Sharded) -> None:
     await sharded.buy(0, 10)
-    view = await sharded.treasury.ask(LookUpAccount(ALICE, COLLATERAL, [EXCHANGE]))
-    assert isinstance(view, AccountView)
+    view = await sharded.treasury.ask(AccountRequest(ALICE, COLLATERAL, [EXCHANGE]))
+    assert isinstance(view, AccountReply)
     assert view.confirmed_units == 45 * TOKEN
 
 
@@ -382,7 +382,7 @@ class Absent:
     refusal: Exception
     was_asked: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: EngineRequest) -> EngineReply:
         """Refuse, or break down."""
         del question
         self.was_asked.set()
@@ -426,5 +426,5 @@ async def test_before_it_has_heard_of_every_shard_a_treasury_grants_nothing(
         sharded.starts.clear()
         await sharded.restart_treasury()
         with pytest.raises(TreasuryUnavailable):
-            await sharded.treasury.treasurer.fund(PLACES[0].name, ALICE, total_of(1))
-        assert sharded.treasury.treasurer.strangers == [PLACES[1].name]
+            await sharded.treasury.coordinator.fund(PLACES[0].name, ALICE, total_of(1))
+        assert sharded.treasury.coordinator.unjoined_shards == [PLACES[1].name]

@@ -30,7 +30,7 @@ from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.state import State
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import ZERO_BYTES32
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.reader import read_entries
 from foretell.journal.port import Entry
@@ -51,7 +51,7 @@ class Retold(NamedTuple):
 
     commands: list[Command]
     state: State
-    durables: list[Durable]
+    durables: list[CommittedCommand]
 
 
 @dataclass
@@ -149,11 +149,11 @@ class Exchange:
         async with asyncio.timeout(CAUGHT_UP_WITHIN_S):
             while True:
                 retold = self.retold()
-                if self.told_sequence() >= retold.durables[-1].sequence:
+                if self.published_sequence() >= retold.durables[-1].sequence:
                     return retold
                 await asyncio.sleep(LOOK_S)
 
-    def told_sequence(self) -> int:
+    def published_sequence(self) -> int:
         """Return up to where the tables are true."""
         return max((sequence for _, sequence in self.rows("projections")), default=0)
 
@@ -217,17 +217,17 @@ def retell(entries: Iterable[Entry]) -> Retold:
         retold.commands.append(decode_command(entry.payload))
         effects = apply(retold.state, retold.commands[-1]).effects
         if effects:
-            retold.durables.append(Durable(entry.sequence, effects))
+            retold.durables.append(CommittedCommand(entry.sequence, effects))
     return retold
 
 
-async def project(durables: Sequence[Durable], database: Path) -> None:
+async def project(durables: Sequence[CommittedCommand], database: Path) -> None:
     """Write into tables what commands did."""
     async with Database(f"sqlite+aiosqlite:///{database}") as tables:
         projection = Projection(tables)
         await projection.start()
-        for durable in durables:
-            projection.hear(durable)
+        for committed in durables:
+            projection.on_committed(committed)
         await projection.catch_up()
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from foretell.engine.writer import engine as engine_module
-from foretell.journal.files.tail import Tail
+from foretell.journal.files.tail import SegmentTail
 
 LAST_SYNCED: Final = "last synced"
 
@@ -25,19 +25,19 @@ def none(armed: Path) -> None:
 
 def at_append(armed: Path) -> None:
     """End before the journal's thread writes anything."""
-    write = Tail.write
+    write = SegmentTail.write
 
-    def fail(self: Tail, payloads: Sequence[bytes]) -> int:
+    def fail(self: SegmentTail, payloads: Sequence[bytes]) -> int:
         if armed.exists():
             end()
         return write(self, payloads)
 
-    Tail.write = fail  # type: ignore[method-assign]
+    SegmentTail.write = fail  # type: ignore[method-assign]
 
 
 def at_sync(armed: Path) -> None:
     """End when the record is written, instead of syncing it; marks are synced as ever."""
-    sync, write = os.fdatasync, Tail.write
+    sync, write = os.fdatasync, SegmentTail.write
     is_writing = False
 
     def fail(handle: int) -> None:
@@ -45,27 +45,27 @@ def at_sync(armed: Path) -> None:
             end()
         sync(handle)
 
-    def note(self: Tail, payloads: Sequence[bytes]) -> int:
+    def note(self: SegmentTail, payloads: Sequence[bytes]) -> int:
         nonlocal is_writing
         is_writing = True
         written = write(self, payloads)
         is_writing = False
         return written
 
-    os.fdatasync, Tail.write = fail, note  # type: ignore[method-assign,assignment]
+    os.fdatasync, SegmentTail.write = fail, note  # type: ignore[method-assign,assignment]
 
 
 def after_sync(armed: Path) -> None:
     """End when the record is synced, before anybody hears of it."""
-    write = Tail.write
+    write = SegmentTail.write
 
-    def fail(self: Tail, payloads: Sequence[bytes]) -> int:
+    def fail(self: SegmentTail, payloads: Sequence[bytes]) -> int:
         written = write(self, payloads)
         if armed.exists():
             end()
         return written
 
-    Tail.write = fail  # type: ignore[method-assign]
+    SegmentTail.write = fail  # type: ignore[method-assign]
 
 
 def before_answer(armed: Path) -> None:
@@ -82,7 +82,7 @@ def before_answer(armed: Path) -> None:
 
 def failing_sync(armed: Path) -> None:
     """Have every sync fail from some moment on, and write down what was synced until then."""
-    sync, write = os.fdatasync, Tail.write
+    sync, write = os.fdatasync, SegmentTail.write
     last_synced = 0
 
     def fail(handle: int) -> None:
@@ -91,13 +91,13 @@ def failing_sync(armed: Path) -> None:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         sync(handle)
 
-    def note(self: Tail, payloads: Sequence[bytes]) -> int:
+    def note(self: SegmentTail, payloads: Sequence[bytes]) -> int:
         nonlocal last_synced
         written = write(self, payloads)
         last_synced = self.end.sequence
         return written
 
-    os.fdatasync, Tail.write = fail, note  # type: ignore[method-assign,assignment]
+    os.fdatasync, SegmentTail.write = fail, note  # type: ignore[method-assign,assignment]
 
 
 FAULTS: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(

@@ -23,8 +23,8 @@ sys.modules["tests"] = tests
 from tests.faults.fault_points import FAULTS  # noqa: E402 - after the lines above
 
 from foretell.app import builders, engine_processes  # noqa: E402
-from foretell.app.builders import Ground  # noqa: E402
-from foretell.app.installation import Installation, Membership  # noqa: E402
+from foretell.app.builders import Resources  # noqa: E402
+from foretell.app.installation import Installation, ParentProcess  # noqa: E402
 from foretell.app.roles import Role  # noqa: E402
 from foretell.app.running import run_until_stopped, set_up_logs  # noqa: E402
 from foretell.domain.values.hexadecimal import Address  # noqa: E402
@@ -37,7 +37,7 @@ def tell(*words: object) -> None:
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
-def without_chain(_ground: Ground) -> ChainView:
+def without_chain(_ground: Resources) -> ChainView:
     async def fetch_nonce(_exchange: Address, _maker: Address) -> int:
         return 0
 
@@ -86,7 +86,7 @@ def serve(job: dict[str, Any]) -> None:
     settings = Settings()
     set_up_logs(settings)
     roles = [Role(role) for role in job["roles"]]
-    membership = Membership() if Role.ENGINE in roles else None
+    membership = ParentProcess() if Role.ENGINE in roles else None
     installation = Installation(settings, roles, membership=membership)
     run_until_stopped(installation, greet, lambda: None)
 

@@ -26,7 +26,7 @@ from tests.rigs.values import (  # noqa: E402
 )
 
 from foretell.domain.exchange.commands import CancelOrders  # noqa: E402
-from foretell.engine.protocol.requests import Durable  # noqa: E402
+from foretell.engine.protocol.requests import CommittedCommand  # noqa: E402
 from foretell.engine.writer.engine import Engine  # noqa: E402
 from foretell.journal.files.journal import FileJournal  # noqa: E402
 from foretell.journal.files.snapshots import newest_sequence  # noqa: E402
@@ -50,10 +50,10 @@ class Trader:
         self.engine = Engine(self.journal, lambda: NOW_MS)
         self.salts = itertools.count(first)
         self.durable_sequence = 0
-        self.engine.hear(self.hear)
+        self.engine.subscribe(self.on_committed)
 
-    def hear(self, durable: Durable) -> None:
-        self.durable_sequence = durable.sequence
+    def on_committed(self, committed: CommittedCommand) -> None:
+        self.durable_sequence = committed.sequence
 
     async def run(self) -> None:
         await self.engine.start()

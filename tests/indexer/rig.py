@@ -29,12 +29,12 @@ from foretell.domain.contracts.calldata import (
     encode_cancel_orders,
     encode_match_orders,
 )
-from foretell.domain.contracts.sandbox_accounts import Role, SandboxAccount
+from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import Side, SignatureType, SignedOrder, order_struct_hash
 from foretell.domain.values.eip712 import sign_digest, typed_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
-from foretell.indexer.context import IndexerServices
+from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.follow import Step, follow
 from foretell.store.database import Database
@@ -171,12 +171,12 @@ class LiveMarket:
 
     async def _raise_nonce(self) -> None:
         """Somebody who has no orders ends all of them."""
-        operator = self._sandbox.account(Role.OPERATOR)
+        operator = self._sandbox.account(AccountRole.OPERATOR)
         await self._send(operator, self._deployment.exchange, INCREMENT_NONCE.encode())
 
     async def _match(self, taker: OrderFill, maker: OrderFill) -> None:
         calldata = encode_match_orders(taker, [maker])
-        operator = self._sandbox.account(Role.OPERATOR)
+        operator = self._sandbox.account(AccountRole.OPERATOR)
         await self._send(operator, self._deployment.exchange, calldata)
 
     def _token(self) -> int:
@@ -212,7 +212,7 @@ class LiveMarket:
 
 def an_indexer(
     sandbox: Sandbox, database: Database, rpc: Rpc | None = None, **fields: Any
-) -> IndexerServices:
+) -> IndexerContext:
     """Return an indexer of the sandbox as after a start: it knows what the tables know."""
     deployment = sandbox.deployment
     rpc = rpc or sandbox.rpc
@@ -224,12 +224,12 @@ def an_indexer(
         "start_block": deployment.start_block,
         "poll_interval_s": 0.01,
     }
-    return IndexerServices(**(values | fields))
+    return IndexerContext(**(values | fields))
 
 
-async def catch_up(services: IndexerServices) -> Step:
+async def catch_up(context: IndexerContext) -> Step:
     """Follow until nothing is left to read."""
-    while (step := await follow(services)).is_behind:
+    while (step := await follow(context)).is_behind:
         pass
     return step
 

@@ -12,7 +12,7 @@ from foretell.domain.contracts.logs import (
     ConditionPrepared,
     ConditionResolved,
     LogPlace,
-    OrderFilled,
+    OrderFilledLog,
     PayoutRedeemed,
     PlacedLog,
     PositionsMerged,
@@ -180,7 +180,7 @@ class Story:
     def filled(self, fill: Fill, counterparty: Address) -> None:
         self.log(
             EXCHANGE,
-            OrderFilled(
+            OrderFilledLog(
                 a_word(f"order of {fill.wallet} {fill.side.name}"),
                 fill.wallet,
                 counterparty,

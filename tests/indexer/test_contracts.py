@@ -36,5 +36,5 @@ async def test_a_deployment_of_an_earlier_version_has_no_events(sandbox: Sandbox
     contracts = IndexedContracts.of(earlier)
 
     assert contracts.exchanges == {earlier.exchange}
-    assert contracts.nobodies == {ZERO_ADDRESS, earlier.exchange}
+    assert contracts.untracked_wallets == {ZERO_ADDRESS, earlier.exchange}
     assert contracts.collateral_of(earlier.exchange) == earlier.collateral

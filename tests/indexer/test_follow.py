@@ -8,7 +8,7 @@ from tests.rigs.values import an_address
 from typing_extensions import override
 
 from foretell.chain.rpc import Rpc
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.evm.abi import contract_function
 from foretell.indexer.follow import block_of, follow, record_range
@@ -47,28 +47,28 @@ async def test_tables_do_not_depend_on_the_size_of_a_range(
     await catch_up(an_indexer(fresh_sandbox, database))
     whole = await dump(database)
     await wipe(database)
-    services = an_indexer(fresh_sandbox, database, blocks_per_range_max=blocks_per_range_max)
-    await catch_up(services)
+    context = an_indexer(fresh_sandbox, database, blocks_per_range_max=blocks_per_range_max)
+    await catch_up(context)
     assert await dump(database) == whole
 
 
 async def test_one_look_reads_one_range(fresh_sandbox: Sandbox, database: Database) -> None:
     await fresh_sandbox.mine(10)
-    services = an_indexer(fresh_sandbox, database, blocks_per_range_max=4)
-    step = await follow(services)
+    context = an_indexer(fresh_sandbox, database, blocks_per_range_max=4)
+    step = await follow(context)
     assert (step.indexed_blocks, step.unwound_blocks) == (4, 0)
     assert step.last is not None
-    assert step.last.block_number == services.start_block + 3
+    assert step.last.block_number == context.start_block + 3
     assert step.is_behind
 
 
 async def test_a_chain_that_stands_still_is_left_alone(
     fresh_sandbox: Sandbox, database: Database
 ) -> None:
-    services = an_indexer(fresh_sandbox, database)
-    done = await catch_up(services)
+    context = an_indexer(fresh_sandbox, database)
+    done = await catch_up(context)
     watch = await database.watch(TOPIC)
-    step = await follow(services)
+    step = await follow(context)
     assert step == done._replace(indexed_blocks=0, ignored={})
     assert not step.is_behind
     assert not await watch.wait(0.01)
@@ -86,11 +86,11 @@ async def test_a_chain_that_has_not_reached_the_start_is_waited_for(
     fresh_sandbox: Sandbox, database: Database
 ) -> None:
     head = await fresh_sandbox.reader.head()
-    services = an_indexer(fresh_sandbox, database, start_block=head + 2)
+    context = an_indexer(fresh_sandbox, database, start_block=head + 2)
     await fresh_sandbox.mine()
-    assert (await follow(services)).last is None
+    assert (await follow(context)).last is None
     await fresh_sandbox.mine()
-    step = await follow(services)
+    step = await follow(context)
     assert step.last is not None
     assert step.last.block_number == head + 2
 
@@ -106,27 +106,27 @@ async def test_only_blocks_that_a_reorg_can_reach_are_kept(
 
 
 async def test_what_was_ignored_is_counted(fresh_sandbox: Sandbox, database: Database) -> None:
-    services = an_indexer(fresh_sandbox, database)
-    await catch_up(services)
+    context = an_indexer(fresh_sandbox, database)
+    await catch_up(context)
     calldata = PREPARE.encode(an_address("oracle"), bytes(32), 3)
     tokens = fresh_sandbox.deployment.conditional_tokens
-    await fresh_sandbox.call(fresh_sandbox.account(Role.ADMIN), tokens, calldata)
-    assert (await follow(services)).ignored == {"condition that is not binary": 1}
+    await fresh_sandbox.call(fresh_sandbox.account(AccountRole.ADMIN), tokens, calldata)
+    assert (await follow(context)).ignored == {"condition that is not binary": 1}
 
 
 async def test_two_indexers_do_not_write_the_same_tables(
     fresh_sandbox: Sandbox, database: Database
 ) -> None:
-    services = an_indexer(fresh_sandbox, database)
-    start = services.start_block
-    found = await services.logs.read(start, start)
-    await record_range(services, None, found)
+    context = an_indexer(fresh_sandbox, database)
+    start = context.start_block
+    found = await context.logs.read(start, start)
+    await record_range(context, None, found)
     before = await dump(database)
     with pytest.raises(ChainInconsistent):
-        await record_range(services, None, found)
+        await record_range(context, None, found)
     assert await dump(database) == before
-    following = await services.logs.read(start + 1, start + 1)
-    await record_range(services, block_of(found[0].header), following)
+    following = await context.logs.read(start + 1, start + 1)
+    await record_range(context, block_of(found[0].header), following)
 
 
 class HeadlessRpc(Rpc):
@@ -182,10 +182,10 @@ async def test_a_node_that_lies_about_logs_never_leaves_a_gap(
     truth = await dump(database)
     await wipe(database)
     async with LyingRpc(fresh_sandbox.rpc_url, seed) as rpc:
-        services = an_indexer(fresh_sandbox, database, rpc)
+        context = an_indexer(fresh_sandbox, database, rpc)
         with pytest.raises(ChainInconsistent):
-            await catch_up(services)
+            await catch_up(context)
         assert rpc.lies == 1
         rpc.is_lying = False
-        await catch_up(services)
+        await catch_up(context)
     assert await dump(database) == truth

@@ -20,7 +20,7 @@ from foretell.domain.contracts.calldata import (
 )
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.neg_risk import UNWRAP
-from foretell.domain.contracts.sandbox_accounts import Role, SandboxAccount
+from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
 from foretell.domain.errors.chain import ExecutionReverted
 from foretell.domain.exchange.order import Side, SignatureType, SignedOrder, order_struct_hash
 from foretell.domain.values.eip712 import sign_digest, typed_digest
@@ -116,7 +116,7 @@ def an_order(
 async def match(event: SandboxEvent, taker: SignedOrder, maker: SignedOrder) -> None:
     sandbox = event.sandbox
     fills = OrderFill(taker, taker.maker_amount), [OrderFill(maker, maker.maker_amount)]
-    operator = sandbox.account(Role.OPERATOR)
+    operator = sandbox.account(AccountRole.OPERATOR)
     exchange = sandbox.deployment.neg_risk_exchange
     await sandbox.call(operator, exchange, encode_match_orders(*fills))
 
@@ -243,8 +243,8 @@ async def test_an_index_that_lost_everything_becomes_the_same_again(
 ) -> None:
     await event.convert(event.sandbox.trader(0), 0b001, 77)
     await event.answer(0, is_yes=True)
-    services = an_indexer(event.sandbox, database, blocks_per_range_max=7)
-    await catch_up(services)
+    context = an_indexer(event.sandbox, database, blocks_per_range_max=7)
+    await catch_up(context)
     before = await dump(database)
 
     await wipe(database)

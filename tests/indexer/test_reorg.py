@@ -62,8 +62,8 @@ class Reorgs:
     async def look(self) -> None:
         """Follow one range of any size, by an indexer that has just started."""
         size = self.random.choice([1, 3, 200])
-        services = an_indexer(self.sandbox, self.database, blocks_per_range_max=size)
-        self.reorgs += (await follow(services)).unwound_blocks > 0
+        context = an_indexer(self.sandbox, self.database, blocks_per_range_max=size)
+        self.reorgs += (await follow(context)).unwound_blocks > 0
 
 
 async def fresh_dump(sandbox: Sandbox, database: Database, **fields: Any) -> Dump:
@@ -97,16 +97,16 @@ async def test_after_any_reorgs_tables_equal_those_of_a_fresh_index(
 async def test_a_shorter_chain_is_believed(
     live: LiveMarket, fresh_sandbox: Sandbox, database: Database
 ) -> None:
-    services = an_indexer(fresh_sandbox, database)
-    await catch_up(services)
+    context = an_indexer(fresh_sandbox, database)
+    await catch_up(context)
     before = await dump(database)
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
     await live.act()
-    await catch_up(services)
+    await catch_up(context)
     assert await dump(database) != before
     watch = await database.watch(TOPIC)
     await fresh_sandbox.rpc.send("evm_revert", snapshot)
-    step = await follow(services)
+    step = await follow(context)
     assert step.unwound_blocks > 0
     assert (step.indexed_blocks, step.is_behind) == (0, False)
     assert await dump(database) == before
@@ -116,14 +116,14 @@ async def test_a_shorter_chain_is_believed(
 async def test_another_block_of_the_same_height_is_noticed(
     fresh_sandbox: Sandbox, database: Database
 ) -> None:
-    services = an_indexer(fresh_sandbox, database)
+    context = an_indexer(fresh_sandbox, database)
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
     await fresh_sandbox.mine()
-    height = (await catch_up(services)).head_number
+    height = (await catch_up(context)).head_number
     await fresh_sandbox.rpc.send("evm_revert", snapshot)
     await fresh_sandbox.rpc.send("evm_increaseTime", 5)
     await fresh_sandbox.mine()
-    step = await catch_up(services)
+    step = await catch_up(context)
     assert (step.head_number, step.unwound_blocks) == (height, 1)
     assert await dump(database) == await fresh_dump(fresh_sandbox, database)
 
@@ -134,15 +134,15 @@ async def test_a_chain_that_began_anew_is_indexed_anew(
     start = await fresh_sandbox.reader.head() + 1
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
     await live.act()
-    services = an_indexer(fresh_sandbox, database, start_block=start)
-    await catch_up(services)
+    context = an_indexer(fresh_sandbox, database, start_block=start)
+    await catch_up(context)
     await fresh_sandbox.rpc.send("evm_revert", snapshot)
-    step = await follow(services)
+    step = await follow(context)
     assert step.last is None
     assert step.unwound_blocks > 0
     await fresh_sandbox.rpc.send("evm_increaseTime", 5)
     await fresh_sandbox.mine(3)
-    await catch_up(services)
+    await catch_up(context)
     fresh = await fresh_dump(fresh_sandbox, database, start_block=start)
     assert fresh["blocks"][0][0] == start
 
@@ -153,14 +153,14 @@ async def test_a_reorg_below_what_is_kept_is_refused_and_changes_nothing(
 ) -> None:
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
     await fresh_sandbox.mine(8)
-    services = an_indexer(fresh_sandbox, database, reorg_blocks_max=3)
-    await catch_up(services)
+    context = an_indexer(fresh_sandbox, database, reorg_blocks_max=3)
+    await catch_up(context)
     before = await dump(database)
     await fresh_sandbox.rpc.send("evm_revert", snapshot)
     await fresh_sandbox.rpc.send("evm_increaseTime", 5)
     await fresh_sandbox.mine(mined_blocks)
     with pytest.raises(ReorgTooDeep):
-        await follow(services)
+        await follow(context)
     assert await dump(database) == before
 
 

@@ -2,7 +2,7 @@ import pytest
 from tests.indexer.story import ANN, BOB, CONDITION, YES
 from tests.rigs.values import EXCHANGE, a_word
 
-from foretell.domain.contracts.logs import LogPlace, OrderFilled
+from foretell.domain.contracts.logs import LogPlace, OrderFilledLog
 from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import Payout
 from foretell.indexer.row_buffer import Records, scaled_payout
@@ -26,8 +26,8 @@ def test_payouts_fit_their_columns(numerators: tuple[int, int], payout: Payout) 
 
 def test_the_exchange_is_the_counterparty_of_a_taker_alone() -> None:
     records = Records()
-    maker = OrderFilled(a_word("maker"), ANN, BOB, Side.SELL, YES, 10, 4, 1)
-    taker = OrderFilled(a_word("taker"), BOB, EXCHANGE, Side.BUY, YES, 10, 4, 0)
+    maker = OrderFilledLog(a_word("maker"), ANN, BOB, Side.SELL, YES, 10, 4, 1)
+    taker = OrderFilledLog(a_word("taker"), BOB, EXCHANGE, Side.BUY, YES, 10, 4, 0)
     for log in (maker, taker):
         records.add_fill(PLACE, log, CONDITION, EXCHANGE)
     assert [fill.is_taker for fill in records.fills] == [False, True]

@@ -5,7 +5,7 @@ from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_token_pair, a_wor
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import ONE_HALF, TradePrice
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
-from foretell.indexer.state import UNLIMITED_UNITS, IndexState, Outcome, Tracked
+from foretell.indexer.state import UNLIMITED_UNITS, BlockOutcome, IndexState, Tracked
 
 ANN, BOB = an_address("ann"), an_address("bob")
 YES = AssetId("1")
@@ -41,8 +41,8 @@ def test_a_condition_gives_its_tokens_a_meaning() -> None:
     state.add_condition(a_word("market"), pair, COLLATERAL_CONTRACT)
     assert state.pair_by_condition == {a_word("market"): pair}
     assert state.outcome_by_token == {
-        str(pair.yes): Outcome(a_word("market"), is_yes=True),
-        str(pair.no): Outcome(a_word("market"), is_yes=False),
+        str(pair.yes): BlockOutcome(a_word("market"), is_yes=True),
+        str(pair.no): BlockOutcome(a_word("market"), is_yes=False),
     }
 
 

@@ -18,7 +18,7 @@ from tests.indexer.story import (
 )
 from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_word
 
-from foretell.domain.contracts.logs import OrderFilled, PositionsMerged, PositionSplit
+from foretell.domain.contracts.logs import OrderFilledLog, PositionsMerged, PositionSplit
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import Side
@@ -337,7 +337,7 @@ def test_an_outcome_burned_by_a_deeper_split_is_not_part_of_a_redemption(story: 
 
 
 def test_a_fill_of_no_tokens_has_no_price(story: Story) -> None:
-    story.log(EXCHANGE, OrderFilled(a_word("order"), ANN, EXCHANGE, Side.BUY, YES, 0, 0, 0))
+    story.log(EXCHANGE, OrderFilledLog(a_word("order"), ANN, EXCHANGE, Side.BUY, YES, 0, 0, 0))
     assert YES not in Read(story).state.price_by_token
 
 

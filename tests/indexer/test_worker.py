@@ -12,9 +12,9 @@ from tests.rigs.values import an_address
 from typing_extensions import override
 
 from foretell.chain.rpc import Rpc
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import ChainUnavailable
-from foretell.indexer.context import IndexerServices
+from foretell.indexer.context import IndexerContext
 from foretell.indexer.worker import run
 from foretell.store.database import Database
 from foretell.store.index.blocks import TOPIC, load_last_block
@@ -25,8 +25,8 @@ DEADLINE_S = 20
 
 
 @contextlib.asynccontextmanager
-async def running(services: IndexerServices) -> AsyncIterator[None]:
-    task = asyncio.create_task(run(services))
+async def running(context: IndexerContext) -> AsyncIterator[None]:
+    task = asyncio.create_task(run(context))
     try:
         yield
     finally:
@@ -78,7 +78,7 @@ async def test_the_worker_says_what_it_ignored(fresh_sandbox: Sandbox, database:
     tokens = fresh_sandbox.deployment.conditional_tokens
     with capture_logs() as told:
         async with running(an_indexer(fresh_sandbox, database)):
-            await fresh_sandbox.call(fresh_sandbox.account(Role.ADMIN), tokens, calldata)
+            await fresh_sandbox.call(fresh_sandbox.account(AccountRole.ADMIN), tokens, calldata)
             await reached_head(fresh_sandbox, database)
     counted = [line for line in told if line["event"] == "logs were ignored"]
     assert sum(line["condition that is not binary"] for line in counted) == 1
@@ -101,9 +101,9 @@ async def test_a_node_that_does_not_answer_is_asked_again(
     fresh_sandbox: Sandbox, database: Database
 ) -> None:
     async with FailingRpc(fresh_sandbox.rpc_url) as rpc:
-        services = an_indexer(fresh_sandbox, database, rpc, retry_delay_s=0.01)
+        context = an_indexer(fresh_sandbox, database, rpc, retry_delay_s=0.01)
         with capture_logs() as told:
-            async with running(services):
+            async with running(context):
                 await reached_head(fresh_sandbox, database)
     failed = [line for line in told if line["event"] == "the chain could not be indexed"]
     assert [line["log_level"] for line in failed] == ["error"] * 3

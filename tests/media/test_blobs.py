@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.rigs.values import a_key
 
-from foretell.domain.creation.data_items import DataItem, Tag, sign_item
+from foretell.domain.creation.data_items import DataItem, ItemTag, sign_item
 from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUnavailable
 from foretell.media.blobs import ITEM_BYTES_MAX, BlobStore, blob_uri
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 def an_item(data: bytes = b'{"name":"Rain"}') -> DataItem:
-    return sign_item(data, [Tag("Content-Type", "application/json")], a_key("storage"))
+    return sign_item(data, [ItemTag("Content-Type", "application/json")], a_key("storage"))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.relayer.rig import DATABASE_FILE, OwnerClient, Station
+from tests.relayer.rig import DATABASE_FILE, OwnerClient, RelayerRig
 from tests.rigs.fault_proxy import FaultProxy, proxying
 from tests.rigs.sandbox import Sandbox, SandboxMarket
 
@@ -18,40 +18,40 @@ def folder(empty_database: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def station(fresh_sandbox: Sandbox, folder: Path) -> AsyncIterator[Station]:
-    station = Station(fresh_sandbox, folder)
-    await station.start()
-    yield station
+async def rig(fresh_sandbox: Sandbox, folder: Path) -> AsyncIterator[RelayerRig]:
+    rig = RelayerRig(fresh_sandbox, folder)
+    await rig.start()
+    yield rig
     await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
-    await station.stop()
+    await rig.stop()
 
 
 @pytest.fixture
-async def twin(station: Station) -> AsyncIterator[Station]:
+async def twin(rig: RelayerRig) -> AsyncIterator[RelayerRig]:
     """Another process on the same rows."""
-    twin = Station(station.sandbox, station.folder, clock=station.clock, numbers=station.numbers)
+    twin = RelayerRig(rig.sandbox, rig.folder, clock=rig.clock, numbers=rig.numbers)
     await twin.start()
     yield twin
     await twin.stop()
 
 
 @pytest.fixture
-async def newcomer(station: Station) -> OwnerClient:
+async def newcomer(rig: RelayerRig) -> OwnerClient:
     """An owner without a wallet."""
-    return await station.owner("a newcomer")
+    return await rig.owner("a newcomer")
 
 
 @pytest.fixture
-async def owner(station: Station) -> OwnerClient:
+async def owner(rig: RelayerRig) -> OwnerClient:
     """An owner whose wallet the relayer has made."""
-    owner = await station.owner("an owner")
+    owner = await rig.owner("an owner")
     await owner.deploy()
     return owner
 
 
 @pytest.fixture
-async def market(station: Station) -> SandboxMarket:
-    return await station.sandbox.ask()
+async def market(rig: RelayerRig) -> SandboxMarket:
+    return await rig.sandbox.ask()
 
 
 @pytest.fixture
@@ -68,12 +68,12 @@ async def proxy(fresh_sandbox: Sandbox) -> AsyncIterator[FaultProxy]:
 
 
 @pytest.fixture
-async def shaky_station(
+async def shaky_rig(
     fresh_sandbox: Sandbox, proxy: FaultProxy, folder: Path
-) -> AsyncIterator[Station]:
+) -> AsyncIterator[RelayerRig]:
     """A station whose node is one that faults can be asked of."""
-    station = Station(fresh_sandbox, folder, rpc_url=proxy.url)
-    await station.start()
-    yield station
+    rig = RelayerRig(fresh_sandbox, folder, rpc_url=proxy.url)
+    await rig.start()
+    yield rig
     await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
-    await station.stop()
+    await rig.stop()

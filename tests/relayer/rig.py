@@ -1,6 +1,6 @@
 """A relayer that runs: its application, its loops, and owners who use it.
 
-`Station` is the operator's side and can be started again over the same database. An `OwnerClient`
+`RelayerRig` is the operator's side and can be started again over the same database. An `OwnerClient`
 does what an owner's program does: it knows the public interface, its own key and its API key. What
 it signs is put together by a library that nobody here wrote.
 """
@@ -35,7 +35,7 @@ from foretell.domain.contracts.calldata import (
     Transfer,
 )
 from foretell.domain.contracts.safe import InnerCall, SafeTx, encode_multi_send, sign_safe_tx
-from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role, SandboxAccount
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole, SandboxAccount
 from foretell.domain.evm.transaction import SentTx
 from foretell.domain.relay.request import RelayRequest
 from foretell.domain.values.credentials import Credentials, KeyIndex, L2Signer, derive_credentials
@@ -49,7 +49,7 @@ from foretell.domain.values.hexadecimal import (
 )
 from foretell.edge.auth import KeyRing
 from foretell.relayer import resume, worker
-from foretell.relayer.context import RelayerOptions, RelayerServices
+from foretell.relayer.context import RelayerContext, RelayerOptions
 from foretell.relayer.routes import build_app
 from foretell.store.database import Database
 from foretell.store.outbox.relays import load_relay
@@ -100,7 +100,7 @@ class Clock:
 
 
 @dataclass
-class Station:
+class RelayerRig:
     """The operator's side; its folder has the database already."""
 
     sandbox: Sandbox
@@ -118,13 +118,13 @@ class Station:
         self.database = await self.stack.enter_async_context(Database(url))
         rpc = await self.stack.enter_async_context(Rpc(self.rpc_url or self.sandbox.rpc_url))
         self.open(
-            RelayerServices(
+            RelayerContext(
                 database=self.database,
                 deployment=self.sandbox.deployment,
                 reader=Reader(rpc, self.sandbox.deployment),
                 sender=Sender(
                     rpc,
-                    self.sandbox.account(Role.RELAYER).private_key,
+                    self.sandbox.account(AccountRole.RELAYER).private_key,
                     TxOutbox(self.database, RELAYED),
                     SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
                     self.clock,
@@ -136,17 +136,17 @@ class Station:
             )
         )
 
-    def open(self, services: RelayerServices) -> None:
+    def open(self, context: RelayerContext) -> None:
         """Serve with these services from now on."""
-        self.services = services
-        self.app: Litestar = an_app(build_app, services)
+        self.context = context
+        self.app: Litestar = an_app(build_app, context)
         transport = httpx.ASGITransport(self.app)  # type: ignore[arg-type]  # scopes typed closer
         self.http = httpx.AsyncClient(transport=transport, base_url="http://relayer", timeout=60)
 
     def change(self, **options: Any) -> None:
         """Serve with other options than before."""
         self.options = replace(self.options, **options)
-        self.open(replace(self.services, options=self.options))
+        self.open(replace(self.context, options=self.options))
 
     async def restart(self) -> None:
         """Forget everything that is in memory only."""
@@ -164,7 +164,7 @@ class Station:
     @contextlib.asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
         """Have the loops run meanwhile."""
-        work = asyncio.create_task(worker.run(self.services))
+        work = asyncio.create_task(worker.run(self.context))
         yield
         work.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -172,8 +172,8 @@ class Station:
 
     async def look(self) -> int:
         """Do one pass of the loops."""
-        await self.services.sender.look()
-        return await resume.look(self.services)
+        await self.context.sender.look()
+        return await resume.look(self.context)
 
     async def settle(self) -> None:
         """Do the background work, blocks going on meanwhile, until nothing of it is left."""
@@ -197,7 +197,7 @@ class Station:
 
     async def sent_count(self) -> int:
         """Return how many transactions of the relayer's account the chain has."""
-        address = self.sandbox.account(Role.RELAYER).address
+        address = self.sandbox.account(AccountRole.RELAYER).address
         rpc = self.sandbox.rpc
         return int(await rpc.call("eth_getTransactionCount", address, "latest"), 16)
 
@@ -229,12 +229,12 @@ class Station:
 
     async def relayer_wei(self) -> int:
         """Return what the relayer has to pay for gas with."""
-        address = self.sandbox.account(Role.RELAYER).address
+        address = self.sandbox.account(AccountRole.RELAYER).address
         return int(await self.sandbox.rpc.call("eth_getBalance", address, "latest"), 16)
 
     async def owner(self, name: str) -> "OwnerClient":
         """Return somebody whom nobody has seen before, with an API key and nothing else."""
-        owner = OwnerClient(self, SandboxAccount(Role.TRADER, a_key(name)))
+        owner = OwnerClient(self, SandboxAccount(AccountRole.TRADER, a_key(name)))
         await owner.create_key()
         return owner
 
@@ -243,7 +243,7 @@ class Station:
 class OwnerClient:
     """An owner's program."""
 
-    station: Station
+    rig: RelayerRig
     account: SandboxAccount
     nonce: int = 0
 
@@ -253,7 +253,7 @@ class OwnerClient:
 
     @property
     def safe(self) -> Address:
-        return self.station.sandbox.deployment.safe_of(self.address)
+        return self.rig.sandbox.deployment.safe_of(self.address)
 
     @property
     def index(self) -> KeyIndex:
@@ -264,12 +264,12 @@ class OwnerClient:
         return derive_credentials(MASTER_KEY, self.index)
 
     async def create_key(self) -> None:
-        async with self.station.database.writing() as tx:
+        async with self.rig.database.writing() as tx:
             await record_key(tx, self.credentials.key_id, self.index, NOW_MS)
 
     def l2_headers(self, method: str, path: str, raw: bytes = b"") -> dict[str, str]:
         """Return the headers that sign a request with the owner's API key."""
-        timestamp = str(self.station.clock.now_ms // 1000)
+        timestamp = str(self.rig.clock.now_ms // 1000)
         signer = L2Signer(self.credentials.secret)
         return {
             "SERVICE_ADDRESS": checksum_address(self.address),
@@ -282,11 +282,11 @@ class OwnerClient:
     async def post(self, path: str, body: object) -> httpx.Response:
         raw = json.dumps(body).encode()
         headers = self.l2_headers("POST", path, raw)
-        return await self.station.http.post(path, content=raw, headers=headers)
+        return await self.rig.http.post(path, content=raw, headers=headers)
 
     async def get(self, path: str, **query: Any) -> httpx.Response:
         headers = self.l2_headers("GET", path)
-        return await self.station.http.get(path, params=query, headers=headers)
+        return await self.rig.http.get(path, params=query, headers=headers)
 
     async def submit(self, body: Body) -> httpx.Response:
         return await self.post("/submit", body)
@@ -305,12 +305,12 @@ class OwnerClient:
 
     async def next_nonce(self) -> str:
         params = {"address": checksum_address(self.address), "type": "SAFE"}
-        answer = await self.station.http.get("/nonce", params=params)
+        answer = await self.rig.http.get("/nonce", params=params)
         return str(answer.json()["nonce"])
 
     def create_body(self, **fields: Any) -> Body:
         """Return the body that asks for the owner's wallet."""
-        deployment = self.station.sandbox.deployment
+        deployment = self.rig.sandbox.deployment
         message = encode_typed_data(
             domain_data={
                 "name": deployment.safe_factory_name,
@@ -400,28 +400,28 @@ class OwnerClient:
 
     async def tokens_body(self, call: ClientCall, **fields: Any) -> Body:
         """Return the body of one call of the conditional tokens."""
-        tokens = self.station.sandbox.deployment.conditional_tokens
+        tokens = self.rig.sandbox.deployment.conditional_tokens
         return await self.call_body(tokens, call, **fields)
 
     async def bundle_body(self, calls: Sequence[InnerCall]) -> Body:
         """Return the body of several calls at once."""
-        multi_send = self.station.sandbox.deployment.multi_send
+        multi_send = self.rig.sandbox.deployment.multi_send
         return self.body(multi_send, encode_multi_send(calls), await self.next_nonce(), operation=1)
 
     async def deploy(self) -> None:
         """Have the relayer make the owner's wallet."""
         await self.submitted(self.create_body())
-        await self.station.settle()
+        await self.rig.settle()
 
     async def fund(self, units: int) -> None:
         """Get collateral into the wallet."""
-        sandbox = self.station.sandbox
+        sandbox = self.rig.sandbox
         gift = Transfer(self.safe, units).encode()
-        await sandbox.call(sandbox.account(Role.FAUCET), sandbox.deployment.collateral, gift)
+        await sandbox.call(sandbox.account(AccountRole.FAUCET), sandbox.deployment.collateral, gift)
 
     async def hold(self, market: SandboxMarket, units: int) -> None:
         """Have the wallet make complete sets of a market, through the relayer."""
-        deployment = self.station.sandbox.deployment
+        deployment = self.rig.sandbox.deployment
         await self.fund(units)
         split = SplitPosition(deployment.collateral, market.condition_id, units)
         approval = Approve(deployment.conditional_tokens, units)
@@ -430,11 +430,11 @@ class OwnerClient:
             InnerCall(deployment.conditional_tokens, split.encode()),
         ]
         await self.submitted(await self.bundle_body(calls))
-        await self.station.settle()
+        await self.rig.settle()
 
     async def execute_alone(self, to: Address, calldata: bytes) -> None:
         """Have the wallet do something past the relayer, at the owner's own cost."""
-        sandbox = self.station.sandbox
+        sandbox = self.rig.sandbox
         safe_tx = SafeTx(self.safe, to, calldata, await self.safe_nonce())
         digest = safe_tx.digest(SANDBOX_CHAIN_ID)
         signature = sign_safe_tx(digest, self.account.private_key)
@@ -442,10 +442,10 @@ class OwnerClient:
         await sandbox.call(self.account, self.safe, safe_tx.encode(signature))
 
     async def collateral_units(self) -> int:
-        return await self.station.sandbox.reader.collateral_units(self.safe)
+        return await self.rig.sandbox.reader.collateral_units(self.safe)
 
     async def safe_nonce(self) -> int:
-        state = await self.station.sandbox.reader.safe(self.safe)
+        state = await self.rig.sandbox.reader.safe(self.safe)
         return 0 if state is None else state.nonce
 
 
@@ -461,13 +461,13 @@ def with_v(signature: str, v: int) -> str:
     return signature[:-2] + f"{v:02x}"
 
 
-def an_approval(station: Station, units: int = UNLIMITED) -> Approve:
+def an_approval(rig: RelayerRig, units: int = UNLIMITED) -> Approve:
     """Return a harmless call: the wallet lets the exchange move its collateral."""
-    return Approve(station.sandbox.deployment.exchange, units)
+    return Approve(rig.sandbox.deployment.exchange, units)
 
 
-def an_operator_approval(station: Station) -> SetApprovalForAll:
-    return SetApprovalForAll(station.sandbox.deployment.exchange, is_approved=True)
+def an_operator_approval(rig: RelayerRig) -> SetApprovalForAll:
+    return SetApprovalForAll(rig.sandbox.deployment.exchange, is_approved=True)
 
 
 def word(text: str) -> Bytes32:

@@ -12,7 +12,12 @@ from foretell.domain.errors.http import MalformedBody
 from foretell.domain.errors.relayer import InvalidField
 from foretell.domain.relay.request import RelayKind
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, checksum_address
-from foretell.relayer.body import CALLDATA_BYTES_MAX, METADATA_CHARS_MAX, NONCE_MAX, parse_wish
+from foretell.relayer.body import (
+    CALLDATA_BYTES_MAX,
+    METADATA_CHARS_MAX,
+    NONCE_MAX,
+    parse_submission,
+)
 
 OWNER, WALLET, TOKENS = an_address("owner"), an_address("wallet"), an_address("tokens")
 SIGNATURE: Final = "0x" + "11" * 32 + "22" * 32 + "1f"
@@ -126,7 +131,7 @@ def cases(table: list[tuple[str, list[Any]]]) -> list[Any]:
 
 
 def parse(body: object) -> Any:
-    return parse_wish(json.dumps(body).encode())
+    return parse_submission(json.dumps(body).encode())
 
 
 @pytest.mark.spec(89, 90, 91, 94)
@@ -225,19 +230,19 @@ def test_a_wallet_is_wished_for_with_typed_data_only() -> None:
 
 def test_only_the_kinds_that_a_route_has_are_read() -> None:
     with pytest.raises(InvalidField, match='"SAFE"'):
-        parse_wish(json.dumps(CREATE_BODY).encode(), [RelayKind.SAFE])
+        parse_submission(json.dumps(CREATE_BODY).encode(), [RelayKind.SAFE])
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b'"SAFE"', b"null", b"{", b'{"type":"SAFE"}x'])
 def test_what_is_no_object_is_refused(raw: bytes) -> None:
     with pytest.raises(MalformedBody):
-        parse_wish(raw)
+        parse_submission(raw)
 
 
 def test_a_field_that_is_there_twice_is_refused() -> None:
     raw = json.dumps(SAFE_BODY).replace('"nonce"', '"nonce": "6", "nonce"', 1)
     with pytest.raises(MalformedBody, match="twice"):
-        parse_wish(raw.encode())
+        parse_submission(raw.encode())
 
 
 def test_fields_of_other_kinds_are_ignored() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.relayer.rig import Body, OwnerClient, Station, an_approval, error_of
+from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval, error_of
 
 from foretell.domain.values.credentials import L2Signer
 from foretell.domain.values.hexadecimal import checksum_address
@@ -16,15 +16,15 @@ Headers = dict[str, str]
 
 
 async def approval_body(owner: OwnerClient) -> Body:
-    collateral = owner.station.sandbox.deployment.collateral
-    return await owner.call_body(collateral, an_approval(owner.station), metadata="it's")
+    collateral = owner.rig.sandbox.deployment.collateral
+    return await owner.call_body(collateral, an_approval(owner.rig), metadata="it's")
 
 
 def builder_headers(
     builder: OwnerClient, path: str, signed: bytes, prefix: str = "POLY_", method: str = "POST"
 ) -> Headers:
     """Return the headers of one who sends in what others signed."""
-    timestamp = str(builder.station.clock.now_ms // 1000)
+    timestamp = str(builder.rig.clock.now_ms // 1000)
     credentials = builder.credentials
     return {
         f"{prefix}BUILDER_API_KEY": credentials.key_id,
@@ -36,8 +36,8 @@ def builder_headers(
     }
 
 
-async def submit(station: Station, raw: bytes, headers: Headers) -> httpx.Response:
-    return await station.http.post("/submit", content=raw, headers=headers)
+async def submit(rig: RelayerRig, raw: bytes, headers: Headers) -> httpx.Response:
+    return await rig.http.post("/submit", content=raw, headers=headers)
 
 
 SPOILERS: dict[str, Callable[[Headers, OwnerClient], Headers]] = {
@@ -69,25 +69,25 @@ SPOILERS: dict[str, Callable[[Headers, OwnerClient], Headers]] = {
     ],
 )
 async def test_who_cannot_prove_a_key_gets_nothing(
-    station: Station, newcomer: OwnerClient, spoiler: str, method: str, path: str
+    rig: RelayerRig, newcomer: OwnerClient, spoiler: str, method: str, path: str
 ) -> None:
-    other = await station.owner("somebody else")
+    other = await rig.owner("somebody else")
     raw = b"{}" if method == "POST" else b""
     headers = SPOILERS[spoiler](newcomer.l2_headers(method, path, raw), other)
-    answer = await station.http.request(method, path, content=raw, headers=headers)
+    answer = await rig.http.request(method, path, content=raw, headers=headers)
     assert answer.status_code == 401
     assert answer.json()["error"].startswith("unauthorized: ")
 
 
 @pytest.mark.spec(53, 82)
 async def test_a_revoked_key_is_worth_nothing_at_once(
-    station: Station, newcomer: OwnerClient
+    rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
     assert (await newcomer.get("/transactions")).status_code == 200
     key_id = newcomer.credentials.key_id
-    async with station.database.writing() as tx:
-        await revoke_key(tx, key_id, station.clock.now_ms)
-    station.services.key_ring.forget(key_id)
+    async with rig.database.writing() as tx:
+        await revoke_key(tx, key_id, rig.clock.now_ms)
+    rig.context.key_ring.forget(key_id)
     answers = [
         await newcomer.get("/transactions"),
         await newcomer.submit(newcomer.create_body()),
@@ -99,14 +99,14 @@ async def test_a_revoked_key_is_worth_nothing_at_once(
 
 @pytest.mark.spec(82)
 async def test_a_signature_is_good_for_its_own_request_only(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
     raw = json.dumps(await approval_body(owner)).encode()
     for method, path in (("POST", "/operations/merge-position"), ("GET", "/submit")):
         headers = owner.l2_headers(method, path, raw)
-        assert (await submit(station, raw, headers)).status_code == 401
+        assert (await submit(rig, raw, headers)).status_code == 401
     headers = owner.l2_headers("POST", "/submit", raw + b" ")
-    assert (await submit(station, raw, headers)).status_code == 401
+    assert (await submit(rig, raw, headers)).status_code == 401
 
 
 def as_sent(raw: bytes) -> bytes:
@@ -125,7 +125,7 @@ def as_python_prints_it(raw: bytes) -> bytes:
 @pytest.mark.parametrize("dump", [{}, {"separators": (",", ":")}], ids=["wide", "compact"])
 @pytest.mark.parametrize("metadata", ["it's", None, "Grüße"])
 async def test_the_body_may_be_signed_as_clients_spell_it(
-    station: Station,
+    rig: RelayerRig,
     owner: OwnerClient,
     spell: Callable[[bytes], bytes],
     dump: dict[str, Any],
@@ -134,54 +134,54 @@ async def test_the_body_may_be_signed_as_clients_spell_it(
     body = await approval_body(owner) | {"metadata": metadata}
     raw = json.dumps(body, **dump).encode()
     headers = owner.l2_headers("POST", "/submit", spell(raw))
-    assert (await submit(station, raw, headers)).status_code == 200
+    assert (await submit(rig, raw, headers)).status_code == 200
 
 
 @pytest.mark.parametrize("prefix", ["SERVICE_", "POLY_", "KUEST_"])
 async def test_a_builder_sends_in_what_others_signed(
-    station: Station, owner: OwnerClient, prefix: str
+    rig: RelayerRig, owner: OwnerClient, prefix: str
 ) -> None:
-    builder = await station.owner("a builder")
+    builder = await rig.owner("a builder")
     raw = json.dumps(await approval_body(owner)).encode()
-    answer = await submit(station, raw, builder_headers(builder, "/submit", raw, prefix))
+    answer = await submit(rig, raw, builder_headers(builder, "/submit", raw, prefix))
     assert answer.status_code == 200, answer.text
-    request = await station.relay(answer.json()["transactionID"])
+    request = await rig.relay(answer.json()["transactionID"])
     assert (request.owner, request.submitter) == (owner.address, builder.address)
 
 
 async def test_a_builder_with_a_wrong_signature_sends_nothing_in(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    builder = await station.owner("a builder")
+    builder = await rig.owner("a builder")
     raw = json.dumps(await approval_body(owner)).encode()
     headers = builder_headers(builder, "/submit", raw + b" ")
-    assert (await submit(station, raw, headers)).status_code == 401
+    assert (await submit(rig, raw, headers)).status_code == 401
     missing = {**builder_headers(builder, "/submit", raw), "POLY_BUILDER_PASSPHRASE": ""}
-    assert (await submit(station, raw, missing)).status_code == 401
+    assert (await submit(rig, raw, missing)).status_code == 401
 
 
 async def test_headers_of_an_owner_count_before_those_of_a_builder(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    builder = await station.owner("a builder")
+    builder = await rig.owner("a builder")
     raw = json.dumps(await approval_body(owner)).encode()
     headers = builder.l2_headers("POST", "/submit", raw)
     headers |= builder_headers(builder, "/submit", raw, "SERVICE_")
-    status, words = error_of(await submit(station, raw, headers))
+    status, words = error_of(await submit(rig, raw, headers))
     assert (status, words.partition(":")[0]) == (400, "owner_address_mismatch")
 
 
 @pytest.mark.spec(82)
-async def test_an_operation_takes_no_builder(station: Station) -> None:
-    builder = await station.owner("a builder")
+async def test_an_operation_takes_no_builder(rig: RelayerRig) -> None:
+    builder = await rig.owner("a builder")
     path = "/operations/merge-position"
     headers = builder_headers(builder, path, b"{}")
-    answer = await station.http.post(path, content=b"{}", headers=headers)
+    answer = await rig.http.post(path, content=b"{}", headers=headers)
     assert answer.status_code == 401
 
 
 @pytest.mark.spec(84)
-async def test_an_owner_submits_for_itself_alone(station: Station, owner: OwnerClient) -> None:
-    stranger = await station.owner("a stranger")
+async def test_an_owner_submits_for_itself_alone(rig: RelayerRig, owner: OwnerClient) -> None:
+    stranger = await rig.owner("a stranger")
     status, words = error_of(await stranger.submit(await approval_body(owner)))
     assert (status, words.partition(":")[0]) == (400, "owner_address_mismatch")

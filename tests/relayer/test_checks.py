@@ -5,7 +5,7 @@ import pytest
 from tests.relayer.rig import (
     Body,
     OwnerClient,
-    Station,
+    RelayerRig,
     an_approval,
     changed,
     error_of,
@@ -15,7 +15,7 @@ from tests.relayer.rig import (
 from tests.relayer.strange_safes import FAILS_QUIETLY, a_strange_safe, make_strange
 from tests.rigs.values import a_key, an_address
 
-from foretell.domain.contracts.sandbox_accounts import Role, SandboxAccount
+from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import checksum_address
 
@@ -27,15 +27,15 @@ SENTINEL: Final = "0x" + "00" * 19 + "01"
 
 
 async def approval_body(owner: OwnerClient, **fields: Any) -> Body:
-    collateral = owner.station.sandbox.deployment.collateral
-    return await owner.call_body(collateral, an_approval(owner.station), **fields)
+    collateral = owner.rig.sandbox.deployment.collateral
+    return await owner.call_body(collateral, an_approval(owner.rig), **fields)
 
 
 async def refusal(owner: OwnerClient, body: Body) -> tuple[int, str]:
     """Return the status and the first words of what must cost nothing."""
-    sent = await owner.station.sent_count()
+    sent = await owner.rig.sent_count()
     status, words = error_of(await owner.submit(body))
-    assert await owner.station.sent_count() == sent
+    assert await owner.rig.sent_count() == sent
     return status, words.partition(":")[0]
 
 
@@ -47,9 +47,9 @@ async def test_a_wallet_that_is_not_there_executes_nothing(newcomer: OwnerClient
 
 @pytest.mark.spec(86)
 async def test_a_wallet_of_somebody_else_executes_nothing(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    other = await station.owner("another owner")
+    other = await rig.owner("another owner")
     await other.deploy()
     body = changed(await approval_body(owner), "proxyWallet", checksum_address(other.safe))
     assert await refusal(owner, body) == (400, "invalid_field proxyWallet")
@@ -78,19 +78,19 @@ async def test_who_gave_the_wallet_away_is_no_owner_of_it(owner: OwnerClient) ->
 
 @pytest.mark.parametrize("code", [b"\xfe", b"\x00", bytes.fromhex("60005260206000f3")])
 async def test_code_that_answers_otherwise_than_a_safe_is_none(
-    station: Station, owner: OwnerClient, code: bytes
+    rig: RelayerRig, owner: OwnerClient, code: bytes
 ) -> None:
     body = await approval_body(owner)
-    await make_strange(station.sandbox, owner.safe, code)
+    await make_strange(rig.sandbox, owner.safe, code)
     assert await refusal(owner, body) == (400, "invalid_field proxyWallet")
 
 
 async def test_a_wallet_with_a_nonce_beyond_all_bounds_is_not_served(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
     body = await approval_body(owner)
     code = a_strange_safe(owner.address, FAILS_QUIETLY, nonce=b"\xff" * 32)
-    await make_strange(station.sandbox, owner.safe, code)
+    await make_strange(rig.sandbox, owner.safe, code)
     assert await refusal(owner, body) == (400, "invalid_field proxyWallet")
     assert await owner.next_nonce() == str(2**256 - 1)
 
@@ -116,22 +116,22 @@ def personal(owner: OwnerClient, body: Body) -> str:
 @pytest.mark.parametrize("sign", [typed, typed_bare, personal])
 @pytest.mark.parametrize("name", ["one owner", "a second owner", "a third owner"])
 async def test_both_ways_to_sign_are_taken_and_hold_on_the_chain(
-    station: Station, sign: Callable[[OwnerClient, Body], str], name: str
+    rig: RelayerRig, sign: Callable[[OwnerClient, Body], str], name: str
 ) -> None:
-    owner = await station.owner(name)
+    owner = await rig.owner(name)
     await owner.deploy()
     body = await approval_body(owner)
     await owner.submitted(body | {"signature": sign(owner, body)})
-    await station.settle()
+    await rig.settle()
     assert await owner.safe_nonce() == 1
 
 
 @pytest.mark.spec(89)
 @pytest.mark.parametrize("sign", [typed, typed_bare, personal])
 async def test_a_stranger_signs_for_nobody(
-    station: Station, owner: OwnerClient, sign: Callable[[OwnerClient, Body], str]
+    rig: RelayerRig, owner: OwnerClient, sign: Callable[[OwnerClient, Body], str]
 ) -> None:
-    stranger = OwnerClient(station, SandboxAccount(Role.TRADER, a_key("a stranger")))
+    stranger = OwnerClient(rig, SandboxAccount(AccountRole.TRADER, a_key("a stranger")))
     body = await approval_body(owner)
     data, nonce = bytes.fromhex(body["data"][2:]), int(body["nonce"])
     forged = personal_signature(stranger, owner.safe_message(body["to"], data, nonce))
@@ -175,17 +175,15 @@ async def test_a_point_that_is_not_on_the_curve_signs_nothing(owner: OwnerClient
     [("to", "collateral"), ("proxyWallet", "factory")],
 )
 async def test_a_wallet_is_made_by_its_factory_where_it_belongs(
-    station: Station, newcomer: OwnerClient, path: str, name: str
+    rig: RelayerRig, newcomer: OwnerClient, path: str, name: str
 ) -> None:
-    deployment = station.sandbox.deployment
+    deployment = rig.sandbox.deployment
     address = {"collateral": deployment.collateral, "factory": deployment.safe_factory}[name]
     body = newcomer.create_body(**{path: checksum_address(address)})
     assert await refusal(newcomer, body) == (400, f"invalid_field {path}")
 
 
-async def test_nobody_has_a_wallet_made_for_another(
-    station: Station, newcomer: OwnerClient
-) -> None:
-    other = await station.owner("another newcomer")
+async def test_nobody_has_a_wallet_made_for_another(rig: RelayerRig, newcomer: OwnerClient) -> None:
+    other = await rig.owner("another newcomer")
     body = newcomer.create_body(signature=other.create_body()["signature"])
     assert await refusal(newcomer, body) == (400, "invalid_field signature")

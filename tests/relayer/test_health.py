@@ -2,30 +2,28 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.relayer.rig import Station, error_of
+from tests.relayer.rig import RelayerRig, error_of
 from tests.rigs.fault_proxy import FaultProxy, Forward, Request, change, lose_request
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_relayer_with_its_chain_is_well(station: Station) -> None:
-    answer = await station.http.get("/")
+async def test_a_relayer_with_its_chain_is_well(rig: RelayerRig) -> None:
+    answer = await rig.http.get("/")
     assert (answer.status_code, answer.text) == (200, "OK")
     assert answer.headers["content-type"].startswith("text/plain")
 
 
-async def test_a_relayer_without_its_chain_is_not(
-    shaky_station: Station, proxy: FaultProxy
-) -> None:
+async def test_a_relayer_without_its_chain_is_not(shaky_rig: RelayerRig, proxy: FaultProxy) -> None:
     proxy.fail_always("eth_chainId", lose_request)
-    answer = await shaky_station.http.get("/")
+    answer = await shaky_rig.http.get("/")
     assert error_of(answer) == (503, "wallet_service_disabled: the chain does not answer")
     assert answer.headers["retry-after"] == "5"
     assert proxy.url not in answer.text
 
 
 async def test_a_node_that_stalls_is_not_waited_for(
-    shaky_station: Station, proxy: FaultProxy
+    shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
     released = asyncio.Event()
 
@@ -34,15 +32,13 @@ async def test_a_node_that_stalls_is_not_waited_for(
         return await lose_request(request, forward)
 
     proxy.fail_always("eth_chainId", stall)
-    status, words = error_of(await shaky_station.http.get("/"))
+    status, words = error_of(await shaky_rig.http.get("/"))
     released.set()
     assert (status, words.partition(":")[0]) == (503, "wallet_service_disabled")
 
 
-async def test_a_node_of_another_chain_is_refused(
-    shaky_station: Station, proxy: FaultProxy
-) -> None:
+async def test_a_node_of_another_chain_is_refused(shaky_rig: RelayerRig, proxy: FaultProxy) -> None:
     proxy.fail_always("eth_chainId", change(lambda _: "0x89"))
-    status, words = error_of(await shaky_station.http.get("/"))
+    status, words = error_of(await shaky_rig.http.get("/"))
     assert status == 503
     assert words.endswith("the node serves chain 137, and 80002 is wanted")

@@ -2,7 +2,7 @@ import asyncio
 from typing import Final
 
 import pytest
-from tests.relayer.rig import UNIT, OwnerClient, Station, an_operator_approval, changed, error_of
+from tests.relayer.rig import UNIT, OwnerClient, RelayerRig, an_operator_approval, changed, error_of
 from tests.relayer.strange_safes import FAILS_QUIETLY, a_strange_safe, make_strange
 from tests.rigs.sandbox import SandboxMarket
 from tests.rigs.values import an_address
@@ -27,42 +27,42 @@ SOON: Final = 0.2
 SENT_WITHIN_S: Final = 20.0
 
 
-def a_redemption(station: Station, market: SandboxMarket) -> RedeemPositions:
-    return RedeemPositions(station.sandbox.deployment.collateral, market.condition_id)
+def a_redemption(rig: RelayerRig, market: SandboxMarket) -> RedeemPositions:
+    return RedeemPositions(rig.sandbox.deployment.collateral, market.condition_id)
 
 
-def a_merge(station: Station, market: SandboxMarket, units: int = HELD) -> MergePositions:
-    return MergePositions(station.sandbox.deployment.collateral, market.condition_id, units)
+def a_merge(rig: RelayerRig, market: SandboxMarket, units: int = HELD) -> MergePositions:
+    return MergePositions(rig.sandbox.deployment.collateral, market.condition_id, units)
 
 
-def calls_of(station: Station, market: SandboxMarket) -> dict[str, ClientCall]:
+def calls_of(rig: RelayerRig, market: SandboxMarket) -> dict[str, ClientCall]:
     """Return the call that fits each route."""
     return {
-        "redeem-position": a_redemption(station, market),
-        "merge-position": a_merge(station, market),
+        "redeem-position": a_redemption(rig, market),
+        "merge-position": a_merge(rig, market),
     }
 
 
-async def give_away(station: Station, owner: OwnerClient, token: int, units: int) -> None:
+async def give_away(rig: RelayerRig, owner: OwnerClient, token: int, units: int) -> None:
     """Take tokens out of a wallet behind the relayer's back."""
     gift = SAFE_TRANSFER_FROM.encode(owner.safe, an_address("a friend"), token, units, b"")
-    await station.send_as(owner.safe, station.sandbox.deployment.conditional_tokens, gift)
+    await rig.send_as(owner.safe, rig.sandbox.deployment.conditional_tokens, gift)
 
 
 @pytest.mark.spec(80, 92)
 async def test_a_redemption_pays_the_wallet_to_the_unit(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    await station.sandbox.answer(market)
+    await rig.sandbox.answer(market)
     before = await holder.collateral_units()
-    async with station.working():
-        answer = await holder.redeem(await holder.tokens_body(a_redemption(station, market)))
+    async with rig.working():
+        answer = await holder.redeem(await holder.tokens_body(a_redemption(rig, market)))
     assert answer.status_code == 200, answer.text
     reply = answer.json()
     assert set(reply) == {"txHash", "confirmations"}
     assert type(reply["confirmations"]) is int
     assert reply["confirmations"] >= 1
-    (receipt,) = await station.sandbox.reader.receipts([reply["txHash"]])
+    (receipt,) = await rig.sandbox.reader.receipts([reply["txHash"]])
     assert receipt is not None
     assert receipt.is_success
     assert await holder.collateral_units() == before + HELD
@@ -70,25 +70,25 @@ async def test_a_redemption_pays_the_wallet_to_the_unit(
 
 @pytest.mark.spec(81, 92)
 async def test_a_merge_turns_complete_sets_into_collateral(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    body = await holder.tokens_body(a_merge(station, market, 40 * UNIT))
-    async with station.working():
+    body = await holder.tokens_body(a_merge(rig, market, 40 * UNIT))
+    async with rig.working():
         answer = await holder.merge(body)
     assert answer.status_code == 200, answer.text
     assert answer.json()["confirmations"] >= 1
     assert await holder.collateral_units() == 40 * UNIT
     tokens = [(holder.safe, str(token)) for token in market.tokens]
-    assert await station.sandbox.reader.token_units(tokens) == [60 * UNIT, 60 * UNIT]
+    assert await rig.sandbox.reader.token_units(tokens) == [60 * UNIT, 60 * UNIT]
 
 
 @pytest.mark.spec(82)
 @pytest.mark.parametrize("route", ROUTES)
 async def test_an_operation_needs_an_api_key(
-    station: Station, holder: OwnerClient, market: SandboxMarket, route: str
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, route: str
 ) -> None:
-    body = await holder.tokens_body(calls_of(station, market)[route])
-    answer = await station.http.post(f"/operations/{route}", json=body)
+    body = await holder.tokens_body(calls_of(rig, market)[route])
+    answer = await rig.http.post(f"/operations/{route}", json=body)
     assert error_of(answer)[0] == 401
     assert error_of(answer)[1].startswith("unauthorized: ")
 
@@ -96,10 +96,10 @@ async def test_an_operation_needs_an_api_key(
 @pytest.mark.spec(84)
 @pytest.mark.parametrize("route", ROUTES)
 async def test_an_owner_operates_its_own_wallet_only(
-    station: Station, holder: OwnerClient, market: SandboxMarket, route: str
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, route: str
 ) -> None:
-    stranger = await station.owner("a stranger")
-    body = await holder.tokens_body(calls_of(station, market)[route])
+    stranger = await rig.owner("a stranger")
+    body = await holder.tokens_body(calls_of(rig, market)[route])
     status, words = error_of(await stranger.post(f"/operations/{route}", body))
     assert (status, words.partition(":")[0]) == (400, "owner_address_mismatch")
 
@@ -108,9 +108,9 @@ async def test_an_owner_operates_its_own_wallet_only(
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("kind", ["SAFE-CREATE", "PROXY", "WALLET", "safe", ""])
 async def test_only_transactions_of_a_safe_are_operations(
-    station: Station, holder: OwnerClient, market: SandboxMarket, route: str, kind: str
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, route: str, kind: str
 ) -> None:
-    body = await holder.tokens_body(calls_of(station, market)[route], type=kind)
+    body = await holder.tokens_body(calls_of(rig, market)[route], type=kind)
     status, words = error_of(await holder.post(f"/operations/{route}", body))
     assert (status, words.partition(":")[0]) == (400, "invalid_field type")
 
@@ -118,10 +118,10 @@ async def test_only_transactions_of_a_safe_are_operations(
 @pytest.mark.spec(85)
 @pytest.mark.parametrize("route", ROUTES)
 async def test_an_operation_is_a_call_of_the_conditional_tokens(
-    station: Station, holder: OwnerClient, market: SandboxMarket, route: str
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, route: str
 ) -> None:
-    deployment = station.sandbox.deployment
-    call = calls_of(station, market)[route]
+    deployment = rig.sandbox.deployment
+    call = calls_of(rig, market)[route]
     for target in (deployment.collateral, deployment.exchange, deployment.multi_send, holder.safe):
         body = await holder.call_body(target, call)
         status, words = error_of(await holder.post(f"/operations/{route}", body))
@@ -131,10 +131,10 @@ async def test_an_operation_is_a_call_of_the_conditional_tokens(
 @pytest.mark.spec(87, 94)
 @pytest.mark.parametrize("route", ROUTES)
 async def test_the_call_of_an_operation_fits_its_route(
-    station: Station, holder: OwnerClient, market: SandboxMarket, route: str
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, route: str
 ) -> None:
-    deployment = station.sandbox.deployment
-    fitting = calls_of(station, market)
+    deployment = rig.sandbox.deployment
+    fitting = calls_of(rig, market)
     others = [call for name, call in fitting.items() if name != route]
     others.append(SplitPosition(deployment.collateral, market.condition_id, UNIT))
     others.append(SetApprovalForAll(deployment.exchange, is_approved=True))
@@ -157,19 +157,19 @@ async def test_the_call_of_an_operation_fits_its_route(
     [("redeem-position", "redeemPositions"), ("merge-position", "mergePositions")],
 )
 async def test_a_call_that_does_not_fit_is_told_by_the_name_of_the_one_that_does(
-    station: Station, holder: OwnerClient, market: SandboxMarket, route: str, wanted: str
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, route: str, wanted: str
 ) -> None:
-    split = SplitPosition(station.sandbox.deployment.collateral, market.condition_id, UNIT)
+    split = SplitPosition(rig.sandbox.deployment.collateral, market.condition_id, UNIT)
     answer = await holder.post(f"/operations/{route}", await holder.tokens_body(split))
     assert error_of(answer) == (400, f"invalid_field data: data must be a call of {wanted}")
 
 
 @pytest.mark.parametrize("route", ROUTES)
 async def test_an_operation_is_never_delegated(
-    station: Station, holder: OwnerClient, market: SandboxMarket, route: str
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, route: str
 ) -> None:
-    call = calls_of(station, market)[route]
-    tokens = station.sandbox.deployment.conditional_tokens
+    call = calls_of(rig, market)[route]
+    tokens = rig.sandbox.deployment.conditional_tokens
     body = holder.body(tokens, call.encode(), await holder.next_nonce(), operation=1)
     status, words = error_of(await holder.post(f"/operations/{route}", body))
     assert (status, words.partition(":")[0]) == (400, "invalid_field signatureParams.operation")
@@ -177,112 +177,112 @@ async def test_an_operation_is_never_delegated(
 
 @pytest.mark.spec(81, 94)
 async def test_no_more_is_merged_than_the_wallet_holds(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    before = await station.relayer_wei()
-    body = await holder.tokens_body(a_merge(station, market, HELD + 1))
+    before = await rig.relayer_wei()
+    body = await holder.tokens_body(a_merge(rig, market, HELD + 1))
     answer = await holder.merge(body)
     status, words = error_of(answer)
     assert (status, words.partition(":")[0]) == (400, "not_enough_to_merge")
     assert answer.json()["details"] == {"have": HELD, "need": HELD + 1}
-    assert await station.relayer_wei() == before
+    assert await rig.relayer_wei() == before
 
 
 @pytest.mark.spec(94)
 async def test_a_merge_that_the_chain_does_not_allow_is_a_wrong_wish(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    before = await station.relayer_wei()
-    collateral = station.sandbox.deployment.collateral
+    before = await rig.relayer_wei()
+    collateral = rig.sandbox.deployment.collateral
     half = MergePositions(collateral, market.condition_id, UNIT, partition=(1,))
     body = await holder.tokens_body(half)
     status, words = error_of(await holder.merge(body))
     assert (status, words.partition(":")[0]) == (400, "merge_impossible")
     assert words.endswith("got empty or singleton partition")
-    assert await station.relayer_wei() == before
+    assert await rig.relayer_wei() == before
 
 
 @pytest.mark.spec(95, 96)
 async def test_redeeming_before_the_answer_costs_nothing_and_says_why(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    wei, sent = await station.relayer_wei(), await station.sent_count()
-    redemption = a_redemption(station, market)
+    wei, sent = await rig.relayer_wei(), await rig.sent_count()
+    redemption = a_redemption(rig, market)
     status, words = error_of(await holder.redeem(await holder.tokens_body(redemption)))
     assert status == 502
     assert words.startswith("execution_failed: ")
-    tokens = station.sandbox.deployment.conditional_tokens
-    reverted = await station.sandbox.reader.revert_of(holder.safe, tokens, redemption.encode())
+    tokens = rig.sandbox.deployment.conditional_tokens
+    reverted = await rig.sandbox.reader.revert_of(holder.safe, tokens, redemption.encode())
     assert reverted is not None
     assert words.endswith(reverted.rpc_message)
     assert "result for condition not received yet" in words
-    assert (await station.relayer_wei(), await station.sent_count()) == (wei, sent)
+    assert (await rig.relayer_wei(), await rig.sent_count()) == (wei, sent)
 
 
 async def test_what_was_refused_may_be_asked_for_again(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    body = await holder.tokens_body(a_redemption(station, market))
+    body = await holder.tokens_body(a_redemption(rig, market))
     assert (await holder.redeem(body)).status_code == 502
-    await station.sandbox.answer(market)
-    async with station.working():
+    await rig.sandbox.answer(market)
+    async with rig.working():
         assert (await holder.redeem(body)).status_code == 200
     assert await holder.collateral_units() == HELD
 
 
 async def test_nothing_is_redeemed_twice(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    await station.sandbox.answer(market)
-    async with station.working():
-        first = await holder.redeem(await holder.tokens_body(a_redemption(station, market)))
+    await rig.sandbox.answer(market)
+    async with rig.working():
+        first = await holder.redeem(await holder.tokens_body(a_redemption(rig, market)))
         assert first.status_code == 200
-        sent = await station.sent_count()
-        again = await holder.redeem(await holder.tokens_body(a_redemption(station, market)))
+        sent = await rig.sent_count()
+        again = await holder.redeem(await holder.tokens_body(a_redemption(rig, market)))
     status, words = error_of(again)
     assert (status, words.partition(":")[0]) == (400, "nothing_to_redeem")
-    assert await station.sent_count() == sent
+    assert await rig.sent_count() == sent
 
 
 async def test_a_wallet_that_holds_nothing_is_told_who_does(
-    station: Station, owner: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, owner: OwnerClient, market: SandboxMarket
 ) -> None:
-    sandbox = station.sandbox
+    sandbox = rig.sandbox
     gift = SAFE_TRANSFER_FROM.encode(
         sandbox.trader().address, owner.address, market.tokens.yes, UNIT, b""
     )
     await sandbox.split(sandbox.trader(), market, UNIT)
     await sandbox.call(sandbox.trader(), sandbox.deployment.conditional_tokens, gift)
-    answer = await owner.redeem(await owner.tokens_body(a_redemption(station, market)))
+    answer = await owner.redeem(await owner.tokens_body(a_redemption(rig, market)))
     assert error_of(answer)[0] == 400
     assert answer.json()["details"] == {"wallet": owner.safe, "holder": owner.address}
 
 
 async def test_burning_what_lost_passes_and_pays_nothing(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    await give_away(station, holder, market.tokens.no, HELD)
-    await station.sandbox.answer(market, PRICE_NO)
-    async with station.working():
-        answer = await holder.redeem(await holder.tokens_body(a_redemption(station, market)))
+    await give_away(rig, holder, market.tokens.no, HELD)
+    await rig.sandbox.answer(market, PRICE_NO)
+    async with rig.working():
+        answer = await holder.redeem(await holder.tokens_body(a_redemption(rig, market)))
     assert answer.status_code == 200, answer.text
-    held = await station.sandbox.reader.token_units([(holder.safe, str(market.tokens.yes))])
+    held = await rig.sandbox.reader.token_units([(holder.safe, str(market.tokens.yes))])
     assert (held, await holder.collateral_units()) == ([0], 0)
 
 
 @pytest.mark.spec(92)
 async def test_an_answer_does_not_wait_for_ever_and_the_same_request_finds_it_again(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    body = await holder.tokens_body(a_merge(station, market))
-    station.change(confirmation_deadline_s=SOON)
-    await station.automine(is_on=False)
-    async with station.working():
+    body = await holder.tokens_body(a_merge(rig, market))
+    rig.change(confirmation_deadline_s=SOON)
+    await rig.automine(is_on=False)
+    async with rig.working():
         waiting = (await holder.merge(body)).json()
         assert waiting["confirmations"] == 0
-        await station.automine(is_on=True)
-        await station.sandbox.mine()
-        station.change(confirmation_deadline_s=30)
+        await rig.automine(is_on=True)
+        await rig.sandbox.mine()
+        rig.change(confirmation_deadline_s=30)
         found = (await holder.merge(body)).json()
     assert found["txHash"] == waiting["txHash"]
     assert found["confirmations"] >= 1
@@ -290,101 +290,99 @@ async def test_an_answer_does_not_wait_for_ever_and_the_same_request_finds_it_ag
 
 
 async def test_an_operation_waits_for_the_one_before_it(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    station.change(confirmation_deadline_s=SOON)
-    await station.automine(is_on=False)
-    async with station.working():
-        await holder.submitted(await holder.tokens_body(an_operator_approval(station)))
-        body = await holder.tokens_body(a_merge(station, market))
+    rig.change(confirmation_deadline_s=SOON)
+    await rig.automine(is_on=False)
+    async with rig.working():
+        await holder.submitted(await holder.tokens_body(an_operator_approval(rig)))
+        body = await holder.tokens_body(a_merge(rig, market))
         status, words = error_of(await holder.merge(body))
         assert (status, words.partition(":")[0]) == (503, "not_sent_yet")
-        await station.automine(is_on=True)
-        await station.sandbox.mine()
-        station.change(confirmation_deadline_s=30)
+        await rig.automine(is_on=True)
+        await rig.sandbox.mine()
+        rig.change(confirmation_deadline_s=30)
         assert (await holder.merge(body)).status_code == 200
     assert await holder.collateral_units() == HELD
 
 
 @pytest.mark.parametrize("operation", Operation)
 async def test_an_operation_whose_turn_never_comes_is_told_why(
-    station: Station, holder: OwnerClient, market: SandboxMarket, operation: Operation
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, operation: Operation
 ) -> None:
-    await station.automine(is_on=False)
-    async with station.working():
-        await holder.submitted(await holder.tokens_body(an_operator_approval(station)))
-        call = calls_of(station, market)[operation.value]
+    await rig.automine(is_on=False)
+    async with rig.working():
+        await holder.submitted(await holder.tokens_body(an_operator_approval(rig)))
+        call = calls_of(rig, market)[operation.value]
         body = await holder.tokens_body(call)
         waiting = asyncio.create_task(holder.post(f"/operations/{operation.value}", body))
         await asyncio.sleep(SOON)
-        await make_strange(station.sandbox, holder.safe, b"\0")
-        await station.automine(is_on=True)
-        await station.sandbox.mine()
+        await make_strange(rig.sandbox, holder.safe, b"\0")
+        await rig.automine(is_on=True)
+        await rig.sandbox.mine()
         status, words = error_of(await waiting)
     told = {Operation.MERGE: (400, "merge_impossible"), Operation.REDEEM: (502, "execution_failed")}
     assert (status, words.partition(":")[0]) == told[operation]
 
 
-async def until_sent(station: Station) -> None:
+async def until_sent(rig: RelayerRig) -> None:
     """Return once a transaction waits at the node for its block."""
     async with asyncio.timeout(SENT_WITHIN_S):
-        while int((await station.sandbox.rpc.call("txpool_status"))["pending"], 16) == 0:  # noqa: ASYNC110 - nobody tells
+        while int((await rig.sandbox.rpc.call("txpool_status"))["pending"], 16) == 0:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
 
 
 async def overtaken(
-    station: Station, holder: OwnerClient, market: SandboxMarket, blocks: int
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, blocks: int
 ) -> tuple[int, str]:
     """Take the tokens away in the very block in which they are to be merged; return the answer."""
-    body = await holder.tokens_body(a_merge(station, market))
-    await station.automine(is_on=False)
-    async with station.working():
+    body = await holder.tokens_body(a_merge(rig, market))
+    await rig.automine(is_on=False)
+    async with rig.working():
         waiting = asyncio.create_task(holder.merge(body))
-        await until_sent(station)
-        await give_away(station, holder, market.tokens.yes, HELD)
-        await station.sandbox.mine(blocks)
+        await until_sent(rig)
+        await give_away(rig, holder, market.tokens.yes, HELD)
+        await rig.sandbox.mine(blocks)
         return error_of(await waiting)
 
 
 @pytest.mark.spec(95)
 async def test_what_fails_in_its_block_is_told_as_failed(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    status, words = await overtaken(station, holder, market, blocks=3)
+    status, words = await overtaken(rig, holder, market, blocks=3)
     assert (status, words.partition(":")[0]) == (502, "execution_failed")
     assert "reverted in block" in words
 
 
 async def test_a_revert_that_is_not_final_in_time_is_told_as_failed_too(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    station.change(confirmation_deadline_s=1)
-    status, words = await overtaken(station, holder, market, blocks=1)
+    rig.change(confirmation_deadline_s=1)
+    status, words = await overtaken(rig, holder, market, blocks=1)
     assert (status, words.partition(":")[0]) == (502, "execution_failed")
 
 
 async def test_a_call_that_failed_within_a_mined_transaction_is_a_failure(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
     code = a_strange_safe(holder.address, FAILS_QUIETLY)
-    await make_strange(station.sandbox, holder.safe, code)
-    async with station.working():
-        waiting = asyncio.create_task(
-            holder.merge(await holder.tokens_body(a_merge(station, market)))
-        )
+    await make_strange(rig.sandbox, holder.safe, code)
+    async with rig.working():
+        waiting = asyncio.create_task(holder.merge(await holder.tokens_body(a_merge(rig, market))))
         await asyncio.sleep(2 * SOON)
-        await station.sandbox.mine(3)
+        await rig.sandbox.mine(3)
         status, words = error_of(await waiting)
     assert status == 502
     assert "the wallet's own call in it failed" in words
 
 
 async def test_the_addresses_of_a_body_may_be_in_any_case(
-    station: Station, holder: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    body = await holder.tokens_body(a_merge(station, market))
+    body = await holder.tokens_body(a_merge(rig, market))
     for path in ("from", "to", "proxyWallet"):
         body = changed(body, path, body[path].lower())
     assert body["from"] != checksum_address(holder.address)
-    async with station.working():
+    async with rig.working():
         assert (await holder.merge(body)).status_code == 200

@@ -1,5 +1,5 @@
 import pytest
-from tests.relayer.rig import Body, OwnerClient, Station, an_approval
+from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
 from tests.relayer.strange_safes import FAILS_QUIETLY, SAYS_NOTHING, a_strange_safe, make_strange
 from tests.rigs.fault_proxy import FaultProxy, change
 
@@ -12,12 +12,12 @@ pytestmark = pytest.mark.anyio
 
 
 async def approval_body(owner: OwnerClient, units: int = 7) -> Body:
-    collateral = owner.station.sandbox.deployment.collateral
-    return await owner.call_body(collateral, an_approval(owner.station, units))
+    collateral = owner.rig.sandbox.deployment.collateral
+    return await owner.call_body(collateral, an_approval(owner.rig, units))
 
 
-async def state_of(station: Station, transaction_id: str) -> RelayState:
-    return (await station.relay(transaction_id)).state
+async def state_of(rig: RelayerRig, transaction_id: str) -> RelayState:
+    return (await rig.relay(transaction_id)).state
 
 
 def test_the_log_of_a_wallet_is_the_one_that_safes_write() -> None:
@@ -25,70 +25,70 @@ def test_the_log_of_a_wallet_is_the_one_that_safes_write() -> None:
     assert known == EXECUTION_SUCCESS
 
 
-async def test_a_request_goes_through_all_states(station: Station, owner: OwnerClient) -> None:
-    await station.automine(is_on=False)
+async def test_a_request_goes_through_all_states(rig: RelayerRig, owner: OwnerClient) -> None:
+    await rig.automine(is_on=False)
     transaction_id = await owner.submitted(await approval_body(owner))
-    seen = [await state_of(station, transaction_id)]
+    seen = [await state_of(rig, transaction_id)]
     for _ in range(2):
-        await station.sandbox.mine()
-        await station.look()
-        seen.append(await state_of(station, transaction_id))
+        await rig.sandbox.mine()
+        await rig.look()
+        seen.append(await state_of(rig, transaction_id))
     assert seen == [RelayState.EXECUTED, RelayState.MINED, RelayState.CONFIRMED]
 
 
 async def test_a_reorg_takes_a_request_back_and_it_is_mined_again(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    station.confirmations = 5
-    await station.restart()
+    rig.confirmations = 5
+    await rig.restart()
     body = await approval_body(owner)
-    before = await station.sandbox.rpc.send("evm_snapshot")
+    before = await rig.sandbox.rpc.send("evm_snapshot")
     transaction_id = await owner.submitted(body)
-    await station.look()
-    assert await state_of(station, transaction_id) is RelayState.MINED
-    assert await station.sandbox.rpc.send("evm_revert", before)
-    await station.automine(is_on=False)
-    await station.look()
-    assert await state_of(station, transaction_id) is RelayState.EXECUTED
+    await rig.look()
+    assert await state_of(rig, transaction_id) is RelayState.MINED
+    assert await rig.sandbox.rpc.send("evm_revert", before)
+    await rig.automine(is_on=False)
+    await rig.look()
+    assert await state_of(rig, transaction_id) is RelayState.EXECUTED
     assert await owner.next_nonce() == "1"
-    await station.automine(is_on=True)
+    await rig.automine(is_on=True)
     for _ in range(6):
-        await station.look()
-        await station.sandbox.mine()
-    await station.look()
-    assert await state_of(station, transaction_id) is RelayState.CONFIRMED
+        await rig.look()
+        await rig.sandbox.mine()
+    await rig.look()
+    assert await state_of(rig, transaction_id) is RelayState.CONFIRMED
     assert await owner.safe_nonce() == 1
 
 
 async def test_a_block_that_goes_while_it_is_looked_at_says_nothing(
-    shaky_station: Station, proxy: FaultProxy
+    shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
-    station = shaky_station
-    owner = await station.owner("an owner")
+    rig = shaky_rig
+    owner = await rig.owner("an owner")
     await owner.deploy()
     transaction_id = await owner.submitted(await approval_body(owner))
-    await station.services.sender.look()
+    await rig.context.sender.look()
     proxy.fail("eth_getTransactionReceipt", change(lambda _: None))
-    await resume.look(station.services)
-    assert (await station.carrier(transaction_id)).status is TxStatus.MINED
-    assert await state_of(station, transaction_id) is RelayState.EXECUTED
-    await station.look()
-    assert await state_of(station, transaction_id) is RelayState.MINED
+    await resume.look(rig.context)
+    assert (await rig.carrier(transaction_id)).status is TxStatus.MINED
+    assert await state_of(rig, transaction_id) is RelayState.EXECUTED
+    await rig.look()
+    assert await state_of(rig, transaction_id) is RelayState.MINED
 
 
 @pytest.mark.spec(95)
 @pytest.mark.parametrize("execution", [FAILS_QUIETLY, SAYS_NOTHING], ids=["fails", "silent"])
 async def test_a_mined_transaction_counts_only_when_the_wallet_says_that_its_call_succeeded(
-    station: Station, owner: OwnerClient, execution: bytes
+    rig: RelayerRig, owner: OwnerClient, execution: bytes
 ) -> None:
     body = await approval_body(owner)
-    await make_strange(station.sandbox, owner.safe, a_strange_safe(owner.address, execution))
+    await make_strange(rig.sandbox, owner.safe, a_strange_safe(owner.address, execution))
     transaction_id = await owner.submitted(body)
-    await station.look()
-    assert (await station.carrier(transaction_id)).status is TxStatus.MINED
-    assert await state_of(station, transaction_id) is RelayState.EXECUTED
-    await station.settle()
-    request = await station.relay(transaction_id)
+    await rig.look()
+    assert (await rig.carrier(transaction_id)).status is TxStatus.MINED
+    assert await state_of(rig, transaction_id) is RelayState.EXECUTED
+    await rig.settle()
+    request = await rig.relay(transaction_id)
     assert (request.state, request.failure) == (
         RelayState.FAILED,
         "the transaction was mined, and the wallet's own call in it failed",
@@ -96,11 +96,11 @@ async def test_a_mined_transaction_counts_only_when_the_wallet_says_that_its_cal
 
 
 async def test_a_request_that_somebody_else_moved_is_read_again(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
     transaction_id = await owner.submitted(await approval_body(owner))
-    seen = await station.relay(transaction_id)
-    await station.settle()
-    moved = await move(station.services, seen, RelayTrigger.FAIL, "stale")
+    seen = await rig.relay(transaction_id)
+    await rig.settle()
+    moved = await move(rig.context, seen, RelayTrigger.FAIL, "stale")
     assert moved.state is RelayState.CONFIRMED
-    assert await state_of(station, transaction_id) is RelayState.CONFIRMED
+    assert await state_of(rig, transaction_id) is RelayState.CONFIRMED

@@ -2,7 +2,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.relayer.rig import Body, OwnerClient, Station, an_approval
+from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
 from tests.rigs.values import NOW_MS
 
 from foretell.domain.values.hexadecimal import checksum_address
@@ -15,17 +15,15 @@ ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 async def approval_body(owner: OwnerClient, units: int = 7, **fields: Any) -> Body:
-    collateral = owner.station.sandbox.deployment.collateral
-    return await owner.call_body(collateral, an_approval(owner.station, units), **fields)
+    collateral = owner.rig.sandbox.deployment.collateral
+    return await owner.call_body(collateral, an_approval(owner.rig, units), **fields)
 
 
 @pytest.mark.spec(3)
-async def test_a_transaction_is_shown_as_it_was_signed(
-    station: Station, owner: OwnerClient
-) -> None:
+async def test_a_transaction_is_shown_as_it_was_signed(rig: RelayerRig, owner: OwnerClient) -> None:
     body = await approval_body(owner, metadata="my label")
     transaction_id = await owner.submitted(body)
-    record = await station.transaction(transaction_id)
+    record = await rig.transaction(transaction_id)
     assert HASH.fullmatch(record["transactionHash"])
     assert all(ADDRESS.fullmatch(record[name]) for name in ("from", "to", "proxyAddress"))
     assert record == {
@@ -44,37 +42,37 @@ async def test_a_transaction_is_shown_as_it_was_signed(
         "createdAt": iso_time(NOW_MS),
         "updatedAt": iso_time(NOW_MS),
     }
-    await station.settle()
-    settled = await station.transaction(transaction_id)
+    await rig.settle()
+    settled = await rig.transaction(transaction_id)
     assert settled == record | {"state": "STATE_CONFIRMED"}
 
 
 async def test_a_wish_for_a_wallet_has_no_nonce_and_no_label(
-    station: Station, newcomer: OwnerClient
+    rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
-    record = await station.transaction(await newcomer.submitted(newcomer.create_body()))
+    record = await rig.transaction(await newcomer.submitted(newcomer.create_body()))
     assert (record["type"], record["nonce"], record["metadata"]) == ("SAFE-CREATE", "", "")
     assert record["proxyAddress"] == checksum_address(newcomer.safe)
 
 
 @pytest.mark.parametrize("transaction_id", ["nothing", "00000000-0000-4000-8000-000000000000"])
 async def test_an_unknown_transaction_is_an_empty_list(
-    station: Station, transaction_id: str
+    rig: RelayerRig, transaction_id: str
 ) -> None:
-    answer = await station.http.get("/transaction", params={"id": transaction_id})
+    answer = await rig.http.get("/transaction", params={"id": transaction_id})
     assert (answer.status_code, answer.json()) == (200, [])
 
 
 async def test_everyone_sees_their_own_transactions_the_newest_first(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    other = await station.owner("another owner")
+    other = await rig.owner("another owner")
     await other.deploy()
     wanted = []
     for units in (1, 2, 3):
-        station.clock.move(1000)
+        rig.clock.move(1000)
         wanted.append(await owner.submitted(await approval_body(owner, units)))
-        await station.settle()
+        await rig.settle()
     records = (await owner.get("/transactions")).json()
     assert [record["transactionID"] for record in records][:3] == wanted[::-1]
     assert [record["type"] for record in records] == ["SAFE"] * 3 + ["SAFE-CREATE"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.chain.killing import Killer
-from tests.relayer.rig import Body, OwnerClient, Station, an_approval
+from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
 from tests.relayer.strange_safes import make_strange
 from tests.rigs.fault_proxy import FaultProxy, honest, lose_request, refuse
 from tests.rigs.values import an_address
@@ -31,42 +31,42 @@ SWAP_OWNER: Final = contract_function("swapOwner(address,address,address)")
 
 
 async def approval_body(owner: OwnerClient, units: int = 7, **fields: Any) -> Body:
-    collateral = owner.station.sandbox.deployment.collateral
-    return await owner.call_body(collateral, an_approval(owner.station, units), **fields)
+    collateral = owner.rig.sandbox.deployment.collateral
+    return await owner.call_body(collateral, an_approval(owner.rig, units), **fields)
 
 
-async def queued(station: Station, owner: OwnerClient) -> tuple[str, str]:
+async def queued(rig: RelayerRig, owner: OwnerClient) -> tuple[str, str]:
     """Have one transaction under way that no block takes, and one that waits behind it."""
-    await station.automine(is_on=False)
+    await rig.automine(is_on=False)
     ahead = await owner.submitted(await approval_body(owner, 1))
     return ahead, await owner.submitted(await approval_body(owner, 2))
 
 
-async def state_of(station: Station, transaction_id: str) -> tuple[RelayState, str]:
-    request = await station.relay(transaction_id)
+async def state_of(rig: RelayerRig, transaction_id: str) -> tuple[RelayState, str]:
+    request = await rig.relay(transaction_id)
     return request.state, request.failure or ""
 
 
 @pytest.mark.parametrize("is_heard", [False, True])
 @pytest.mark.parametrize("call", range(1, CALLS_OF_A_SUBMISSION + 1))
 async def test_a_submission_that_is_killed_anywhere_ends_once_or_never(
-    shaky_station: Station, proxy: FaultProxy, call: int, *, is_heard: bool
+    shaky_rig: RelayerRig, proxy: FaultProxy, call: int, *, is_heard: bool
 ) -> None:
-    station = shaky_station
-    owner = await station.owner("an owner")
+    rig = shaky_rig
+    owner = await rig.owner("an owner")
     await owner.deploy()
-    before = await station.sent_count()
+    before = await rig.sent_count()
     body = await approval_body(owner)
-    await Killer(proxy, call, is_heard=is_heard).kill(station, owner.submit(body))
-    await station.settle()
+    await Killer(proxy, call, is_heard=is_heard).kill(rig, owner.submit(body))
+    await rig.settle()
     used = await owner.safe_nonce()
-    assert await station.sent_count() == before + used
+    assert await rig.sent_count() == before + used
     assert used in {0, 1}
     transaction_id = await owner.submitted(body)
-    await station.settle()
+    await rig.settle()
     assert await owner.safe_nonce() == 1
-    assert await station.sent_count() == before + 1
-    assert (await state_of(station, transaction_id))[0] is RelayState.CONFIRMED
+    assert await rig.sent_count() == before + 1
+    assert (await state_of(rig, transaction_id))[0] is RelayState.CONFIRMED
 
 
 @settings(
@@ -75,105 +75,105 @@ async def test_a_submission_that_is_killed_anywhere_ends_once_or_never(
 )
 @given(seed=st.integers(0, 2**64))
 async def test_wallets_and_transactions_survive_any_number_of_kills(
-    shaky_station: Station, proxy: FaultProxy, seed: int
+    shaky_rig: RelayerRig, proxy: FaultProxy, seed: int
 ) -> None:
-    station, chance = shaky_station, random.Random(seed)
-    owner = await station.owner(f"owner {seed}")
-    before = await station.sent_count()
+    rig, chance = shaky_rig, random.Random(seed)
+    owner = await rig.owner(f"owner {seed}")
+    before = await rig.sent_count()
     for step in range(4):
         body = await approval_body(owner, step) if step else owner.create_body()
         for _ in range(chance.randint(0, 3)):
-            works: list[Work] = [partial(owner.submit, body), station.settle]
+            works: list[Work] = [partial(owner.submit, body), rig.settle]
             killer = Killer(proxy, chance.randint(1, 20), is_heard=chance.random() < 0.5)
-            await killer.kill(station, chance.choice(works)())
+            await killer.kill(rig, chance.choice(works)())
         await owner.submit(body)
-        await station.settle()
+        await rig.settle()
     assert await owner.safe_nonce() == 3
-    assert await station.sent_count() == before + 4
+    assert await rig.sent_count() == before + 4
 
 
 async def test_a_row_without_a_transaction_is_sent_at_the_next_start(
-    shaky_station: Station, proxy: FaultProxy
+    shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
-    station = shaky_station
-    owner = await station.owner("an owner")
+    rig = shaky_rig
+    owner = await rig.owner("an owner")
     await owner.deploy()
     body = await approval_body(owner)
-    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(station, owner.submit(body))
+    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(rig, owner.submit(body))
     (record,) = (await owner.get("/transactions")).json()[:1]
     assert (record["state"], record["transactionHash"]) == ("STATE_NEW", None)
     assert await owner.next_nonce() == "1"
-    await station.settle()
+    await rig.settle()
     assert await owner.safe_nonce() == 1
-    assert (await station.transaction(record["transactionID"]))["state"] == "STATE_CONFIRMED"
+    assert (await rig.transaction(record["transactionID"]))["state"] == "STATE_CONFIRMED"
 
 
 async def test_a_wish_for_a_wallet_is_taken_up_too(
-    shaky_station: Station, proxy: FaultProxy
+    shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
-    station = shaky_station
-    owner = await station.owner("a newcomer")
+    rig = shaky_rig
+    owner = await rig.owner("a newcomer")
     work = owner.submit(owner.create_body())
-    assert await Killer(proxy, 3, is_heard=False).kill(station, work)
-    await station.settle()
-    assert await station.sandbox.reader.safe(owner.safe) is not None
+    assert await Killer(proxy, 3, is_heard=False).kill(rig, work)
+    await rig.settle()
+    assert await rig.sandbox.reader.safe(owner.safe) is not None
 
 
 async def test_what_cannot_be_sent_at_a_start_is_tried_until_its_time_is_over(
-    shaky_station: Station, proxy: FaultProxy
+    shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
-    station = shaky_station
-    owner = await station.owner("an owner")
+    rig = shaky_rig
+    owner = await rig.owner("an owner")
     await owner.deploy()
     work = owner.submit(await approval_body(owner))
-    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(station, work)
+    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(rig, work)
     (record,) = (await owner.get("/transactions")).json()[:1]
     transaction_id = record["transactionID"]
     for fault in (lose_request, refuse("too many requests")):
         proxy.fail_always("eth_call", fault)
-        assert await station.look() == 1
-        assert await state_of(station, transaction_id) == (RelayState.NEW, "")
+        assert await rig.look() == 1
+        assert await state_of(rig, transaction_id) == (RelayState.NEW, "")
     proxy.heal()
-    station.clock.move(TEN_MINUTES_MS + 1)
-    await station.look()
-    assert await state_of(station, transaction_id) == (
+    rig.clock.move(TEN_MINUTES_MS + 1)
+    await rig.look()
+    assert await state_of(rig, transaction_id) == (
         RelayState.INVALID,
         "it could not be sent in time",
     )
     assert await owner.next_nonce() == "0"
 
 
-async def test_what_reverts_at_a_start_is_over(shaky_station: Station, proxy: FaultProxy) -> None:
-    station = shaky_station
-    owner = await station.owner("an owner")
+async def test_what_reverts_at_a_start_is_over(shaky_rig: RelayerRig, proxy: FaultProxy) -> None:
+    rig = shaky_rig
+    owner = await rig.owner("an owner")
     await owner.deploy()
     await owner.fund(5)
-    collateral = station.sandbox.deployment.collateral
+    collateral = rig.sandbox.deployment.collateral
     body = await owner.call_body(collateral, Transfer(an_address("a friend"), 5))
-    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(station, owner.submit(body))
+    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(rig, owner.submit(body))
     (record,) = (await owner.get("/transactions")).json()[:1]
     back = Transfer(an_address("another friend"), 5).encode()
-    await station.send_as(owner.safe, collateral, back)
-    await station.look()
-    state, failure = await state_of(station, record["transactionID"])
+    await rig.send_as(owner.safe, collateral, back)
+    await rig.look()
+    state, failure = await state_of(rig, record["transactionID"])
     assert state is RelayState.INVALID
     assert "InsufficientBalance" in failure
 
 
-async def test_a_queue_whose_head_fails_is_over(station: Station, owner: OwnerClient) -> None:
-    ahead, behind = await queued(station, owner)
-    collateral = station.sandbox.deployment.collateral
-    await station.sandbox.rpc.send("anvil_dropAllTransactions")
-    sender = station.services.sender.address
-    await station.send_as(sender, collateral, an_approval(station).encode())
-    await station.sandbox.mine(2)
+async def test_a_queue_whose_head_fails_is_over(rig: RelayerRig, owner: OwnerClient) -> None:
+    ahead, behind = await queued(rig, owner)
+    collateral = rig.sandbox.deployment.collateral
+    await rig.sandbox.rpc.send("anvil_dropAllTransactions")
+    sender = rig.context.sender.address
+    await rig.send_as(sender, collateral, an_approval(rig).encode())
+    await rig.sandbox.mine(2)
     for _ in range(3):
-        await station.sandbox.mine()
-        await station.look()
-    state, failure = await state_of(station, ahead)
+        await rig.sandbox.mine()
+        await rig.look()
+    state, failure = await state_of(rig, ahead)
     assert state is RelayState.FAILED
     assert "used by something else" in failure
-    assert await state_of(station, behind) == (
+    assert await state_of(rig, behind) == (
         RelayState.INVALID,
         "an earlier transaction of the wallet came to nothing",
     )
@@ -181,53 +181,53 @@ async def test_a_queue_whose_head_fails_is_over(station: Station, owner: OwnerCl
 
 
 async def test_who_overtakes_the_queue_past_the_relayer_takes_its_nonces(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    _, behind = await queued(station, owner)
-    collateral = station.sandbox.deployment.collateral
-    await station.sandbox.rpc.send("anvil_dropAllTransactions")
-    await station.automine(is_on=True)
+    _, behind = await queued(rig, owner)
+    collateral = rig.sandbox.deployment.collateral
+    await rig.sandbox.rpc.send("anvil_dropAllTransactions")
+    await rig.automine(is_on=True)
     for _ in range(2):
-        await owner.execute_alone(collateral, an_approval(station, 9).encode())
-    await station.look()
-    assert await state_of(station, behind) == (
+        await owner.execute_alone(collateral, an_approval(rig, 9).encode())
+    await rig.look()
+    assert await state_of(rig, behind) == (
         RelayState.INVALID,
         "the wallet used the nonce for something else",
     )
 
 
-async def test_who_loses_the_wallet_loses_its_queue(station: Station, owner: OwnerClient) -> None:
-    _, behind = await queued(station, owner)
-    await make_strange(station.sandbox, owner.safe, b"\xfe")
-    await station.look()
-    state, failure = await state_of(station, behind)
+async def test_who_loses_the_wallet_loses_its_queue(rig: RelayerRig, owner: OwnerClient) -> None:
+    _, behind = await queued(rig, owner)
+    await make_strange(rig.sandbox, owner.safe, b"\xfe")
+    await rig.look()
+    state, failure = await state_of(rig, behind)
     assert state is RelayState.INVALID
     assert failure == "proxyWallet: it must be a Safe that is deployed"
 
 
-async def test_a_queue_does_not_wait_for_ever(station: Station, owner: OwnerClient) -> None:
-    ahead, behind = await queued(station, owner)
-    station.clock.move(TEN_MINUTES_MS + 1)
-    await station.look()
-    assert (await state_of(station, behind))[0] is RelayState.INVALID
-    assert (await state_of(station, ahead))[0] is RelayState.EXECUTED
+async def test_a_queue_does_not_wait_for_ever(rig: RelayerRig, owner: OwnerClient) -> None:
+    ahead, behind = await queued(rig, owner)
+    rig.clock.move(TEN_MINUTES_MS + 1)
+    await rig.look()
+    assert (await state_of(rig, behind))[0] is RelayState.INVALID
+    assert (await state_of(rig, ahead))[0] is RelayState.EXECUTED
 
 
-async def test_what_ended_meanwhile_is_left_alone(station: Station, owner: OwnerClient) -> None:
+async def test_what_ended_meanwhile_is_left_alone(rig: RelayerRig, owner: OwnerClient) -> None:
     transaction_id = await owner.submitted(await approval_body(owner))
-    seen = await station.relay(transaction_id)
-    await station.settle()
-    await advance(station.services, seen)
-    assert (await station.relay(transaction_id)).state is RelayState.CONFIRMED
+    seen = await rig.relay(transaction_id)
+    await rig.settle()
+    await advance(rig.context, seen)
+    assert (await rig.relay(transaction_id)).state is RelayState.CONFIRMED
 
 
 async def test_honest_work_is_not_disturbed_by_a_look(
-    shaky_station: Station, proxy: FaultProxy
+    shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
-    station = shaky_station
-    owner = await station.owner("an owner")
+    rig = shaky_rig
+    owner = await rig.owner("an owner")
     await owner.deploy()
-    before = await station.sent_count()
+    before = await rig.sent_count()
 
     async def slowly(request: Any, forward: Any) -> Any:
         await asyncio.sleep(0.05)
@@ -238,7 +238,7 @@ async def test_honest_work_is_not_disturbed_by_a_look(
     body = await approval_body(owner)
     work = asyncio.create_task(owner.submit(body))
     for _ in range(10):
-        await station.look()
+        await rig.look()
         await asyncio.sleep(0.01)
     assert (await work).status_code == 200
-    assert await station.sent_count() == before + 1
+    assert await rig.sent_count() == before + 1

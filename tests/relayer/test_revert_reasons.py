@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
-from tests.relayer.rig import OwnerClient, Station, an_approval
+from tests.relayer.rig import OwnerClient, RelayerRig, an_approval
 from tests.rigs.fault_proxy import FaultProxy, lose_request
 from tests.rigs.sandbox import SandboxMarket
 
@@ -29,23 +29,21 @@ def test_the_name_of_a_typed_error_comes_before_the_nodes_words() -> None:
 GS013: Final = ExecutionReverted("eth_call", 3, "execution reverted: GS013")
 
 
-async def request_of(station: Station, owner: OwnerClient, **fields: Any) -> RelayRequest:
+async def request_of(rig: RelayerRig, owner: OwnerClient, **fields: Any) -> RelayRequest:
     """Return a request of an approval, with something else in its place."""
-    collateral = station.sandbox.deployment.collateral
-    body = await owner.call_body(collateral, an_approval(station))
-    return replace(await station.relay(await owner.submitted(body)), **fields)
+    collateral = rig.sandbox.deployment.collateral
+    body = await owner.call_body(collateral, an_approval(rig))
+    return replace(await rig.relay(await owner.submitted(body)), **fields)
 
 
 @pytest.mark.anyio
 async def test_the_wallets_call_is_tried_alone_for_its_own_reason(
-    station: Station, owner: OwnerClient, market: SandboxMarket
+    rig: RelayerRig, owner: OwnerClient, market: SandboxMarket
 ) -> None:
-    deployment = station.sandbox.deployment
+    deployment = rig.sandbox.deployment
     redeem = RedeemPositions(deployment.collateral, market.condition_id).encode()
-    request = await request_of(
-        station, owner, target=deployment.conditional_tokens, calldata=redeem
-    )
-    assert await reverted_cause(station.services, request, GS013) == (
+    request = await request_of(rig, owner, target=deployment.conditional_tokens, calldata=redeem)
+    assert await reverted_cause(rig.context, request, GS013) == (
         "the wallet's call would revert (execution reverted: GS013), and was not sent:"
         " execution reverted: result for condition not received yet"
     )
@@ -53,9 +51,9 @@ async def test_the_wallets_call_is_tried_alone_for_its_own_reason(
 
 @pytest.mark.anyio
 async def test_a_call_that_passes_alone_is_not_what_reverts(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    cause = await reverted_cause(station.services, await request_of(station, owner), GS013)
+    cause = await reverted_cause(rig.context, await request_of(rig, owner), GS013)
     assert cause == "the transaction would revert, and was not sent: execution reverted: GS013"
 
 
@@ -64,18 +62,18 @@ async def test_a_call_that_passes_alone_is_not_what_reverts(
     "fields", [{"operation": OPERATION_DELEGATECALL}, {"kind": RelayKind.SAFE_CREATE}]
 )
 async def test_what_is_no_single_call_is_not_tried_alone(
-    station: Station, owner: OwnerClient, fields: dict[str, Any]
+    rig: RelayerRig, owner: OwnerClient, fields: dict[str, Any]
 ) -> None:
-    request = await request_of(station, owner, calldata=b"\xff", **fields)
-    assert (await reverted_cause(station.services, request, GS013)).endswith("GS013")
+    request = await request_of(rig, owner, calldata=b"\xff", **fields)
+    assert (await reverted_cause(rig.context, request, GS013)).endswith("GS013")
 
 
 @pytest.mark.anyio
 async def test_a_node_that_is_gone_has_told_enough(
-    shaky_station: Station, proxy: FaultProxy
+    shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
-    owner = await shaky_station.owner("an owner")
+    owner = await shaky_rig.owner("an owner")
     await owner.deploy()
-    request = await request_of(shaky_station, owner, calldata=b"\xff")
+    request = await request_of(shaky_rig, owner, calldata=b"\xff")
     proxy.fail_always("eth_call", lose_request)
-    assert (await reverted_cause(shaky_station.services, request, GS013)).endswith("GS013")
+    assert (await reverted_cause(shaky_rig.context, request, GS013)).endswith("GS013")

@@ -2,7 +2,7 @@ from typing import Any, Final
 
 import httpx
 import pytest
-from tests.relayer.rig import Body, OwnerClient, Station, changed, error_of, without
+from tests.relayer.rig import Body, OwnerClient, RelayerRig, changed, error_of, without
 from tests.rigs.sandbox import SandboxMarket
 from tests.rigs.values import an_address
 
@@ -34,7 +34,7 @@ OPTIONAL: Final = ["value", "metadata"]
 
 async def body_of(path: str, holder: OwnerClient, market: SandboxMarket) -> Body:
     """Return a body that the route takes."""
-    deployment = holder.station.sandbox.deployment
+    deployment = holder.rig.sandbox.deployment
     redeem = RedeemPositions(deployment.collateral, market.condition_id)
     merge = MergePositions(deployment.collateral, market.condition_id, 5)
     nonce = await holder.next_nonce()
@@ -45,9 +45,9 @@ async def body_of(path: str, holder: OwnerClient, market: SandboxMarket) -> Body
 @pytest.mark.spec(90, 94)
 @pytest.mark.parametrize("path", POSTS)
 async def test_every_missing_or_malformed_field_is_a_400_that_names_it(
-    station: Station, holder: OwnerClient, market: SandboxMarket, path: str
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, path: str
 ) -> None:
-    sent = await station.sent_count()
+    sent = await rig.sent_count()
     body = await body_of(path, holder, market)
     for field in FIELDS:
         answer = await holder.post(path, without(body, field))
@@ -60,7 +60,7 @@ async def test_every_missing_or_malformed_field_is_a_400_that_names_it(
     for field, value in (("value", "1"), ("value", "-1"), ("value", None), ("metadata", 5)):
         answer = await holder.post(path, changed(body, field, value))
         assert error_of(answer)[1].startswith(f"invalid_field {field}: ")
-    assert await station.sent_count() == sent
+    assert await rig.sent_count() == sent
     assert (await holder.get("/transactions")).json()[0]["state"] == "STATE_CONFIRMED"
 
 
@@ -68,29 +68,29 @@ async def test_every_missing_or_malformed_field_is_a_400_that_names_it(
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{", b"\xff", b'{"type":"SAFE","type":"SAFE"}'])
 async def test_what_is_no_body_is_a_400(
-    station: Station, newcomer: OwnerClient, path: str, raw: bytes
+    rig: RelayerRig, newcomer: OwnerClient, path: str, raw: bytes
 ) -> None:
     headers = newcomer.l2_headers("POST", path, raw)
-    answer = await station.http.post(path, content=raw, headers=headers)
+    answer = await rig.http.post(path, content=raw, headers=headers)
     assert answer.status_code == 400
     assert answer.json()["code"] == "malformed_body"
 
 
 @pytest.mark.parametrize("path", POSTS)
-async def test_a_body_has_a_bound(station: Station, newcomer: OwnerClient, path: str) -> None:
+async def test_a_body_has_a_bound(rig: RelayerRig, newcomer: OwnerClient, path: str) -> None:
     raw = b" " * (BODY_BYTES_MAX + 1)
     headers = newcomer.l2_headers("POST", path, raw)
-    answer = await station.http.post(path, content=raw, headers=headers)
+    answer = await rig.http.post(path, content=raw, headers=headers)
     assert answer.json()["code"] == "body_too_large"
 
 
 @pytest.mark.spec(110)
 @pytest.mark.parametrize("kind", ["SAFE", "SAFE-CREATE", "safe", None])
 async def test_a_nonce_is_a_decimal_string(
-    station: Station, owner: OwnerClient, kind: str | None
+    rig: RelayerRig, owner: OwnerClient, kind: str | None
 ) -> None:
     params = {"address": owner.address} | ({} if kind is None else {"type": kind})
-    answer = await station.http.get("/nonce", params=params)
+    answer = await rig.http.get("/nonce", params=params)
     assert (answer.status_code, answer.json()) == (200, {"nonce": "0"})
 
 
@@ -105,26 +105,26 @@ async def test_a_nonce_is_a_decimal_string(
     ],
 )
 async def test_a_wrong_question_for_a_nonce_is_a_400(
-    station: Station, params: dict[str, str], field: str
+    rig: RelayerRig, params: dict[str, str], field: str
 ) -> None:
-    status, words = error_of(await station.http.get("/nonce", params=params))
+    status, words = error_of(await rig.http.get("/nonce", params=params))
     assert (status, words.partition(":")[0]) == (400, f"invalid_field {field}")
 
 
 async def test_a_wallet_is_deployed_or_not(
-    station: Station, owner: OwnerClient, newcomer: OwnerClient
+    rig: RelayerRig, owner: OwnerClient, newcomer: OwnerClient
 ) -> None:
     async def deployed(address: str) -> Any:
-        answer = await station.http.get("/deployed", params={"address": address, "type": "SAFE"})
+        answer = await rig.http.get("/deployed", params={"address": address, "type": "SAFE"})
         return answer.json()
 
     assert await deployed(owner.safe) == {"deployed": True}
     assert await deployed(newcomer.safe) == {"deployed": False}
-    assert error_of(await station.http.get("/deployed"))[0] == 400
+    assert error_of(await rig.http.get("/deployed"))[0] == 400
 
 
-async def test_a_transaction_needs_an_id(station: Station) -> None:
-    status, words = error_of(await station.http.get("/transaction"))
+async def test_a_transaction_needs_an_id(rig: RelayerRig) -> None:
+    status, words = error_of(await rig.http.get("/transaction"))
     assert (status, words.partition(":")[0]) == (400, "invalid_field id")
 
 
@@ -162,14 +162,14 @@ async def test_no_route_takes_what_it_does_not_know_from_a_strict_client(
     assert (status, words.partition(":")[0]) == (400, "invalid_field luck")
 
 
-async def test_a_route_has_its_methods_only(station: Station) -> None:
-    answer: httpx.Response = await station.http.get("/submit")
+async def test_a_route_has_its_methods_only(rig: RelayerRig) -> None:
+    answer: httpx.Response = await rig.http.get("/submit")
     assert (answer.status_code, answer.headers["allow"]) == (405, "OPTIONS, POST")
     assert answer.json()["code"] == "method_not_allowed"
 
 
-async def test_the_routes_are_documented(station: Station) -> None:
-    document = (await station.http.get("/schema/openapi.json")).json()
+async def test_the_routes_are_documented(rig: RelayerRig) -> None:
+    document = (await rig.http.get("/schema/openapi.json")).json()
     assert document["info"]["title"] == "Foretell relayer"
     assert set(document["paths"]) == {
         "/",

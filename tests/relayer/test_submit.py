@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
-from tests.relayer.rig import Body, OwnerClient, Station, an_approval, error_of
+from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval, error_of
 from tests.relayer.strange_safes import a_strange_safe, make_strange
 from tests.rigs.fault_proxy import FaultProxy, honest, lose_answer, lose_request, refuse
 from tests.rigs.values import an_address
@@ -16,9 +16,9 @@ from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.relay.request import RelayState
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer import progress, submit
-from foretell.relayer.body import parse_wish
-from foretell.relayer.checks import JudgedWish, judge
-from foretell.relayer.context import RelayerServices
+from foretell.relayer.body import parse_submission
+from foretell.relayer.checks import CheckedSubmission, judge
+from foretell.relayer.context import RelayerContext
 from foretell.relayer.submit import accept
 from foretell.store.outbox.relays import record_relay_move
 from foretell.store.outbox.transactions import load_tx
@@ -31,65 +31,65 @@ VIEWS_OF_A_SAFE: Final = 3
 
 async def allowance(owner: OwnerClient) -> int:
     """Return what the wallet's approvals have come to."""
-    sandbox = owner.station.sandbox
+    sandbox = owner.rig.sandbox
     return await sandbox.reader.allowance_units(owner.safe, sandbox.deployment.exchange)
 
 
 async def approval_body(owner: OwnerClient, units: int = 7, **fields: Any) -> Body:
-    collateral = owner.station.sandbox.deployment.collateral
-    return await owner.call_body(collateral, an_approval(owner.station, units), **fields)
+    collateral = owner.rig.sandbox.deployment.collateral
+    return await owner.call_body(collateral, an_approval(owner.rig, units), **fields)
 
 
 async def test_a_wallet_is_made_for_whoever_signs_for_it(
-    station: Station, newcomer: OwnerClient
+    rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
     answer = await newcomer.submit(newcomer.create_body())
     assert answer.status_code == 200, answer.text
     reply = answer.json()
     assert reply["state"] == "STATE_EXECUTED"
     assert reply["hash"] == reply["transactionHash"]
-    await station.settle()
-    state = await station.sandbox.reader.safe(newcomer.safe)
+    await rig.settle()
+    state = await rig.sandbox.reader.safe(newcomer.safe)
     assert state is not None
     assert (state.owners, state.threshold) == ((newcomer.address,), 1)
-    assert (await station.transaction(reply["transactionID"]))["state"] == "STATE_CONFIRMED"
+    assert (await rig.transaction(reply["transactionID"]))["state"] == "STATE_CONFIRMED"
 
 
 async def test_a_wallet_is_made_once_however_often_it_is_wished_for(
-    station: Station, newcomer: OwnerClient
+    rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
-    before = await station.sent_count()
+    before = await rig.sent_count()
     first = await newcomer.submitted(newcomer.create_body())
     assert await newcomer.submitted(newcomer.create_body()) == first
-    await station.settle()
+    await rig.settle()
     assert await newcomer.submitted(newcomer.create_body()) == first
-    assert await station.sent_count() == before + 1
+    assert await rig.sent_count() == before + 1
 
 
 async def test_a_wallet_that_others_made_is_not_made_again(
-    station: Station, newcomer: OwnerClient
+    rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
-    await station.sandbox.make_safe(newcomer.account)
+    await rig.sandbox.make_safe(newcomer.account)
     status, words = error_of(await newcomer.submit(newcomer.create_body()))
     assert (status, words.partition(":")[0]) == (400, "wallet_exists")
 
 
 @pytest.mark.spec(88, 110)
 async def test_what_the_nonce_route_says_is_accepted_one_after_the_other(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
     for units in (1, 2, 3):
         await owner.submitted(await approval_body(owner, units))
-        await station.settle()
+        await rig.settle()
         assert await owner.next_nonce() == str(await owner.safe_nonce()) == str(units)
         assert await allowance(owner) == units
 
 
 @pytest.mark.spec(88, 110)
 async def test_what_is_under_way_counts_in_the_next_nonce_and_waits_for_its_turn(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    await station.automine(is_on=False)
+    await rig.automine(is_on=False)
     first = await owner.submitted(await approval_body(owner, 1))
     answers = []
     for units, nonce in ((2, "1"), (3, "2")):
@@ -97,9 +97,9 @@ async def test_what_is_under_way_counts_in_the_next_nonce_and_waits_for_its_turn
         answers.append((await owner.submit(await approval_body(owner, units))).json())
     assert [answer["state"] for answer in answers] == ["STATE_NEW", "STATE_NEW"]
     assert [answer["transactionHash"] for answer in answers] == [None, None]
-    assert (await station.transaction(first))["state"] == "STATE_EXECUTED"
-    await station.settle()
-    states = [(await station.transaction(each["transactionID"]))["state"] for each in answers]
+    assert (await rig.transaction(first))["state"] == "STATE_EXECUTED"
+    await rig.settle()
+    states = [(await rig.transaction(each["transactionID"]))["state"] for each in answers]
     assert states == ["STATE_CONFIRMED", "STATE_CONFIRMED"]
     assert (await owner.safe_nonce(), await allowance(owner)) == (3, 3)
 
@@ -107,80 +107,80 @@ async def test_what_is_under_way_counts_in_the_next_nonce_and_waits_for_its_turn
 @pytest.mark.spec(93)
 @pytest.mark.parametrize("nonce", ["0", "2", "9223372036854775807"])
 async def test_another_nonce_is_refused_with_the_one_that_is_wanted(
-    station: Station, owner: OwnerClient, nonce: str
+    rig: RelayerRig, owner: OwnerClient, nonce: str
 ) -> None:
     await owner.submitted(await approval_body(owner, 1))
-    await station.settle()
-    collateral = station.sandbox.deployment.collateral
-    answer = await owner.submit(owner.body(collateral, an_approval(station, 5).encode(), nonce))
+    await rig.settle()
+    collateral = rig.sandbox.deployment.collateral
+    answer = await owner.submit(owner.body(collateral, an_approval(rig, 5).encode(), nonce))
     assert error_of(answer) == (409, f"nonce_mismatch: expected 1, got {nonce}")
     assert answer.json()["details"] == {"expected": 1, "got": int(nonce)}
 
 
 @pytest.mark.spec(93)
 async def test_of_several_with_one_nonce_at_once_one_is_taken(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    before = await station.sent_count()
+    before = await rig.sent_count()
     bodies = [await approval_body(owner, units) for units in range(1, 9)]
     answers = await asyncio.gather(*map(owner.submit, bodies))
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
     told = {error_of(answer)[1] for answer in answers if answer.status_code == 409}
     assert told == {"nonce_mismatch: expected 1, got 0"}
-    await station.settle()
-    assert await station.sent_count() == before + 1
+    await rig.settle()
+    assert await rig.sent_count() == before + 1
     assert await owner.safe_nonce() == 1
 
 
 async def test_the_same_wish_at_once_and_later_is_one_transaction(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    before = await station.sent_count()
+    before = await rig.sent_count()
     body = await approval_body(owner)
     answers = await asyncio.gather(*[owner.submit(body) for _ in range(5)])
     ids = {answer.json()["transactionID"] for answer in answers}
     assert len(ids) == 1
-    await station.settle()
+    await rig.settle()
     assert {await owner.submitted(body)} == ids
-    assert await station.sent_count() == before + 1
+    assert await rig.sent_count() == before + 1
 
 
-async def barred(services: RelayerServices, judged: JudgedWish) -> None:
+async def barred(context: RelayerContext, judged: CheckedSubmission) -> None:
     """Let both processes look before either writes."""
-    del services, judged
+    del context, judged
     await asyncio.sleep(0.2)
 
 
 async def test_of_two_processes_that_look_at_once_one_writes(
-    station: Station, owner: OwnerClient, twin: Station
+    rig: RelayerRig, owner: OwnerClient, twin: RelayerRig
 ) -> None:
     bodies = [json.dumps(await approval_body(owner, units)).encode() for units in (1, 2, 2)]
-    wishes = [judge(station.services, parse_wish(body)) for body in bodies]
-    pairs = zip((station, twin, twin), wishes, strict=True)
+    wishes = [judge(rig.context, parse_submission(body)) for body in bodies]
+    pairs = zip((rig, twin, twin), wishes, strict=True)
     taken = await asyncio.gather(
-        *(accept(each.services, wish, owner.address, barred) for each, wish in pairs),
+        *(accept(each.context, wish, owner.address, barred) for each, wish in pairs),
         return_exceptions=True,
     )
     refused = [each for each in taken if isinstance(each, NonceMismatch)]
     assert 1 <= len(refused) <= 2
     assert all(each.details == {"expected": 1, "got": 0} for each in refused)
-    await station.settle()
+    await rig.settle()
     assert await owner.safe_nonce() == 1
 
 
 async def test_the_same_wish_in_two_processes_is_one_request(
-    station: Station, owner: OwnerClient, twin: Station
+    rig: RelayerRig, owner: OwnerClient, twin: RelayerRig
 ) -> None:
-    wish = judge(station.services, parse_wish(json.dumps(await approval_body(owner)).encode()))
+    wish = judge(rig.context, parse_submission(json.dumps(await approval_body(owner)).encode()))
     one, two = await asyncio.gather(
-        *(accept(each.services, wish, owner.address, barred) for each in (station, twin))
+        *(accept(each.context, wish, owner.address, barred) for each in (rig, twin))
     )
     assert one.transaction_id == two.transaction_id
 
 
-async def test_only_so_many_wait_for_one_wallet(station: Station, owner: OwnerClient) -> None:
-    station.change(open_per_wallet_max=2)
-    await station.automine(is_on=False)
+async def test_only_so_many_wait_for_one_wallet(rig: RelayerRig, owner: OwnerClient) -> None:
+    rig.change(open_per_wallet_max=2)
+    await rig.automine(is_on=False)
     for units in (1, 2):
         await owner.submitted(await approval_body(owner, units))
     answer = await owner.submit(await approval_body(owner, 3))
@@ -189,10 +189,10 @@ async def test_only_so_many_wait_for_one_wallet(station: Station, owner: OwnerCl
     assert answer.headers["retry-after"] == "1"
 
 
-async def test_wallets_do_not_wait_for_each_other(station: Station, owner: OwnerClient) -> None:
-    other = await station.owner("another owner")
+async def test_wallets_do_not_wait_for_each_other(rig: RelayerRig, owner: OwnerClient) -> None:
+    other = await rig.owner("another owner")
     await other.deploy()
-    await station.automine(is_on=False)
+    await rig.automine(is_on=False)
     for each in (owner, other):
         answer = await each.submit(await approval_body(each))
         assert answer.json()["state"] == "STATE_EXECUTED"
@@ -200,15 +200,15 @@ async def test_wallets_do_not_wait_for_each_other(station: Station, owner: Owner
 
 @pytest.mark.spec(95)
 async def test_what_reverts_is_not_sent_and_leaves_its_nonce_free(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    wei, sent = await station.relayer_wei(), await station.sent_count()
-    collateral = station.sandbox.deployment.collateral
+    wei, sent = await rig.relayer_wei(), await rig.sent_count()
+    collateral = rig.sandbox.deployment.collateral
     body = await owner.call_body(collateral, Transfer(an_address("a friend"), 1))
     status, words = error_of(await owner.submit(body))
     assert (status, words.partition(":")[0]) == (502, "execution_failed")
     assert "InsufficientBalance" in words
-    assert (await station.relayer_wei(), await station.sent_count()) == (wei, sent)
+    assert (await rig.relayer_wei(), await rig.sent_count()) == (wei, sent)
     assert await owner.next_nonce() == "0"
     (refused,) = (await owner.get("/transactions")).json()[:1]
     assert (refused["state"], refused["transactionHash"]) == ("STATE_INVALID", None)
@@ -217,60 +217,60 @@ async def test_what_reverts_is_not_sent_and_leaves_its_nonce_free(
     assert await owner.submitted(body) != refused["transactionID"]
 
 
-async def test_a_bundle_that_reverts_is_not_sent(station: Station, owner: OwnerClient) -> None:
-    sent = await station.sent_count()
-    deployment = station.sandbox.deployment
+async def test_a_bundle_that_reverts_is_not_sent(rig: RelayerRig, owner: OwnerClient) -> None:
+    sent = await rig.sent_count()
+    deployment = rig.sandbox.deployment
     calls = [
-        InnerCall(deployment.collateral, an_approval(station).encode()),
+        InnerCall(deployment.collateral, an_approval(rig).encode()),
         InnerCall(deployment.collateral, Transfer(an_address("a friend"), 1).encode()),
     ]
     status, words = error_of(await owner.submit(await owner.bundle_body(calls)))
     assert status == 502
     assert words.endswith("GS013")
-    assert await station.sent_count() == sent
+    assert await rig.sent_count() == sent
     assert await allowance(owner) == 0
 
 
-async def test_a_bundle_does_all_its_calls(station: Station, owner: OwnerClient) -> None:
-    deployment = station.sandbox.deployment
+async def test_a_bundle_does_all_its_calls(rig: RelayerRig, owner: OwnerClient) -> None:
+    deployment = rig.sandbox.deployment
     calls = [
-        InnerCall(deployment.collateral, an_approval(station).encode()),
+        InnerCall(deployment.collateral, an_approval(rig).encode()),
         InnerCall(deployment.collateral, Approve(deployment.conditional_tokens, 5).encode()),
     ]
     await owner.submitted(await owner.bundle_body(calls))
-    await station.settle()
-    assert await allowance(owner) == an_approval(station).amount_units
-    reader, tokens = station.sandbox.reader, deployment.conditional_tokens
+    await rig.settle()
+    assert await allowance(owner) == an_approval(rig).amount_units
+    reader, tokens = rig.sandbox.reader, deployment.conditional_tokens
     assert await reader.allowance_units(owner.safe, tokens) == 5
 
 
-async def test_a_wallet_that_burns_gas_is_not_served(station: Station, owner: OwnerClient) -> None:
-    wei = await station.relayer_wei()
-    await make_strange(station.sandbox, owner.safe, a_strange_safe(owner.address, None))
+async def test_a_wallet_that_burns_gas_is_not_served(rig: RelayerRig, owner: OwnerClient) -> None:
+    wei = await rig.relayer_wei()
+    await make_strange(rig.sandbox, owner.safe, a_strange_safe(owner.address, None))
     status, words = error_of(await owner.submit(await approval_body(owner)))
     assert (status, words.partition(":")[0]) == (502, "execution_failed")
-    assert await station.relayer_wei() == wei
+    assert await rig.relayer_wei() == wei
 
 
 @pytest.mark.parametrize("fault", [lose_request, lose_answer])
 async def test_a_broadcast_that_nobody_answers_is_sent_once(
-    shaky_station: Station, proxy: FaultProxy, fault: Any
+    shaky_rig: RelayerRig, proxy: FaultProxy, fault: Any
 ) -> None:
-    owner = await shaky_station.owner("an owner")
+    owner = await shaky_rig.owner("an owner")
     await owner.deploy()
     proxy.fail(BROADCAST, fault)
     answer = await owner.submit(await approval_body(owner))
     assert answer.status_code == 200, answer.text
     assert answer.json()["state"] == "STATE_NEW"
     assert answer.json()["transactionHash"] is not None
-    await shaky_station.settle()
+    await shaky_rig.settle()
     assert (await owner.safe_nonce(), await allowance(owner)) == (1, 7)
 
 
 async def test_a_fault_before_anything_is_stored_frees_the_nonce(
-    shaky_station: Station, proxy: FaultProxy
+    shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
-    owner = await shaky_station.owner("an owner")
+    owner = await shaky_rig.owner("an owner")
     await owner.deploy()
     body = await approval_body(owner)
     proxy.fail("eth_call", *[honest] * VIEWS_OF_A_SAFE, *[lose_request] * 3)
@@ -281,9 +281,9 @@ async def test_a_fault_before_anything_is_stored_frees_the_nonce(
 
 
 async def test_a_node_that_refuses_is_told_of_without_its_address(
-    shaky_station: Station, proxy: FaultProxy
+    shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
-    owner = await shaky_station.owner("an owner")
+    owner = await shaky_rig.owner("an owner")
     await owner.deploy()
     body = await approval_body(owner)
     limited = refuse("quota of https://user:secret@node.example/v3/key reached", -32005)
@@ -296,16 +296,16 @@ async def test_a_node_that_refuses_is_told_of_without_its_address(
 
 
 async def test_a_fault_after_the_row_is_stored_does_not_undo_it(
-    shaky_station: Station, proxy: FaultProxy
+    shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
-    owner = await shaky_station.owner("an owner")
+    owner = await shaky_rig.owner("an owner")
     await owner.deploy()
     proxy.fail(BROADCAST, refuse("transaction underpriced"))
     proxy.fail("eth_feeHistory", honest, *[lose_request] * 3)
     answer = await owner.submit(await approval_body(owner))
     assert answer.status_code == 200, answer.text
     assert answer.json()["state"] == "STATE_NEW"
-    await shaky_station.settle()
+    await shaky_rig.settle()
     assert await owner.safe_nonce() == 1
 
 
@@ -322,9 +322,9 @@ def failing_once(work: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def test_a_store_that_fails_after_the_broadcast_undoes_nothing(
-    station: Station, owner: OwnerClient, monkeypatch: pytest.MonkeyPatch
+    rig: RelayerRig, owner: OwnerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = await station.sent_count()
+    before = await rig.sent_count()
     body = await approval_body(owner)
     monkeypatch.setattr(progress, "record_relay_move", failing_once(record_relay_move))
     answer = await owner.submit(body)
@@ -333,16 +333,16 @@ async def test_a_store_that_fails_after_the_broadcast_undoes_nothing(
     assert answer.json()["transactionHash"] is not None
     transaction_id = answer.json()["transactionID"]
     assert await owner.submitted(body) == transaction_id
-    await station.settle()
-    assert (await station.transaction(transaction_id))["state"] == "STATE_CONFIRMED"
+    await rig.settle()
+    assert (await rig.transaction(transaction_id))["state"] == "STATE_CONFIRMED"
     assert await owner.submitted(body) == transaction_id
-    assert (await allowance(owner), await station.sent_count()) == (7, before + 1)
+    assert (await allowance(owner), await rig.sent_count()) == (7, before + 1)
 
 
 async def test_what_may_have_been_sent_is_not_refused_while_the_store_is_gone(
-    station: Station, owner: OwnerClient, monkeypatch: pytest.MonkeyPatch
+    rig: RelayerRig, owner: OwnerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = await station.sent_count()
+    before = await rig.sent_count()
     body = await approval_body(owner)
     monkeypatch.setattr(progress, "record_relay_move", failing_once(record_relay_move))
     monkeypatch.setattr(submit, "load_tx", failing_once(load_tx))
@@ -350,9 +350,9 @@ async def test_what_may_have_been_sent_is_not_refused_while_the_store_is_gone(
     (record,) = (await owner.get("/transactions")).json()[:1]
     assert record["state"] == "STATE_NEW"
     assert await owner.submitted(body) == record["transactionID"]
-    await station.settle()
-    assert (await station.transaction(record["transactionID"]))["state"] == "STATE_CONFIRMED"
-    assert (await allowance(owner), await station.sent_count()) == (7, before + 1)
+    await rig.settle()
+    assert (await rig.transaction(record["transactionID"]))["state"] == "STATE_CONFIRMED"
+    assert (await allowance(owner), await rig.sent_count()) == (7, before + 1)
 
 
 HOSTILE_TARGETS: Final = ["the wallet itself", "a stranger", "the factory", "the relayer"]
@@ -362,30 +362,30 @@ HOSTILE_TARGETS: Final = ["the wallet itself", "a stranger", "the factory", "the
 @pytest.mark.parametrize("target", HOSTILE_TARGETS)
 @pytest.mark.parametrize("operation", [0, 1])
 async def test_only_what_trading_needs_is_ever_sent(
-    station: Station, owner: OwnerClient, target: str, operation: int
+    rig: RelayerRig, owner: OwnerClient, target: str, operation: int
 ) -> None:
-    sent = await station.sent_count()
+    sent = await rig.sent_count()
     targets: dict[str, Address] = {
         "the wallet itself": owner.safe,
         "a stranger": an_address("a stranger"),
-        "the factory": station.sandbox.deployment.safe_factory,
-        "the relayer": station.services.sender.address,
+        "the factory": rig.sandbox.deployment.safe_factory,
+        "the relayer": rig.context.sender.address,
     }
     calldata = bytes.fromhex("610b5925") + bytes(32)
     body = owner.body(targets[target], calldata, await owner.next_nonce(), operation)
     status, words = error_of(await owner.submit(body))
     assert (status, words.partition(":")[0]) == (400, "invalid_field to")
-    assert await station.sent_count() == sent
+    assert await rig.sent_count() == sent
 
 
 async def test_a_request_is_sent_with_no_more_gas_than_stated(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
     transaction_id = await owner.submitted(await approval_body(owner))
-    request, carrier = await station.relay(transaction_id), await station.carrier(transaction_id)
+    request, carrier = await rig.relay(transaction_id), await rig.carrier(transaction_id)
     assert carrier.gas == request.gas
-    await station.settle()
-    (receipt,) = await station.sandbox.reader.receipts([carrier.newest.tx_hash])
+    await rig.settle()
+    (receipt,) = await rig.sandbox.reader.receipts([carrier.newest.tx_hash])
     assert receipt is not None
     assert 2 * receipt.gas_used < carrier.gas
-    assert (await station.relay(transaction_id)).state is RelayState.CONFIRMED
+    assert (await rig.relay(transaction_id)).state is RelayState.CONFIRMED

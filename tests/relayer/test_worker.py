@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 from structlog.testing import capture_logs
-from tests.relayer.rig import Body, OwnerClient, Station, an_approval
+from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
 
 from foretell.store.trading.api_keys import revoke_key
 
@@ -13,63 +13,63 @@ LOOK_S = 0.02
 
 
 async def approval_body(owner: OwnerClient, units: int) -> Body:
-    collateral = owner.station.sandbox.deployment.collateral
-    return await owner.call_body(collateral, an_approval(owner.station, units))
+    collateral = owner.rig.sandbox.deployment.collateral
+    return await owner.call_body(collateral, an_approval(owner.rig, units))
 
 
-async def until_state(station: Station, transaction_id: str, state: str) -> None:
+async def until_state(rig: RelayerRig, transaction_id: str, state: str) -> None:
     for _ in range(LOOKS_MAX):
-        if (await station.transaction(transaction_id))["state"] == state:
+        if (await rig.transaction(transaction_id))["state"] == state:
             return
         await asyncio.sleep(LOOK_S)
     raise AssertionError(f"{transaction_id} does not come to {state}")
 
 
-async def test_the_loops_bring_everything_to_its_end(station: Station, owner: OwnerClient) -> None:
-    await station.automine(is_on=False)
-    async with station.working():
+async def test_the_loops_bring_everything_to_its_end(rig: RelayerRig, owner: OwnerClient) -> None:
+    await rig.automine(is_on=False)
+    async with rig.working():
         ids = [await owner.submitted(await approval_body(owner, units)) for units in (1, 2)]
         for transaction_id in ids:
-            await until_state(station, transaction_id, "STATE_EXECUTED")
-            await station.sandbox.mine()
-            await until_state(station, transaction_id, "STATE_MINED")
-        await station.sandbox.mine(2)
+            await until_state(rig, transaction_id, "STATE_EXECUTED")
+            await rig.sandbox.mine()
+            await until_state(rig, transaction_id, "STATE_MINED")
+        await rig.sandbox.mine(2)
         for transaction_id in ids:
-            await until_state(station, transaction_id, "STATE_CONFIRMED")
+            await until_state(rig, transaction_id, "STATE_CONFIRMED")
 
 
 async def test_the_loops_take_up_what_an_earlier_process_left(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
     transaction_id = await owner.submitted(await approval_body(owner, 1))
-    await station.restart()
-    await station.sandbox.mine(2)
-    async with station.working():
-        await until_state(station, transaction_id, "STATE_CONFIRMED")
+    await rig.restart()
+    await rig.sandbox.mine(2)
+    async with rig.working():
+        await until_state(rig, transaction_id, "STATE_CONFIRMED")
 
 
 @pytest.mark.spec(53)
 async def test_a_key_that_another_process_revoked_is_forgotten(
-    station: Station, newcomer: OwnerClient
+    rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
-    async with station.working():
+    async with rig.working():
         assert (await newcomer.get("/transactions")).status_code == 200
-        async with station.database.writing() as tx:
-            await revoke_key(tx, newcomer.credentials.key_id, station.clock.now_ms)
+        async with rig.database.writing() as tx:
+            await revoke_key(tx, newcomer.credentials.key_id, rig.clock.now_ms)
         await asyncio.sleep(LOOK_S)
         assert (await newcomer.get("/transactions")).status_code == 401
 
 
 async def test_a_look_that_fails_is_told_and_the_next_one_follows(
-    station: Station, owner: OwnerClient
+    rig: RelayerRig, owner: OwnerClient
 ) -> None:
     transaction_id = await owner.submitted(await approval_body(owner, 1))
-    await station.services.sender.look()
-    station.clock.is_broken = True
+    await rig.context.sender.look()
+    rig.clock.is_broken = True
     with capture_logs() as logs:
-        async with station.working():
+        async with rig.working():
             await asyncio.sleep(0.4)
-            station.clock.is_broken = False
-            await station.sandbox.mine(2)
-            await until_state(station, transaction_id, "STATE_CONFIRMED")
+            rig.clock.is_broken = False
+            await rig.sandbox.mine(2)
+            await until_state(rig, transaction_id, "STATE_CONFIRMED")
     assert any("look at the relay requests failed" in log["event"] for log in logs)

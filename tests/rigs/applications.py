@@ -7,15 +7,15 @@ from typing import Any
 
 from litestar import Litestar
 
-from foretell.edge.injection import carrying
+from foretell.edge.injection import state_with
 
 BuildApp = Callable[[Any], Litestar]
 
 
-def an_app(build_app: BuildApp, services: object) -> Litestar:
+def an_app(build_app: BuildApp, context: object) -> Litestar:
     """Return the product's application over these services; others keep theirs."""
     app = copy.copy(_routed(build_app))
-    app.state = carrying(services)
+    app.state = state_with(context)
     return app
 
 

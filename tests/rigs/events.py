@@ -15,7 +15,7 @@ from foretell.domain.contracts.calldata import (
     encode_register_token,
 )
 from foretell.domain.contracts.deployment import ContractName
-from foretell.domain.contracts.sandbox_accounts import Role, SandboxAccount
+from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
 from foretell.domain.creation.plan import (
     EventContracts,
     MarketIds,
@@ -38,7 +38,7 @@ class SandboxEvent:
     @classmethod
     async def ask(cls, sandbox: Sandbox, count: int = 3, title: str = "Most rain") -> Self:
         """Have the creator put the event together, and open its tokens to trading."""
-        creator, deployment = sandbox.account(Role.CREATOR), sandbox.deployment
+        creator, deployment = sandbox.account(AccountRole.CREATOR), sandbox.deployment
         payload = a_payload(creator=creator.address, **event_fields(count=count, title=title))
         contracts = plan_contracts(sandbox)
         facts = PlanFacts(deployment.creation.neg_risk_fee_units, 0)
@@ -47,7 +47,7 @@ class SandboxEvent:
             [ContractCall(item.target, item.calldata) for item in plan]
         )
         markets = tuple(market_ids(market, payload, contracts) for market in payload.markets)
-        await sandbox.caller(sandbox.account(Role.REGISTRAR)).call_all(
+        await sandbox.caller(sandbox.account(AccountRole.REGISTRAR)).call_all(
             [
                 ContractCall(
                     deployment.neg_risk_exchange,
@@ -80,10 +80,10 @@ class SandboxEvent:
             PRICE_YES if is_yes else PRICE_NO,
         )
         oracle = deployment.address(ContractName.DIRECT_RESOLUTION_ORACLE)
-        await self.sandbox.call(self.sandbox.account(Role.PROPOSER), oracle, answer)
+        await self.sandbox.call(self.sandbox.account(AccountRole.PROPOSER), oracle, answer)
         if await self.sandbox.reader.payouts(market.condition_id) is None:
             passed_on = neg_risk.RESOLVE_QUESTION.encode(word_bytes(market.question_id))
-            await self.sandbox.call(self.sandbox.account(Role.PROPOSER), operator, passed_on)
+            await self.sandbox.call(self.sandbox.account(AccountRole.PROPOSER), operator, passed_on)
 
     async def split(self, trader: SandboxAccount, place: int, units: int) -> Receipt:
         """Have a trader split collateral into complete sets of a question."""

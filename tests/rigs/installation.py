@@ -14,7 +14,7 @@ from rich.console import Console
 from tests.rigs.ports import free_port
 
 from foretell.domain.contracts.deployment import parse_deployment
-from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.ready import Ready, read_ready
 
 FORETELL = str(Path(sys.executable).with_name("foretell"))
@@ -89,13 +89,13 @@ class Running:
         return [line for line in command_lines() if str(self.data) in line]
 
     @contextlib.asynccontextmanager
-    async def stage(self) -> AsyncIterator[Stage]:
+    async def session(self) -> AsyncIterator[DemoSession]:
         """Give what a stranger has: the addresses, and the public keys of the sandbox."""
         deployment = parse_deployment((self.data / "deployment.json").read_bytes())
         console = Console(file=(self.folder / "told").open("a"), width=200)
         with console.file:
-            async with Stage.open(read_ready(self.data), deployment, console) as stage:
-                yield stage
+            async with DemoSession.open(read_ready(self.data), deployment, console) as session:
+                yield session
 
     def told(self) -> str:
         """Return what the story told on this installation's stages."""

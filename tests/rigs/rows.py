@@ -30,7 +30,7 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.creation.markets import EventRow, MarketRow, record_event
 from foretell.store.database import Transaction
-from foretell.store.index.activities import Activity, ActivityKind, record_activities
+from foretell.store.index.activities import ActivityKind, ActivityRow, record_activities
 from foretell.store.index.balances import Balance, LockedCollateral, record_balances, record_locked
 from foretell.store.index.conditions import (
     Condition,
@@ -198,10 +198,10 @@ class Rows:
 
     async def act(
         self, who: str, name: str, kind: ActivityKind, size_units: int, **fields: Any
-    ) -> Activity:
+    ) -> ActivityRow:
         """Something that a wallet did on the chain."""
         number = next(self._numbers)
-        act = Activity(
+        act = ActivityRow(
             block_number=number,
             log_index=0,
             part=0,
@@ -222,7 +222,7 @@ class Rows:
 
     async def buy(
         self, who: str, name: str, size_units: int, cost_units: int, **fields: Any
-    ) -> Activity:
+    ) -> ActivityRow:
         """A trade that the chain settled, the taker's unless said otherwise."""
         asset = an_asset(is_yes=fields.pop("is_yes", True), market=name)
         traded = {

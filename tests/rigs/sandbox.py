@@ -9,7 +9,7 @@ from foretell.chain.deploy_plan import sandbox_plan
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt
-from foretell.chain.setup_caller import Caller
+from foretell.chain.setup_caller import SetupCaller
 from foretell.chain.views import ViewCall, ask
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
@@ -26,7 +26,7 @@ from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.contracts.safe import create_proxy_digest, encode_create_proxy
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_CHAIN_ID,
-    Role,
+    AccountRole,
     SandboxAccount,
     sandbox_account,
     sandbox_accounts,
@@ -59,15 +59,15 @@ class Sandbox:
     deployment: Deployment
     reader: Reader
 
-    def account(self, role: Role) -> SandboxAccount:
+    def account(self, role: AccountRole) -> SandboxAccount:
         return sandbox_account(role, SANDBOX_CHAIN_ID)
 
     def trader(self, number: int = 0) -> SandboxAccount:
-        return sandbox_accounts(Role.TRADER, SANDBOX_CHAIN_ID)[number]
+        return sandbox_accounts(AccountRole.TRADER, SANDBOX_CHAIN_ID)[number]
 
-    def caller(self, account: SandboxAccount) -> Caller:
+    def caller(self, account: SandboxAccount) -> SetupCaller:
         """Return what sends for an account; `mines` so that chains without automining work too."""
-        return Caller(self.rpc, account.private_key, SANDBOX_CHAIN_ID, mines=True)
+        return SetupCaller(self.rpc, account.private_key, SANDBOX_CHAIN_ID, mines=True)
 
     async def call(self, account: SandboxAccount, target: Address, calldata: bytes) -> Receipt:
         return await self.caller(account).call(target, calldata)
@@ -82,7 +82,7 @@ class Sandbox:
 
     async def ask(self, title: str = "Will it rain?") -> SandboxMarket:
         """Have the creator pay for and ask a question, and open its tokens to trading."""
-        deployment, creator = self.deployment, self.account(Role.CREATOR)
+        deployment, creator = self.deployment, self.account(AccountRole.CREATOR)
         adapter = deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
         fee = Approve(adapter, deployment.creation.fee_units)
         terms = QuestionTerms(title.encode(), deployment.collateral)
@@ -92,7 +92,7 @@ class Sandbox:
         condition = condition_id(adapter, question_id)
         tokens = token_pair(deployment.collateral, condition)
         registration = encode_register_token(tokens, condition)
-        await self.call(self.account(Role.REGISTRAR), deployment.exchange, registration)
+        await self.call(self.account(AccountRole.REGISTRAR), deployment.exchange, registration)
         return SandboxMarket(question_id, condition, tokens)
 
     async def answer(self, market: SandboxMarket, price: int = PRICE_YES) -> Receipt:
@@ -104,7 +104,7 @@ class Sandbox:
             adapter, market.question_id, question.asked_at_s, question.ancillary_data, price
         )
         oracle = self.deployment.address(ContractName.DIRECT_RESOLUTION_ORACLE)
-        return await self.call(self.account(Role.PROPOSER), oracle, resolution.encode())
+        return await self.call(self.account(AccountRole.PROPOSER), oracle, resolution.encode())
 
     async def allow(self, account: SandboxAccount, spender: Address) -> None:
         """Let a contract move all the collateral and all the tokens of an account."""
@@ -132,7 +132,7 @@ class Sandbox:
         name = self.deployment.safe_factory_name
         digest = create_proxy_digest(factory, name, SANDBOX_CHAIN_ID)
         signature = sign_digest(digest, owner.private_key)
-        relayer = self.account(Role.RELAYER)
+        relayer = self.account(AccountRole.RELAYER)
         await self.call(relayer, factory, encode_create_proxy(signature))
         return self.deployment.safe_of(owner.address)
 

@@ -14,7 +14,7 @@ from tests.rigs.values import a_key
 from foretell.bench.rigs.world import make_world
 from foretell.chain.rpc import Rpc
 from foretell.edge.telemetry import Receive, Scope, Send
-from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.ready import SeededMarket, describe
 from foretell.sdk.http import HttpClient
 
@@ -70,8 +70,8 @@ async def a_client(desk: Desk) -> AsyncIterator[HttpClient]:
 
 
 @contextlib.asynccontextmanager
-async def a_stage(desk: Desk, rpc: Rpc | None = None) -> AsyncIterator[Stage]:
-    """Give a stage on which every API is the desk; it has no chain unless one is given."""
+async def a_session(desk: Desk, rpc: Rpc | None = None) -> AsyncIterator[DemoSession]:
+    """Give a session on which every API is the desk; it has no chain unless one is given."""
     deployment = make_world(a_key("desk")).deployment
     async with serving(desk) as host:
         market = SeededMarket("", "", "", "")
@@ -79,4 +79,4 @@ async def a_stage(desk: Desk, rpc: Rpc | None = None) -> AsyncIterator[Stage]:
         ready = describe("http://api.example", rpc_url, deployment, market)
         async with HttpClient(f"http://{host}") as http, Rpc(rpc_url) as own:
             console = Console(quiet=True)
-            yield Stage(ready, deployment, console, own, http, http, http, http, http)
+            yield DemoSession(ready, deployment, console, own, http, http, http, http, http)

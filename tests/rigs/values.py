@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from foretell.domain.exchange.apply import apply
-from foretell.domain.exchange.book import LiveOrder, is_bid, yes_price
+from foretell.domain.exchange.book import LiveOrder, is_bid, price_in_yes
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
@@ -294,7 +294,7 @@ def a_live_order(
         is_yes=is_yes,
         is_bid=is_bid(side, is_yes=is_yes),
         price_ticks=price_ticks,
-        yes_price_ticks=yes_price(price_ticks, ticks_per_one, is_yes=is_yes),
+        yes_price_ticks=price_in_yes(price_ticks, ticks_per_one, is_yes=is_yes),
         size_units=size_units,
         **{**settled, **fields},
     )

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from foretell.runtime import child_processes
-from foretell.runtime.child_processes import Child, keep
+from foretell.runtime.child_processes import Child, supervise
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +30,7 @@ def a_child(monkeypatch: pytest.MonkeyPatch, script: str, **environment: str) ->
 
 @contextlib.asynccontextmanager
 async def kept(child: Child) -> AsyncIterator[None]:
-    keeping = asyncio.create_task(keep(child))
+    keeping = asyncio.create_task(supervise(child))
     try:
         yield
     finally:

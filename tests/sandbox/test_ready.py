@@ -7,7 +7,7 @@ from tests.rigs.values import a_key
 
 from foretell.bench.rigs.world import make_world
 from foretell.domain.contracts.deployment import ContractName
-from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS, Role
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS, AccountRole
 from foretell.domain.errors.command import NotRunning
 from foretell.sandbox.ready import (
     FILE,
@@ -72,7 +72,7 @@ def test_every_account_of_the_sandbox_is_told_with_its_key() -> None:
 
 def test_an_account_is_found_by_its_role_and_a_contract_by_its_name() -> None:
     ready = a_ready()
-    assert ready.account(Role.FAUCET).key == SANDBOX_ACCOUNTS[0].private_key
+    assert ready.account(AccountRole.FAUCET).key == SANDBOX_ACCOUNTS[0].private_key
     assert ready.contract("exchange") == DEPLOYMENT.exchange
 
 

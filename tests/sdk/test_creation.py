@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.rigs.scripted_api import Desk, a_stage
+from tests.rigs.scripted_api import Desk, a_session
 from tests.rigs.values import a_key, a_word
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
@@ -11,7 +11,7 @@ from foretell.domain.errors.command import ApiRefused
 from foretell.domain.values.eip712 import address_of_key, recover_signer
 from foretell.domain.values.hexadecimal import checksum_address, keccak256, word_of
 from foretell.sandbox.demo.create_market import CHECKED, resume_market
-from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.session import DemoSession
 from foretell.sdk import http
 from foretell.sdk.creation import CreatorClient
 
@@ -37,15 +37,15 @@ def desk() -> Desk:
 
 
 @pytest.fixture
-async def stage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
+async def session(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DemoSession]:
     monkeypatch.setattr(http, "POLL_S", 0.001)
-    async with a_stage(desk) as stage:
-        yield stage
+    async with a_session(desk) as session:
+        yield session
 
 
 @pytest.fixture
-def creator(stage: Stage) -> CreatorClient:
-    return CreatorClient(stage.worker, stage.caller(KEY), KEY, SANDBOX_CHAIN_ID)
+def creator(session: DemoSession) -> CreatorClient:
+    return CreatorClient(session.worker, session.caller(KEY), KEY, SANDBOX_CHAIN_ID)
 
 
 def a_request(status: str, **fields: Any) -> dict[str, Any]:
@@ -114,21 +114,21 @@ async def test_hashes_are_confirmed_as_they_were_sent(desk: Desk, creator: Creat
 
 @pytest.mark.parametrize("status", ["auth_pending", "prepared", "failed", "expired"])
 async def test_a_request_that_was_not_checked_is_begun_anew(
-    desk: Desk, stage: Stage, status: str
+    desk: Desk, session: DemoSession, status: str
 ) -> None:
     desk.say("GET /pending", a_request(status))
     assert status not in CHECKED
-    assert await resume_market(stage, KEY, REQUEST) is None
+    assert await resume_market(session, KEY, REQUEST) is None
 
 
-async def test_a_request_that_nobody_knows_is_begun_anew(desk: Desk, stage: Stage) -> None:
+async def test_a_request_that_nobody_knows_is_begun_anew(desk: Desk, session: DemoSession) -> None:
     desk.say("GET /pending", {"error": {"code": "request_not_found"}}, status=404)
-    assert await resume_market(stage, KEY, REQUEST) is None
+    assert await resume_market(session, KEY, REQUEST) is None
 
 
 async def test_a_worker_that_cannot_say_is_not_taken_for_one_that_knows_nothing(
-    desk: Desk, stage: Stage
+    desk: Desk, session: DemoSession
 ) -> None:
     desk.say("GET /pending", {"error": {"code": "store_unavailable"}}, status=503)
     with pytest.raises(ApiRefused, match="503"):
-        await resume_market(stage, KEY, REQUEST)
+        await resume_market(session, KEY, REQUEST)

@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.rigs.scripted_api import Desk, a_stage
+from tests.rigs.scripted_api import Desk, a_session
 from tests.rigs.values import NOW_S, a_key, a_word, an_address
 
 from foretell.domain.contracts.safe import (
@@ -40,13 +40,13 @@ def desk() -> Desk:
 @pytest.fixture
 async def owner(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RelayerClient]:
     monkeypatch.setattr(http, "POLL_S", 0.001)
-    async with a_stage(desk) as stage:
-        separators = stage.deployment.separators()
+    async with a_session(desk) as session:
+        separators = session.deployment.separators()
         trader = TradingClient(
-            stage.trading, Wallet(KEY), SANDBOX_CHAIN_ID, separators, lambda: NOW_S
+            session.trading, Wallet(KEY), SANDBOX_CHAIN_ID, separators, lambda: NOW_S
         )
         trader.credentials = Credentials("key", "c2VjcmV0", "pass")
-        yield RelayerClient(stage.relayer, trader, stage.deployment)
+        yield RelayerClient(session.relayer, trader, session.deployment)
 
 
 def a_state(state: str, **fields: Any) -> list[dict[str, Any]]:

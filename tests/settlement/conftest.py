@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.rigs.fault_proxy import FaultProxy, proxying
 from tests.rigs.sandbox import Sandbox, SandboxMarket
-from tests.settlement.rig import DATABASE_FILE, HELD, Floor, Trader
+from tests.settlement.rig import DATABASE_FILE, HELD, SettlementRig, Trader
 
 
 @pytest.fixture
@@ -18,27 +18,27 @@ async def proxy(fresh_sandbox: Sandbox) -> AsyncIterator[FaultProxy]:
 
 
 @pytest.fixture
-async def floor(
+async def rig(
     fresh_sandbox: Sandbox, proxy: FaultProxy, empty_database: Path, tmp_path: Path
-) -> AsyncIterator[Floor]:
+) -> AsyncIterator[SettlementRig]:
     shutil.copy(empty_database, tmp_path / DATABASE_FILE)
-    floor = Floor(fresh_sandbox, tmp_path, rpc_url=proxy.url)
-    await floor.start()
-    yield floor
-    await floor.automine(is_on=True)
-    await floor.stop()
+    rig = SettlementRig(fresh_sandbox, tmp_path, rpc_url=proxy.url)
+    await rig.start()
+    yield rig
+    await rig.automine(is_on=True)
+    await rig.stop()
 
 
 @pytest.fixture
-async def market(floor: Floor) -> SandboxMarket:
-    return await floor.open()
+async def market(rig: SettlementRig) -> SandboxMarket:
+    return await rig.open()
 
 
 @pytest.fixture
-async def traders(floor: Floor, market: SandboxMarket) -> list[Trader]:
+async def traders(rig: SettlementRig, market: SandboxMarket) -> list[Trader]:
     """Three accounts with collateral and complete sets, known to the engine."""
-    traders = [await floor.trader(number) for number in range(3)]
+    traders = [await rig.trader(number) for number in range(3)]
     for trader in traders:
-        await floor.sandbox.split(trader.account, market, HELD)
-    await floor.see()
+        await rig.sandbox.split(trader.account, market, HELD)
+    await rig.see()
     return traders

@@ -1,6 +1,6 @@
 """A trading floor on a real chain: engine, tables, indexer and settlement, without any HTTP.
 
-`Floor` is the operator's side and can be started again over the same journal and database. A
+`SettlementRig` is the operator's side and can be started again over the same journal and database. A
 `Trader` signs orders, for its own account or for its Safe.
 """
 
@@ -32,7 +32,7 @@ from foretell.domain.contracts.calldata import (
     encode_cancel_orders,
 )
 from foretell.domain.contracts.safe import SafeTx, sign_safe_tx
-from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, Role, SandboxAccount
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole, SandboxAccount
 from foretell.domain.evm.transaction import SentTx
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
@@ -50,11 +50,11 @@ from foretell.domain.exchange.state import Placement
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.eip712 import sign_digest, typed_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, keccak256
-from foretell.engine.writer.chain_feed import Feed
+from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.journal import FileJournal
-from foretell.settlement.context import SettlementOptions, SettlementServices
+from foretell.settlement.context import SettlementContext, SettlementOptions
 from foretell.settlement.settle import look
 from foretell.store.creation.markets import record_event
 from foretell.store.database import Database
@@ -73,7 +73,7 @@ SEGMENT_BYTES: Final = 1024 * 1024
 
 
 @dataclass
-class Floor:
+class SettlementRig:
     """The operator's side; its folder has the database already."""
 
     sandbox: Sandbox
@@ -95,20 +95,20 @@ class Floor:
         self.stack.push_async_callback(self.engine.close)
         self.projection = Projection(self.database)
         await self.projection.start()
-        self.engine.hear(self.projection.hear)
+        self.engine.subscribe(self.projection.on_committed)
         await self.engine.start()
         exchanges = self.sandbox.deployment.exchanges
-        self.feed = Feed(self.engine, self.database, exchanges, self.confirmations)
+        self.feed = ChainFeed(self.engine, self.database, exchanges, self.confirmations)
         self.indexer = an_indexer(self.sandbox, self.database)
         rpc = await self.stack.enter_async_context(Rpc(self.rpc_url or self.sandbox.rpc_url))
         operator = Sender(
             rpc,
-            self.sandbox.account(Role.OPERATOR).private_key,
+            self.sandbox.account(AccountRole.OPERATOR).private_key,
             TxOutbox(self.database, SETTLEMENT),
             SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
             self.clock,
         )
-        self.services = SettlementServices(self.database, operator, self.clock, self.options)
+        self.context = SettlementContext(self.database, operator, self.clock, self.options)
 
     async def stop(self) -> None:
         await self.stack.aclose()
@@ -122,7 +122,7 @@ class Floor:
     def change(self, **options: Any) -> None:
         """Settle with other options than before."""
         self.options = replace(self.options, **options)
-        self.services = replace(self.services, options=self.options)
+        self.context = replace(self.context, options=self.options)
 
     async def open(self, title: str = "Will it rain?") -> SandboxMarket:
         """Ask a question and open its market."""
@@ -194,8 +194,8 @@ class Floor:
     async def act(self) -> None:
         """Do one pass of settlement's loops."""
         await self.projection.catch_up()
-        await look(self.services)
-        await self.services.operator.look()
+        await look(self.context)
+        await self.context.operator.look()
 
     async def settle(self, *, step_ms: int = 1_000) -> None:
         """Go on, blocks and time too, until no trade waits for the chain any more."""
@@ -205,7 +205,7 @@ class Floor:
             self.clock.move(step_ms)
             await self.see()
             if not self.engine.state.unsettled_trades:
-                await self.services.operator.look()
+                await self.context.operator.look()
                 return
         raise AssertionError(self.engine.state.unsettled_trades)
 
@@ -266,14 +266,14 @@ class Floor:
 class Trader:
     """Somebody who signs orders."""
 
-    floor: Floor
+    rig: SettlementRig
     account: SandboxAccount
     wallet: Address
     signature_type: SignatureType
 
     async def execute(self, target: Address, calldata: bytes) -> None:
         """Have the trader's wallet call a contract, at the owner's cost."""
-        sandbox = self.floor.sandbox
+        sandbox = self.rig.sandbox
         if self.signature_type is SignatureType.EOA:
             await sandbox.call(self.account, target, calldata)
             return
@@ -285,12 +285,12 @@ class Trader:
 
     async def cancel_on_chain(self, order: SignedOrder) -> None:
         """End an order of the trader's own account at the exchange."""
-        exchange = self.floor.sandbox.deployment.exchange
-        await self.floor.sandbox.call(self.account, exchange, encode_cancel_orders([order]))
+        exchange = self.rig.sandbox.deployment.exchange
+        await self.rig.sandbox.call(self.account, exchange, encode_cancel_orders([order]))
 
     async def raise_nonce(self) -> None:
         """End, at the exchange, everything that the trader's wallet has signed."""
-        await self.execute(self.floor.sandbox.deployment.exchange, INCREMENT_NONCE.encode())
+        await self.execute(self.rig.sandbox.deployment.exchange, INCREMENT_NONCE.encode())
 
     async def overtake(self, target: Address, calldata: bytes) -> None:
         """Send a transaction that gets into the block before anybody else's."""
@@ -302,7 +302,7 @@ class Trader:
             "maxFeePerGas": hex(10**12),
             "maxPriorityFeePerGas": hex(10**11),
         }
-        await self.floor.sandbox.rpc.send("eth_sendTransaction", call)
+        await self.rig.sandbox.rpc.send("eth_sendTransaction", call)
 
     def order(
         self, market: SandboxMarket, side: Side, price_ticks: int, size: int, **fields: Any
@@ -312,7 +312,7 @@ class Trader:
         cost = -(-size * price_ticks // TICKS)
         is_buy = side is Side.BUY
         order = SignedOrder(
-            salt=str(next(self.floor.salts)),
+            salt=str(next(self.rig.salts)),
             maker=self.wallet,
             signer=self.account.address,
             taker=ZERO_ADDRESS,
@@ -328,7 +328,7 @@ class Trader:
             signature=b"",
         )
         order = msgspec.structs.replace(order, **fields)
-        separators = self.floor.separators(market)
+        separators = self.rig.separators(market)
         digest = typed_digest(separators.by_profile[order.profile], order_struct_hash(order))
         signature = sign_digest(digest, self.account.private_key)
         return msgspec.structs.replace(order, signature=signature)
@@ -340,8 +340,8 @@ class Trader:
         order_type: OrderType = OrderType.GTC,
     ) -> Placement:
         """Have the engine take an order."""
-        engine = self.floor.engine
-        order_id = self.floor.separators(market).order_id(order)
+        engine = self.rig.engine
+        order_id = self.rig.separators(market).order_id(order)
         rules = MarketRules(TICKS, SIZE_UNITS_MIN, 0)
         command = PlaceOrder(
             at_ms=engine.clock_ms(),

@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.rigs.fault_proxy import FaultProxy, honest, lose_request, refuse
 from tests.rigs.sandbox import SandboxMarket
-from tests.settlement.rig import UNIT, Floor, Trader, reverting
+from tests.settlement.rig import UNIT, SettlementRig, Trader, reverting
 
 from foretell.domain.contracts.calldata import SAFE_TRANSFER_FROM, Approve
 from foretell.domain.errors.chain import ChainUnavailable
@@ -14,7 +14,7 @@ from foretell.domain.exchange.effects import CloseReason, TradeSplit
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.settlement.context import SettlementOptions
 from foretell.settlement.settle import refused_settlement
 from foretell.store.outbox.settlements import Settlement
@@ -27,44 +27,44 @@ REVERTING: Final = "0x5f5ffd"
 """Code that refuses whatever it is asked."""
 
 
-async def held(floor: Floor, trader: Trader, market: SandboxMarket) -> list[int]:
+async def held(rig: SettlementRig, trader: Trader, market: SandboxMarket) -> list[int]:
     """Return what the chain says of a trader in whole units: collateral, first, second outcome."""
     assets = [COLLATERAL, *(AssetId(str(token)) for token in market.tokens)]
-    return [await floor.chain_units(trader.wallet, asset) // UNIT for asset in assets]
+    return [await rig.chain_units(trader.wallet, asset) // UNIT for asset in assets]
 
 
-def splits_of(floor: Floor) -> list[TradeSplit]:
+def splits_of(rig: SettlementRig) -> list[TradeSplit]:
     """Return a list to which every split is added that the engine tells of from now on."""
     heard: list[TradeSplit] = []
 
-    def hear(durable: Durable) -> None:
-        heard.extend(each for each in durable.effects if isinstance(each, TradeSplit))
+    def on_committed(committed: CommittedCommand) -> None:
+        heard.extend(each for each in committed.effects if isinstance(each, TradeSplit))
 
-    floor.engine.hear(hear)
+    rig.engine.subscribe(on_committed)
     return heard
 
 
-async def every_part(floor: Floor, trade_id: str, splits: list[TradeSplit]) -> dict[str, str]:
+async def every_part(rig: SettlementRig, trade_id: str, splits: list[TradeSplit]) -> dict[str, str]:
     """Return the status of each maker order of a trade, wherever its fill has gone."""
     ids = [trade_id, *(part.trade_id for split in splits for part in split.parts)]
     return {
         fill.maker_order_id: row.status.value
-        for row in await floor.trades(ids)
+        for row in await rig.trades(ids)
         for fill in row.trade.fills
     }
 
 
 async def test_an_honest_maker_settles_whoever_else_is_in_the_trade(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
-    floor.change(attempts_max=2)
+    rig.change(attempts_max=2)
     alice, bob, taker = traders
-    dave = await floor.trader(3)
-    await floor.sandbox.split(dave.account, market, 100 * UNIT)
-    safe = await floor.safe_trader(5, market)
-    await floor.see()
+    dave = await rig.trader(3)
+    await rig.sandbox.split(dave.account, market, 100 * UNIT)
+    safe = await rig.safe_trader(5, market)
+    await rig.see()
     everyone = [alice, bob, dave, safe, taker]
-    before = [await held(floor, each, market) for each in everyone]
+    before = [await held(rig, each, market) for each in everyone]
     fair = await alice.sell(market, 40, 10 * UNIT)
     raised = await dave.sell(market, 40, 10 * UNIT)
     broken = await safe.buy(market, 60, 10 * UNIT, is_yes=False)
@@ -73,195 +73,195 @@ async def test_an_honest_maker_settles_whoever_else_is_in_the_trade(
     (trade_id,) = (await taker.buy(market, 40, 40 * UNIT)).trade_ids
     await bob.cancel_on_chain(ending)
     await dave.raise_nonce()
-    await floor.sandbox.rpc.send("anvil_setCode", safe.wallet, REVERTING)
-    splits = splits_of(floor)
-    await floor.settle()
-    assert await every_part(floor, trade_id, splits) == {
+    await rig.sandbox.rpc.send("anvil_setCode", safe.wallet, REVERTING)
+    splits = splits_of(rig)
+    await rig.settle()
+    assert await every_part(rig, trade_id, splits) == {
         fair.order_id: CONFIRMED,
         raised.order_id: FAILED,
         broken.order_id: FAILED,
         canceled.order_id: FAILED,
     }
-    after = [await held(floor, each, market) for each in everyone]
+    after = [await held(rig, each, market) for each in everyone]
     changes = [
         [now - then for then, now in zip(*pair, strict=True)]
         for pair in zip(before, after, strict=True)
     ]
     assert changes == [[4, -10, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0], [-4, 10, 0]]
-    assert len(await floor.sent()) == 1
-    await floor.check_ledger()
+    assert len(await rig.sent()) == 1
+    await rig.check_ledger()
 
 
 async def test_the_honest_maker_does_not_wait_for_the_tries_of_the_others(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, taker = traders
-    safe = await floor.safe_trader(5, market)
-    await floor.see()
+    safe = await rig.safe_trader(5, market)
+    await rig.see()
     await alice.sell(market, 40, 10 * UNIT)
     await bob.sell(market, 40, 10 * UNIT)
     broken = await safe.buy(market, 60, 20 * UNIT, is_yes=False)
     (trade_id,) = (await taker.buy(market, 40, 30 * UNIT)).trade_ids
     await bob.raise_nonce()
-    await floor.sandbox.rpc.send("anvil_setCode", safe.wallet, REVERTING)
-    splits = splits_of(floor)
+    await rig.sandbox.rpc.send("anvil_setCode", safe.wallet, REVERTING)
+    splits = splits_of(rig)
     for _ in range(4):
-        await floor.act()
-        await floor.sandbox.mine()
-        await floor.see()
+        await rig.act()
+        await rig.sandbox.mine()
+        await rig.see()
     (split,) = splits
     ended, waiting = [part.trade_id for part in split.parts]
-    assert await floor.statuses([trade_id, ended, waiting]) == [
+    assert await rig.statuses([trade_id, ended, waiting]) == [
         CONFIRMED,
         FAILED,
         TradeStatus.RETRYING,
     ]
-    rest = await floor.order_row(broken.order_id)
+    rest = await rig.order_row(broken.order_id)
     assert (rest.status, rest.close_reason) == (
         OrderStatus.CANCELED,
         CloseReason.REVERTS_ON_CHAIN,
     )
-    ledger = floor.engine.state.ledger
+    ledger = rig.engine.state.ledger
     assert ledger.look_up(taker.wallet, COLLATERAL).debit_units == 4 * UNIT
 
 
 async def test_a_fill_that_passes_again_later_settles_after_all(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, taker = traders
-    deployment = floor.sandbox.deployment
+    deployment = rig.sandbox.deployment
     await alice.sell(market, 40, 10 * UNIT)
     await bob.buy(market, 60, 10 * UNIT, is_yes=False)
     (trade_id,) = (await taker.buy(market, 40, 20 * UNIT)).trade_ids
     await bob.execute(deployment.collateral, Approve(deployment.exchange, 0).encode())
-    splits = splits_of(floor)
+    splits = splits_of(rig)
     for _ in range(3):
-        await floor.act()
-        await floor.see()
+        await rig.act()
+        await rig.see()
     ((part,),) = [split.parts for split in splits]
-    await floor.sandbox.allow(bob.account, deployment.exchange)
-    await floor.settle()
-    assert await floor.statuses([trade_id, part.trade_id]) == [CONFIRMED, CONFIRMED]
-    assert [carrier.tx_id for carrier in await floor.sent()] == [
+    await rig.sandbox.allow(bob.account, deployment.exchange)
+    await rig.settle()
+    assert await rig.statuses([trade_id, part.trade_id]) == [CONFIRMED, CONFIRMED]
+    assert [carrier.tx_id for carrier in await rig.sent()] == [
         f"settle:{trade_id}:1",
         f"settle:{part.trade_id}:2",
     ]
-    await floor.check_ledger()
+    await rig.check_ledger()
 
 
 async def test_a_maker_whose_order_is_over_fails_the_trade_at_the_first_try(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
     order = alice.order(market, Side.SELL, 40, 10 * UNIT)
     await alice.place(market, order)
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
     await alice.cancel_on_chain(order)
-    await floor.act()
-    over = await floor.settlement(trade_id)
+    await rig.act()
+    over = await rig.settlement(trade_id)
     assert (over.is_given_up, over.attempts, over.failure) == (True, 1, "OrderFilledOrCancelled")
-    await floor.see()
-    assert await floor.statuses([trade_id]) == [FAILED]
-    await floor.check_ledger()
+    await rig.see()
+    assert await rig.statuses([trade_id]) == [FAILED]
+    await rig.check_ledger()
 
 
 async def test_a_taker_that_raised_its_nonce_fails_at_once_and_its_rest_leaves_the_book(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, taker = traders
     first = await alice.sell(market, 40, 10 * UNIT)
     await bob.sell(market, 40, 10 * UNIT)
     placed = await taker.buy(market, 40, 50 * UNIT)
     await taker.raise_nonce()
-    await floor.act()
-    await floor.feed.look()
-    await floor.projection.catch_up()
-    assert await floor.statuses(placed.trade_ids) == [FAILED]
-    row = await floor.order_row(placed.order_id)
+    await rig.act()
+    await rig.feed.look()
+    await rig.projection.catch_up()
+    assert await rig.statuses(placed.trade_ids) == [FAILED]
+    row = await rig.order_row(placed.order_id)
     assert (row.status, row.close_reason) == (OrderStatus.CANCELED, CloseReason.REVERTS_ON_CHAIN)
-    assert (await floor.order_row(first.order_id)).close_reason == CloseReason.FILLED
-    await floor.see()
-    await floor.check_ledger()
+    assert (await rig.order_row(first.order_id)).close_reason == CloseReason.FILLED
+    await rig.see()
+    await rig.check_ledger()
 
 
 async def test_a_taker_that_is_short_settles_what_it_can_pay_and_no_maker_is_blamed(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
-    floor.change(attempts_max=2)
+    rig.change(attempts_max=2)
     alice, bob, taker = traders
     await alice.sell(market, 40, 10 * UNIT)
     other = await bob.sell(market, 40, 20 * UNIT)
     (trade_id,) = (await taker.buy(market, 40, 20 * UNIT)).trade_ids
-    deployment = floor.sandbox.deployment
+    deployment = rig.sandbox.deployment
     allowance = Approve(deployment.exchange, 5 * UNIT).encode()
     await taker.execute(deployment.collateral, allowance)
-    splits = splits_of(floor)
-    await floor.settle()
-    assert sorted((await every_part(floor, trade_id, splits)).values()) == [CONFIRMED, FAILED]
-    assert (await floor.order_row(other.order_id)).status is OrderStatus.LIVE
-    await floor.check_ledger()
+    splits = splits_of(rig)
+    await rig.settle()
+    assert sorted((await every_part(rig, trade_id, splits)).values()) == [CONFIRMED, FAILED]
+    assert (await rig.order_row(other.order_id)).status is OrderStatus.LIVE
+    await rig.check_ledger()
 
 
 async def test_a_maker_whose_tokens_went_elsewhere_loses_its_fill_alone(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
-    floor.change(attempts_max=2)
+    rig.change(attempts_max=2)
     alice, bob, taker = traders
-    sandbox = floor.sandbox
+    sandbox = rig.sandbox
     one = await alice.sell(market, 40, 10 * UNIT)
     gone = await bob.sell(market, 40, 10 * UNIT)
     (trade_id,) = (
         await taker.place(market, taker.order(market, Side.BUY, 40, 20 * UNIT), OrderType.FOK)
     ).trade_ids
-    units = await floor.chain_units(bob.wallet, AssetId(str(market.tokens.yes)))
+    units = await rig.chain_units(bob.wallet, AssetId(str(market.tokens.yes)))
     gift = SAFE_TRANSFER_FROM.encode(bob.wallet, alice.wallet, market.tokens.yes, units, b"")
     await bob.execute(sandbox.deployment.conditional_tokens, gift)
-    splits = splits_of(floor)
-    await floor.settle()
-    assert await every_part(floor, trade_id, splits) == {
+    splits = splits_of(rig)
+    await rig.settle()
+    assert await every_part(rig, trade_id, splits) == {
         one.order_id: CONFIRMED,
         gone.order_id: FAILED,
     }
-    await floor.check_ledger()
+    await rig.check_ledger()
 
 
 async def test_a_split_survives_a_restart_between_any_two_steps(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, taker = traders
     await alice.sell(market, 40, 10 * UNIT)
     await bob.sell(market, 40, 10 * UNIT)
     (trade_id,) = (await taker.buy(market, 40, 20 * UNIT)).trade_ids
     await bob.raise_nonce()
-    await floor.act()
-    await floor.restart()
-    await floor.act()
-    assert await floor.sent() == []
-    await floor.feed.look()
-    await floor.restart()
-    await floor.settle()
-    (trade,) = await floor.trades([trade_id])
+    await rig.act()
+    await rig.restart()
+    await rig.act()
+    assert await rig.sent() == []
+    await rig.feed.look()
+    await rig.restart()
+    await rig.settle()
+    (trade,) = await rig.trades([trade_id])
     assert (trade.status, [fill.maker for fill in trade.trade.fills]) == (
         CONFIRMED,
         [alice.wallet],
     )
-    await floor.check_ledger()
+    await rig.check_ledger()
 
 
 async def test_a_wallet_that_says_the_exchange_is_closed_holds_up_nobody(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
-    floor.change(attempts_max=1)
+    rig.change(attempts_max=1)
     alice, _, taker = traders
-    safe = await floor.safe_trader(5, market)
-    await floor.see()
+    safe = await rig.safe_trader(5, market)
+    await rig.see()
     fair = await alice.sell(market, 40, 10 * UNIT)
     liar = await safe.buy(market, 60, 10 * UNIT, is_yes=False)
     (trade_id,) = (await taker.buy(market, 40, 20 * UNIT)).trade_ids
-    await floor.sandbox.rpc.send("anvil_setCode", safe.wallet, reverting("Paused"))
-    splits = splits_of(floor)
-    await floor.settle()
-    assert await every_part(floor, trade_id, splits) == {
+    await rig.sandbox.rpc.send("anvil_setCode", safe.wallet, reverting("Paused"))
+    splits = splits_of(rig)
+    await rig.settle()
+    assert await every_part(rig, trade_id, splits) == {
         fair.order_id: CONFIRMED,
         liar.order_id: FAILED,
     }
@@ -269,7 +269,7 @@ async def test_a_wallet_that_says_the_exchange_is_closed_holds_up_nobody(
 
 @pytest.mark.parametrize("answered", range(2, 5))
 async def test_a_node_that_falls_silent_while_a_trade_is_examined_costs_no_try(
-    floor: Floor,
+    rig: SettlementRig,
     market: SandboxMarket,
     traders: list[Trader],
     proxy: FaultProxy,
@@ -282,62 +282,62 @@ async def test_a_node_that_falls_silent_while_a_trade_is_examined_costs_no_try(
     await bob.raise_nonce()
     proxy.fail("eth_call", *[honest] * answered, *[lose_request] * 20)
     with pytest.raises(ChainUnavailable):
-        await floor.act()
-    named = await floor.settlement(trade_id)
+        await rig.act()
+    named = await rig.settlement(trade_id)
     assert (named.tx_id, named.attempts) == (f"settle:{trade_id}:1", 0)
     proxy.heal()
-    await floor.settle()
-    assert await floor.statuses([trade_id]) == [CONFIRMED]
-    await floor.check_ledger()
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [CONFIRMED]
+    await rig.check_ledger()
 
 
 async def test_an_order_canceled_on_chain_leaves_the_book_within_a_look(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
     order = alice.order(market, Side.SELL, 40, 10 * UNIT)
     placed = await alice.place(market, order)
     other = await alice.sell(market, 41, 10 * UNIT)
     await alice.cancel_on_chain(order)
-    await floor.see()
-    row = await floor.order_row(placed.order_id)
+    await rig.see()
+    row = await rig.order_row(placed.order_id)
     assert (row.status, row.close_reason) == (OrderStatus.CANCELED, CloseReason.CANCELED_ON_CHAIN)
-    assert list(floor.engine.state.live_orders) == [other.order_id]
+    assert list(rig.engine.state.live_orders) == [other.order_id]
     assert (await bob.buy(market, 40, 10 * UNIT)).trade_ids == ()
 
 
 async def test_a_raised_nonce_takes_every_order_of_its_maker_out_of_the_book(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
     ended = [await alice.sell(market, 50, 10 * UNIT), await alice.buy(market, 30, 10 * UNIT)]
     other = await bob.sell(market, 50, 10 * UNIT)
     await alice.raise_nonce()
-    await floor.see()
-    rows = [await floor.order_row(each.order_id) for each in ended]
+    await rig.see()
+    rows = [await rig.order_row(each.order_id) for each in ended]
     assert {row.close_reason for row in rows} == {CloseReason.NONCE_RAISED}
-    assert list(floor.engine.state.live_orders) == [other.order_id]
+    assert list(rig.engine.state.live_orders) == [other.order_id]
     again = await alice.sell(market, 50, 10 * UNIT, nonce=1)
-    assert again.order_id in floor.engine.state.live_orders
+    assert again.order_id in rig.engine.state.live_orders
 
 
 async def test_a_node_that_refuses_gives_the_place_to_another_trade(
-    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
-    floor.change(in_flight_max=1)
+    rig.change(in_flight_max=1)
     alice, bob, carol = traders
     await alice.sell(market, 40, 20 * UNIT)
     (one,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
     (two,) = (await carol.buy(market, 40, 10 * UNIT)).trade_ids
     proxy.fail("eth_call", refuse("daily quota exceeded", -32005))
     with capture_logs() as logs:
-        await floor.act()
-        await floor.act()
+        await rig.act()
+        await rig.act()
     assert [each["trade_id"] for each in logs if each["event"] == "settlement not taken"] == [one]
-    assert [carrier.tx_id for carrier in await floor.sent()] == [f"settle:{two}:1"]
-    await floor.settle()
-    assert await floor.statuses([one, two]) == [CONFIRMED] * 2
-    await floor.check_ledger()
+    assert [carrier.tx_id for carrier in await rig.sent()] == [f"settle:{two}:1"]
+    await rig.settle()
+    assert await rig.statuses([one, two]) == [CONFIRMED] * 2
+    await rig.check_ledger()
 
 
 @pytest.mark.parametrize("refusals", range(9))

@@ -16,7 +16,7 @@ from tests.rigs.fault_proxy import (
     refuse,
 )
 from tests.rigs.sandbox import SandboxMarket
-from tests.settlement.rig import UNIT, Floor, Trader
+from tests.settlement.rig import UNIT, SettlementRig, Trader
 
 from foretell.domain.contracts.calldata import INCREMENT_NONCE, Approve
 from foretell.domain.errors.chain import ChainUnavailable
@@ -35,10 +35,10 @@ BROADCAST: Final = "eth_sendRawTransaction"
 CONFIRMED: Final = TradeStatus.CONFIRMED
 
 
-async def held(floor: Floor, trader: Trader, market: SandboxMarket) -> tuple[int, int, int]:
+async def held(rig: SettlementRig, trader: Trader, market: SandboxMarket) -> tuple[int, int, int]:
     """Return what the chain says of a trader: collateral, first and second outcome."""
     assets = [COLLATERAL, *(AssetId(str(token)) for token in market.tokens)]
-    collateral, yes, no = [await floor.chain_units(trader.wallet, asset) for asset in assets]
+    collateral, yes, no = [await rig.chain_units(trader.wallet, asset) for asset in assets]
     return collateral, yes, no
 
 
@@ -77,30 +77,30 @@ MATCHES: Final = [
 @pytest.mark.parametrize(("match", "of_maker_and_taker"), MATCHES)
 @pytest.mark.parametrize("safe_is", ["nobody", "maker", "taker"])
 async def test_a_match_settles_to_the_unit(
-    floor: Floor,
+    rig: SettlementRig,
     market: SandboxMarket,
     traders: list[Trader],
     match: Match,
     of_maker_and_taker: list[tuple[int, int, int]],
     safe_is: str,
 ) -> None:
-    wallet = await floor.safe_trader(5, market) if safe_is != "nobody" else traders[2]
+    wallet = await rig.safe_trader(5, market) if safe_is != "nobody" else traders[2]
     pair = {"nobody": traders[:2], "maker": [wallet, traders[0]], "taker": [traders[0], wallet]}
     maker, taker = pair[safe_is]
-    await floor.see()
-    before = [await held(floor, each, market) for each in (maker, taker)]
+    await rig.see()
+    before = [await held(rig, each, market) for each in (maker, taker)]
     placement = await match(market, maker, taker)
     assert len(placement.trade_ids) == 1
-    await floor.settle()
-    after = [await held(floor, each, market) for each in (maker, taker)]
+    await rig.settle()
+    after = [await held(rig, each, market) for each in (maker, taker)]
     changes = [
         tuple(units // UNIT for units in change(*pair)) for pair in zip(before, after, strict=True)
     ]
     assert changes == of_maker_and_taker
-    assert await floor.statuses(placement.trade_ids) == [CONFIRMED]
-    await floor.check_ledger()
-    (carrier,) = await floor.sent()
-    (trade,) = await floor.trades(placement.trade_ids)
+    assert await rig.statuses(placement.trade_ids) == [CONFIRMED]
+    await rig.check_ledger()
+    (carrier,) = await rig.sent()
+    (trade,) = await rig.trades(placement.trade_ids)
     assert (carrier.tx_id, trade.tx_hash) == (
         f"settle:{placement.trade_ids[0]}:1",
         carrier.mined_hash,
@@ -108,7 +108,7 @@ async def test_a_match_settles_to_the_unit(
 
 
 async def test_many_makers_settle_in_as_few_calls_as_hold_them(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, carol = traders
     for index in range(FILLS_PER_TRADE_MAX + 2):
@@ -117,34 +117,34 @@ async def test_many_makers_settle_in_as_few_calls_as_hold_them(
         await maker.buy(market, 60, UNIT, is_yes=False)
     placement = await carol.buy(market, 45, 2 * (FILLS_PER_TRADE_MAX + 2) * UNIT)
     assert len(placement.trade_ids) == 3
-    await floor.settle()
-    trades = await floor.trades(placement.trade_ids)
+    await rig.settle()
+    trades = await rig.trades(placement.trade_ids)
     assert [len(trade.trade.fills) for trade in trades] == [20, 20, 4]
     assert {trade.status for trade in trades} == {CONFIRMED}
-    await floor.check_ledger()
+    await rig.check_ledger()
 
 
 async def test_what_is_bought_in_one_trade_is_sold_in_the_next_at_once(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
-    poor = await floor.trader(6)
-    await floor.see()
-    await floor.automine(is_on=False)
+    poor = await rig.trader(6)
+    await rig.see()
+    await rig.automine(is_on=False)
     await alice.sell(market, 40, 10 * UNIT)
     bought = await poor.buy(market, 40, 10 * UNIT)
     await bob.buy(market, 50, 10 * UNIT)
     sold = await poor.sell(market, 50, 10 * UNIT)
-    await floor.act()
-    first, second = await floor.sent()
+    await rig.act()
+    first, second = await rig.sent()
     assert (first.tx_id, second.tx_id) == (
         f"settle:{bought.trade_ids[0]}:1",
         f"settle:{sold.trade_ids[0]}:1",
     )
     assert second.account_nonce == first.account_nonce + 1
-    await floor.settle()
-    assert await floor.statuses([*bought.trade_ids, *sold.trade_ids]) == [CONFIRMED] * 2
-    await floor.check_ledger()
+    await rig.settle()
+    assert await rig.statuses([*bought.trade_ids, *sold.trade_ids]) == [CONFIRMED] * 2
+    await rig.check_ledger()
 
 
 async def forgetful(request: Request, forward: Forward) -> Answer | None:
@@ -154,145 +154,145 @@ async def forgetful(request: Request, forward: Forward) -> Answer | None:
 
 
 async def test_a_trade_that_needs_an_earlier_one_waits_where_the_node_does_not_see_that_coming(
-    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     alice, bob, _ = traders
-    poor = await floor.trader(6)
-    await floor.see()
+    poor = await rig.trader(6)
+    await rig.see()
     proxy.fail_always("eth_call", forgetful)
-    await floor.automine(is_on=False)
+    await rig.automine(is_on=False)
     await alice.sell(market, 40, 10 * UNIT)
     bought = await poor.buy(market, 40, 10 * UNIT)
     await bob.buy(market, 50, 10 * UNIT)
     sold = await poor.sell(market, 50, 10 * UNIT)
     for _ in range(20):
-        await floor.act()
-        floor.clock.move(10_000)
-    waiting = await floor.settlement(sold.trade_ids[0])
+        await rig.act()
+        rig.clock.move(10_000)
+    waiting = await rig.settlement(sold.trade_ids[0])
     assert (waiting.tx_id, waiting.attempts, waiting.failure) == (None, 0, None)
-    assert await floor.statuses(sold.trade_ids) == [TradeStatus.MATCHED]
-    await floor.automine(is_on=True)
-    await floor.settle()
-    assert await floor.statuses([*bought.trade_ids, *sold.trade_ids]) == [CONFIRMED] * 2
-    await floor.check_ledger()
+    assert await rig.statuses(sold.trade_ids) == [TradeStatus.MATCHED]
+    await rig.automine(is_on=True)
+    await rig.settle()
+    assert await rig.statuses([*bought.trade_ids, *sold.trade_ids]) == [CONFIRMED] * 2
+    await rig.check_ledger()
 
 
-async def forbid(floor: Floor, trader: Trader) -> None:
+async def forbid(rig: SettlementRig, trader: Trader) -> None:
     """Take back what the exchange may move of a trader's collateral."""
-    deployment = floor.sandbox.deployment
+    deployment = rig.sandbox.deployment
     await trader.execute(deployment.collateral, Approve(deployment.exchange, 0).encode())
 
 
 async def test_a_trade_that_reverts_is_tried_again_later_and_settles(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
     await alice.sell(market, 40, 10 * UNIT)
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
-    await forbid(floor, bob)
-    await floor.act()
-    failed = await floor.settlement(trade_id)
+    await forbid(rig, bob)
+    await rig.act()
+    failed = await rig.settlement(trade_id)
     assert (failed.tx_id, failed.attempts, failed.is_given_up) == (None, 1, False)
     assert failed.failure == "InsufficientAllowance"
-    assert failed.retry_at_ms == floor.clock.now_ms + floor.options.retry_delay_ms
-    await floor.see()
-    assert await floor.statuses([trade_id]) == [TradeStatus.RETRYING]
-    await floor.act()
-    assert (await floor.settlement(trade_id)).attempts == 1
-    await floor.sandbox.allow(bob.account, floor.sandbox.deployment.exchange)
-    await floor.settle()
-    assert await floor.statuses([trade_id]) == [CONFIRMED]
-    assert [carrier.tx_id for carrier in await floor.sent()] == [f"settle:{trade_id}:2"]
-    await floor.check_ledger()
+    assert failed.retry_at_ms == rig.clock.now_ms + rig.options.retry_delay_ms
+    await rig.see()
+    assert await rig.statuses([trade_id]) == [TradeStatus.RETRYING]
+    await rig.act()
+    assert (await rig.settlement(trade_id)).attempts == 1
+    await rig.sandbox.allow(bob.account, rig.sandbox.deployment.exchange)
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [CONFIRMED]
+    assert [carrier.tx_id for carrier in await rig.sent()] == [f"settle:{trade_id}:2"]
+    await rig.check_ledger()
 
 
 async def test_a_trade_that_never_passes_is_given_up_and_moves_nothing(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, carol = traders
-    floor.change(attempts_max=3)
+    rig.change(attempts_max=3)
     await alice.sell(market, 40, 10 * UNIT)
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
     await carol.buy(market, 30, 10 * UNIT)
     good = await bob.sell(market, 30, 5 * UNIT)
-    await forbid(floor, bob)
-    await floor.settle()
-    assert await floor.statuses([trade_id, *good.trade_ids]) == [TradeStatus.FAILED, CONFIRMED]
-    given_up = await floor.settlement(trade_id)
+    await forbid(rig, bob)
+    await rig.settle()
+    assert await rig.statuses([trade_id, *good.trade_ids]) == [TradeStatus.FAILED, CONFIRMED]
+    given_up = await rig.settlement(trade_id)
     assert (given_up.is_given_up, given_up.attempts) == (True, 3)
-    assert len(await floor.sent()) == 1
-    await floor.check_ledger()
-    assert not await look(floor.services)
+    assert len(await rig.sent()) == 1
+    await rig.check_ledger()
+    assert not await look(rig.context)
 
 
 async def test_a_mined_revert_is_tried_anew_under_another_id(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
-    deployment = floor.sandbox.deployment
+    deployment = rig.sandbox.deployment
     await alice.sell(market, 40, 10 * UNIT)
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
-    await floor.automine(is_on=False)
-    await floor.act()
+    await rig.automine(is_on=False)
+    await rig.act()
     await bob.overtake(deployment.collateral, Approve(deployment.exchange, 0).encode())
-    await floor.sandbox.mine(2)
-    await floor.act()
-    await floor.act()
-    failed = await floor.settlement(trade_id)
+    await rig.sandbox.mine(2)
+    await rig.act()
+    await rig.act()
+    failed = await rig.settlement(trade_id)
     assert (failed.tx_id, failed.attempts) == (None, 1)
     assert failed.failure.startswith("reverted in block ")
-    await floor.automine(is_on=True)
-    await floor.see()
-    assert await floor.statuses([trade_id]) == [TradeStatus.RETRYING]
-    await floor.sandbox.allow(bob.account, deployment.exchange)
-    await floor.settle()
-    assert await floor.statuses([trade_id]) == [CONFIRMED]
-    assert [carrier.status for carrier in await floor.sent()] == [
+    await rig.automine(is_on=True)
+    await rig.see()
+    assert await rig.statuses([trade_id]) == [TradeStatus.RETRYING]
+    await rig.sandbox.allow(bob.account, deployment.exchange)
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [CONFIRMED]
+    assert [carrier.status for carrier in await rig.sent()] == [
         TxStatus.FAILED,
         TxStatus.CONFIRMED,
     ]
-    await floor.check_ledger()
+    await rig.check_ledger()
 
 
 async def test_a_nonce_that_went_elsewhere_takes_no_trade_with_it(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
     await alice.sell(market, 40, 10 * UNIT)
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
-    await floor.automine(is_on=False)
-    await floor.act()
-    await floor.sandbox.rpc.send("anvil_dropAllTransactions")
-    operator = floor.services.operator.address
+    await rig.automine(is_on=False)
+    await rig.act()
+    await rig.sandbox.rpc.send("anvil_dropAllTransactions")
+    operator = rig.context.operator.address
     call = {"from": operator, "to": operator, "value": "0x1", "gas": hex(21_000)}
-    await floor.sandbox.rpc.send("eth_sendTransaction", call)
-    await floor.automine(is_on=True)
-    await floor.settle()
-    assert await floor.statuses([trade_id]) == [CONFIRMED]
-    assert [carrier.status for carrier in await floor.sent()] == [
+    await rig.sandbox.rpc.send("eth_sendTransaction", call)
+    await rig.automine(is_on=True)
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [CONFIRMED]
+    assert [carrier.status for carrier in await rig.sent()] == [
         TxStatus.CANCELED,
         TxStatus.CONFIRMED,
     ]
-    assert await floor.fill_count() == 2
-    await floor.check_ledger()
+    assert await rig.fill_count() == 2
+    await rig.check_ledger()
 
 
 @pytest.mark.parametrize("fault", [lose_request, lose_answer])
 async def test_a_broadcast_that_nobody_answers_settles_once(
-    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy, fault: Any
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy, fault: Any
 ) -> None:
     alice, bob, _ = traders
     await alice.sell(market, 40, 10 * UNIT)
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
     proxy.fail(BROADCAST, fault)
-    await floor.settle()
-    assert await floor.statuses([trade_id]) == [CONFIRMED]
-    assert (len(await floor.sent()), await floor.fill_count()) == (1, 2)
-    await floor.check_ledger()
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [CONFIRMED]
+    assert (len(await rig.sent()), await rig.fill_count()) == (1, 2)
+    await rig.check_ledger()
 
 
 async def test_a_node_that_is_gone_counts_against_no_trade(
-    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     alice, bob, _ = traders
     await alice.sell(market, 40, 10 * UNIT)
@@ -300,101 +300,101 @@ async def test_a_node_that_is_gone_counts_against_no_trade(
     proxy.fail_always("eth_call", lose_request)
     for _ in range(3):
         with pytest.raises(ChainUnavailable):
-            await floor.act()
-    named = await floor.settlement(trade_id)
+            await rig.act()
+    named = await rig.settlement(trade_id)
     assert (named.tx_id, named.attempts) == (f"settle:{trade_id}:1", 0)
     proxy.heal()
-    await floor.settle()
-    assert await floor.statuses([trade_id]) == [CONFIRMED]
-    await floor.check_ledger()
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [CONFIRMED]
+    await rig.check_ledger()
 
 
 async def test_a_node_that_refuses_one_trade_does_not_hold_up_the_others(
-    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     alice, bob, carol = traders
     await alice.sell(market, 40, 20 * UNIT)
     (one,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
     (two,) = (await carol.buy(market, 40, 10 * UNIT)).trade_ids
     proxy.fail("eth_call", refuse("daily quota exceeded", -32005))
-    await floor.act()
-    named = await floor.settlement(one)
+    await rig.act()
+    named = await rig.settlement(one)
     assert (named.tx_id, named.attempts, named.refusals) == (None, 0, 1)
-    assert named.retry_at_ms == floor.clock.now_ms + floor.options.refusal_delay_ms
-    assert [carrier.tx_id for carrier in await floor.sent()] == [f"settle:{two}:1"]
-    await floor.settle()
-    assert await floor.statuses([one, two]) == [CONFIRMED] * 2
-    await floor.check_ledger()
+    assert named.retry_at_ms == rig.clock.now_ms + rig.options.refusal_delay_ms
+    assert [carrier.tx_id for carrier in await rig.sent()] == [f"settle:{two}:1"]
+    await rig.settle()
+    assert await rig.statuses([one, two]) == [CONFIRMED] * 2
+    await rig.check_ledger()
 
 
 async def test_only_so_many_trades_are_on_their_way_at_once(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
-    floor.change(in_flight_max=2)
+    rig.change(in_flight_max=2)
     await alice.sell(market, 40, 50 * UNIT)
     trade_ids = [(await bob.buy(market, 40, 10 * UNIT)).trade_ids[0] for _ in range(5)]
-    await floor.automine(is_on=False)
+    await rig.automine(is_on=False)
     for _ in range(3):
-        await floor.act()
-    assert [carrier.tx_id for carrier in await floor.sent()] == [
+        await rig.act()
+    assert [carrier.tx_id for carrier in await rig.sent()] == [
         f"settle:{trade_id}:1" for trade_id in trade_ids[:2]
     ]
-    await floor.automine(is_on=True)
-    await floor.settle()
-    assert await floor.statuses(trade_ids) == [CONFIRMED] * 5
-    await floor.check_ledger()
+    await rig.automine(is_on=True)
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 5
+    await rig.check_ledger()
 
 
 async def test_a_reorg_takes_a_settled_trade_back_and_it_settles_again(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
-    floor.confirmations = 4
-    await floor.restart()
+    rig.confirmations = 4
+    await rig.restart()
     alice, bob, _ = traders
     await alice.sell(market, 40, 10 * UNIT)
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
-    before = await floor.sandbox.rpc.send("evm_snapshot")
-    await floor.act()
-    await floor.see()
-    await floor.act()
-    assert await floor.statuses([trade_id]) == [TradeStatus.MINED]
-    assert await floor.sandbox.rpc.send("evm_revert", before)
-    await floor.automine(is_on=False)
-    await floor.sandbox.mine(2)
-    await floor.see()
-    assert await floor.statuses([trade_id]) == [TradeStatus.RETRYING]
-    ledger = floor.engine.state.ledger
+    before = await rig.sandbox.rpc.send("evm_snapshot")
+    await rig.act()
+    await rig.see()
+    await rig.act()
+    assert await rig.statuses([trade_id]) == [TradeStatus.MINED]
+    assert await rig.sandbox.rpc.send("evm_revert", before)
+    await rig.automine(is_on=False)
+    await rig.sandbox.mine(2)
+    await rig.see()
+    assert await rig.statuses([trade_id]) == [TradeStatus.RETRYING]
+    ledger = rig.engine.state.ledger
     assert ledger.look_up(bob.wallet, COLLATERAL).debit_units == 4 * UNIT
-    await floor.automine(is_on=True)
-    await floor.settle()
-    assert await floor.statuses([trade_id]) == [CONFIRMED]
-    assert len(await floor.sent()) == 1
-    await floor.check_ledger()
+    await rig.automine(is_on=True)
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [CONFIRMED]
+    assert len(await rig.sent()) == 1
+    await rig.check_ledger()
 
 
 async def test_a_restart_anywhere_forgets_no_trade(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, carol = traders
     await alice.sell(market, 40, 30 * UNIT)
     trade_ids: list[str] = []
     for trader in (bob, carol, bob):
         trade_ids += (await trader.buy(market, 40, 10 * UNIT)).trade_ids
-        await floor.restart()
-        await floor.projection.catch_up()
-        await look(floor.services)
-        await floor.restart()
-    await floor.settle()
-    assert await floor.statuses(trade_ids) == [CONFIRMED] * 3
-    assert await floor.fill_count() == 6
-    await floor.check_ledger()
+        await rig.restart()
+        await rig.projection.catch_up()
+        await look(rig.context)
+        await rig.restart()
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 3
+    assert await rig.fill_count() == 6
+    await rig.check_ledger()
 
 
-async def attempt(floor: Floor) -> None:
+async def attempt(rig: SettlementRig) -> None:
     """Settle as far as it goes; what the node does not answer is left for the next process."""
     try:
-        await floor.settle()
+        await rig.settle()
     except (ForetellError, AssertionError):
         return
 
@@ -405,23 +405,23 @@ async def attempt(floor: Floor) -> None:
 )
 @given(seed=st.integers(0, 2**64))
 async def test_whenever_it_is_killed_every_trade_settles_exactly_once(
-    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy, seed: int
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy, seed: int
 ) -> None:
     chance = random.Random(seed)
     alice, bob, carol = traders
-    fills_before, sent_before = await floor.fill_count(), len(await floor.sent())
+    fills_before, sent_before = await rig.fill_count(), len(await rig.sent())
     trade_ids: list[str] = []
     await alice.sell(market, 40, 2 * UNIT)
     for trader in (bob, carol):
         trade_ids += (await trader.buy(market, 40, UNIT)).trade_ids
         for _ in range(chance.randint(0, 2)):
             killer = Killer(proxy, chance.randint(1, 25), is_heard=chance.random() < 0.5)
-            await killer.kill(floor, attempt(floor))
-    await floor.settle()
-    assert await floor.statuses(trade_ids) == [CONFIRMED] * 2
-    assert await floor.fill_count() == fills_before + 4
-    assert len(await floor.sent()) == sent_before + 2
-    await floor.check_ledger()
+            await killer.kill(rig, attempt(rig))
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 2
+    assert await rig.fill_count() == fills_before + 4
+    assert len(await rig.sent()) == sent_before + 2
+    await rig.check_ledger()
 
 
 class Crowd:
@@ -451,49 +451,49 @@ class Crowd:
 )
 @given(seed=st.integers(0, 2**64))
 async def test_the_contract_settles_whatever_the_engine_matches(
-    floor: Floor, market: SandboxMarket, traders: list[Trader], seed: int
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], seed: int
 ) -> None:
     crowd = Crowd(market, traders, seed)
     for _ in range(30):
         await crowd.place()
-    await floor.settle()
+    await rig.settle()
     assert crowd.trade_ids
-    assert set(await floor.statuses(crowd.trade_ids)) == {CONFIRMED}
-    await floor.check_ledger()
+    assert set(await rig.statuses(crowd.trade_ids)) == {CONFIRMED}
+    await rig.check_ledger()
 
 
 async def test_who_bumps_its_nonce_before_settlement_loses_the_trade_and_nothing_else(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
-    floor.change(attempts_max=2)
-    before = await held(floor, bob, market)
+    rig.change(attempts_max=2)
+    before = await held(rig, bob, market)
     await alice.sell(market, 40, 10 * UNIT)
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
-    await alice.execute(floor.sandbox.deployment.exchange, INCREMENT_NONCE.encode())
-    await floor.settle()
-    assert await floor.statuses([trade_id]) == [TradeStatus.FAILED]
-    assert (await floor.settlement(trade_id)).failure == "InvalidNonce"
-    assert await held(floor, bob, market) == before
-    await floor.check_ledger()
+    await alice.execute(rig.sandbox.deployment.exchange, INCREMENT_NONCE.encode())
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [TradeStatus.FAILED]
+    assert (await rig.settlement(trade_id)).failure == "InvalidNonce"
+    assert await held(rig, bob, market) == before
+    await rig.check_ledger()
 
 
 async def test_a_wallet_that_takes_no_tokens_fails_its_own_trade_only(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
-    floor.change(attempts_max=2)
-    safe = await floor.safe_trader(5, market)
-    await floor.see()
+    rig.change(attempts_max=2)
+    safe = await rig.safe_trader(5, market)
+    await rig.see()
     await alice.sell(market, 40, 10 * UNIT)
     (bad,) = (await safe.buy(market, 40, 5 * UNIT)).trade_ids
     (good,) = (await bob.buy(market, 40, 5 * UNIT)).trade_ids
     burning = "0x5b5f56"
-    await floor.sandbox.rpc.send("anvil_setCode", safe.wallet, burning)
-    await floor.settle()
-    assert await floor.statuses([bad, good]) == [TradeStatus.FAILED, CONFIRMED]
-    assert len(await floor.sent()) == 1
-    await floor.check_ledger()
+    await rig.sandbox.rpc.send("anvil_setCode", safe.wallet, burning)
+    await rig.settle()
+    assert await rig.statuses([bad, good]) == [TradeStatus.FAILED, CONFIRMED]
+    assert len(await rig.sent()) == 1
+    await rig.check_ledger()
 
 
 @pytest.mark.parametrize("attempts", range(12))
@@ -514,9 +514,9 @@ def test_a_trade_is_tried_for_about_two_minutes() -> None:
 
 
 async def test_nothing_is_done_where_nothing_is_matched(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     await traders[0].sell(market, 40, 10 * UNIT)
-    await floor.projection.catch_up()
-    assert not await look(floor.services)
-    assert await floor.sent() == []
+    await rig.projection.catch_up()
+    assert not await look(rig.context)
+    assert await rig.sent() == []

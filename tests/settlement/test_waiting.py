@@ -8,10 +8,10 @@ import pytest
 from structlog.testing import capture_logs
 from tests.rigs.fault_proxy import FaultProxy, honest, lose_request
 from tests.rigs.sandbox import Sandbox, SandboxMarket
-from tests.settlement.rig import UNIT, Floor, Trader, reverting
+from tests.settlement.rig import UNIT, SettlementRig, Trader, reverting
 
 from foretell.domain.contracts.calldata import ADD_OPERATOR
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import ChainUnavailable, ExchangeClosed
 from foretell.domain.evm.abi import ContractFunction, contract_function
 from foretell.domain.exchange.trade import TradeStatus
@@ -36,7 +36,7 @@ class Closing(NamedTuple):
 
 
 def operator_of(sandbox: Sandbox) -> tuple[Address, ...]:
-    return (sandbox.account(Role.OPERATOR).address,)
+    return (sandbox.account(AccountRole.OPERATOR).address,)
 
 
 PAUSING: Final = Closing(PAUSE, UNPAUSE, lambda _: (), "it is paused")
@@ -45,11 +45,11 @@ DISMISSING: Final = Closing(
 )
 
 
-async def tell(floor: Floor, function: ContractFunction, closing: Closing) -> None:
+async def tell(rig: SettlementRig, function: ContractFunction, closing: Closing) -> None:
     """Have the exchange's admin call it."""
-    sandbox = floor.sandbox
+    sandbox = rig.sandbox
     calldata = function.encode(*closing.arguments(sandbox))
-    await sandbox.call(sandbox.account(Role.ADMIN), sandbox.deployment.exchange, calldata)
+    await sandbox.call(sandbox.account(AccountRole.ADMIN), sandbox.deployment.exchange, calldata)
 
 
 async def a_trade(market: SandboxMarket, traders: list[Trader], price_ticks: int = 40) -> str:
@@ -61,59 +61,59 @@ async def a_trade(market: SandboxMarket, traders: list[Trader], price_ticks: int
 
 @pytest.mark.parametrize("closing", [PAUSING, DISMISSING], ids=["paused", "not its operator"])
 async def test_while_the_exchange_is_closed_trades_wait_and_no_try_is_counted(
-    floor: Floor, market: SandboxMarket, traders: list[Trader], closing: Closing
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], closing: Closing
 ) -> None:
     trade_ids = [await a_trade(market, traders) for _ in range(3)]
-    await tell(floor, closing.close, closing)
+    await tell(rig, closing.close, closing)
     for _ in range(10):
         with pytest.raises(ExchangeClosed, match=closing.cause):
-            await floor.act()
-        floor.clock.move(60_000)
-    await floor.see()
-    assert await floor.statuses(trade_ids) == [TradeStatus.MATCHED] * 3
-    waiting = await floor.settlement(trade_ids[0])
+            await rig.act()
+        rig.clock.move(60_000)
+    await rig.see()
+    assert await rig.statuses(trade_ids) == [TradeStatus.MATCHED] * 3
+    waiting = await rig.settlement(trade_ids[0])
     assert (waiting.attempts, waiting.failure, waiting.is_given_up) == (0, None, False)
-    await tell(floor, closing.open, closing)
-    await floor.settle()
-    assert await floor.statuses(trade_ids) == [CONFIRMED] * 3
-    assert [carrier.tx_id for carrier in await floor.sent()] == [
+    await tell(rig, closing.open, closing)
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 3
+    assert [carrier.tx_id for carrier in await rig.sent()] == [
         f"settle:{trade_id}:1" for trade_id in trade_ids
     ]
-    await floor.check_ledger()
+    await rig.check_ledger()
 
 
 @pytest.mark.parametrize("is_event_closed", [True, False])
 async def test_while_one_exchange_is_closed_the_trades_of_the_other_go_on(
-    floor: Floor,
+    rig: SettlementRig,
     market: SandboxMarket,
     traders: list[Trader],
     is_event_closed: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
-    event = await floor.open_event()
+    event = await rig.open_event()
     for trader in traders[:2]:
-        await floor.sandbox.allow(trader.account, floor.exchange(event))
-    await floor.see()
+        await rig.sandbox.allow(trader.account, rig.exchange(event))
+    await rig.see()
     closed, other = (event, market) if is_event_closed else (market, event)
-    floor.change(in_flight_max=2)
+    rig.change(in_flight_max=2)
     waiting = [await minted(closed, traders) for _ in range(3)]
     going = [await minted(other, traders) for _ in range(3)]
-    admin = floor.sandbox.account(Role.ADMIN)
-    await floor.sandbox.call(admin, floor.exchange(closed), PAUSE.encode())
+    admin = rig.sandbox.account(AccountRole.ADMIN)
+    await rig.sandbox.call(admin, rig.exchange(closed), PAUSE.encode())
 
     for _ in range(6):
         with pytest.raises(ExchangeClosed, match="it is paused"):
-            await floor.act()
-        await floor.services.operator.look()
-        await floor.sandbox.mine()
-        floor.clock.move(1_000)
-        await floor.see()
+            await rig.act()
+        await rig.context.operator.look()
+        await rig.sandbox.mine()
+        rig.clock.move(1_000)
+        await rig.see()
 
-    assert await floor.statuses(waiting) == [TradeStatus.MATCHED] * 3
-    assert await floor.statuses(going) == [CONFIRMED] * 3
-    await floor.sandbox.call(admin, floor.exchange(closed), UNPAUSE.encode())
-    await floor.settle()
-    assert await floor.statuses([*waiting, *going]) == [CONFIRMED] * 6
-    await floor.check_ledger()
+    assert await rig.statuses(waiting) == [TradeStatus.MATCHED] * 3
+    assert await rig.statuses(going) == [CONFIRMED] * 3
+    await rig.sandbox.call(admin, rig.exchange(closed), UNPAUSE.encode())
+    await rig.settle()
+    assert await rig.statuses([*waiting, *going]) == [CONFIRMED] * 6
+    await rig.check_ledger()
 
 
 async def minted(market: SandboxMarket, traders: list[Trader]) -> str:
@@ -124,84 +124,84 @@ async def minted(market: SandboxMarket, traders: list[Trader]) -> str:
 
 
 async def test_what_was_on_its_way_when_a_pause_began_loses_one_try_and_then_waits(
-    floor: Floor, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     trade_id = await a_trade(market, traders)
-    await floor.automine(is_on=False)
-    await floor.act()
-    admin = floor.sandbox.account(Role.ADMIN)
-    early = Trader(floor, admin, admin.address, traders[0].signature_type)
-    await early.overtake(floor.sandbox.deployment.exchange, PAUSE.encode())
-    await floor.sandbox.mine(2)
-    await floor.automine(is_on=True)
-    await floor.act()
-    await floor.act()
+    await rig.automine(is_on=False)
+    await rig.act()
+    admin = rig.sandbox.account(AccountRole.ADMIN)
+    early = Trader(rig, admin, admin.address, traders[0].signature_type)
+    await early.overtake(rig.sandbox.deployment.exchange, PAUSE.encode())
+    await rig.sandbox.mine(2)
+    await rig.automine(is_on=True)
+    await rig.act()
+    await rig.act()
     for _ in range(10):
-        floor.clock.move(60_000)
+        rig.clock.move(60_000)
         with pytest.raises(ExchangeClosed):
-            await floor.act()
-    failed = await floor.settlement(trade_id)
+            await rig.act()
+    failed = await rig.settlement(trade_id)
     assert (failed.attempts, failed.tx_id) == (1, f"settle:{trade_id}:2")
     assert failed.failure.startswith("reverted in block ")
-    await tell(floor, UNPAUSE, PAUSING)
-    await floor.settle()
-    assert await floor.statuses([trade_id]) == [CONFIRMED]
-    await floor.check_ledger()
+    await tell(rig, UNPAUSE, PAUSING)
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [CONFIRMED]
+    await rig.check_ledger()
 
 
 @pytest.mark.parametrize("word", ["Paused", "NotOperator"])
 async def test_a_wallet_that_speaks_as_the_exchange_would_fails_its_own_trade_only(
-    floor: Floor, market: SandboxMarket, traders: list[Trader], word: str
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], word: str
 ) -> None:
     alice, bob, _ = traders
-    floor.change(attempts_max=2)
-    safe = await floor.safe_trader(5, market)
-    await floor.see()
+    rig.change(attempts_max=2)
+    safe = await rig.safe_trader(5, market)
+    await rig.see()
     await alice.sell(market, 40, 10 * UNIT)
     (bad,) = (await safe.buy(market, 40, 5 * UNIT)).trade_ids
     (good,) = (await bob.buy(market, 40, 5 * UNIT)).trade_ids
-    await floor.sandbox.rpc.send("anvil_setCode", safe.wallet, reverting(word))
-    await floor.settle()
-    assert await floor.statuses([bad, good]) == [TradeStatus.FAILED, CONFIRMED]
-    assert (await floor.settlement(bad)).failure == word
-    await floor.check_ledger()
+    await rig.sandbox.rpc.send("anvil_setCode", safe.wallet, reverting(word))
+    await rig.settle()
+    assert await rig.statuses([bad, good]) == [TradeStatus.FAILED, CONFIRMED]
+    assert (await rig.settlement(bad)).failure == word
+    await rig.check_ledger()
 
 
 async def test_a_node_that_does_not_say_whether_the_exchange_is_closed_costs_no_try(
-    floor: Floor, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     trade_id = await a_trade(market, traders)
-    await tell(floor, PAUSE, PAUSING)
+    await tell(rig, PAUSE, PAUSING)
     proxy.fail("eth_call", honest, *[lose_request] * 20)
     with pytest.raises(ChainUnavailable):
-        await floor.act()
-    assert (await floor.settlement(trade_id)).attempts == 0
+        await rig.act()
+    assert (await rig.settlement(trade_id)).attempts == 0
 
 
 async def test_the_loop_says_why_it_waits_and_goes_on_when_the_exchange_opens(
-    floor: Floor,
+    rig: SettlementRig,
     market: SandboxMarket,
     traders: list[Trader],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(worker, "CLOSED_POLL_S", 0.02)
     await a_trade(market, traders)
-    await floor.projection.catch_up()
-    await tell(floor, PAUSE, PAUSING)
+    await rig.projection.catch_up()
+    await tell(rig, PAUSE, PAUSING)
     with capture_logs() as logs:
-        working = asyncio.create_task(worker._work(floor.services))
+        working = asyncio.create_task(worker._work(rig.context))
         await until(lambda: len(logs) > 1)
-        await tell(floor, UNPAUSE, PAUSING)
+        await tell(rig, UNPAUSE, PAUSING)
         await until(lambda: "settlement goes on" in [each["event"] for each in logs])
         async with asyncio.timeout(10):
-            while not await floor.sent():  # noqa: ASYNC110 - nobody tells of a row
+            while not await rig.sent():  # noqa: ASYNC110 - nobody tells of a row
                 await asyncio.sleep(0.01)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
     waits = [each for each in logs if each["event"] == "settlement waits for the exchange"]
     assert len(waits) > 1
     assert {each["log_level"] for each in waits} == {"error"}
-    assert len(await floor.sent()) == 1
+    assert len(await rig.sent()) == 1
 
 
 async def until(is_so: Callable[[], bool]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.trading.rig import Trader, Venue, a_venue_on
+from tests.trading.rig import Trader, TradingRig, a_rig_on
 
 from foretell.store.database import Database
 
@@ -17,18 +17,18 @@ def database_file(empty_database: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def venue(fresh_database: Database, tmp_path: Path) -> AsyncIterator[Venue]:
+async def rig(fresh_database: Database, tmp_path: Path) -> AsyncIterator[TradingRig]:
     """The product with one open market, and funds for alice, bob and carol."""
-    async with a_venue_on(tmp_path / "journal", fresh_database) as venue:
-        await venue.open("market", "alice", "bob", "carol")
-        yield venue
+    async with a_rig_on(tmp_path / "journal", fresh_database) as rig:
+        await rig.open("market", "alice", "bob", "carol")
+        yield rig
 
 
 @pytest.fixture
-async def alice(venue: Venue) -> Trader:
-    return await venue.trader("alice")
+async def alice(rig: TradingRig) -> Trader:
+    return await rig.trader("alice")
 
 
 @pytest.fixture
-async def bob(venue: Venue) -> Trader:
-    return await venue.trader("bob")
+async def bob(rig: TradingRig) -> Trader:
+    return await rig.trader("bob")

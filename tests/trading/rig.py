@@ -118,16 +118,16 @@ class KnownChain:
         return address in self.contracts
 
 
-class Venue:
+class TradingRig:
     """The product, built as the composition root builds it."""
 
     def __init__(self, trading: Embedded, clock: Clock, chain: KnownChain) -> None:
         self.trading = trading
         self.host = trading.host
-        self.services = services = trading.services
+        self.context = context = trading.context
         self.clock = clock
         self.chain = chain
-        self.app: Litestar = an_app(build_app, services)
+        self.app: Litestar = an_app(build_app, context)
         self.client = client_of(self.app)
         self._numbers = itertools.count(1)
 
@@ -139,12 +139,12 @@ class Venue:
 
     async def open(self, name: str = "market", *traders: str, **fields: Any) -> None:
         """Register a market and open it, with funds for those who trade."""
-        async with self.services.database.writing() as tx:
+        async with self.context.database.writing() as tx:
             rows = Rows(tx)
             rows._numbers = self._numbers
             await rows.open_named(name)
         await self.open_in_memory(name, *traders, **fields)
-        await self.services.catalogue.load([an_open_market(name).condition_id])
+        await self.context.market_names.load([an_open_market(name).condition_id])
 
     async def open_in_memory(self, name: str, *traders: str, **fields: Any) -> None:
         """Open a market that is not registered, with funds for those who trade."""
@@ -176,15 +176,15 @@ class Venue:
 class Trader:
     """A person with a wallet and an API key, who signs every request."""
 
-    def __init__(self, venue: Venue, name: str, *, prefix: str = "SERVICE_") -> None:
-        self.venue = venue
+    def __init__(self, rig: TradingRig, name: str, *, prefix: str = "SERVICE_") -> None:
+        self.rig = rig
         self.name = name
         self.prefix = prefix
         self.address = an_address(name)
         self.key_id = self.secret = self.passphrase = ""
 
     def l1_headers(self, nonce: int = 0, **fields: str) -> Headers:
-        timestamp = fields.get("timestamp", str(self.venue.clock.at_ms // 1000))
+        timestamp = fields.get("timestamp", str(self.rig.clock.at_ms // 1000))
         digest = l1_digest(CHAIN_ID, self.address, timestamp, nonce)
         return {
             f"{self.prefix}ADDRESS": self.address,
@@ -194,7 +194,7 @@ class Trader:
         }
 
     def l2_headers(self, method: str, path: str, body: bytes = b"") -> Headers:
-        timestamp = str(self.venue.clock.at_ms // 1000)
+        timestamp = str(self.rig.clock.at_ms // 1000)
         return {
             f"{self.prefix}ADDRESS": self.address,
             f"{self.prefix}SIGNATURE": L2Signer(self.secret).sign(timestamp, method, path, body),
@@ -205,7 +205,7 @@ class Trader:
 
     async def create_key(self, nonce: int = 0) -> None:
         caller = L1Caller(CHAIN_ID, self.address, nonce, self.prefix.lower())
-        credentials = await create_key(self.venue.services, caller)
+        credentials = await create_key(self.rig.context, caller)
         self.key_id = credentials.api_key
         self.secret = credentials.secret
         self.passphrase = credentials.passphrase
@@ -221,7 +221,7 @@ class Trader:
     ) -> httpx.Response:
         """Send a signed request; the query is not signed."""
         raw = b"" if body is None else json.dumps(body, separators=(",", ":")).encode()
-        return await (client or self.venue.client).request(
+        return await (client or self.rig.client).request(
             method,
             path,
             params=query,
@@ -290,26 +290,26 @@ async def recover_here(digest: bytes, signature: bytes) -> Address:
 
 
 @contextlib.asynccontextmanager
-async def a_venue(
+async def a_rig(
     folder: Path, database_file: Path, clock: Clock | None = None, **fields: Any
-) -> AsyncIterator[Venue]:
+) -> AsyncIterator[TradingRig]:
     """Start the product on a journal's folder and a database's file, and stop it in the end."""
     async with (
         Database(f"sqlite+aiosqlite:///{database_file}") as database,
-        a_venue_on(folder, database, clock, **fields) as venue,
+        a_rig_on(folder, database, clock, **fields) as rig,
     ):
-        yield venue
+        yield rig
 
 
 @contextlib.asynccontextmanager
-async def a_venue_on(
+async def a_rig_on(
     folder: Path,
     database: Database,
     clock: Clock | None = None,
     *,
     writes: bool = True,
     **fields: Any,
-) -> AsyncIterator[Venue]:
+) -> AsyncIterator[TradingRig]:
     """Start the product on a journal's folder and an open database, and stop it in the end."""
     clock = clock or Clock()
     chain = KnownChain()
@@ -328,12 +328,12 @@ async def a_venue_on(
     )
     await trading.start()
     loops = [asyncio.create_task(trading.host.projection.run())] if writes else []
-    venue = Venue(trading, clock, chain)
+    rig = TradingRig(trading, clock, chain)
     try:
-        yield venue
+        yield rig
     finally:
         for loop in loops:
             loop.cancel()
         await asyncio.gather(*loops, return_exceptions=True)
-        await venue.client.aclose()
+        await rig.client.aclose()
         await trading.host.engine.close()

@@ -24,15 +24,15 @@ from foretell.domain.exchange.effects import (
 )
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderType
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.engine.answers import answer
-from foretell.engine.protocol.requests import Place, Placed
+from foretell.engine.answers import handle
+from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
 
 pytestmark = pytest.mark.anyio
 
 
-class Floor:
+class SettlementRig:
     """An engine that is asked and restarted, and what it told."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
@@ -45,7 +45,7 @@ class Floor:
         journal = FileJournal(self.folder, segment_bytes=SEGMENT_BYTES)
         self.engine = Engine(journal, self.clock.now_ms)
         self.effects.clear()
-        self.engine.hear(lambda durable: self.effects.extend(durable.effects))
+        self.engine.subscribe(lambda durable: self.effects.extend(durable.effects))
         await self.engine.start()
 
     async def restart(self) -> None:
@@ -60,7 +60,7 @@ class Floor:
         expiration_s = leaves_at_s + EXPIRATION_MARGIN_S
         order = a_sell("bob", 40, 5 * TOKEN, expiration_s=expiration_s, salt=str(self.placed))
         command = a_placing(order, OrderType.GTD)
-        await answer(self.engine, Place(command))
+        await handle(self.engine, PlaceRequest(command))
         return command.order_id
 
     async def take(self) -> list[Bytes32]:
@@ -68,10 +68,10 @@ class Floor:
         self.placed += 1
         order = a_buy("alice", 40, 5 * TOKEN, salt=str(self.placed))
         try:
-            placed = await answer(self.engine, Place(a_placing(order, OrderType.FAK)))
+            placed = await handle(self.engine, PlaceRequest(a_placing(order, OrderType.FAK)))
         except FillAndKillUnmatched:
             return []
-        assert isinstance(placed, Placed)
+        assert isinstance(placed, PlaceReply)
         (trade_id,) = placed.placement.trade_ids
         trades = [each.trade for each in self.effects if isinstance(each, TradeMatched)]
         (trade,) = [trade for trade in trades if trade.trade_id == trade_id]
@@ -79,13 +79,13 @@ class Floor:
 
 
 @contextlib.asynccontextmanager
-async def a_floor(folder: Path) -> AsyncIterator[Floor]:
-    floor = Floor(folder, Clock())
-    await floor.start()
-    await floor.engine.submit(an_open_market())
-    await floor.engine.submit(some_funds("alice", "bob"))
-    yield floor
-    await floor.engine.close()
+async def a_floor(folder: Path) -> AsyncIterator[SettlementRig]:
+    rig = SettlementRig(folder, Clock())
+    await rig.start()
+    await rig.engine.submit(an_open_market())
+    await rig.engine.submit(some_funds("alice", "bob"))
+    yield rig
+    await rig.engine.close()
 
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
@@ -95,13 +95,13 @@ async def a_floor(folder: Path) -> AsyncIterator[Floor]:
 async def test_who_comes_when_an_orders_time_is_over_does_not_meet_it(
     tmp_path: Path, late_ms: int, *, is_met: bool, restarts: bool
 ) -> None:
-    async with a_floor(tmp_path) as floor:
-        order_id = await floor.rest(NOW_S + 5)
-        floor.clock.move(5_000 + late_ms)
+    async with a_floor(tmp_path) as rig:
+        order_id = await rig.rest(NOW_S + 5)
+        rig.clock.move(5_000 + late_ms)
         if restarts:
-            await floor.restart()
-        assert await floor.take() == [order_id] * is_met
-        closed = [each for each in floor.effects if isinstance(each, OrderClosed)]
+            await rig.restart()
+        assert await rig.take() == [order_id] * is_met
+        closed = [each for each in rig.effects if isinstance(each, OrderClosed)]
         assert [each.reason for each in closed] == [CloseReason.EXPIRED] * (not is_met)
 
 
@@ -133,26 +133,26 @@ def test_an_order_is_met_in_its_turn_until_its_very_second_and_never_after(
 async def play(folder: Path, steps: list[Step]) -> None:
     """Act step by step, and compare with a list of who waits until when."""
     waiting: list[tuple[Bytes32, int]] = []
-    async with a_floor(folder) as floor:
+    async with a_floor(folder) as rig:
         for step in steps:
-            floor.clock.move(step.wait_ms)
-            now_ms = floor.engine.clock_ms()
+            rig.clock.move(step.wait_ms)
+            now_ms = rig.engine.clock_ms()
             if step.act == "rest":
                 leaves_at_s = now_ms // 1000 + step.lives_s
-                waiting.append((await floor.rest(leaves_at_s), leaves_at_s))
+                waiting.append((await rig.rest(leaves_at_s), leaves_at_s))
             elif step.act == "take":
                 waiting = [each for each in waiting if each[1] * 1000 > now_ms]
                 met, waiting = waiting[:1], waiting[1:]
-                assert await floor.take() == [order_id for order_id, _ in met]
-                assert list(floor.engine.state.live_orders) == [each for each, _ in waiting]
+                assert await rig.take() == [order_id for order_id, _ in met]
+                assert list(rig.engine.state.live_orders) == [each for each, _ in waiting]
             elif step.act == "sweep":
-                await sweep(floor.engine)
+                await sweep(rig.engine)
                 waiting = [each for each in waiting if each[1] * 1000 > now_ms]
-                assert list(floor.engine.state.live_orders) == [each for each, _ in waiting]
+                assert list(rig.engine.state.live_orders) == [each for each, _ in waiting]
             else:
-                await floor.restart()
-        ended = [each.order_id for each in floor.effects if isinstance(each, OrderClosed)]
-        filled = {each.order_id for each in floor.effects if isinstance(each, OrderFilled)}
+                await rig.restart()
+        ended = [each.order_id for each in rig.effects if isinstance(each, OrderClosed)]
+        filled = {each.order_id for each in rig.effects if isinstance(each, OrderFilled)}
         assert len(ended) == len(set(ended))
         assert filled.isdisjoint(ended)
 

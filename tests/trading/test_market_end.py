@@ -12,11 +12,11 @@ from tests.rigs.values import (
     an_asset,
     an_order_id,
 )
-from tests.trading.rig import Trader, Venue
+from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of
-from foretell.engine.writer.chain_feed import Feed
+from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.store.index.oracle_answers import Answer, AnswerStep, record_answers
 
 pytestmark = pytest.mark.anyio
@@ -25,24 +25,24 @@ MARKET = a_word("market")
 TWO_DAYS_MS = 2 * 86_400_000
 
 
-async def look(venue: Venue) -> None:
+async def look(rig: TradingRig) -> None:
     """Let the engine see what the tables say of the chain."""
-    services = venue.services
-    await Feed(venue.host.engine, services.database, services.exchanges, confirmations=1).look()
+    context = rig.context
+    await ChainFeed(rig.host.engine, context.database, context.exchanges, confirmations=1).look()
 
 
-async def answer(venue: Venue, *steps: AnswerStep) -> None:
+async def answer(rig: TradingRig, *steps: AnswerStep) -> None:
     question = a_word("question market")
     rows = [
         Answer(number, 0, 0, ORACLE, question, step, an_address("ann"), "1", 7, a_word("answer"))
         for number, step in enumerate(steps, 1)
     ]
-    async with venue.services.database.writing() as tx:
+    async with rig.context.database.writing() as tx:
         await record_answers(tx, rows)
 
 
-async def pay(venue: Venue) -> None:
-    async with venue.services.database.writing() as tx:
+async def pay(rig: TradingRig) -> None:
+    async with rig.context.database.writing() as tx:
         await Rows(tx).resolve("market", 1, 0)
 
 
@@ -52,25 +52,25 @@ async def pay(venue: Venue) -> None:
     ids=["no answer", "proposed", "disputed"],
 )
 async def test_a_market_trades_on_after_its_end_date_until_it_has_its_payout(
-    venue: Venue, alice: Trader, bob: Trader, steps: tuple[AnswerStep, ...]
+    rig: TradingRig, alice: Trader, bob: Trader, steps: tuple[AnswerStep, ...]
 ) -> None:
-    venue.clock.move(TWO_DAYS_MS)
-    await answer(venue, *steps)
-    await look(venue)
+    rig.clock.move(TWO_DAYS_MS)
+    await answer(rig, *steps)
+    await look(rig)
     assert (await bob.placed(a_sell("bob")))["status"] == "live"
     assert (await alice.placed(a_buy("alice")))["status"] == "matched"
-    market = (await venue.client.get(f"/markets/{MARKET}")).json()
+    market = (await rig.client.get(f"/markets/{MARKET}")).json()
     assert (market["closed"], market["accepting_orders"]) == (False, True)
 
 
 async def test_a_payout_ends_the_trading_and_frees_what_was_reserved(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
     order_ids = [
         (await alice.placed(a_buy("alice", price_ticks=ticks)))["orderID"] for ticks in (10, 20, 30)
     ]
-    await pay(venue)
-    await look(venue)
+    await pay(rig)
+    await look(rig)
     refused = await alice.place(a_buy("alice", price_ticks=40))
     assert (refused.status_code, refused.json()["code"]) == (404, "market_closed")
     orders = [await alice.get(f"/data/order/{order_id}") for order_id in order_ids]
@@ -78,31 +78,33 @@ async def test_a_payout_ends_the_trading_and_frees_what_was_reserved(
         ("CANCELED", "market_resolved")
     }
     assert (await alice.get("/data/orders"))["data"] == []
-    account = venue.host.engine.state.ledger.look_up(alice.address, COLLATERAL)
+    account = rig.host.engine.state.ledger.look_up(alice.address, COLLATERAL)
     assert account.reserved_units == 0
 
 
 async def test_a_trade_that_was_matched_before_the_payout_settles_after_it(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     await bob.placed(a_sell("bob"))
     taking = a_buy("alice")
     await alice.placed(taking)
-    await pay(venue)
-    await look(venue)
-    ledger, yes = venue.host.engine.state.ledger, an_asset(is_yes=True)
+    await pay(rig)
+    await look(rig)
+    ledger, yes = rig.host.engine.state.ledger, an_asset(is_yes=True)
     assert ledger.look_up(alice.address, yes).credit_units == 10 * TOKEN
     trade_id = trade_id_of(an_order_id(taking), 0)
-    await venue.tell(a_settlement(trade_id, TradeStatus.CONFIRMED))
+    await rig.tell(a_settlement(trade_id, TradeStatus.CONFIRMED))
     (trade,) = (await alice.get("/data/trades"))["data"]
     assert (trade["id"], trade["status"]) == (trade_id, "CONFIRMED")
     assert ledger.look_up(alice.address, yes).credit_units == 0
 
 
-async def test_a_payout_that_is_seen_again_ends_nothing_twice(venue: Venue, alice: Trader) -> None:
+async def test_a_payout_that_is_seen_again_ends_nothing_twice(
+    rig: TradingRig, alice: Trader
+) -> None:
     await alice.placed(a_buy("alice"))
-    await pay(venue)
-    await look(venue)
-    sequence = venue.host.engine.sequence
-    await look(venue)
-    assert venue.host.engine.sequence == sequence
+    await pay(rig)
+    await look(rig)
+    sequence = rig.host.engine.sequence
+    await look(rig)
+    assert rig.host.engine.sequence == sequence

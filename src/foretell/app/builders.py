@@ -6,27 +6,27 @@ from typing import NamedTuple
 
 from foretell.app.clock_and_ids import new_uuid, new_word, now_ms
 from foretell.app.embedded import Embedded, build_embedded
-from foretell.app.keys import Vault
+from foretell.app.keys import InstallationKeys
 from foretell.app.snapshot_schedule import Schedule, Snapshots
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
-from foretell.creation.context import CreationOptions, CreationServices
-from foretell.data.context import DataServices
-from foretell.discovery.context import DiscoveryServices
+from foretell.creation.context import CreationContext, CreationOptions
+from foretell.data.context import DataContext
+from foretell.discovery.context import DiscoveryContext
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import KeyRing
-from foretell.engine.writer.chain_feed import Feed
-from foretell.indexer.context import IndexerServices
+from foretell.engine.writer.chain_feed import ChainFeed
+from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.journal.files.journal import FileJournal
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer, ImagePolicy
-from foretell.relayer.context import RelayerServices
+from foretell.relayer.context import RelayerContext
 from foretell.settings import Settings
-from foretell.settlement.context import SettlementServices
+from foretell.settlement.context import SettlementContext
 from foretell.store.database import Database
 from foretell.store.outbox.transactions import REGISTRATION, RELAYED, SETTLEMENT, TxOutbox, TxTables
 from foretell.trading.accounts.accounts import ChainView
@@ -34,11 +34,11 @@ from foretell.trading.accounts.signers import Recover
 
 
 @dataclass(frozen=True)
-class Ground:
+class Resources:
     """What every product stands on."""
 
     settings: Settings
-    vault: Vault
+    vault: InstallationKeys
     deployment: Deployment
     database: Database
     rpc: Rpc
@@ -63,11 +63,11 @@ class TradingParts(NamedTuple):
     """The product with its engine, the engine's eyes on the tables, and what keeps its start short."""
 
     trading: Embedded
-    feed: Feed
+    feed: ChainFeed
     snapshots: Snapshots
 
 
-def chain_view(ground: Ground) -> ChainView:
+def chain_view(ground: Resources) -> ChainView:
     """Return what trading asks of the chain when orders come in."""
     reader = ground.reader
 
@@ -80,7 +80,7 @@ def chain_view(ground: Ground) -> ChainView:
     return ChainView(fetch_nonce, fetch_has_code)
 
 
-def build_trading(ground: Ground, recover: Recover) -> TradingParts:
+def build_trading(ground: Resources, recover: Recover) -> TradingParts:
     """Return trading; nothing of it is started."""
     journal = FileJournal(ground.settings.data / "journal")
     trading = build_embedded(
@@ -94,10 +94,10 @@ def build_trading(ground: Ground, recover: Recover) -> TradingParts:
         now_ms=now_ms,
         new_uuid=new_uuid,
     )
-    feed = Feed(
+    feed = ChainFeed(
         trading.host.engine,
         ground.database,
-        trading.services.exchanges,
+        trading.context.exchanges,
         ground.settings.confirmations,
     )
     projection, schedule = trading.host.projection, Schedule.of(ground.settings)
@@ -105,10 +105,10 @@ def build_trading(ground: Ground, recover: Recover) -> TradingParts:
     return TradingParts(trading, feed, snapshots)
 
 
-def build_creation(ground: Ground) -> CreationServices:
+def build_creation(ground: Resources) -> CreationContext:
     """Return market creation."""
     settings = ground.settings
-    return CreationServices(
+    return CreationContext(
         database=ground.database,
         deployment=ground.deployment,
         reader=ground.reader,
@@ -128,9 +128,9 @@ def build_creation(ground: Ground) -> CreationServices:
     )
 
 
-def build_relayer(ground: Ground) -> RelayerServices:
+def build_relayer(ground: Resources) -> RelayerContext:
     """Return the relayer."""
-    return RelayerServices(
+    return RelayerContext(
         database=ground.database,
         deployment=ground.deployment,
         reader=ground.reader,
@@ -141,16 +141,16 @@ def build_relayer(ground: Ground) -> RelayerServices:
     )
 
 
-def build_settlement(ground: Ground) -> SettlementServices:
+def build_settlement(ground: Resources) -> SettlementContext:
     """Return settlement."""
     operator = ground.sender(ground.vault.operator, SETTLEMENT)
-    return SettlementServices(ground.database, operator, now_ms)
+    return SettlementContext(ground.database, operator, now_ms)
 
 
-def build_indexer(ground: Ground) -> IndexerServices:
+def build_indexer(ground: Resources) -> IndexerContext:
     """Return the indexer."""
     deployment = ground.deployment
-    return IndexerServices(
+    return IndexerContext(
         database=ground.database,
         reader=ground.reader,
         logs=LogReader(ground.rpc, deployment.kind_by_contract()),
@@ -159,11 +159,11 @@ def build_indexer(ground: Ground) -> IndexerServices:
     )
 
 
-def build_data(ground: Ground) -> DataServices:
+def build_data(ground: Resources) -> DataContext:
     """Return the data API."""
-    return DataServices(ground.database, ground.settings.blob_base_url, now_ms)
+    return DataContext(ground.database, ground.settings.blob_base_url, now_ms)
 
 
-def build_discovery(ground: Ground) -> DiscoveryServices:
+def build_discovery(ground: Resources) -> DiscoveryContext:
     """Return the discovery API."""
-    return DiscoveryServices(ground.database, ground.settings.blob_base_url, now_ms)
+    return DiscoveryContext(ground.database, ground.settings.blob_base_url, now_ms)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
 from foretell.edge.auth import KeyRing
-from foretell.engine.host import Host
-from foretell.engine.protocol.requests import Canceled, CancelMatching
+from foretell.engine.host import EngineHost
+from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrdersReply
 from foretell.engine.protocol.router import Shards
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
@@ -18,24 +18,24 @@ from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.accounts.signers import Recover
 from foretell.trading.books.books import PriceSide
-from foretell.trading.context import TradingServices, build_services
+from foretell.trading.context import TradingContext, build_context
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
     """An engine's host, and the services that ask it and hear of it."""
 
-    host: Host
-    services: TradingServices
+    host: EngineHost
+    context: TradingContext
 
     async def start(self) -> None:
         """Replay the journal, after which clients can be served."""
         await self.host.start()
-        await self.services.catalogue.load(self.services.board.market_by_id)
+        await self.context.market_names.load(self.context.books.market_by_id)
 
     def loops(self) -> dict[str, Loop]:
         """Return what is to run, by name, while clients are served."""
-        return self.host.loops() | self.services.loops()
+        return self.host.loops() | self.context.loops()
 
 
 def build_embedded(  # noqa: PLR0913 - the composition root calls it, once, by keywords
@@ -53,7 +53,7 @@ def build_embedded(  # noqa: PLR0913 - the composition root calls it, once, by k
 ) -> Embedded:
     """Return the product, not started."""
 
-    async def cancel(question: CancelMatching) -> Canceled:
+    async def cancel(question: CancelMatchingRequest) -> CancelOrdersReply:
         return await shards.cancel(question)
 
     engine = Engine(journal, now_ms)
@@ -64,9 +64,9 @@ def build_embedded(  # noqa: PLR0913 - the composition root calls it, once, by k
         now_ms=now_ms,
         new_uuid=new_uuid,
     )
-    host = Host(engine, Projection(database), heartbeats)
+    host = EngineHost(engine, Projection(database), heartbeats)
     shards = Shards([host])
-    services = build_services(
+    context = build_context(
         deployment=deployment,
         database=database,
         shards=shards,
@@ -78,5 +78,5 @@ def build_embedded(  # noqa: PLR0913 - the composition root calls it, once, by k
         new_uuid=new_uuid,
         price_side=price_side,
     )
-    engine.hear(services.hear)
-    return Embedded(host, services)
+    engine.subscribe(context.on_committed)
+    return Embedded(host, context)

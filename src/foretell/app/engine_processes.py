@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
-from foretell.app.builders import Ground, chain_view
+from foretell.app.builders import Resources, chain_view
 from foretell.app.clock_and_ids import new_uuid, new_word, now_ms
 from foretell.app.engine_sockets import (
     UNIX,
@@ -29,16 +29,20 @@ from foretell.domain.errors.storage import JournalFailed
 from foretell.domain.treasury.folds import JournalKind
 from foretell.domain.values.hexadecimal import Bytes32, word_bytes
 from foretell.domain.values.sharding import ShardPlace, shard_of
-from foretell.engine.allocations.client import Purse
+from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.collateral_feed import CollateralFeed
-from foretell.engine.allocations.coordinator import Treasurer
-from foretell.engine.host import Host
+from foretell.engine.allocations.coordinator import AllocationCoordinator
+from foretell.engine.host import EngineHost
 from foretell.engine.protocol.client import RemoteShard
-from foretell.engine.protocol.requests import Canceled, CancelMatching, Durable
+from foretell.engine.protocol.requests import (
+    CancelMatchingRequest,
+    CancelOrdersReply,
+    CommittedCommand,
+)
 from foretell.engine.protocol.router import Shards
 from foretell.engine.server import EngineServer
 from foretell.engine.treasury_host import TreasuryHost
-from foretell.engine.writer.chain_feed import Feed
+from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.projection import Projection
@@ -48,11 +52,11 @@ from foretell.journal.port import Journal
 from foretell.journal.postgres import leases
 from foretell.journal.postgres.journal import lead
 from foretell.journal.shard_map import in_one_database, load_shard_map
-from foretell.runtime.child_processes import Child, keep
+from foretell.runtime.child_processes import Child, supervise
 from foretell.runtime.loops import Loop, forever
 from foretell.settings import PREFIX, Settings
 from foretell.trading.accounts.signers import Recover
-from foretell.trading.context import TradingServices, build_services
+from foretell.trading.context import TradingContext, build_context
 
 NAMES_LOOK_S: Final = 1.0
 TREASURY_SHARD: Final = -1
@@ -93,18 +97,18 @@ def _name_of(shard: int) -> str:
     return "treasury" if shard == TREASURY_SHARD else f"engine-{shard}"
 
 
-def remote_shard(ground: Ground, shard: int) -> RemoteShard:
+def remote_shard(ground: Resources, shard: int) -> RemoteShard:
     """Return an engine, or the treasury, as other processes see it."""
     find = engine_finder(ground.settings, shard)
     return RemoteShard(partial(connect, find), engine_token(ground.vault.master))
 
 
-def remote_shards(ground: Ground) -> list[RemoteShard]:
+def remote_shards(ground: Resources) -> list[RemoteShard]:
     """Return every engine as others see it, hearing nothing of what they do."""
     return [remote_shard(ground, shard) for shard in range(ground.settings.shards)]
 
 
-def kept_engines(ground: Ground, rpc_url: str) -> dict[str, Loop]:
+def kept_engines(ground: Resources, rpc_url: str) -> dict[str, Loop]:
     """Return what keeps the sandbox's engines running, each in a process of its own."""
     settings = ground.settings
     environment = {
@@ -112,7 +116,9 @@ def kept_engines(ground: Ground, rpc_url: str) -> dict[str, Loop]:
         f"{PREFIX}CHAIN_ID": str(settings.chain_id),
         f"{PREFIX}MASTER_KEY": ground.vault.master.hex(),
     }
-    return {child.name: partial(keep, child) for child in engine_children(settings, environment)}
+    return {
+        child.name: partial(supervise, child) for child in engine_children(settings, environment)
+    }
 
 
 def engine_children(settings: Settings, environment: Mapping[str, str]) -> list[Child]:
@@ -138,7 +144,7 @@ def same_arguments(settings: Settings) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class RunningEngine:
     """An engine or a treasury that leads and answers at its socket."""
 
     engine: Engine | TreasuryEngine
@@ -151,7 +157,7 @@ class Led:
         await self.engine.close()
 
 
-class _Lead(NamedTuple):
+class _Leadership(NamedTuple):
     """What a leader begins with."""
 
     server: EngineServer
@@ -159,7 +165,7 @@ class _Lead(NamedTuple):
     journal: Journal
 
 
-async def _lead(ground: Ground, shard: int) -> _Lead:
+async def _lead(ground: Resources, shard: int) -> _Leadership:
     """Listen, and return once the journal is ours, however long that takes."""
     settings = ground.settings
     server = EngineServer(engine_token(ground.vault.master))
@@ -174,10 +180,10 @@ async def _lead(ground: Ground, shard: int) -> _Lead:
     else:
         kept = "treasury" if shard == TREASURY_SHARD else str(shard)
         journal = FileJournal(settings.data / f"journal-{kept}")
-    return _Lead(server, listening, journal)
+    return _Leadership(server, listening, journal)
 
 
-async def lead_shard(ground: Ground, shard: int) -> Led:
+async def lead_shard(ground: Resources, shard: int) -> RunningEngine:
     """Return the engine of a shard once it leads and has replayed its journal."""
     settings = ground.settings
     server, listening, journal = await _lead(ground, shard)
@@ -188,65 +194,69 @@ async def lead_shard(ground: Ground, shard: int) -> Led:
     loops["snapshots"] = Snapshots(journal, lambda: projection.sequence, schedule).run
     await host.start()
     exchanges = ground.deployment.exchanges
-    feed = Feed(engine, ground.database, exchanges, settings.confirmations, place=place)
+    feed = ChainFeed(engine, ground.database, exchanges, settings.confirmations, place=place)
     server.open(host, engine)
-    return Led(engine, listening, {**loops, **host.loops(), "feed": feed.run})
+    return RunningEngine(engine, listening, {**loops, **host.loops(), "feed": feed.run})
 
 
-async def lead_treasury(ground: Ground) -> Led:
+async def lead_treasury(ground: Resources) -> RunningEngine:
     """Return the treasury once it leads and has replayed its journal."""
     server, listening, journal = await _lead(ground, TREASURY_SHARD)
     engine = TreasuryEngine(journal, now_ms)
     count, schedule = ground.settings.shards, Schedule.of(ground.settings)
     snapshots = Snapshots(journal, lambda: engine.synced_sequence, schedule, JournalKind.TREASURY)
     shards = remote_shards(ground)
-    treasurer = Treasurer(
+    coordinator = AllocationCoordinator(
         engine, {ShardPlace(number, count).name: shard for number, shard in enumerate(shards)}
     )
-    feed = CollateralFeed(engine, treasurer, ground.database, ground.deployment.exchanges)
-    host = TreasuryHost(engine, treasurer, feed)
+    feed = CollateralFeed(engine, coordinator, ground.database, ground.deployment.exchanges)
+    host = TreasuryHost(engine, coordinator, feed)
     await host.start()
     server.open(host)
     lines = {f"line to engine {number}": shard.run for number, shard in enumerate(shards)}
-    return Led(engine, listening, {**lines, **host.loops(), "snapshots": snapshots.run})
+    return RunningEngine(engine, listening, {**lines, **host.loops(), "snapshots": snapshots.run})
 
 
-def _host(ground: Ground, engine: Engine, place: ShardPlace, loops: dict[str, Loop]) -> Host:
+def _host(
+    ground: Resources, engine: Engine, place: ShardPlace, loops: dict[str, Loop]
+) -> EngineHost:
     """Return an engine's host; the first one's cancels the orders of keys that stopped beating."""
     others: Sequence[RemoteShard] = remote_shards(ground)[1:] if place.number == 0 else ()
 
-    async def cancel(question: CancelMatching) -> Canceled:
+    async def cancel(question: CancelMatchingRequest) -> CancelOrdersReply:
         return await Shards([host, *others]).cancel(question)
 
-    purse = None
+    allocation_client = None
     if place.has_treasury:
         treasury = remote_shard(ground, TREASURY_SHARD)
-        purse = Purse(place.name, treasury)
+        allocation_client = AllocationClient(place.name, treasury)
         loops["line to the treasury"] = treasury.run
     for number, other in enumerate(others, 1):
         loops[f"line to engine {number}"] = other.run
     heartbeats = Heartbeats(
         ground.database, cancel, Wallets(ground.deployment), now_ms=now_ms, new_uuid=new_uuid
     )
-    host = Host(engine, Projection(ground.database, place.name), heartbeats, purse)
+    host = EngineHost(
+        engine, Projection(ground.database, place.name), heartbeats, allocation_client
+    )
     return host
 
 
-class _ShardHearer:
+class _ShardSubscriber:
     """What an engine does, told to those who serve clients."""
 
-    def __init__(self, services: TradingServices, number: int, count: int) -> None:
-        self._services = services
+    def __init__(self, context: TradingContext, number: int, count: int) -> None:
+        self._context = context
         self._number = number
         self._count = count
 
     def begin(self) -> None:
         """Forget what was heard of this engine: its whole state is told next."""
-        self._services.begin(self._is_theirs)
+        self._context.begin(self._is_theirs)
 
-    def hear(self, durable: Durable) -> None:
+    def on_committed(self, committed: CommittedCommand) -> None:
         """Take what a command did."""
-        self._services.hear(durable)
+        self._context.on_committed(committed)
 
     def _is_theirs(self, condition_id: Bytes32) -> bool:
         return shard_of(condition_id, self._count) == self._number
@@ -255,16 +265,16 @@ class _ShardHearer:
 class AskingTrading(NamedTuple):
     """The product without an engine: what serves clients, and its lines to the engines."""
 
-    services: TradingServices
+    context: TradingContext
     shards: Sequence[RemoteShard]
     loops: dict[str, Loop]
 
 
-def build_asking(ground: Ground, recover: Recover) -> AskingTrading:
+def build_asking(ground: Resources, recover: Recover) -> AskingTrading:
     """Return trading that asks engines in other processes."""
     shards = remote_shards(ground)
     treasury = remote_shard(ground, TREASURY_SHARD) if len(shards) > 1 else None
-    services = build_services(
+    context = build_context(
         deployment=ground.deployment,
         database=ground.database,
         shards=Shards(shards, treasury),
@@ -276,17 +286,17 @@ def build_asking(ground: Ground, recover: Recover) -> AskingTrading:
         new_uuid=new_uuid,
     )
     for number, shard in enumerate(shards):
-        shard.hearer = _ShardHearer(services, number, len(shards))
+        shard.subscriber = _ShardSubscriber(context, number, len(shards))
     lines = {f"line to engine {number}": shard.run for number, shard in enumerate(shards)}
     if treasury is not None:
         lines["line to the treasury"] = treasury.run
-    names = partial(forever, "names", partial(_learn_names, services))
-    return AskingTrading(services, shards, {**services.loops(), **lines, "names": names})
+    names = partial(forever, "names", partial(_learn_names, context))
+    return AskingTrading(context, shards, {**context.loops(), **lines, "names": names})
 
 
-async def _learn_names(services: TradingServices) -> None:
+async def _learn_names(context: TradingContext) -> None:
     """Read, for ever, what markets that were told of are called."""
     while True:
         with contextlib.suppress(ForetellError):
-            await services.catalogue.load(services.board.market_by_id)
+            await context.market_names.load(context.books.market_by_id)
         await asyncio.sleep(NAMES_LOOK_S)

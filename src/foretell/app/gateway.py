@@ -17,7 +17,7 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
-from foretell.app.http.fast_connection import NO_LANES, LaneConnection, Lanes
+from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastConnection, FastRoutes
 from foretell.domain.errors.command import CannotListen, PortTaken
 from foretell.domain.errors.http import UnknownRoute
 from foretell.edge.refusals import worker_body
@@ -86,13 +86,15 @@ class Server(uvicorn.Server):
         yield
 
 
-def build_server(app: AsgiApp, host: str, port: int, lanes: Lanes = NO_LANES) -> Server:
+def build_server(
+    app: AsgiApp, host: str, port: int, fast_routes: FastRoutes = NO_FAST_ROUTES
+) -> Server:
     """Return a server of an application, and of the lanes that pass it by."""
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=cast("type[asyncio.Protocol]", partial(LaneConnection, lanes)),
+        http=cast("type[asyncio.Protocol]", partial(FastConnection, fast_routes)),
         limit_concurrency=_connections_max(),
         ws="websockets-sansio",
         loop="none",

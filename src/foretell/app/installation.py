@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from foretell.app.builders import (
-    Ground,
+    Resources,
     build_creation,
     build_data,
     build_discovery,
@@ -26,12 +26,12 @@ from foretell.app.builders import (
 from foretell.app.clock_and_ids import numbered_ids
 from foretell.app.engine_processes import build_asking, kept_engines, lead_shard, lead_treasury
 from foretell.app.gateway import Gateway, Server, bind, build_server
-from foretell.app.http.fast_connection import RequestLine, ServedLane, served_under
-from foretell.app.keys import open_vault
+from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
+from foretell.app.keys import open_keys
 from foretell.app.lifetime import Lifetime
 from foretell.app.roles import ALL_ROLES, KEYS_BY_ROLE, PREFIX_BY_ROLE, Role
 from foretell.app.signer_recovery.client import Recovery
-from foretell.app.unavailable import Closed
+from foretell.app.unavailable import UnavailableApp
 from foretell.chain.deploy import deploy, load_deployment
 from foretell.chain.deploy_plan import sandbox_plan
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
@@ -44,7 +44,7 @@ from foretell.discovery import routes as discovery_routes
 from foretell.domain.contracts.deployment import Deployment, check_usable
 from foretell.domain.errors.chain import ChainUnavailable, DeploymentUnfit, WrongChain
 from foretell.domain.errors.command import PartEnded
-from foretell.edge.fast_route import Lane, Route
+from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.indexer import worker as indexer_worker
 from foretell.relayer import routes as relayer_routes
@@ -53,9 +53,9 @@ from foretell.settings import Settings
 from foretell.settlement import worker as settlement_worker
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
-from foretell.trading.context import TradingServices
+from foretell.trading.context import TradingContext
 from foretell.trading.routes import app as trading_routes
-from foretell.trading.routes.fast_path import trading_lanes
+from foretell.trading.routes.fast_path import fast_routes
 
 CHAIN_RESTART_S: Final = 1.0
 START_LOOK_S: Final = 0.01
@@ -67,7 +67,7 @@ Loop = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class ParentProcess:
     """Of a process that others keep running: who began it holds the folder, and maybe the port."""
 
     listener: int | None = None
@@ -82,7 +82,7 @@ class Installation:
         roles: Collection[Role] = ALL_ROLES,
         *,
         shard: int = 0,
-        membership: Membership | None = None,
+        membership: ParentProcess | None = None,
     ) -> None:
         self._settings = settings
         self._roles = frozenset(roles)
@@ -90,14 +90,14 @@ class Installation:
         self._membership = membership
         self._lifetime = Lifetime()
         self._app_by_role: dict[Role, AsgiApp] = {}
-        self._lanes_by_role: dict[Role, Mapping[Route, Lane]] = {}
+        self._fast_routes_by_role: dict[Role, Mapping[Route, FastRoute]] = {}
         self._loop_by_name: dict[str, Loop] = {}
         self._is_stopping = False
         self._served_roles = [role for role in PREFIX_BY_ROLE if role in self._roles]
         self._app_by_prefix: dict[str, AsgiApp] = {
-            self._prefix(role): Closed(role) for role in self._served_roles
+            self._prefix(role): UnavailableApp(role) for role in self._served_roles
         }
-        self._lanes: dict[RequestLine, ServedLane] = {}
+        self._lanes: dict[RequestLine, ServedFastRoute] = {}
         self._server: Server | None = None
         self._serving: asyncio.Task[None] | None = None
         self._has_folder = membership is not None
@@ -131,15 +131,15 @@ class Installation:
         """Stop everything, the APIs first, the chain last."""
         await self._lifetime.stop()
 
-    async def _lay_ground(self) -> Ground:
+    async def _lay_ground(self) -> Resources:
         settings = self._settings
         needed = {key for role in self._roles for key in KEYS_BY_ROLE.get(role, ())}
-        vault = open_vault(settings, sorted(needed))
+        vault = open_keys(settings, sorted(needed))
         rpc = await self._lifetime.closing.enter_async_context(Rpc(await self._rpc_url()))
         self.deployment = deployment = await self._deployment(rpc)
         database = await self._lifetime.closing.enter_async_context(Database(settings.database))
         await upgrade(database)
-        return Ground(settings, vault, deployment, database, rpc)
+        return Resources(settings, vault, deployment, database, rpc)
 
     async def _rpc_url(self) -> str:
         settings = self._settings
@@ -170,7 +170,7 @@ class Installation:
         await _check_node(rpc, settings.chain_id)
         return deployment
 
-    async def _build(self, ground: Ground) -> None:
+    async def _build(self, ground: Resources) -> None:
         """Build the products of this process, upstream first."""
         if Role.INDEXER in self._roles:
             indexer = build_indexer(ground)
@@ -194,7 +194,7 @@ class Installation:
             discovery = build_discovery(ground)
             self._app_by_role[Role.DISCOVERY] = discovery_routes.build_app(discovery)
 
-    async def _build_trading(self, ground: Ground) -> None:
+    async def _build_trading(self, ground: Resources) -> None:
         led = []
         if Role.ENGINE in self._roles:
             led.append(await lead_shard(ground, self._shard))
@@ -214,20 +214,20 @@ class Installation:
                 url = f"http://127.0.0.1:{ground.settings.chain_port}"
                 self._loop_by_name |= kept_engines(ground, url)
             asking = build_asking(ground, recovery.recover)
-            self._answer_traders(asking.services)
+            self._answer_traders(asking.context)
             self._loop_by_name |= asking.loops
             return
         trading, feed, snapshots = build_trading(ground, recovery.recover)
         self._lifetime.closing.push_async_callback(trading.host.engine.close)
         await trading.start()
-        self._answer_traders(trading.services)
+        self._answer_traders(trading.context)
         self._loop_by_name |= trading.loops()
         self._loop_by_name["feed"] = feed.run
         self._loop_by_name["snapshots"] = snapshots.run
 
-    def _answer_traders(self, services: TradingServices) -> None:
-        self._app_by_role[Role.TRADING] = trading_routes.build_app(services)
-        self._lanes_by_role[Role.TRADING] = trading_lanes(services)
+    def _answer_traders(self, context: TradingContext) -> None:
+        self._app_by_role[Role.TRADING] = trading_routes.build_app(context)
+        self._fast_routes_by_role[Role.TRADING] = fast_routes(context)
 
     async def _serve(self) -> None:
         """Answer at the port, if there is an API; one of another process has its port from there."""
@@ -253,7 +253,7 @@ class Installation:
         for role, app in self._app_by_role.items():
             prefix = self._prefix(role)
             telemetry = self._app_by_prefix[prefix] = Telemetry(app, role, numbered_ids())
-            self._lanes |= served_under(prefix, self._lanes_by_role.get(role, {}), telemetry)
+            self._lanes |= served_under(prefix, self._fast_routes_by_role.get(role, {}), telemetry)
 
     def _listener(self) -> socket.socket:
         if self._membership is not None and self._membership.listener is not None:

@@ -13,7 +13,11 @@ from typing import Final
 from pydantic import SecretStr
 
 from foretell.app.clock_and_ids import new_key
-from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS, Role, sandbox_account
+from foretell.domain.contracts.sandbox_accounts import (
+    SANDBOX_ACCOUNTS,
+    AccountRole,
+    sandbox_account,
+)
 from foretell.domain.errors.command import MissingKey
 from foretell.domain.values.credentials import MASTER_KEY_BYTES
 from foretell.journal.files.segments import sync_folder
@@ -25,7 +29,7 @@ PUBLIC_KEYS: Final = frozenset(account.private_key for account in SANDBOX_ACCOUN
 
 
 @dataclass(frozen=True, slots=True)
-class Vault:
+class InstallationKeys:
     """The keys of one installation; a process asks for those alone that its parts need."""
 
     _settings: Settings
@@ -41,31 +45,31 @@ class Vault:
     @property
     def operator(self) -> bytes:
         """The account that settles trades."""
-        return self._key("operator_key", Role.OPERATOR)
+        return self._key("operator_key", AccountRole.OPERATOR)
 
     @property
     def registrar(self) -> bytes:
         """The account that opens tokens to trading."""
-        return self._key("registrar_key", Role.REGISTRAR)
+        return self._key("registrar_key", AccountRole.REGISTRAR)
 
     @property
     def relayer(self) -> bytes:
         """The account that sends Safe transactions."""
-        return self._key("relayer_key", Role.RELAYER)
+        return self._key("relayer_key", AccountRole.RELAYER)
 
     @property
     def storage(self) -> bytes:
         """What signs stored metadata."""
-        return self._key("storage_key", Role.STORAGE)
+        return self._key("storage_key", AccountRole.STORAGE)
 
-    def _key(self, name: str, role: Role) -> bytes:
+    def _key(self, name: str, role: AccountRole) -> bytes:
         settings = self._settings
         if settings.is_sandbox:
             return sandbox_account(role, settings.chain_id).private_key
         return required_key(name, getattr(settings, name))
 
 
-def open_vault(settings: Settings, needed: Iterable[str]) -> Vault:
+def open_keys(settings: Settings, needed: Iterable[str]) -> InstallationKeys:
     """Return the keys that the settings name, or the sandbox's own; refuse if a needed one fails.
 
     Refuses too one account for two queues of transactions: they would take each other's nonces.
@@ -76,7 +80,7 @@ def open_vault(settings: Settings, needed: Iterable[str]) -> Vault:
         other = name_by_key.setdefault(key, name) if key is not None else name
         if other != name:
             raise MissingKey(name, f"is that of FORETELL_{other.upper()}: each needs its own")
-    vault = Vault(settings)
+    vault = InstallationKeys(settings)
     for name in needed:
         assert getattr(vault, name)
     return vault

@@ -45,12 +45,12 @@ class Snapshots:
     def __init__(
         self,
         journal: Journal,
-        told_sequence: Callable[[], int],
+        published_sequence: Callable[[], int],
         schedule: Schedule,
         kind: JournalKind = JournalKind.SHARD,
     ) -> None:
         self._journal = journal
-        self._told_sequence = told_sequence
+        self._published_sequence = published_sequence
         self._every = schedule.every
         self._keeps_all = schedule.keeps_all
         self._kind = kind
@@ -68,7 +68,7 @@ class Snapshots:
 
     async def take_if_due(self) -> bool:
         """Take a snapshot if enough commands came after the last, and say whether one was taken."""
-        until = self._told_sequence()
+        until = self._published_sequence()
         if not self._every or until < self._every:
             return False
         if self._newest is None:

@@ -36,7 +36,7 @@ _REFUSAL_BY_ROLE: Final[
 )
 
 
-class Closed:
+class UnavailableApp:
     """An API's application while there is none."""
 
     def __init__(self, role: Role) -> None:

@@ -14,7 +14,7 @@ from foretell.app.engine_processes import engine_children, same_arguments
 from foretell.app.gateway import BACKLOG, bind
 from foretell.app.lifetime import Lifetime
 from foretell.domain.errors.command import NotInTime
-from foretell.runtime.child_processes import Child, keep
+from foretell.runtime.child_processes import Child, supervise
 from foretell.settings import Settings
 
 START_DEADLINE_S: Final = 60.0
@@ -60,7 +60,7 @@ class Fleet:
         ]
         async with asyncio.TaskGroup() as group:
             for child in (*engine_children(self._settings, {}), *facing):
-                group.create_task(keep(child))
+                group.create_task(supervise(child))
 
     async def _answered(self, running: asyncio.Task[None]) -> None:
         url = f"http://{self._settings.host}:{self._settings.port}/ok"

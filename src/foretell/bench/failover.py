@@ -39,7 +39,7 @@ class Outage(NamedTuple):
         return self.seconds / self.lease_s
 
 
-class Verdict(NamedTuple):
+class FailoverFigures(NamedTuple):
     """What became of what leaders were told to keep."""
 
     records: int
@@ -66,7 +66,9 @@ def run_bench_failover(url: str, lease_s: float, cycles: int, console: Console) 
     )
 
 
-async def _measure(url: str, lease_s: float, cycles: int) -> tuple[Sequence[Outage], Verdict]:
+async def _measure(
+    url: str, lease_s: float, cycles: int
+) -> tuple[Sequence[Outage], FailoverFigures]:
     async with lent_database(url) as connection:
         with succession(url, lease_s) as leaders:
             outages = await asyncio.to_thread(_lose_leaders, leaders, lease_s, cycles)
@@ -110,7 +112,7 @@ def _outage(
     return Outage(how, following.first_at_s - min(leader.last_at_s, lost_at_s), lease_s)
 
 
-def judge(payload_by_sequence: Mapping[int, str], leaders: Sequence[Leader]) -> Verdict:
+def judge(payload_by_sequence: Mapping[int, str], leaders: Sequence[Leader]) -> FailoverFigures:
     """Return what is missing from a journal, and what is in it twice."""
     records = len(payload_by_sequence)
     lost = sum(
@@ -118,7 +120,7 @@ def judge(payload_by_sequence: Mapping[int, str], leaders: Sequence[Leader]) -> 
         for leader in leaders
         for sequence, payload in leader.acknowledged.items()
     )
-    return Verdict(
+    return FailoverFigures(
         records=records,
         gaps=max(payload_by_sequence, default=0) - records,
         lost=lost,

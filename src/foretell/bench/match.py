@@ -17,7 +17,7 @@ from rich.table import Table
 from foretell.app.clock_and_ids import new_key
 from foretell.bench.rigs.engines import Contender, OwnBook, WholeEngine, installed_peers
 from foretell.bench.rigs.machine import disturbance, others_words, undisturbed, usage_with
-from foretell.bench.rigs.operations import Operation, operations
+from foretell.bench.rigs.operations import BookOperation, operations
 from foretell.bench.rigs.world import make_world
 from foretell.domain.errors.command import BenchFailed
 from foretell.runtime.garbage_collection import settle_memory
@@ -58,7 +58,7 @@ class Field:
     def __init__(self, depth: int, contenders: Mapping[str, Contender]) -> None:
         self._depth = depth
         self._contenders = contenders
-        self._operations: Iterator[Operation] = operations(depth)
+        self._operations: Iterator[BookOperation] = operations(depth)
         self._race(depth)
 
     def measure(self, count: int) -> Speeds:

@@ -20,7 +20,13 @@ from foretell.app.clock_and_ids import new_key
 from foretell.bench.rigs.exchange import seconds_until_ready
 from foretell.bench.rigs.journal_fixture import write_past
 from foretell.bench.rigs.machine import disturbance, others_words, undisturbed
-from foretell.bench.rigs.startup import Folded, Restored, apply_in_memory, journal_of, start_engine
+from foretell.bench.rigs.startup import (
+    FoldFigures,
+    Restored,
+    apply_in_memory,
+    journal_of,
+    start_engine,
+)
 from foretell.bench.rigs.world import make_world
 from foretell.domain.errors.command import BenchFailed
 from foretell.domain.values.sharding import ALONE
@@ -34,10 +40,10 @@ READY_S: Final = 10.0
 T = TypeVar("T")
 
 
-class Round(NamedTuple):
+class StartRound(NamedTuple):
     """A start of the engine, the same commands in memory, and a start of the API."""
 
-    replay: Folded
+    replay: FoldFigures
     restored: Restored
     ready_s: float
 
@@ -79,12 +85,12 @@ def run_bench_replay(rounds: int, orders: int, events: int, console: Console) ->
         console.print(words)
 
 
-def _figures(shown: Round) -> tuple[float, ...]:
+def _figures(shown: StartRound) -> tuple[float, ...]:
     restored = shown.restored
     return shown.ratio, shown.ready_s, restored.seconds, restored.bytes_per_order
 
 
-def _table_of(measured: list[Round]) -> Table:
+def _table_of(measured: list[StartRound]) -> Table:
     columns = ("round", "records/s", "engine commands/s", "ratio", "ready s", "cores of others")
     table = Table(*columns)
     for number, shown in enumerate(measured, 1):
@@ -99,8 +105,8 @@ def _table_of(measured: list[Round]) -> Table:
     return table
 
 
-def _measure(folder: Path, master_key: bytes) -> Round:
-    shown = Round(
+def _measure(folder: Path, master_key: bytes) -> StartRound:
+    shown = StartRound(
         replay=_in_new_process(start_engine, folder),
         restored=_in_new_process(apply_in_memory, folder),
         ready_s=_in_new_process(seconds_until_ready, folder, master_key),

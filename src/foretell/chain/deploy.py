@@ -26,7 +26,7 @@ from foretell.chain.deploy_plan import (
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import bytes_of, quantity_of
 from foretell.chain.sandbox_placement import check_sandbox_node, place_planned
-from foretell.chain.setup_caller import Caller
+from foretell.chain.setup_caller import SetupCaller
 from foretell.chain.views import ViewCall, ask_all
 from foretell.domain.contracts.calldata import (
     ADD_ADAPTER,
@@ -200,7 +200,7 @@ def _sync_folder(folder: Path) -> None:
 class _Grant(NamedTuple):
     """Something that must be so: the view that says whether it is, and the call that makes it so."""
 
-    caller: Caller
+    caller: SetupCaller
     target: Address
     check: ContractFunction
     asked: tuple[object, ...]
@@ -227,8 +227,8 @@ class _Deployer:
         self._admin = self._caller(plan.admin_key)
         self._done: dict[ContractName, DeployedContract] = {}
 
-    def _caller(self, key: bytes) -> Caller:
-        return Caller(self._rpc, key, self._plan.chain_id, mines=self._plan.is_sandbox)
+    def _caller(self, key: bytes) -> SetupCaller:
+        return SetupCaller(self._rpc, key, self._plan.chain_id, mines=self._plan.is_sandbox)
 
     async def run(self) -> Deployment:
         await self._check_factory()

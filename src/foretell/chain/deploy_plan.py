@@ -16,7 +16,7 @@ from foretell.domain.contracts.deployment import ContractName, CreationTerms
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_CHAIN_ID,
     UNITS_BY_ROLE,
-    Role,
+    AccountRole,
     sandbox_account,
     sandbox_accounts,
 )
@@ -108,16 +108,16 @@ class DeployPlan:
 def sandbox_plan(npm_folder: Path) -> DeployPlan:
     """Return how the sandbox is furnished, so that the ecosystem's clients find their way."""
     chain_id = SANDBOX_CHAIN_ID
-    creator = sandbox_account(Role.CREATOR, chain_id)
-    proposer = sandbox_account(Role.PROPOSER, chain_id)
+    creator = sandbox_account(AccountRole.CREATOR, chain_id)
+    proposer = sandbox_account(AccountRole.PROPOSER, chain_id)
     return DeployPlan(
         chain_id=chain_id,
         npm_folder=npm_folder,
-        admin_key=sandbox_account(Role.ADMIN, chain_id).private_key,
-        operators=(sandbox_account(Role.OPERATOR, chain_id).address,),
-        registrars=(sandbox_account(Role.REGISTRAR, chain_id).address,),
-        fee_receiver=sandbox_account(Role.TREASURY, chain_id).address,
-        community_pool=sandbox_account(Role.COMMUNITY, chain_id).address,
+        admin_key=sandbox_account(AccountRole.ADMIN, chain_id).private_key,
+        operators=(sandbox_account(AccountRole.OPERATOR, chain_id).address,),
+        registrars=(sandbox_account(AccountRole.REGISTRAR, chain_id).address,),
+        fee_receiver=sandbox_account(AccountRole.TREASURY, chain_id).address,
+        community_pool=sandbox_account(AccountRole.COMMUNITY, chain_id).address,
         profiles=SANDBOX_PROFILES,
         neg_risk_profiles=SANDBOX_NEG_RISK_PROFILES,
         safe_factory_name=ECOSYSTEM_SAFE_FACTORY_NAME,
@@ -126,7 +126,7 @@ def sandbox_plan(npm_folder: Path) -> DeployPlan:
             ContractName.SAFE_FACTORY: ECOSYSTEM_SAFE_FACTORY,
         },
         whitelists=(CreatorWhitelist(creator.private_key, (proposer.address,)),),
-        faucet_key=sandbox_account(Role.FAUCET, chain_id).private_key,
+        faucet_key=sandbox_account(AccountRole.FAUCET, chain_id).private_key,
         grants_units={
             account.address: units
             for role, units in UNITS_BY_ROLE.items()

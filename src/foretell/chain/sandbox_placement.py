@@ -12,7 +12,7 @@ from typing import Final
 from foretell.chain.deploy_plan import PlannedContract
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import bytes_of
-from foretell.chain.setup_caller import Caller
+from foretell.chain.setup_caller import SetupCaller
 from foretell.domain.errors.chain import RpcRefused, SandboxOnly
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import Address
@@ -30,7 +30,7 @@ async def check_sandbox_node(rpc: Rpc) -> None:
         raise SandboxOnly("code at a chosen address", version)
 
 
-async def place_planned(rpc: Rpc, caller: Caller, planned: Iterable[PlannedContract]) -> None:
+async def place_planned(rpc: Rpc, caller: SetupCaller, planned: Iterable[PlannedContract]) -> None:
     """Put those contracts that must have a chosen address there; any node will do if none must."""
     init_code_by_address = {
         contract.address: contract.init_code
@@ -42,7 +42,7 @@ async def place_planned(rpc: Rpc, caller: Caller, planned: Iterable[PlannedContr
 
 
 async def place_contracts(
-    rpc: Rpc, caller: Caller, init_code_by_address: Mapping[Address, bytes]
+    rpc: Rpc, caller: SetupCaller, init_code_by_address: Mapping[Address, bytes]
 ) -> None:
     """Put contracts at these addresses, unless they are there already.
 

@@ -23,7 +23,7 @@ RECEIPT_POLL_S: Final = 0.02
 GAS_MARGIN_PERCENT: Final = 20
 
 
-class Caller:
+class SetupCaller:
     """One key on one chain. With `mines` it has the sandbox's node seal what it sent."""
 
     def __init__(self, rpc: Rpc, private_key: bytes, chain_id: int, *, mines: bool = False) -> None:

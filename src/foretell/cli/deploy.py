@@ -4,7 +4,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from foretell.app.keys import open_vault, required_key
+from foretell.app.keys import open_keys, required_key
 from foretell.chain.deploy import Found, compare, deploy, load_deployment
 from foretell.chain.deploy_plan import DeployPlan, sandbox_plan
 from foretell.chain.rpc import Rpc
@@ -73,7 +73,7 @@ async def _deploy(
 
 
 def _plan(settings: Settings, network: NetworkName | None) -> DeployPlan:
-    vault = open_vault(settings, ("operator", "registrar"))
+    vault = open_keys(settings, ("operator", "registrar"))
     taken = {} if network is None else dict(NETWORKS[network].taken)
     if settings.collateral is not None or network is None:
         taken[ContractName.COLLATERAL] = _address("collateral", settings.collateral)

@@ -115,14 +115,14 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     `serve trading --workers N --shards M` keeps M engines and N processes that answer clients
     running. `serve engine --shard K` is one engine, and waits while another leads its shard.
     """
-    from foretell.cli.serve import Part, run_fleet, run_serve
+    from foretell.cli.serve import ProcessRole, run_fleet, run_serve
 
     if workers is not None:
         settings = _settings(data=data, port=port, shards=shards or 1)
         run_fleet(settings, roles or [], workers, Console())
     else:
         settings = _settings(data=data, port=port, shards=shards)
-        run_serve(settings, roles or [], Part(shard, member), Console())
+        run_serve(settings, roles or [], ProcessRole(shard, member), Console())
 
 
 @app.command()

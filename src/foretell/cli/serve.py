@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from foretell.app.engine_processes import NO_LISTENER
-from foretell.app.installation import Installation, Membership
+from foretell.app.installation import Installation, ParentProcess
 from foretell.app.roles import ALL_ROLES, Role
 from foretell.app.running import run_until_stopped, set_up_logs
 from foretell.app.worker_processes import Fleet
@@ -16,7 +16,7 @@ from foretell.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ProcessRole:
     """Of an installation in several processes, the one that this process is."""
 
     shard: int = 0
@@ -24,7 +24,9 @@ class Part:
     """Of a fleet: the file number of the port's socket, or NO_LISTENER; None for who is on its own."""
 
 
-def run_serve(settings: Settings, names: Sequence[str], part: Part, console: Console) -> None:
+def run_serve(
+    settings: Settings, names: Sequence[str], part: ProcessRole, console: Console
+) -> None:
     """Run the roles until a signal comes."""
     set_up_logs(settings)
     roles = [_role(name) for name in names] or sorted(ALL_ROLES)
@@ -37,7 +39,7 @@ def run_serve(settings: Settings, names: Sequence[str], part: Part, console: Con
 
     membership = None
     if part.member is not None:
-        membership = Membership(None if part.member == NO_LISTENER else part.member)
+        membership = ParentProcess(None if part.member == NO_LISTENER else part.member)
     installation = Installation(settings, roles, shard=part.shard, membership=membership)
     run_until_stopped(installation, greet, lambda: None, is_tied=membership is not None)
 

@@ -15,18 +15,18 @@ from foretell.app.clock_and_ids import now_ms
 from foretell.app.installation import Installation
 from foretell.app.running import run_until_stopped, set_up_logs
 from foretell.chain.reader import Reader
-from foretell.chain.setup_caller import Caller
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.chain.setup_caller import SetupCaller
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.errors.command import ApiRefused
 from foretell.domain.evm.transaction import ContractCall
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.sandbox.demo.create_market import make_market, resume_market
-from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.trade import approvals
 from foretell.sandbox.ready import Ready, SeededMarket, describe, remove_ready, write_ready
 from foretell.sdk.http import HttpClient, wait_for
-from foretell.sdk.payloads import MarketWish
+from foretell.sdk.payloads import MarketDraft
 from foretell.settings import Settings
 
 SEED_SLUG: Final = "rain-within-a-year"
@@ -49,9 +49,9 @@ def run_up(settings: Settings, console: Console) -> None:
     async def greet() -> None:
         assert installation.deployment is not None
         ready = describe(settings.base_url, _rpc_url(settings), installation.deployment, NOT_YET)
-        async with Stage.open(ready, installation.deployment, Console(quiet=True)) as stage:
-            await _approve_traders(stage)
-            market = await _seed(stage, console, settings.data / SEED_NOTE)
+        async with DemoSession.open(ready, installation.deployment, Console(quiet=True)) as session:
+            await _approve_traders(session)
+            market = await _seed(session, console, settings.data / SEED_NOTE)
         ready = msgspec.structs.replace(ready, market=market)
         settle_memory()
         write_ready(settings.data, ready)
@@ -68,47 +68,47 @@ def _rpc_url(settings: Settings) -> str:
     return f"http://127.0.0.1:{settings.chain_port}"
 
 
-async def _approve_traders(stage: Stage) -> None:
+async def _approve_traders(session: DemoSession) -> None:
     """Let the exchanges move what the sandbox's traders have, so that a bot trades at once."""
-    reader = Reader(stage.rpc, stage.deployment)
-    calls = [ContractCall(call.to, call.calldata) for call in approvals(stage)]
+    reader = Reader(session.rpc, session.deployment)
+    calls = [ContractCall(call.to, call.calldata) for call in approvals(session)]
 
-    async def approve(trader: Caller) -> None:
-        if not await reader.allowance_units(trader.address, stage.deployment.neg_risk_exchange):
+    async def approve(trader: SetupCaller) -> None:
+        if not await reader.allowance_units(trader.address, session.deployment.neg_risk_exchange):
             await trader.call_all(calls)
 
-    traders = [each for each in stage.ready.accounts if each.role == Role.TRADER]
-    await asyncio.gather(*(approve(stage.caller(each.key)) for each in traders))
+    traders = [each for each in session.ready.accounts if each.role == AccountRole.TRADER]
+    await asyncio.gather(*(approve(session.caller(each.key)) for each in traders))
 
 
-async def _seed(stage: Stage, console: Console, note: Path) -> SeededMarket:
+async def _seed(session: DemoSession, console: Console, note: Path) -> SeededMarket:
     """Return the market that the sandbox begins with, made through the public API if need be."""
-    found = await stage.discovery.get("/markets", slug=SEED_SLUG)
+    found = await session.discovery.get("/markets", slug=SEED_SLUG)
     if not found:
         console.print("opening a market to begin with …")
-        await _open_market(stage, note)
-        found = await stage.discovery.get("/markets", slug=SEED_SLUG)
+        await _open_market(session, note)
+        found = await session.discovery.get("/markets", slug=SEED_SLUG)
     token_yes, token_no = msgspec.json.decode(found[0]["clobTokenIds"], type=list[str])
-    await _wait_for_book(stage.trading, token_yes)
+    await _wait_for_book(session.trading, token_yes)
     return SeededMarket(found[0]["conditionId"], token_yes, token_no, found[0]["slug"])
 
 
-async def _open_market(stage: Stage, note: Path) -> None:
-    creator = stage.account(Role.CREATOR)
+async def _open_market(session: DemoSession, note: Path) -> None:
+    creator = session.account(AccountRole.CREATOR)
     begun = _noted(note)
-    if begun and await resume_market(stage, creator, begun):
+    if begun and await resume_market(session, creator, begun):
         return
-    await make_market(stage, _wish(stage), creator, note.write_text)
+    await make_market(session, _wish(session), creator, note.write_text)
 
 
 def _noted(note: Path) -> str:
     return note.read_text() if note.exists() else ""
 
 
-def _wish(stage: Stage) -> MarketWish:
-    ends_at = datetime.fromtimestamp(stage.now_s(), UTC) + timedelta(days=SEED_DAYS)
-    return MarketWish(
-        creator=stage.caller(stage.account(Role.CREATOR)).address,
+def _wish(session: DemoSession) -> MarketDraft:
+    ends_at = datetime.fromtimestamp(session.now_s(), UTC) + timedelta(days=SEED_DAYS)
+    return MarketDraft(
+        creator=session.caller(session.account(AccountRole.CREATOR)).address,
         title="Will it rain within a year?",
         slug=SEED_SLUG,
         question="Will it rain within a year?",

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from foretell.creation.context import CreationServices
-from foretell.creation.messages import AuthWish
+from foretell.creation.context import CreationContext
+from foretell.creation.messages import AuthRequest
 from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS, Challenge
 from foretell.domain.errors.creation import TooManyChallenges
 from foretell.domain.errors.families import FieldProblem, InvalidFields
@@ -23,40 +23,40 @@ EXPIRED_KEPT_MS: Final = 24 * 60 * 60 * 1000
 """How long one who comes too late is told so, and not that there is no such request."""
 
 
-async def issue_challenge(services: CreationServices, wish: AuthWish) -> Challenge:
+async def issue_challenge(context: CreationContext, wish: AuthRequest) -> Challenge:
     """Return a new challenge, stored so that it can be resumed.
 
     A bounded number of them waits for signatures, of one creator and of all. One too many is
     refused, and none that can still be signed makes way: whoever asks for many in a creator's name
     takes nothing from it that it has.
     """
-    chain_id = services.deployment.chain_id
+    chain_id = context.deployment.chain_id
     if wish.chain_id != chain_id:
         raise InvalidFields([FieldProblem("chainId", f"must be one of {chain_id}")])
-    now_ms = services.now_ms()
+    now_ms = context.now_ms()
     challenge = Challenge(
-        request_id=services.new_uuid(),
+        request_id=context.new_uuid(),
         creator=wish.creator,
         payload_hash=wish.payload_hash,
-        nonce=services.new_word(),
+        nonce=context.new_word(),
         expires_at_ms=now_ms + CHALLENGE_LIFETIME_MS,
         chain_id=chain_id,
     )
-    async with services.database.writing() as tx:
-        await _make_room(tx, services, challenge.creator, now_ms)
+    async with context.database.writing() as tx:
+        await _make_room(tx, context, challenge.creator, now_ms)
         await record_challenge(tx, challenge, now_ms)
         await drop_surplus(tx, UNSIGNED_PER_CREATOR_MAX, now_ms, wish.creator)
     return challenge
 
 
 async def _make_room(
-    tx: Transaction, services: CreationServices, creator: Address, now_ms: int
+    tx: Transaction, context: CreationContext, creator: Address, now_ms: int
 ) -> None:
     """Refuse one too many, and drop expired ones where twice as many are kept as may wait."""
     of_creator = await count_unsigned(tx, now_ms, creator)
     if of_creator.unexpired >= UNSIGNED_PER_CREATOR_MAX:
         raise TooManyChallenges(checksum_address(creator), UNSIGNED_PER_CREATOR_MAX)
-    unsigned_max = services.options.unsigned_max
+    unsigned_max = context.options.unsigned_max
     of_all = await count_unsigned(tx, now_ms)
     if of_all.unexpired >= unsigned_max:
         raise TooManyChallenges("all creators", unsigned_max)
@@ -64,9 +64,9 @@ async def _make_room(
         await drop_surplus(tx, unsigned_max, now_ms)
 
 
-async def sweep_challenges(services: CreationServices) -> None:
+async def sweep_challenges(context: CreationContext) -> None:
     """Forget challenges that expired long ago, and the oldest expired where there are too many."""
-    now_ms = services.now_ms()
-    async with services.database.writing() as tx:
+    now_ms = context.now_ms()
+    async with context.database.writing() as tx:
         await drop_expired(tx, now_ms - EXPIRED_KEPT_MS)
-        await drop_surplus(tx, services.options.unsigned_max, now_ms)
+        await drop_surplus(tx, context.options.unsigned_max, now_ms)

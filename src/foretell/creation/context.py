@@ -69,7 +69,7 @@ class CreationOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class CreationServices:
+class CreationContext:
     """Market creation on one chain."""
 
     database: Database

@@ -7,7 +7,7 @@ for the chain (confirmations, registration) runs in the background, in steps tha
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from foretell.creation.context import CreationServices
+from foretell.creation.context import CreationContext
 from foretell.creation.market_rows import event_row, result_document, update_document
 from foretell.creation.messages import SentTxs
 from foretell.creation.metadata import store_final
@@ -49,23 +49,23 @@ _WAITING_FOR_TXS: Final = frozenset({RequestStatus.PREPARED, RequestStatus.METAD
 _FINALIZABLE: Final = _WAITING_FOR_TXS | {RequestStatus.FINALIZE_RUNNING, RequestStatus.FINALIZED}
 
 
-async def confirm_txs(services: CreationServices, sent: SentTxs) -> CreationRequest:
+async def confirm_txs(context: CreationContext, sent: SentTxs) -> CreationRequest:
     """Return the request with the hashes kept; whether they are true is asked when it finalizes."""
-    return await _keep(services, sent, _WAITING_FOR_TXS, RequestTrigger.TX_CONFIRM)
+    return await _keep(context, sent, _WAITING_FOR_TXS, RequestTrigger.TX_CONFIRM)
 
 
-async def finalize(services: CreationServices, sent: SentTxs) -> CreationRequest:
+async def finalize(context: CreationContext, sent: SentTxs) -> CreationRequest:
     """Return the request as far as what was sent and what the chain shows bring it."""
-    request = await _keep(services, sent, _FINALIZABLE, RequestTrigger.FINALIZE)
+    request = await _keep(context, sent, _FINALIZABLE, RequestTrigger.FINALIZE)
     if request.status is RequestStatus.PREPARED:
-        await _start(services, request)
+        await _start(context, request)
     elif request.status is RequestStatus.METADATA_UPDATE_PENDING:
-        await _complete(services, request)
-    return await _load(services, sent)
+        await _complete(context, request)
+    return await _load(context, sent)
 
 
-async def _load(services: CreationServices, sent: SentTxs) -> CreationRequest:
-    async with services.database.reading() as tx:
+async def _load(context: CreationContext, sent: SentTxs) -> CreationRequest:
+    async with context.database.reading() as tx:
         request = await load_request(tx, sent.request_id)
     if request is None or request.creator != sent.creator:
         raise RequestNotFound(sent.request_id)
@@ -73,7 +73,7 @@ async def _load(services: CreationServices, sent: SentTxs) -> CreationRequest:
 
 
 async def _keep(
-    services: CreationServices,
+    context: CreationContext,
     sent: SentTxs,
     takes: Collection[RequestStatus],
     trigger: RequestTrigger,
@@ -84,7 +84,7 @@ async def _keep(
     ends: a life has no way back.
     """
     while True:
-        request = await _load(services, sent)
+        request = await _load(context, sent)
         if request.status not in takes:
             raise IllegalTransition("request", request.status, trigger)
         check_known(sent.txs, (*(request.plan or ()), *request.metadata_plan))
@@ -93,40 +93,40 @@ async def _keep(
         new = [tx for tx in sent.txs if request.hash_by_id.get(tx.item_id) != tx.tx_hash]
         if not new:
             return request
-        async with services.database.writing() as tx:
-            if await record_txs(tx, request, new, services.now_ms()):
+        async with context.database.writing() as tx:
+            if await record_txs(tx, request, new, context.now_ms()):
                 break
-    return await _load(services, sent)
+    return await _load(context, sent)
 
 
-async def _start(services: CreationServices, request: CreationRequest) -> None:
+async def _start(context: CreationContext, request: CreationRequest) -> None:
     """Let finalization begin, once every item of the plan is in a block as planned."""
     assert request.plan is not None
-    await _check_done(services, request, request.plan)
-    async with services.database.writing() as tx:
-        now_ms = services.now_ms()
+    await _check_done(context, request, request.plan)
+    async with context.database.writing() as tx:
+        now_ms = context.now_ms()
         if await _record_done(tx, request, request.plan, now_ms):
             await move_request(tx, request, RequestTrigger.FINALIZE, now_ms)
 
 
-async def _complete(services: CreationServices, request: CreationRequest) -> None:
+async def _complete(context: CreationContext, request: CreationRequest) -> None:
     """Open the markets, once the creator has named their metadata; before that nothing changes."""
     plan = request.metadata_plan
     if any(item.item_id not in request.hash_by_id for item in plan):
         return
-    await _check_done(services, request, plan)
+    await _check_done(context, request, plan)
     hash_by_key = {item.market_key: request.hash_by_id[item.item_id] for item in plan}
     updates = [
         {**update, "updateTxHash": hash_by_key.get(update["key"])}
         for update in request.metadata_updates
     ]
-    async with services.database.writing() as tx:
-        now_ms = services.now_ms()
+    async with context.database.writing() as tx:
+        now_ms = context.now_ms()
         if await _record_done(tx, request, plan, now_ms):
             await move_request(
                 tx, request, RequestTrigger.COMPLETE, now_ms, metadata_updates=updates
             )
-            await record_event(tx, event_row(services, request, updates), now_ms)
+            await record_event(tx, event_row(context, request, updates), now_ms)
 
 
 async def _record_done(
@@ -145,14 +145,14 @@ async def _record_done(
 
 
 async def _check_done(
-    services: CreationServices, request: CreationRequest, plan: Sequence[PlanItem]
+    context: CreationContext, request: CreationRequest, plan: Sequence[PlanItem]
 ) -> Mapping[Bytes32, SeenTx]:
     """Return what the chain shows of a plan's transactions, or refuse what is not as planned."""
     hashes = list(
         {request.hash_by_id[item.item_id] for item in plan if item.item_id in request.hash_by_id}
     )
-    txs = await services.reader.transactions(hashes)
-    receipts = await services.reader.receipts(hashes)
+    txs = await context.reader.transactions(hashes)
+    receipts = await context.reader.receipts(hashes)
     seen_by_hash = {
         known.tx_hash: SeenTx(
             sender=known.sender,
@@ -169,41 +169,40 @@ async def _check_done(
     return seen_by_hash
 
 
-async def run_finalization(services: CreationServices, request: CreationRequest) -> None:
+async def run_finalization(context: CreationContext, request: CreationRequest) -> None:
     """Wait for confirmations, register the tokens, store the metadata, and name what is left.
 
     Raises TxPending or RegistrationPending while the chain is not there yet.
     """
-    payload = payload_of(services, request)
-    await _check_confirmed(services, request)
-    ids = ids_of(services, payload)
-    await _check_asked(services, payload, ids)
-    registered = await _registered(services, ids, request.entered_at_ms)
-    names = [await _named(services, payload, each, request.image_ids) for each in ids]
-    plan = build_metadata_plan(names, services.contracts(payload))
+    payload = payload_of(context, request)
+    await _check_confirmed(context, request)
+    ids = ids_of(context, payload)
+    await _check_asked(context, payload, ids)
+    registered = await _registered(context, ids, request.entered_at_ms)
+    names = [await _named(context, payload, each, request.image_ids) for each in ids]
+    plan = build_metadata_plan(names, context.contracts(payload))
     updates = [update_document(name) for name in names]
     changes = {
         "register_results": [
-            result_document(services, each, done)
-            for each, done in zip(ids, registered, strict=True)
+            result_document(context, each, done) for each, done in zip(ids, registered, strict=True)
         ],
         "metadata_updates": updates,
         "metadata_plan": [item.document() for item in plan],
     }
     trigger = RequestTrigger.UPDATES_NEEDED if plan else RequestTrigger.COMPLETE
-    async with services.database.writing() as tx:
-        now_ms = services.now_ms()
+    async with context.database.writing() as tx:
+        now_ms = context.now_ms()
         has_moved = await move_request(tx, request, trigger, now_ms, **changes)
         if has_moved and not plan:
-            await record_event(tx, event_row(services, request, updates), now_ms)
+            await record_event(tx, event_row(context, request, updates), now_ms)
 
 
-async def _check_confirmed(services: CreationServices, request: CreationRequest) -> None:
+async def _check_confirmed(context: CreationContext, request: CreationRequest) -> None:
     """Refuse while a transaction of the plan is not as deep in the chain as it must be."""
     assert request.plan is not None
-    seen_by_hash = await _check_done(services, request, request.plan)
-    head = await services.reader.head()
-    deepest = head - services.options.confirmations
+    seen_by_hash = await _check_done(context, request, request.plan)
+    head = await context.reader.head()
+    deepest = head - context.options.confirmations
     shallow = [
         {"id": item.item_id, "hash": request.hash_by_id[item.item_id]}
         for item in request.plan
@@ -214,19 +213,19 @@ async def _check_confirmed(services: CreationServices, request: CreationRequest)
 
 
 async def _check_asked(
-    services: CreationServices, payload: Payload, ids: Sequence[MarketIds]
+    context: CreationContext, payload: Payload, ids: Sequence[MarketIds]
 ) -> None:
     """Refuse while the chain has not every question: an adopted one may have been taken back.
 
     In an event each has its place: what was added in another order cannot be told apart.
     """
-    contracts = services.contracts(payload)
+    contracts = context.contracts(payload)
     for each in ids:
-        if await services.reader.question(each.asked_id, contracts.adapter) is None:
+        if await context.reader.question(each.asked_id, contracts.adapter) is None:
             raise ChainInconsistent(f"question {each.asked_id} is not on the chain")
         if contracts.event is None:
             continue
-        found = await services.reader.event_question(contracts.event.operator, each.asked_id)
+        found = await context.reader.event_question(contracts.event.operator, each.asked_id)
         if found is None:
             raise ChainInconsistent(f"question {each.asked_id} is in no event on the chain")
         if found != each.question_id:
@@ -235,10 +234,10 @@ async def _check_asked(
 
 
 async def _registered(
-    services: CreationServices, ids: Sequence[MarketIds], since_ms: int
+    context: CreationContext, ids: Sequence[MarketIds], since_ms: int
 ) -> list[Registered]:
     """Return how each market's tokens were registered, or refuse while one is on its way."""
-    registered = [await register(services, each, since_ms) for each in ids]
+    registered = [await register(context, each, since_ms) for each in ids]
     done = [each for each in registered if each is not None]
     if len(done) < len(ids):
         raise RegistrationPending([each.condition_id for each in ids])
@@ -246,13 +245,13 @@ async def _registered(
 
 
 async def _named(
-    services: CreationServices, payload: Payload, ids: MarketIds, image_ids: Mapping[str, str]
+    context: CreationContext, payload: Payload, ids: MarketIds, image_ids: Mapping[str, str]
 ) -> MetadataName:
     """Return the id of a market's stored metadata, beside the one that the chain names."""
-    entry = await services.reader.market_entry(ids.condition_id)
+    entry = await context.reader.market_entry(ids.condition_id)
     return MetadataName(
         market=next(market for market in payload.markets if market.key == ids.key),
         condition_id=ids.condition_id,
-        metadata_id=await store_final(services, payload, ids, image_ids),
+        metadata_id=await store_final(context, payload, ids, image_ids),
         metadata_id_on_chain="" if entry is None else entry.metadata_id,
     )

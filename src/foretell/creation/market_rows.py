@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foretell.creation.context import CreationServices
+from foretell.creation.context import CreationContext
 from foretell.creation.metadata import icons_of
 from foretell.creation.prepare import ids_of, payload_of
 from foretell.creation.registration import Registered
@@ -15,13 +15,13 @@ from foretell.store.creation.requests import CreationRequest
 
 
 def result_document(
-    services: CreationServices, ids: MarketIds, registered: Registered
+    context: CreationContext, ids: MarketIds, registered: Registered
 ) -> dict[str, Any]:
     """Return how a market's tokens came to be registered, in the words of the wire."""
     return {
         "key": ids.key,
         "conditionId": ids.condition_id,
-        "exchange": checksum_address(services.exchange(ids)),
+        "exchange": checksum_address(context.exchange(ids)),
         "tokenA": str(ids.tokens.yes),
         "tokenB": str(ids.tokens.no),
         "alreadyRegistered": registered.tx_hash is None,
@@ -41,11 +41,11 @@ def update_document(name: MetadataName) -> dict[str, Any]:
 
 
 def event_row(
-    services: CreationServices, request: CreationRequest, updates: Sequence[Mapping[str, Any]]
+    context: CreationContext, request: CreationRequest, updates: Sequence[Mapping[str, Any]]
 ) -> EventRow:
     """Return the event and its markets as they trade from now on."""
-    payload = payload_of(services, request)
-    options, adapter = services.options, services.contracts(payload).adapter
+    payload = payload_of(context, request)
+    options, adapter = context.options, context.contracts(payload).adapter
     metadata_id_by_key = {update["key"]: update["metadataTxId"] for update in updates}
     markets = [
         MarketRow(
@@ -58,7 +58,7 @@ def event_row(
             outcome_yes=market.outcome_yes,
             outcome_no=market.outcome_no,
             tokens=ids.tokens,
-            exchange=services.exchange(ids),
+            exchange=context.exchange(ids),
             oracle=adapter,
             resolution_type=payload.resolution_type,
             metadata_id=metadata_id_by_key[market.key],
@@ -71,7 +71,7 @@ def event_row(
             neg_risk_market_id=ids.neg_risk_market_id,
             neg_risk_request_id=ids.asked_id if payload.is_neg_risk else None,
         )
-        for market, ids in zip(payload.markets, ids_of(services, payload), strict=True)
+        for market, ids in zip(payload.markets, ids_of(context, payload), strict=True)
     ]
     return EventRow(
         request_id=request.request_id,

@@ -22,7 +22,7 @@ ANSWERED_IN_FULL: Final = frozenset(
 )
 
 
-class AuthWish(NamedTuple):
+class AuthRequest(NamedTuple):
     """What a challenge is asked for."""
 
     creator: Address
@@ -38,10 +38,10 @@ class SentTxs(NamedTuple):
     txs: tuple[PlanTx, ...]
 
 
-def parse_auth_wish(raw: bytes) -> AuthWish:
+def parse_auth_request(raw: bytes) -> AuthRequest:
     """Return what `POST /prepare-auth` asks for."""
     fields = Fields(_object(raw, "body"))
-    wish = AuthWish(
+    wish = AuthRequest(
         fields.address("creator"), fields.integer("chainId") or 0, fields.word("payloadHash")
     )
     fields.check()

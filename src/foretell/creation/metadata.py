@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from foretell.creation.context import CreationServices
-from foretell.domain.creation.data_items import Tag, sign_item
+from foretell.creation.context import CreationContext
+from foretell.domain.creation.data_items import ItemTag, sign_item
 from foretell.domain.creation.image_fields import EVENT_IMAGE, OPTION_IMAGE
 from foretell.domain.creation.metadata import (
     APP_TAG,
@@ -18,32 +18,32 @@ from foretell.domain.creation.plan import MarketIds
 
 
 async def store_images(
-    services: CreationServices, content_by_field: Mapping[str, bytes]
+    context: CreationContext, content_by_field: Mapping[str, bytes]
 ) -> dict[str, str]:
     """Store normalized images, and return the id of each."""
     return {
-        field: await _store(services, content, WEBP_TAG)
+        field: await _store(context, content, WEBP_TAG)
         for field, content in content_by_field.items()
     }
 
 
 async def store_drafts(
-    services: CreationServices, payload: Payload, image_ids: Mapping[str, str]
+    context: CreationContext, payload: Payload, image_ids: Mapping[str, str]
 ) -> None:
     """Store what is known of each market before its question is asked."""
     for market in payload.markets:
         document = draft_document(payload, market, icons_of(market, image_ids))
-        await _store(services, document, JSON_TAG)
+        await _store(context, document, JSON_TAG)
 
 
 async def store_final(
-    services: CreationServices, payload: Payload, ids: MarketIds, image_ids: Mapping[str, str]
+    context: CreationContext, payload: Payload, ids: MarketIds, image_ids: Mapping[str, str]
 ) -> str:
     """Store all that is known of a market, and return the id of the document."""
     market = next(market for market in payload.markets if market.key == ids.key)
     icons = icons_of(market, image_ids)
-    document = final_document(payload, market, icons, ids, services.resolver(payload))
-    return await _store(services, document, JSON_TAG)
+    document = final_document(payload, market, icons, ids, context.resolver(payload))
+    return await _store(context, document, JSON_TAG)
 
 
 def icons_of(market: MarketDraft, image_ids: Mapping[str, str]) -> Icons:
@@ -52,7 +52,7 @@ def icons_of(market: MarketDraft, image_ids: Mapping[str, str]) -> Icons:
     return Icons(event, image_ids.get(OPTION_IMAGE + market.key, event))
 
 
-async def _store(services: CreationServices, data: bytes, kind: Tag) -> str:
-    item = sign_item(data, (kind, APP_TAG), services.storage_key)
-    await services.blobs.store(item)
+async def _store(context: CreationContext, data: bytes, kind: ItemTag) -> str:
+    item = sign_item(data, (kind, APP_TAG), context.storage_key)
+    await context.blobs.store(item)
     return item.item_id

@@ -7,7 +7,7 @@ challenge as it was. What needs storage or chain runs in the background, in step
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from foretell.creation.context import CreationServices
+from foretell.creation.context import CreationContext
 from foretell.creation.messages import parse_envelope
 from foretell.creation.metadata import store_drafts, store_images
 from foretell.creation.uploads import Upload
@@ -51,19 +51,19 @@ from foretell.store.creation.requests import (
 from foretell.store.database import Transaction
 
 
-async def accept(services: CreationServices, upload: Upload) -> CreationRequest:
+async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
     """Return the request that the upload starts, or that it started before."""
     envelope = parse_envelope(upload.auth)
-    request = await _load(services, envelope.request_id)
+    request = await _load(context, envelope.request_id)
     if request.status is not RequestStatus.AUTH_PENDING:
         return _same(request, envelope, upload.payload)
-    now_ms = services.now_ms()
+    now_ms = context.now_ms()
     hashed = payload_hash(upload.payload)
     check_envelope(request.challenge, envelope, hashed, now_ms)
-    payload = parse_payload(upload.payload, services.rules, now_ms)
+    payload = parse_payload(upload.payload, context.rules, now_ms)
     _check_signed(payload, request)
-    content_by_field = await _normalized(services, upload, payload)
-    async with services.database.writing() as tx:
+    content_by_field = await _normalized(context, upload, payload)
+    async with context.database.writing() as tx:
         has_moved = await move_request(
             tx,
             request,
@@ -73,14 +73,14 @@ async def accept(services: CreationServices, upload: Upload) -> CreationRequest:
             signature=envelope.signature.hex(),
         )
         if has_moved:
-            await _claim(tx, request, payload, ids_of(services, payload), now_ms)
+            await _claim(tx, request, payload, ids_of(context, payload), now_ms)
             await record_images(tx, request.request_id, content_by_field)
-    moved = await _load(services, envelope.request_id)
+    moved = await _load(context, envelope.request_id)
     return _same(moved, envelope, upload.payload)
 
 
-async def _load(services: CreationServices, request_id: str) -> CreationRequest:
-    async with services.database.reading() as tx:
+async def _load(context: CreationContext, request_id: str) -> CreationRequest:
+    async with context.database.reading() as tx:
         request = await load_request(tx, request_id)
     if request is None:
         raise RequestNotFound(request_id)
@@ -119,20 +119,20 @@ def _check_signed(payload: Payload, request: CreationRequest) -> None:
 
 
 async def _normalized(
-    services: CreationServices, upload: Upload, payload: Payload
+    context: CreationContext, upload: Upload, payload: Payload
 ) -> dict[str, bytes]:
     """Return the images that are kept, by the field that each is for."""
     options = [market.key for market in payload.markets] if len(payload.markets) > 1 else []
     place_by_field = assign_images([name for name, _ in upload.images], options)
     return {
-        field: await services.images.normalize(*upload.images[place])
+        field: await context.images.normalize(*upload.images[place])
         for field, place in place_by_field.items()
     }
 
 
-def ids_of(services: CreationServices, payload: Payload) -> list[MarketIds]:
+def ids_of(context: CreationContext, payload: Payload) -> list[MarketIds]:
     """Return what the chain calls each market of a payload."""
-    contracts = services.contracts(payload)
+    contracts = context.contracts(payload)
     return [market_ids(market, payload, contracts) for market in payload.markets]
 
 
@@ -192,56 +192,56 @@ def _duplicates(
     ]
 
 
-async def run_preparation(services: CreationServices, request: CreationRequest) -> None:
+async def run_preparation(context: CreationContext, request: CreationRequest) -> None:
     """Store images and drafts, ask the chain, and build the plan.
 
     Raises CreatorNotWhitelisted while the creator has no whitelist: this is asked last, so that
     one who registers it in the meantime waits for nothing else.
     """
-    payload = payload_of(services, request)
-    image_ids = await _stored_images(services, request)
-    await store_drafts(services, payload, image_ids)
-    facts = await _facts(services, payload)
-    if await services.reader.proposer_whitelist(request.creator) is None:
+    payload = payload_of(context, request)
+    image_ids = await _stored_images(context, request)
+    await store_drafts(context, payload, image_ids)
+    facts = await _facts(context, payload)
+    if await context.reader.proposer_whitelist(request.creator) is None:
         raise CreatorNotWhitelisted(request.creator)
-    plan = build_plan(payload, services.contracts(payload), facts)
-    async with services.database.writing() as tx:
+    plan = build_plan(payload, context.contracts(payload), facts)
+    async with context.database.writing() as tx:
         await move_request(
             tx,
             request,
             RequestTrigger.PLAN_BUILT,
-            services.now_ms(),
+            context.now_ms(),
             plan=[item.document() for item in plan],
         )
         await drop_images(tx, request.request_id)
 
 
-def payload_of(services: CreationServices, request: CreationRequest) -> Payload:
+def payload_of(context: CreationContext, request: CreationRequest) -> Payload:
     """Return the payload that was accepted; that it ended in the future was judged then."""
     assert request.payload is not None
-    return parse_payload(request.payload, services.rules, now_ms=0)
+    return parse_payload(request.payload, context.rules, now_ms=0)
 
 
-async def _stored_images(services: CreationServices, request: CreationRequest) -> Mapping[str, str]:
+async def _stored_images(context: CreationContext, request: CreationRequest) -> Mapping[str, str]:
     if request.image_ids:
         return request.image_ids
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         content_by_field = await load_images(tx, request.request_id)
-    image_ids = await store_images(services, content_by_field)
-    async with services.database.writing() as tx:
-        await record_image_ids(tx, request.request_id, image_ids, services.now_ms())
+    image_ids = await store_images(context, content_by_field)
+    async with context.database.writing() as tx:
+        await record_image_ids(tx, request.request_id, image_ids, context.now_ms())
     return image_ids
 
 
-async def _facts(services: CreationServices, payload: Payload) -> PlanFacts:
+async def _facts(context: CreationContext, payload: Payload) -> PlanFacts:
     """Return what the chain says: the fee, the allowance, and what is there already."""
-    reader, contracts = services.reader, services.contracts(payload)
-    ids = ids_of(services, payload)
+    reader, contracts = context.reader, context.contracts(payload)
+    ids = ids_of(context, payload)
     is_direct = payload.resolution_type is ResolutionType.DIRECT
     facts = PlanFacts(
         fee_units=await reader.creation_fee_units(contracts.adapter) if is_direct else 0,
         allowance_units=await reader.allowance_units(payload.creator, contracts.adapter),
-        reward_units=0 if is_direct else services.options.reward_units,
+        reward_units=0 if is_direct else context.options.reward_units,
         initialized_keys=frozenset(
             [
                 each.key
@@ -250,15 +250,15 @@ async def _facts(services: CreationServices, payload: Payload) -> PlanFacts:
             ]
         ),
     )
-    return facts if contracts.event is None else await _event_facts(services, payload, facts)
+    return facts if contracts.event is None else await _event_facts(context, payload, facts)
 
 
-async def _event_facts(services: CreationServices, payload: Payload, facts: PlanFacts) -> PlanFacts:
+async def _event_facts(context: CreationContext, payload: Payload, facts: PlanFacts) -> PlanFacts:
     """Return what the chain has of the event; a question that is another event's is refused."""
-    event = services.contracts(payload).event
+    event = context.contracts(payload).event
     assert event is not None
-    ids = ids_of(services, payload)
-    known = [await services.reader.event_question(event.operator, each.asked_id) for each in ids]
+    ids = ids_of(context, payload)
+    known = [await context.reader.event_question(event.operator, each.asked_id) for each in ids]
     others = [
         each
         for each, question_id in zip(ids, known, strict=True)
@@ -268,6 +268,6 @@ async def _event_facts(services: CreationServices, payload: Payload, facts: Plan
         claims = {condition_claim(each.condition_id) for each in others}
         why = "a question belongs to another event of this creator"
         raise AlreadyInitialized(_duplicates(payload, ids, claims), why)
-    creator = await services.reader.event_creator(event.operator, event_market_id(payload, event))
+    creator = await context.reader.event_creator(event.operator, event_market_id(payload, event))
     prepared = [each.key for each, id_ in zip(ids, known, strict=True) if id_ is not None]
     return replace(facts, has_event=creator is not None, prepared_keys=frozenset(prepared))

@@ -7,7 +7,7 @@ has already is left as it is.
 from typing import Final, NamedTuple
 
 from foretell.chain.artifacts import reason_of
-from foretell.creation.context import CreationServices
+from foretell.creation.context import CreationContext
 from foretell.domain.contracts.calldata import encode_register_token
 from foretell.domain.creation.plan import MarketIds
 from foretell.domain.errors.chain import ExecutionReverted
@@ -26,40 +26,38 @@ class Registered(NamedTuple):
     tx_hash: Bytes32 | None
 
 
-async def register(services: CreationServices, ids: MarketIds, since_ms: int) -> Registered | None:
+async def register(context: CreationContext, ids: MarketIds, since_ms: int) -> Registered | None:
     """Return how the tokens came to be registered, or None while that is on its way.
 
     What an earlier request's finalization sent before `since_ms` is what the chain had already.
     """
     for attempt in range(1, ATTEMPTS_MAX + 1):
-        sent = await _sent(services, ids, attempt)
+        sent = await _sent(context, ids, attempt)
         if sent is None:
             return Registered(None)
         if sent.status is TxStatus.CONFIRMED:
             return Registered(sent.mined_hash if sent.created_at_ms >= since_ms else None)
         if not sent.is_finished:
             return None
-    if await services.reader.is_registered(ids.tokens, ids.condition_id, services.exchange(ids)):
+    if await context.reader.is_registered(ids.tokens, ids.condition_id, context.exchange(ids)):
         return Registered(None)
     raise RegistrationRefused(ids.condition_id, f"{ATTEMPTS_MAX} transactions came to nothing")
 
 
-async def _sent(services: CreationServices, ids: MarketIds, attempt: int) -> SentTx | None:
+async def _sent(context: CreationContext, ids: MarketIds, attempt: int) -> SentTx | None:
     """Return the transaction of an attempt, or None when the chain has the tokens without it."""
     tx_id = f"register:{ids.condition_id}:{attempt}"
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         known = await load_tx(tx, REGISTRATION, tx_id)
     if known is not None:
         return known
-    if await services.reader.is_registered(ids.tokens, ids.condition_id, services.exchange(ids)):
+    if await context.reader.is_registered(ids.tokens, ids.condition_id, context.exchange(ids)):
         return None
     calldata = encode_register_token(ids.tokens, ids.condition_id)
-    outgoing = OutgoingTx(tx_id, services.exchange(ids), calldata)
+    outgoing = OutgoingTx(tx_id, context.exchange(ids), calldata)
     try:
-        return await services.registrar.send(outgoing)
+        return await context.registrar.send(outgoing)
     except ExecutionReverted as reverted:
-        if await services.reader.is_registered(
-            ids.tokens, ids.condition_id, services.exchange(ids)
-        ):
+        if await context.reader.is_registered(ids.tokens, ids.condition_id, context.exchange(ids)):
             return None
         raise RegistrationRefused(ids.condition_id, reason_of(reverted)) from reverted

@@ -12,7 +12,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_u
     """An answer's object: snake case here, camel case on the wire."""
 
 
-class ImagePolicy(Record, frozen=True, kw_only=True):
+class ImagePolicyResponse(Record, frozen=True, kw_only=True):
     """The limits of images."""
 
     max_upload_bytes: int
@@ -62,7 +62,7 @@ class Config(Contracts, frozen=True, kw_only=True):
     required_creator_funding_usdc: str
     direct_normal_market_fee_usdc: str
     direct_neg_risk_question_fee_usdc: str
-    image_policy: ImagePolicy
+    image_policy: ImagePolicyResponse
     chains: list[Chain]
     execution_mode: str
 
@@ -82,7 +82,7 @@ class TypeField(Record, frozen=True, kw_only=True):
     type: str
 
 
-class Challenge(Record, frozen=True, kw_only=True):
+class ChallengeResponse(Record, frozen=True, kw_only=True):
     """All that a wallet needs to sign."""
 
     request_id: str
@@ -96,7 +96,7 @@ class Challenge(Record, frozen=True, kw_only=True):
     types: dict[str, list[TypeField]]
 
 
-class Begun(Record, frozen=True, kw_only=True):
+class OpenedResponse(Record, frozen=True, kw_only=True):
     """How a request stands that was accepted."""
 
     request_id: str
@@ -112,7 +112,7 @@ class Tx(Record, frozen=True, kw_only=True):
     hash: str
 
 
-class PlanItem(Record, frozen=True, kw_only=True):
+class PlanItemResponse(Record, frozen=True, kw_only=True):
     """A call that the creator must send."""
 
     id: str
@@ -129,7 +129,7 @@ class Prepared(Record, frozen=True, kw_only=True):
     request_id: str
     chain_id: int
     creator: str
-    tx_plan: list[PlanItem]
+    tx_plan: list[PlanItemResponse]
 
 
 class RegisterResult(Record, frozen=True, kw_only=True):
@@ -168,7 +168,7 @@ class CreationRecord(Record, frozen=True, kw_only=True):
     txs: list[Tx]
     register_results: list[RegisterResult]
     metadata_updates: list[MetadataUpdate]
-    metadata_update_tx_plan: list[PlanItem]
+    metadata_update_tx_plan: list[PlanItemResponse]
     prepared: Prepared | UnsetType = UNSET
 
 
@@ -194,4 +194,4 @@ class Finalized(Record, frozen=True, kw_only=True):
     creator_tx_count: int | UnsetType = UNSET
     register_results: list[RegisterResult] | UnsetType = UNSET
     metadata_updates: list[MetadataUpdate] | UnsetType = UNSET
-    metadata_update_tx_plan: list[PlanItem] | UnsetType = UNSET
+    metadata_update_tx_plan: list[PlanItemResponse] | UnsetType = UNSET

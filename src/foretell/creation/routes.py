@@ -13,12 +13,12 @@ from litestar.params import FromPath
 from foretell.creation import responses
 from foretell.creation.challenge import issue_challenge
 from foretell.creation.config import market_config
-from foretell.creation.context import CreationServices
+from foretell.creation.context import CreationContext
 from foretell.creation.finalize import confirm_txs, finalize
 from foretell.creation.messages import (
     confirm_answer,
     finalize_answer,
-    parse_auth_wish,
+    parse_auth_request,
     parse_sent_txs,
     prepare_answer,
     request_document,
@@ -27,7 +27,7 @@ from foretell.creation.pending import CHAIN_ID_MAX, find_request
 from foretell.creation.prepare import accept
 from foretell.creation.uploads import read_upload
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.injection import carried, carrying
+from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.openapi import answering, documented, holding, integers, taking, texts
 from foretell.edge.query import Query, check_taken
 from foretell.edge.refusals import handlers, worker_body
@@ -45,10 +45,10 @@ REQUEST_ID: Final = texts("requestId", "a request's id")
 CREATOR: Final = texts("creator", "an address; needed where requestId is not given")
 CHAIN_ID: Final = integers("chainId", None, 1, CHAIN_ID_MAX, "any chain if absent")
 
-Services = NamedDependency[CreationServices]
+Services = NamedDependency[CreationContext]
 
 
-def build_app(services: CreationServices) -> Litestar:
+def build_app(context: CreationContext) -> Litestar:
     """Return the worker's application."""
     return Litestar(
         route_handlers=[
@@ -62,8 +62,8 @@ def build_app(services: CreationServices) -> Litestar:
             show_blob,
             show_item,
         ],
-        state=carrying(services),
-        dependencies=carried(),
+        state=state_with(context),
+        dependencies=context_dependency(),
         before_request=check_taken,
         exception_handlers=handlers(worker_body),
         openapi_config=documented(TITLE, ABOUT),
@@ -79,28 +79,28 @@ async def show_root() -> Response[bytes]:
 
 
 @get("/market-config", responses=answering(responses.Config, "The configuration."))
-async def show_config(services: Services) -> Response[bytes]:
+async def show_config(context: Services) -> Response[bytes]:
     """Tell chains, contracts, fees and limits."""
-    return json_response(await market_config(services))
+    return json_response(await market_config(context))
 
 
 @post(
     "/prepare-auth",
     status_code=200,
-    responses=answering(responses.Challenge, "The challenge to sign."),
+    responses=answering(responses.ChallengeResponse, "The challenge to sign."),
 )
-async def prepare_auth(request: AnyRequest, services: Services) -> Response[bytes]:
+async def prepare_auth(request: AnyRequest, context: Services) -> Response[bytes]:
     """Give out a challenge for the hash of a payload."""
-    wish = parse_auth_wish(await read_body(request, BODY_BYTES_MAX))
-    return json_response((await issue_challenge(services, wish)).document())
+    wish = parse_auth_request(await read_body(request, BODY_BYTES_MAX))
+    return json_response((await issue_challenge(context, wish)).document())
 
 
-@post("/prepare", status_code=200, responses=answering(responses.Begun, "How it stands."))
-async def prepare(request: AnyRequest, services: Services) -> Response[bytes]:
+@post("/prepare", status_code=200, responses=answering(responses.OpenedResponse, "How it stands."))
+async def prepare(request: AnyRequest, context: Services) -> Response[bytes]:
     """Accept a payload, its signed challenge and its images, and start preparing."""
-    with services.uploads.share() as share:
-        upload = await read_upload(request, services.images.policy.upload_bytes_max, share)
-        accepted = await accept(services, upload)
+    with context.uploads.share() as share:
+        upload = await read_upload(request, context.images.policy.upload_bytes_max, share)
+        accepted = await accept(context, upload)
     return json_response(prepare_answer(accepted))
 
 
@@ -109,9 +109,9 @@ async def prepare(request: AnyRequest, services: Services) -> Response[bytes]:
     responses=answering(responses.Pending, "The request, or null."),
     operation_class=taking(REQUEST_ID, CREATOR, CHAIN_ID),
 )
-async def show_pending(request: AnyRequest, services: Services) -> Response[bytes]:
+async def show_pending(request: AnyRequest, context: Services) -> Response[bytes]:
     """Show a request by its id, or the latest of a creator that can go on."""
-    found = await find_request(services, Query.of(request))
+    found = await find_request(context, Query.of(request))
     return json_response({"request": None if found is None else request_document(found)})
 
 
@@ -120,10 +120,10 @@ async def show_pending(request: AnyRequest, services: Services) -> Response[byte
     status_code=200,
     responses=answering(responses.Confirmed, "All hashes that are kept."),
 )
-async def confirm(request: AnyRequest, services: Services) -> Response[bytes]:
+async def confirm(request: AnyRequest, context: Services) -> Response[bytes]:
     """Keep the hashes of transactions that the creator sent."""
     sent = parse_sent_txs(await read_body(request, BODY_BYTES_MAX), may_be_silent=False)
-    return json_response(confirm_answer(await confirm_txs(services, sent)))
+    return json_response(confirm_answer(await confirm_txs(context, sent)))
 
 
 @post(
@@ -131,23 +131,23 @@ async def confirm(request: AnyRequest, services: Services) -> Response[bytes]:
     status_code=200,
     responses=answering(responses.Finalized, "How it stands, and what came of it."),
 )
-async def finalize_request(request: AnyRequest, services: Services) -> Response[bytes]:
+async def finalize_request(request: AnyRequest, context: Services) -> Response[bytes]:
     """Check what was sent against the plan, and go on from there."""
     sent = parse_sent_txs(await read_body(request, BODY_BYTES_MAX), may_be_silent=True)
-    return json_response(finalize_answer(await finalize(services, sent)))
+    return json_response(finalize_answer(await finalize(context, sent)))
 
 
 @get("/blobs/{blob_id:str}", responses=holding("*/*", "What it holds."))
-async def show_blob(blob_id: FromPath[str], services: Services) -> Response[bytes]:
+async def show_blob(blob_id: FromPath[str], context: Services) -> Response[bytes]:
     """Show what an item holds: an image, or a document."""
-    item = await services.blobs.load(blob_id)
+    item = await context.blobs.load(blob_id)
     return _unchanging(item.data, item.content_type, blob_id)
 
 
 @get("/blobs/{blob_id:str}/item", responses=holding(RAW, "The item, as it was signed."))
-async def show_item(blob_id: FromPath[str], services: Services) -> Response[bytes]:
+async def show_item(blob_id: FromPath[str], context: Services) -> Response[bytes]:
     """Show an item as it was signed, fit to be posted to a permanent network."""
-    item = await services.blobs.load(blob_id)
+    item = await context.blobs.load(blob_id)
     return _unchanging(item.raw, RAW, f"{blob_id}.item")
 
 

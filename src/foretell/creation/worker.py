@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from foretell.creation.challenge import sweep_challenges
-from foretell.creation.context import CreationServices
+from foretell.creation.context import CreationContext
 from foretell.creation.finalize import run_finalization
 from foretell.creation.prepare import run_preparation
 from foretell.domain.creation.request import RUNNING, RequestStatus, RequestTrigger
@@ -41,23 +41,23 @@ AT_ONCE_MAX: Final = 4
 _log: Final = structlog.get_logger(__name__)
 
 
-async def run(services: CreationServices) -> None:
+async def run(context: CreationContext) -> None:
     """Work until cancelled; the registrar's transactions are watched here too."""
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(services.registrar.run(), name="registrar")
-        tasks.create_task(_work(services), name="creation requests")
+        tasks.create_task(context.registrar.run(), name="registrar")
+        tasks.create_task(_work(context), name="creation requests")
 
 
-async def _work(services: CreationServices) -> None:
-    watch = await services.database.watch(TOPIC, REGISTRATION.topic)
-    desk = Desk(services)
+async def _work(context: CreationContext) -> None:
+    watch = await context.database.watch(TOPIC, REGISTRATION.topic)
+    desk = RequestRunner(context)
     swept_at_s = -SWEEP_INTERVAL_S
     while True:
         running = 1
         try:
             running = await desk.look()
             if time.monotonic() - swept_at_s > SWEEP_INTERVAL_S:
-                await sweep_challenges(services)
+                await sweep_challenges(context)
                 swept_at_s = time.monotonic()
         except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
             _log.exception("a look at the requests failed, and the next one follows")
@@ -72,21 +72,21 @@ class _Pause:
     until_s: float
 
 
-class Desk:
+class RequestRunner:
     """The requests that are running, looked at one pass after the other."""
 
     def __init__(
-        self, services: CreationServices, monotonic_s: Callable[[], float] = time.monotonic
+        self, context: CreationContext, monotonic_s: Callable[[], float] = time.monotonic
     ) -> None:
-        self._services = services
+        self._context = context
         self._monotonic_s = monotonic_s
-        self._started_at_ms = services.now_ms()
+        self._started_at_ms = context.now_ms()
         self._pause_by_id: dict[str, _Pause] = {}
         self._at_once = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def look(self) -> int:
         """Bring every running request as far as it goes now, and return how many there were."""
-        async with self._services.database.reading() as tx:
+        async with self._context.database.reading() as tx:
             request_ids = await load_running(tx)
         for request_id in self._pause_by_id.keys() - set(request_ids):
             del self._pause_by_id[request_id]
@@ -100,7 +100,7 @@ class Desk:
 
     async def _advance(self, request_id: str) -> None:
         async with self._at_once:
-            async with self._services.database.reading() as tx:
+            async with self._context.database.reading() as tx:
                 request = await load_request(tx, request_id)
             if request is not None and request.status in RUNNING:
                 await self._step(request)
@@ -110,7 +110,7 @@ class Desk:
         is_preparing = request.status is RequestStatus.PREPARE_RUNNING
         step = run_preparation if is_preparing else run_finalization
         try:
-            await step(self._services, request)
+            await step(self._context, request)
         except (CreatorNotWhitelisted, RegistrationPending, TxPending) as cause:
             await self._wait(request, cause)
         except (Unavailable, Upstream) as cause:
@@ -133,10 +133,10 @@ class Desk:
 
     async def _wait(self, request: CreationRequest, cause: ForetellError) -> None:
         """Leave the request for the next look, or fail it when it waited too long already."""
-        options = self._services.options
+        options = self._context.options
         is_preparing = request.status is RequestStatus.PREPARE_RUNNING
         deadline_ms = options.prepare_deadline_ms if is_preparing else options.finalize_deadline_ms
-        waited_ms = self._services.now_ms() - max(request.entered_at_ms, self._started_at_ms)
+        waited_ms = self._context.now_ms() - max(request.entered_at_ms, self._started_at_ms)
         _log.debug(
             "a request waits", request_id=request.request_id, cause=cause.message, ms=waited_ms
         )
@@ -146,12 +146,12 @@ class Desk:
 
     async def _fail(self, request: CreationRequest, message: str) -> None:
         _log.warning("a request failed", request_id=request.request_id, message=message)
-        async with self._services.database.writing() as tx:
+        async with self._context.database.writing() as tx:
             await move_request(
                 tx,
                 request,
                 RequestTrigger.FAIL,
-                self._services.now_ms(),
+                self._context.now_ms(),
                 error_message=message,
             )
             await drop_images(tx, request.request_id)

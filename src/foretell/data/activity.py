@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from foretell.data import responses
-from foretell.data.context import DataServices
+from foretell.data.context import DataContext
 from foretell.data.portfolio import DIRECTIONS, market_choice
 from foretell.domain.errors.http import MalformedQuery, MissingParameter
 from foretell.domain.exchange.ledger import AssetId
@@ -19,14 +19,14 @@ from foretell.edge.query import ID_MAX, Query
 from foretell.edge.rendering import amount, blob_url, rounded
 from foretell.store.database import Transaction
 from foretell.store.index.activities import (
-    Activity,
     ActivityFilter,
     ActivityKind,
     ActivityOrder,
-    Page,
+    ActivityPage,
+    ActivityRow,
     load_activities,
 )
-from foretell.store.queries.portfolio import Listing, load_conditions_of_events, load_listings
+from foretell.store.queries.portfolio import MarketCaption, load_conditions_of_events, load_listings
 
 TRADES_PER_PAGE_MAX: Final = 10_000
 ACTIVITIES_PER_PAGE_MAX: Final = 500
@@ -46,10 +46,10 @@ OTHER_TYPES: Final = (
 )
 """Types that clients ask for and nothing here does."""
 
-Listings = Mapping[Bytes32, tuple[AssetId, Listing | None]]
+Listings = Mapping[Bytes32, tuple[AssetId, MarketCaption | None]]
 
 
-async def list_trades(services: DataServices, query: Query) -> list[responses.Trade]:
+async def list_trades(context: DataContext, query: Query) -> list[responses.TradeResponse]:
     """Return a page of trades, the newest first."""
     condition_ids, event_ids = market_choice(query)
     size_units_min, cost_units_min = _least_amounts(query)
@@ -63,24 +63,24 @@ async def list_trades(services: DataServices, query: Query) -> list[responses.Tr
         size_units_min=size_units_min,
         cost_units_min=cost_units_min,
     )
-    page = Page(
+    page = ActivityPage(
         query.integer("limit", 100, 0, TRADES_PER_PAGE_MAX),
         query.integer("offset", 0, 0, OFFSET_MAX),
     )
     query.check_known()
-    trades: list[responses.Trade] = []
-    async with services.database.reading() as tx:
+    trades: list[responses.TradeResponse] = []
+    async with context.database.reading() as tx:
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         for part in _parts(page):
             acts = await load_activities(tx, chosen, part)
             listings = await load_listings(tx, {act.condition_id for act in acts})
-            trades += _Shown(acts, listings, services.blob_base_url).trades(acts)
+            trades += _Shown(acts, listings, context.blob_base_url).trades(acts)
             if len(acts) < part.limit:
                 break
     return trades
 
 
-async def list_activities(services: DataServices, query: Query) -> list[responses.Activity]:
+async def list_activities(context: DataContext, query: Query) -> list[responses.ActivityResponse]:
     """Return a page of what a wallet did."""
     wallet = query.wallet("user")
     condition_ids, event_ids = market_choice(query)
@@ -92,18 +92,18 @@ async def list_activities(services: DataServices, query: Query) -> list[response
         start_s=query.optional_integer("start", 0, ID_MAX),
         end_s=query.optional_integer("end", 0, ID_MAX),
     )
-    page = Page(
+    page = ActivityPage(
         query.integer("limit", 100, 0, ACTIVITIES_PER_PAGE_MAX),
         query.integer("offset", 0, 0, OFFSET_MAX),
         ActivityOrder[query.choice("sortBy", "TIMESTAMP", ACTIVITY_ORDERS)],
         query.choice("sortDirection", "DESC", DIRECTIONS) == "DESC",
     )
     query.check_known()
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         acts = await load_activities(tx, chosen, page)
         listings = await load_listings(tx, {act.condition_id for act in acts})
-    return _Shown(acts, listings, services.blob_base_url).activities(acts)
+    return _Shown(acts, listings, context.blob_base_url).activities(acts)
 
 
 async def _conditions(
@@ -139,7 +139,7 @@ def _kinds(query: Query) -> set[ActivityKind] | None:
     return {ActivityKind(name) for name in named if name in SERVED_TYPES} if named else None
 
 
-def _parts(page: Page) -> list[Page]:
+def _parts(page: ActivityPage) -> list[ActivityPage]:
     """Return the page cut into smaller ones."""
     return [
         page._replace(limit=min(ROWS_PER_PART, page.limit - start), offset=page.offset + start)
@@ -150,26 +150,26 @@ def _parts(page: Page) -> list[Page]:
 class _Shown:
     """Makes records of acts; wallets and markets that come again are spelled out once."""
 
-    def __init__(self, acts: Sequence[Activity], listings: Listings, blob_base_url: str) -> None:
+    def __init__(self, acts: Sequence[ActivityRow], listings: Listings, blob_base_url: str) -> None:
         self._wallets: dict[Address, str] = {
             wallet: checksum_address(wallet) for wallet in {act.wallet for act in acts}
         }
         self._listings = listings
         self._blob_base_url = blob_base_url
 
-    def trades(self, acts: Sequence[Activity]) -> list[responses.Trade]:
+    def trades(self, acts: Sequence[ActivityRow]) -> list[responses.TradeResponse]:
         """Return the records of trades."""
         return [self._trade(act) for act in acts]
 
-    def activities(self, acts: Sequence[Activity]) -> list[responses.Activity]:
+    def activities(self, acts: Sequence[ActivityRow]) -> list[responses.ActivityResponse]:
         """Return the records of whatever was done."""
         return [self._activity(act) for act in acts]
 
-    def _trade(self, act: Activity) -> responses.Trade:
+    def _trade(self, act: ActivityRow) -> responses.TradeResponse:
         assert act.side is not None
         assert act.token_id is not None
         index, market = self._market(act)
-        return responses.Trade(
+        return responses.TradeResponse(
             proxy_wallet=self._wallets[act.wallet],
             side=act.side.name,
             asset=act.token_id,
@@ -183,10 +183,10 @@ class _Shown:
             **market,
         )
 
-    def _activity(self, act: Activity) -> responses.Activity:
+    def _activity(self, act: ActivityRow) -> responses.ActivityResponse:
         index, market = self._market(act)
         is_trade = act.kind is ActivityKind.TRADE
-        return responses.Activity(
+        return responses.ActivityResponse(
             proxy_wallet=self._wallets[act.wallet],
             timestamp=act.timestamp_s,
             condition_id=act.condition_id,
@@ -201,7 +201,7 @@ class _Shown:
             **market,
         )
 
-    def _market(self, act: Activity) -> tuple[int | None, dict[str, str]]:
+    def _market(self, act: ActivityRow) -> tuple[int | None, dict[str, str]]:
         """Return which outcome it is, where there is one, and what the market is listed as."""
         token_yes, listing = self._listings[act.condition_id]
         is_yes, has_outcome = act.token_id == token_yes, act.token_id is not None
@@ -217,5 +217,5 @@ class _Shown:
         }
 
 
-def _price(act: Activity) -> Fraction:
+def _price(act: ActivityRow) -> Fraction:
     return Fraction(act.cost_units, act.size_units) if act.size_units else Fraction(0)

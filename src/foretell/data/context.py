@@ -7,7 +7,7 @@ from foretell.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
-class DataServices:
+class DataContext:
     """The tables, where images are fetched from, and the time."""
 
     database: Database

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from foretell.data.context import DataServices
+from foretell.data.context import DataContext
 from foretell.data.responses import BuilderRow, TraderRow, WinRow
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.query import Query
@@ -37,12 +37,12 @@ PERIODS: Final = tuple(SECONDS_BY_PERIOD)
 ORDERS: Final = ("PNL", "VOL")
 
 
-async def list_traders(services: DataServices, query: Query) -> list[TraderRow]:
+async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
     """Return a page of the leaderboard, or one wallet's row of it.
 
     Nobody has a name yet, so no row has the one that is asked for.
     """
-    race = _race(services, query)
+    race = _race(context, query)
     order = StandingOrder(query.choice("orderBy", "PNL", ORDERS))
     limit = query.integer("limit", 25, 1, ROWS_PER_PAGE_MAX)
     offset = query.integer("offset", 0, 0, OFFSET_MAX)
@@ -50,7 +50,7 @@ async def list_traders(services: DataServices, query: Query) -> list[TraderRow]:
     query.check_known()
     if name is not None:
         return []
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         standings = await load_standings(tx, race, order, limit=limit, offset=offset, wallet=wallet)
     return [
         TraderRow(
@@ -67,13 +67,13 @@ async def list_traders(services: DataServices, query: Query) -> list[TraderRow]:
     ]
 
 
-async def list_wins(services: DataServices, query: Query) -> list[WinRow]:
+async def list_wins(context: DataContext, query: Query) -> list[WinRow]:
     """Return a page of the positions that were closed with the largest gains."""
-    race = _race(services, query)
+    race = _race(context, query)
     limit = query.integer("limit", 20, 1, ROWS_PER_PAGE_MAX)
     offset = query.integer("offset", 0, 0, OFFSET_MAX)
     query.check_known()
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         wins = await load_wins(tx, race, limit=limit, offset=offset)
     return [
         WinRow(
@@ -82,7 +82,7 @@ async def list_wins(services: DataServices, query: Query) -> list[WinRow]:
             user_name=None,
             event_title=win.event_title,
             slug=win.slug,
-            icon=None if win.icon is None else blob_url(services.blob_base_url, win.icon),
+            icon=None if win.icon is None else blob_url(context.blob_base_url, win.icon),
             event_slug=win.event_slug,
             initial_value=amount(win.spent_units),
             final_value=amount(win.spent_units + win.realized_units),
@@ -109,10 +109,10 @@ def list_builder_volumes(query: Query) -> list[BuilderRow]:
     return []
 
 
-def _race(services: DataServices, query: Query) -> Race:
+def _race(context: DataContext, query: Query) -> Race:
     category = query.choice("category", "OVERALL", CATEGORIES)
     seconds = SECONDS_BY_PERIOD[query.choice("timePeriod", "DAY", PERIODS)]
     return Race(
-        since_s=None if seconds is None else services.now_s - seconds,
+        since_s=None if seconds is None else context.now_s - seconds,
         main_category=None if category == "OVERALL" else category.lower(),
     )

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from foretell.data.context import DataServices
-from foretell.data.responses import Holder, LiveVolume, MarketValue, TokenHolders
+from foretell.data.context import DataContext
+from foretell.data.responses import HolderResponse, LiveVolume, MarketValue, TokenHolders
 from foretell.domain.errors.http import MissingParameter
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address
@@ -22,7 +22,7 @@ OPEN_INTERESTS_MAX: Final = 500
 LEAST_BALANCE_UNITS: Final = 1_000_000
 
 
-async def list_holders(services: DataServices, query: Query) -> list[TokenHolders]:
+async def list_holders(context: DataContext, query: Query) -> list[TokenHolders]:
     """Return who holds each outcome token of some markets, the largest first."""
     condition_ids = list(dict.fromkeys(query.conditions("market")))
     if not condition_ids:
@@ -33,7 +33,7 @@ async def list_holders(services: DataServices, query: Query) -> list[TokenHolder
     limit = min(limit, HOLDERS_PER_ANSWER_MAX // (2 * len(condition_ids)))
     units_min = LEAST_BALANCE_UNITS if least_units is None else least_units
     answer: list[TokenHolders] = []
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         known = {row.condition_id: row for row in await load_conditions(tx, condition_ids)}
         for condition in (known[wanted] for wanted in condition_ids if wanted in known):
             for index, token_id in enumerate((condition.token_yes, condition.token_no)):
@@ -42,11 +42,11 @@ async def list_holders(services: DataServices, query: Query) -> list[TokenHolder
     return answer
 
 
-async def list_open_interests(services: DataServices, query: Query) -> list[MarketValue]:
+async def list_open_interests(context: DataContext, query: Query) -> list[MarketValue]:
     """Return the collateral behind some conditions, or behind those with the most of it."""
     condition_ids = list(dict.fromkeys(query.conditions("market")))
     query.check_known()
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         if not condition_ids:
             most = await load_most_locked(tx, OPEN_INTERESTS_MAX)
             return [_market_value(locked.condition_id, locked.units) for locked in most]
@@ -61,14 +61,14 @@ async def list_open_interests(services: DataServices, query: Query) -> list[Mark
     ]
 
 
-async def list_live_volumes(services: DataServices, query: Query) -> list[LiveVolume]:
+async def list_live_volumes(context: DataContext, query: Query) -> list[LiveVolume]:
     """Return what was ever traded in an event's markets or in some markets, and together."""
     event_id = query.optional_integer("id", 1, ID_MAX)
     condition_ids: Sequence[Bytes32] = list(dict.fromkeys(query.conditions("market")))
     query.check_known()
     if event_id is None and not condition_ids:
         raise MissingParameter("market")
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         if event_id is not None:
             condition_ids = await load_conditions_of_events(tx, [event_id])
         units_by_condition = await load_volumes(tx, condition_ids)
@@ -88,7 +88,7 @@ def _token_holders(token_id: AssetId, index: int, held: Sequence[Balance]) -> To
     return TokenHolders(
         token=token_id,
         holders=[
-            Holder(
+            HolderResponse(
                 proxy_wallet=checksum_address(balance.wallet),
                 asset=token_id,
                 amount=amount(balance.units),

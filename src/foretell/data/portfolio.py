@@ -3,8 +3,8 @@
 from fractions import Fraction
 from typing import Final
 
-from foretell.data.context import DataServices
-from foretell.data.responses import Position, Traded, Value, Volume
+from foretell.data.context import DataContext
+from foretell.data.responses import PositionResponse, Traded, Value, Volume
 from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.portfolio.prices import current_price, percentage, value_units
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address
@@ -53,7 +53,7 @@ def market_choice(query: Query) -> tuple[list[Bytes32], list[int]]:
     return condition_ids, event_ids
 
 
-async def list_positions(services: DataServices, query: Query) -> list[Position]:
+async def list_positions(context: DataContext, query: Query) -> list[PositionResponse]:
     """Return a page of a wallet's open positions."""
     wallet = query.wallet("user")
     condition_ids, event_ids = market_choice(query)
@@ -74,10 +74,10 @@ async def list_positions(services: DataServices, query: Query) -> list[Position]
         is_descending=query.choice("sortDirection", "DESC", DIRECTIONS) == "DESC",
     )
     query.check_known()
-    return await _load(services, chosen, page)
+    return await _load(context, chosen, page)
 
 
-async def list_closed_positions(services: DataServices, query: Query) -> list[Position]:
+async def list_closed_positions(context: DataContext, query: Query) -> list[PositionResponse]:
     """Return a page of the positions that a wallet has no more."""
     wallet = query.wallet("user")
     condition_ids, event_ids = market_choice(query)
@@ -95,14 +95,14 @@ async def list_closed_positions(services: DataServices, query: Query) -> list[Po
         is_descending=query.choice("sortDirection", "DESC", DIRECTIONS) == "DESC",
     )
     query.check_known()
-    return await _load(services, chosen, page)
+    return await _load(context, chosen, page)
 
 
-async def list_values(services: DataServices, query: Query) -> list[Value]:
+async def list_values(context: DataContext, query: Query) -> list[Value]:
     """Return what a wallet's open positions are worth, as the one entry of a list."""
     wallet, condition_ids = query.wallet("user"), query.conditions("market")
     query.check_known()
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         worths = await load_worths(tx, wallet, condition_ids)
     total = sum(
         (
@@ -114,36 +114,38 @@ async def list_values(services: DataServices, query: Query) -> list[Value]:
     return [Value(user=checksum_address(wallet), value=amount(round(total)))]
 
 
-async def count_traded(services: DataServices, query: Query) -> Traded:
+async def count_traded(context: DataContext, query: Query) -> Traded:
     """Return in how many markets a wallet has traded."""
     wallet = query.wallet("user")
     query.check_known()
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         totals = await load_trading_totals(tx, wallet)
     return Traded(user=checksum_address(wallet), traded=totals.conditions)
 
 
-async def sum_volume(services: DataServices, query: Query) -> Volume:
+async def sum_volume(context: DataContext, query: Query) -> Volume:
     """Return how much a wallet has traded, as maker and as taker."""
     wallet = query.wallet("user")
     query.check_known()
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         totals = await load_trading_totals(tx, wallet)
     return Volume(user=checksum_address(wallet), volume=decimal_string(amount(totals.volume_units)))
 
 
-async def _load(services: DataServices, chosen: HoldingFilter, page: HoldingPage) -> list[Position]:
-    async with services.database.reading() as tx:
+async def _load(
+    context: DataContext, chosen: HoldingFilter, page: HoldingPage
+) -> list[PositionResponse]:
+    async with context.database.reading() as tx:
         holdings = await load_holdings(tx, chosen, page)
     wallet = checksum_address(chosen.wallet)
-    return [_position(holding, wallet, services.blob_base_url) for holding in holdings]
+    return [_position(holding, wallet, context.blob_base_url) for holding in holdings]
 
 
-def _position(holding: Holding, wallet: str, blob_base_url: str) -> Position:
+def _position(holding: Holding, wallet: str, blob_base_url: str) -> PositionResponse:
     held, listing = holding.position, holding.listing
     price = current_price(holding.top, holding.payout, is_yes=holding.is_yes)
     current_units = value_units(held.size_units, price)
-    return Position(
+    return PositionResponse(
         proxy_wallet=wallet,
         asset=holding.token_id,
         condition_id=holding.condition_id,

@@ -13,7 +13,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """An answer's object: snake case here, camel case on the wire."""
 
 
-class Position(Record, frozen=True, kw_only=True):
+class PositionResponse(Record, frozen=True, kw_only=True):
     """What a wallet holds of a token, what it cost, and what it is worth now."""
 
     proxy_wallet: str
@@ -77,7 +77,7 @@ class Profile(Record, frozen=True, kw_only=True):
     profile_image_optimized: str | None = None
 
 
-class Trade(Profile, frozen=True, kw_only=True):
+class TradeResponse(Profile, frozen=True, kw_only=True):
     """One side of a match that the chain settled."""
 
     proxy_wallet: str
@@ -97,7 +97,7 @@ class Trade(Profile, frozen=True, kw_only=True):
     outcome_index: int
 
 
-class Activity(Profile, frozen=True, kw_only=True):
+class ActivityResponse(Profile, frozen=True, kw_only=True):
     """Something that a wallet did on the chain; only a trade has a token, a side and a price."""
 
     proxy_wallet: str
@@ -118,7 +118,7 @@ class Activity(Profile, frozen=True, kw_only=True):
     outcome: str
 
 
-class Holder(Profile, frozen=True, kw_only=True):
+class HolderResponse(Profile, frozen=True, kw_only=True):
     """A wallet that holds a token."""
 
     proxy_wallet: str
@@ -132,7 +132,7 @@ class TokenHolders(Record, frozen=True, kw_only=True):
     """Who holds a token, the largest first."""
 
     token: str
-    holders: list[Holder]
+    holders: list[HolderResponse]
 
 
 class MarketValue(Record, frozen=True, kw_only=True):

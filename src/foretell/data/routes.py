@@ -11,9 +11,9 @@ from litestar import Litestar, Response, get
 from litestar.di import NamedDependency
 
 from foretell.data import activity, leaderboards, metrics, portfolio, referrals, responses
-from foretell.data.context import DataServices
+from foretell.data.context import DataContext
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.injection import carried, carrying
+from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.openapi import (
     DecimalsAreNumbers,
     answering,
@@ -37,8 +37,8 @@ ABOUT: Final = (
 )
 
 Answer = Response[bytes]
-Services = NamedDependency[DataServices]
-UseCase = Callable[[DataServices, Query], Awaitable[Any]]
+Services = NamedDependency[DataContext]
+UseCase = Callable[[DataContext, Query], Awaitable[Any]]
 
 USER: Final = texts("user", "address of the wallet", required=True)
 ANY_USER: Final = texts("user", "address of a wallet")
@@ -55,8 +55,8 @@ PERIOD: Final = choices("timePeriod", "", leaderboards.PERIODS, "DAY")
 ADDRESS: Final = texts("address", "who received the fees", required=True)
 
 
-async def _answer(use_case: UseCase, request: AnyRequest, services: Services) -> Answer:
-    return json_response(await use_case(services, Query.of(request)))
+async def _answer(use_case: UseCase, request: AnyRequest, context: Services) -> Answer:
+    return json_response(await use_case(context, Query.of(request)))
 
 
 @get("/", responses=answering(dict[str, str], "It is there."))
@@ -67,7 +67,7 @@ async def get_root() -> Answer:
 
 @get(
     "/positions",
-    responses=answering(list[responses.Position], "A page of open positions."),
+    responses=answering(list[responses.PositionResponse], "A page of open positions."),
     operation_class=taking(
         USER,
         MARKET,
@@ -82,14 +82,14 @@ async def get_root() -> Answer:
         PART_OF_TITLE,
     ),
 )
-async def get_positions(request: AnyRequest, services: Services) -> Answer:
+async def get_positions(request: AnyRequest, context: Services) -> Answer:
     """Return what a wallet holds."""
-    return await _answer(portfolio.list_positions, request, services)
+    return await _answer(portfolio.list_positions, request, context)
 
 
 @get(
     "/closed-positions",
-    responses=answering(list[responses.Position], "A page of closed positions."),
+    responses=answering(list[responses.PositionResponse], "A page of closed positions."),
     operation_class=taking(
         USER,
         MARKET,
@@ -101,9 +101,9 @@ async def get_positions(request: AnyRequest, services: Services) -> Answer:
         SORT_DIRECTION,
     ),
 )
-async def get_closed_positions(request: AnyRequest, services: Services) -> Answer:
+async def get_closed_positions(request: AnyRequest, context: Services) -> Answer:
     """Return what a wallet held and holds no more."""
-    return await _answer(portfolio.list_closed_positions, request, services)
+    return await _answer(portfolio.list_closed_positions, request, context)
 
 
 @get(
@@ -111,9 +111,9 @@ async def get_closed_positions(request: AnyRequest, services: Services) -> Answe
     responses=answering(list[responses.Value], "The worth of all open positions: one entry."),
     operation_class=taking(USER, MARKET),
 )
-async def get_value(request: AnyRequest, services: Services) -> Answer:
+async def get_value(request: AnyRequest, context: Services) -> Answer:
     """Return what a wallet's open positions are worth."""
-    return await _answer(portfolio.list_values, request, services)
+    return await _answer(portfolio.list_values, request, context)
 
 
 @get(
@@ -121,9 +121,9 @@ async def get_value(request: AnyRequest, services: Services) -> Answer:
     responses=answering(responses.Traded, "The number of markets traded in."),
     operation_class=taking(USER),
 )
-async def get_traded(request: AnyRequest, services: Services) -> Answer:
+async def get_traded(request: AnyRequest, context: Services) -> Answer:
     """Return in how many markets a wallet traded."""
-    return await _answer(portfolio.count_traded, request, services)
+    return await _answer(portfolio.count_traded, request, context)
 
 
 @get(
@@ -131,9 +131,9 @@ async def get_traded(request: AnyRequest, services: Services) -> Answer:
     responses=answering(responses.Volume, "The collateral traded, as maker and as taker."),
     operation_class=taking(USER),
 )
-async def get_volume(request: AnyRequest, services: Services) -> Answer:
+async def get_volume(request: AnyRequest, context: Services) -> Answer:
     """Return how much a wallet traded."""
-    return await _answer(portfolio.sum_volume, request, services)
+    return await _answer(portfolio.sum_volume, request, context)
 
 
 @get(
@@ -145,9 +145,9 @@ async def get_volume(request: AnyRequest, services: Services) -> Answer:
         numbers("minBalance", "least balance", 1),
     ),
 )
-async def get_holders(request: AnyRequest, services: Services) -> Answer:
+async def get_holders(request: AnyRequest, context: Services) -> Answer:
     """Return who holds the outcome tokens of markets."""
-    return await _answer(metrics.list_holders, request, services)
+    return await _answer(metrics.list_holders, request, context)
 
 
 @get(
@@ -155,9 +155,9 @@ async def get_holders(request: AnyRequest, services: Services) -> Answer:
     responses=answering(list[responses.MarketValue], "Collateral locked behind each condition."),
     operation_class=taking(MARKET),
 )
-async def get_open_interest(request: AnyRequest, services: Services) -> Answer:
+async def get_open_interest(request: AnyRequest, context: Services) -> Answer:
     """Return open interests: of some markets, or the largest 500."""
-    return await _answer(metrics.list_open_interests, request, services)
+    return await _answer(metrics.list_open_interests, request, context)
 
 
 @get(
@@ -165,14 +165,14 @@ async def get_open_interest(request: AnyRequest, services: Services) -> Answer:
     responses=answering(list[responses.LiveVolume], "Volume of each market and of all: one entry."),
     operation_class=taking(MARKET, integers("id", None, 1, ID_MAX, "event id, in place of market")),
 )
-async def get_live_volume(request: AnyRequest, services: Services) -> Answer:
+async def get_live_volume(request: AnyRequest, context: Services) -> Answer:
     """Return what was ever traded in markets."""
-    return await _answer(metrics.list_live_volumes, request, services)
+    return await _answer(metrics.list_live_volumes, request, context)
 
 
 @get(
     "/trades",
-    responses=answering(list[responses.Trade], "A page of trades, the newest first."),
+    responses=answering(list[responses.TradeResponse], "A page of trades, the newest first."),
     operation_class=taking(
         integers("limit", 100, 0, activity.TRADES_PER_PAGE_MAX),
         integers("offset", 0, 0, activity.OFFSET_MAX),
@@ -187,14 +187,14 @@ async def get_live_volume(request: AnyRequest, services: Services) -> Answer:
         END,
     ),
 )
-async def get_trades(request: AnyRequest, services: Services) -> Answer:
+async def get_trades(request: AnyRequest, context: Services) -> Answer:
     """Return trades that the chain settled."""
-    return await _answer(activity.list_trades, request, services)
+    return await _answer(activity.list_trades, request, context)
 
 
 @get(
     "/activity",
-    responses=answering(list[responses.Activity], "A page of what the wallet did."),
+    responses=answering(list[responses.ActivityResponse], "A page of what the wallet did."),
     operation_class=taking(
         USER,
         integers("limit", 100, 0, activity.ACTIVITIES_PER_PAGE_MAX),
@@ -209,9 +209,9 @@ async def get_trades(request: AnyRequest, services: Services) -> Answer:
         SIDE,
     ),
 )
-async def get_activity(request: AnyRequest, services: Services) -> Answer:
+async def get_activity(request: AnyRequest, context: Services) -> Answer:
     """Return trades, splits, merges and redemptions of a wallet."""
-    return await _answer(activity.list_activities, request, services)
+    return await _answer(activity.list_activities, request, context)
 
 
 @get(
@@ -243,9 +243,9 @@ async def get_fee_shares(request: AnyRequest) -> Answer:
         texts("userName", "name of a wallet's owner"),
     ),
 )
-async def get_leaderboard(request: AnyRequest, services: Services) -> Answer:
+async def get_leaderboard(request: AnyRequest, context: Services) -> Answer:
     """Return who gained or traded most."""
-    return await _answer(leaderboards.list_traders, request, services)
+    return await _answer(leaderboards.list_traders, request, context)
 
 
 @get(
@@ -258,9 +258,9 @@ async def get_leaderboard(request: AnyRequest, services: Services) -> Answer:
         integers("offset", 0, 0, leaderboards.OFFSET_MAX),
     ),
 )
-async def get_biggest_wins(request: AnyRequest, services: Services) -> Answer:
+async def get_biggest_wins(request: AnyRequest, context: Services) -> Answer:
     """Return the positions that were closed with the largest gains."""
-    return await _answer(leaderboards.list_wins, request, services)
+    return await _answer(leaderboards.list_wins, request, context)
 
 
 @get(
@@ -307,12 +307,12 @@ ROUTES: Final = (
 )
 
 
-def build_app(services: DataServices) -> Litestar:
+def build_app(context: DataContext) -> Litestar:
     """Return the API as an application of its own, its paths starting at /."""
     return Litestar(
         route_handlers=ROUTES,
-        state=carrying(services),
-        dependencies=carried(),
+        state=state_with(context),
+        dependencies=context_dependency(),
         before_request=check_taken,
         exception_handlers=handlers(data_body),
         openapi_config=documented(TITLE, ABOUT),

@@ -8,7 +8,7 @@ from foretell.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
-class DiscoveryServices:
+class DiscoveryContext:
     """The tables, what texts events are found by, where images are fetched from, and the time."""
 
     database: Database

@@ -20,7 +20,7 @@ from foretell.domain.portfolio.prices import (
 )
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.edge.rendering import amount, blob_url, decimal_string, iso_time, rounded
-from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, Volumes
+from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, VolumeSums
 
 DATE_CHARS: Final = 10
 RESOLVED: Final = "resolved"
@@ -32,10 +32,10 @@ CHANGES: Final = (
 )
 
 
-def tag_record(tag: CatalogTag) -> responses.Tag:
+def tag_record(tag: CatalogTag) -> responses.TagResponse:
     """Return a tag as it is shown."""
     created = iso_time(tag.created_at_ms)
-    return responses.Tag(
+    return responses.TagResponse(
         id=str(tag.tag_id),
         label=tag.label,
         slug=tag.slug,
@@ -94,11 +94,11 @@ def market_record(
     tags: Sequence[CatalogTag] | None = None,
     *,
     has_event: bool = False,
-) -> responses.Market:
+) -> responses.MarketResponse:
     """Return a market as it is shown, with its event where that is asked for."""
     icon, creator = blob_url(blob_base_url, market.icon), checksum_address(Address(event.creator))
     is_grouped = event.market_mode != MarketMode.BINARY
-    return responses.Market(
+    return responses.MarketResponse(
         id=str(market.market_id),
         question=market.question,
         condition_id=market.condition_id,
@@ -135,7 +135,7 @@ def market_record(
 
 def _markets(
     markets: Sequence[CatalogMarket], event: CatalogEvent, blob_base_url: str
-) -> list[responses.Market]:
+) -> list[responses.MarketResponse]:
     return [market_record(market, event, blob_base_url) for market in markets]
 
 
@@ -181,7 +181,7 @@ def _amounts(market: CatalogMarket) -> dict[str, Any]:
     }
 
 
-def _recent(volumes: Volumes) -> dict[str, Any]:
+def _recent(volumes: VolumeSums) -> dict[str, Any]:
     return {
         "volume24hr": amount(volumes.day_units),
         "volume1wk": amount(volumes.week_units),

@@ -15,7 +15,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """An answer's object: snake case here, camel case on the wire."""
 
 
-class Tag(Record, frozen=True, kw_only=True):
+class TagResponse(Record, frozen=True, kw_only=True):
     """What events are grouped under."""
 
     id: str
@@ -39,7 +39,7 @@ class FoundTag(Record, frozen=True, kw_only=True, rename=None):
     event_count: int
 
 
-class Volumes(Record, frozen=True, kw_only=True):
+class VolumesResponse(Record, frozen=True, kw_only=True):
     """Collateral that was traded lately."""
 
     volume24hr: Decimal
@@ -48,7 +48,7 @@ class Volumes(Record, frozen=True, kw_only=True):
     volume1yr: Decimal
 
 
-class Event(Volumes, frozen=True, kw_only=True):
+class Event(VolumesResponse, frozen=True, kw_only=True):
     """A group of markets; inside a market, without its markets."""
 
     id: str
@@ -80,9 +80,9 @@ class Event(Volumes, frozen=True, kw_only=True):
     enable_neg_risk: bool
     neg_risk_augmented: bool = False
     comment_count: int = 0
-    markets: "list[Market] | UnsetType" = UNSET
+    markets: "list[MarketResponse] | UnsetType" = UNSET
     series: list[Any] = []
-    tags: list[Tag] | UnsetType = UNSET
+    tags: list[TagResponse] | UnsetType = UNSET
     cyom: bool = False
     closed_time: str | UnsetType = UNSET
     show_all_outcomes: bool = True
@@ -98,7 +98,7 @@ class Event(Volumes, frozen=True, kw_only=True):
     pending_deployment: bool = False
 
 
-class Market(Volumes, frozen=True, kw_only=True):
+class MarketResponse(VolumesResponse, frozen=True, kw_only=True):
     """One tradable condition; inside an event, without its event."""
 
     id: str
@@ -151,7 +151,7 @@ class Market(Volumes, frozen=True, kw_only=True):
     accepting_orders_timestamp: str
     notifications_enabled: bool = False
     events: list[Event] | UnsetType = UNSET
-    tags: list[Tag] | UnsetType = UNSET
+    tags: list[TagResponse] | UnsetType = UNSET
     creator: str
     ready: bool = True
     funded: bool = True
@@ -196,7 +196,7 @@ class EventKeyset(Record, frozen=True, kw_only=True, rename=None):
 class MarketKeyset(Record, frozen=True, kw_only=True, rename=None):
     """A page of markets, and where the next one begins."""
 
-    markets: list[Market]
+    markets: list[MarketResponse]
     next_cursor: str | UnsetType = UNSET
 
 

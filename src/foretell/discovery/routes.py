@@ -12,11 +12,11 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from foretell.discovery import catalog, responses, search
-from foretell.discovery.context import DiscoveryServices
+from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.lists import EVENT_SORTS, MARKET_SORTS, OFFSET_MAX, PAGE_MAX, TAG_SORTS
 from foretell.domain.errors.http import UnknownRecord
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.injection import carried, carrying
+from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.openapi import (
     DecimalsAreNumbers,
     answering,
@@ -39,7 +39,7 @@ ABOUT: Final = (
 )
 
 Answer = Response[bytes]
-Services = NamedDependency[DiscoveryServices]
+Services = NamedDependency[DiscoveryContext]
 
 LIMIT: Final = integers("limit", 20, 0, PAGE_MAX, "rows of a page; a larger number counts as 500")
 OFFSET: Final = integers("offset", 0, 0, OFFSET_MAX)
@@ -89,8 +89,8 @@ EVENT_ORDER: Final = lists("order", f"some of {', '.join(EVENT_SORTS)}")
 MARKET_ORDER: Final = lists("order", f"some of {', '.join(MARKET_SORTS)}")
 TAG_ORDER: Final = lists("order", f"some of {', '.join(TAG_SORTS)}")
 EVENT: Final = answering(responses.Event, "The event.")
-MARKET: Final = answering(responses.Market, "The market.")
-TAG: Final = answering(responses.Tag, "The tag.")
+MARKET: Final = answering(responses.MarketResponse, "The market.")
+TAG: Final = answering(responses.TagResponse, "The tag.")
 PLAIN: Final = taking()
 
 
@@ -105,9 +105,9 @@ async def get_status() -> str:
     responses=answering(list[responses.Event], "A page of events."),
     operation_class=taking(LIMIT, OFFSET, EVENT_ORDER, ASCENDING, *EVENT_FILTERS),
 )
-async def get_events(request: AnyRequest, services: Services) -> Answer:
+async def get_events(request: AnyRequest, context: Services) -> Answer:
     """Return events with their markets and tags."""
-    return json_response(await catalog.list_events(services, Query.of(request)))
+    return json_response(await catalog.list_events(context, Query.of(request)))
 
 
 @get(
@@ -115,9 +115,9 @@ async def get_events(request: AnyRequest, services: Services) -> Answer:
     responses=answering(responses.EventKeyset, "A page of events."),
     operation_class=taking(LIMIT, CURSOR, EVENT_ORDER, ASCENDING, *EVENT_FILTERS),
 )
-async def get_events_after(request: AnyRequest, services: Services) -> Answer:
+async def get_events_after(request: AnyRequest, context: Services) -> Answer:
     """Return events after a cursor, and the cursor of the next page."""
-    return json_response(await catalog.list_events_after(services, Query.of(request)))
+    return json_response(await catalog.list_events_after(context, Query.of(request)))
 
 
 @get(
@@ -125,33 +125,31 @@ async def get_events_after(request: AnyRequest, services: Services) -> Answer:
     responses=answering(responses.EventPage, "A page of events."),
     operation_class=taking(LIMIT, OFFSET, EVENT_ORDER, ASCENDING, *EVENT_FILTERS),
 )
-async def get_event_page(request: AnyRequest, services: Services) -> Answer:
+async def get_event_page(request: AnyRequest, context: Services) -> Answer:
     """Return events, and how many there are."""
-    return json_response(await catalog.list_event_page(services, Query.of(request)))
+    return json_response(await catalog.list_event_page(context, Query.of(request)))
 
 
 @get("/events/{event_id:str}", responses=EVENT, operation_class=PLAIN)
-async def get_event(request: AnyRequest, services: Services, event_id: FromPath[str]) -> Answer:
+async def get_event(request: AnyRequest, context: Services, event_id: FromPath[str]) -> Answer:
     """Return the event of an id."""
-    return json_response(await catalog.find_event(services, Query.of(request), event_id))
+    return json_response(await catalog.find_event(context, Query.of(request), event_id))
 
 
 @get("/events/slug/{slug:str}", responses=EVENT, operation_class=PLAIN)
-async def get_event_by_slug(request: AnyRequest, services: Services, slug: FromPath[str]) -> Answer:
+async def get_event_by_slug(request: AnyRequest, context: Services, slug: FromPath[str]) -> Answer:
     """Return the event of a slug."""
-    return json_response(await catalog.find_event_by_slug(services, Query.of(request), slug))
+    return json_response(await catalog.find_event_by_slug(context, Query.of(request), slug))
 
 
 @get(
     "/events/{event_id:str}/tags",
-    responses=answering(list[responses.Tag], "Its tags."),
+    responses=answering(list[responses.TagResponse], "Its tags."),
     operation_class=PLAIN,
 )
-async def get_event_tags(
-    request: AnyRequest, services: Services, event_id: FromPath[str]
-) -> Answer:
+async def get_event_tags(request: AnyRequest, context: Services, event_id: FromPath[str]) -> Answer:
     """Return the tags of an event."""
-    return json_response(await catalog.list_event_tags(services, Query.of(request), event_id))
+    return json_response(await catalog.list_event_tags(context, Query.of(request), event_id))
 
 
 @get(
@@ -160,21 +158,21 @@ async def get_event_tags(
     operation_class=PLAIN,
 )
 async def get_comment_count(
-    request: AnyRequest, services: Services, event_id: FromPath[str]
+    request: AnyRequest, context: Services, event_id: FromPath[str]
 ) -> Answer:
     """Return how many comments an event has: nobody can write one."""
-    await catalog.check_event(services, Query.of(request), event_id)
+    await catalog.check_event(context, Query.of(request), event_id)
     return json_response(responses.Count(count=0))
 
 
 @get(
     "/markets",
-    responses=answering(list[responses.Market], "A page of markets."),
+    responses=answering(list[responses.MarketResponse], "A page of markets."),
     operation_class=taking(LIMIT, OFFSET, MARKET_ORDER, ASCENDING, *MARKET_FILTERS),
 )
-async def get_markets(request: AnyRequest, services: Services) -> Answer:
+async def get_markets(request: AnyRequest, context: Services) -> Answer:
     """Return markets with their events."""
-    return json_response(await catalog.list_markets(services, Query.of(request)))
+    return json_response(await catalog.list_markets(context, Query.of(request)))
 
 
 @get(
@@ -182,35 +180,33 @@ async def get_markets(request: AnyRequest, services: Services) -> Answer:
     responses=answering(responses.MarketKeyset, "A page of markets."),
     operation_class=taking(LIMIT, CURSOR, MARKET_ORDER, ASCENDING, *MARKET_FILTERS),
 )
-async def get_markets_after(request: AnyRequest, services: Services) -> Answer:
+async def get_markets_after(request: AnyRequest, context: Services) -> Answer:
     """Return markets after a cursor, and the cursor of the next page."""
-    return json_response(await catalog.list_markets_after(services, Query.of(request)))
+    return json_response(await catalog.list_markets_after(context, Query.of(request)))
 
 
 @get("/markets/{market_id:str}", responses=MARKET, operation_class=PLAIN)
-async def get_market(request: AnyRequest, services: Services, market_id: FromPath[str]) -> Answer:
+async def get_market(request: AnyRequest, context: Services, market_id: FromPath[str]) -> Answer:
     """Return the market of an id or a condition id."""
-    return json_response(await catalog.find_market(services, Query.of(request), market_id))
+    return json_response(await catalog.find_market(context, Query.of(request), market_id))
 
 
 @get("/markets/slug/{slug:str}", responses=MARKET, operation_class=PLAIN)
-async def get_market_by_slug(
-    request: AnyRequest, services: Services, slug: FromPath[str]
-) -> Answer:
+async def get_market_by_slug(request: AnyRequest, context: Services, slug: FromPath[str]) -> Answer:
     """Return the market of a slug."""
-    return json_response(await catalog.find_market_by_slug(services, Query.of(request), slug))
+    return json_response(await catalog.find_market_by_slug(context, Query.of(request), slug))
 
 
 @get(
     "/markets/{market_id:str}/tags",
-    responses=answering(list[responses.Tag], "Its tags."),
+    responses=answering(list[responses.TagResponse], "Its tags."),
     operation_class=PLAIN,
 )
 async def get_market_tags(
-    request: AnyRequest, services: Services, market_id: FromPath[str]
+    request: AnyRequest, context: Services, market_id: FromPath[str]
 ) -> Answer:
     """Return the tags of a market's event."""
-    return json_response(await catalog.list_market_tags(services, Query.of(request), market_id))
+    return json_response(await catalog.list_market_tags(context, Query.of(request), market_id))
 
 
 @get(
@@ -219,32 +215,32 @@ async def get_market_tags(
     operation_class=PLAIN,
 )
 async def get_market_description(
-    request: AnyRequest, services: Services, market_id: FromPath[str]
+    request: AnyRequest, context: Services, market_id: FromPath[str]
 ) -> Answer:
     """Return the rules of a market."""
-    return json_response(await catalog.describe_market(services, Query.of(request), market_id))
+    return json_response(await catalog.describe_market(context, Query.of(request), market_id))
 
 
 @get(
     "/tags",
-    responses=answering(list[responses.Tag], "A page of tags."),
+    responses=answering(list[responses.TagResponse], "A page of tags."),
     operation_class=taking(LIMIT, OFFSET, TAG_ORDER, ASCENDING, booleans("is_carousel", "none is")),
 )
-async def get_tags(request: AnyRequest, services: Services) -> Answer:
+async def get_tags(request: AnyRequest, context: Services) -> Answer:
     """Return tags."""
-    return json_response(await catalog.list_tags(services, Query.of(request)))
+    return json_response(await catalog.list_tags(context, Query.of(request)))
 
 
 @get("/tags/{tag_id:str}", responses=TAG, operation_class=PLAIN)
-async def get_tag(request: AnyRequest, services: Services, tag_id: FromPath[str]) -> Answer:
+async def get_tag(request: AnyRequest, context: Services, tag_id: FromPath[str]) -> Answer:
     """Return the tag of an id."""
-    return json_response(await catalog.find_tag(services, Query.of(request), tag_id))
+    return json_response(await catalog.find_tag(context, Query.of(request), tag_id))
 
 
 @get("/tags/slug/{slug:str}", responses=TAG, operation_class=PLAIN)
-async def get_tag_by_slug(request: AnyRequest, services: Services, slug: FromPath[str]) -> Answer:
+async def get_tag_by_slug(request: AnyRequest, context: Services, slug: FromPath[str]) -> Answer:
     """Return the tag of a slug."""
-    return json_response(await catalog.find_tag_by_slug(services, Query.of(request), slug))
+    return json_response(await catalog.find_tag_by_slug(context, Query.of(request), slug))
 
 
 @get(
@@ -252,13 +248,11 @@ async def get_tag_by_slug(request: AnyRequest, services: Services, slug: FromPat
     responses=answering(list[Any], "None."),
     operation_class=PLAIN,
 )
-async def get_related_tags(
-    request: AnyRequest, services: Services, tag_id: FromPath[str]
-) -> Answer:
+async def get_related_tags(request: AnyRequest, context: Services, tag_id: FromPath[str]) -> Answer:
     """Return the tags related to a tag: no relation is kept."""
     query = Query.of(request)
     query.skip("omit_empty", "status")
-    await catalog.find_tag(services, query, tag_id)
+    await catalog.find_tag(context, query, tag_id)
     return json_response([])
 
 
@@ -268,12 +262,12 @@ async def get_related_tags(
     operation_class=PLAIN,
 )
 async def get_related_tags_by_slug(
-    request: AnyRequest, services: Services, slug: FromPath[str]
+    request: AnyRequest, context: Services, slug: FromPath[str]
 ) -> Answer:
     """Return the tags related to a tag: no relation is kept."""
     query = Query.of(request)
     query.skip("omit_empty", "status")
-    await catalog.find_tag_by_slug(services, query, slug)
+    await catalog.find_tag_by_slug(context, query, slug)
     return json_response([])
 
 
@@ -294,9 +288,9 @@ async def get_related_tags_by_slug(
         ASCENDING,
     ),
 )
-async def get_search(request: AnyRequest, services: Services) -> Answer:
+async def get_search(request: AnyRequest, context: Services) -> Answer:
     """Return the events and tags that words find."""
-    return json_response(await search.public_search(services, Query.of(request)))
+    return json_response(await search.public_search(context, Query.of(request)))
 
 
 @get(
@@ -372,12 +366,12 @@ ROUTES: Final = (
 )
 
 
-def build_app(services: DiscoveryServices) -> Litestar:
+def build_app(context: DiscoveryContext) -> Litestar:
     """Return the API as an application of its own, its paths starting at /."""
     return Litestar(
         route_handlers=ROUTES,
-        state=carrying(services),
-        dependencies=carried(),
+        state=state_with(context),
+        dependencies=context_dependency(),
         before_request=check_taken,
         exception_handlers=handlers(discovery_body),
         openapi_config=documented(TITLE, ABOUT),

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET
 
 from foretell.discovery.catalog import show_events
-from foretell.discovery.context import DiscoveryServices
+from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.lists import EVENT_SORTS, RESOLVED, page_limit
 from foretell.discovery.responses import Event, FoundTag, Pagination, SearchResult
 from foretell.discovery.search_index import folded, holds, words_of
@@ -34,7 +34,7 @@ RANKING: Final = (SortField.IS_OPEN, SortField.VOLUME_DAY)
 """Events that trade come first, then those that traded most in the last day."""
 
 
-async def public_search(services: DiscoveryServices, query: Query) -> SearchResult:
+async def public_search(context: DiscoveryContext, query: Query) -> SearchResult:
     """Return the events and tags that a question finds, ranked."""
     words = words_of(query.required("q"))
     chosen, page = _event_filter(query), _page(query)
@@ -43,9 +43,9 @@ async def public_search(services: DiscoveryServices, query: Query) -> SearchResu
     has_closed_markets = query.boolean("keep_closed_markets", default=True)
     query.skip("cache", "optimized", "presets", "type", "locale", "mirror")
     query.check_known()
-    now_ms = services.now_ms()
-    async with services.database.reading() as tx:
-        events, total = await _find_events(tx, services, (words, chosen, page), now_ms)
+    now_ms = context.now_ms()
+    async with context.database.reading() as tx:
+        events, total = await _find_events(tx, context, (words, chosen, page), now_ms)
         tags = await _find_tags(tx, words, page.limit) if has_tags else []
     if not has_closed_markets:
         events = [_without_closed_markets(event) for event in events]
@@ -86,18 +86,18 @@ def _page(query: Query) -> ListPage:
 
 async def _find_events(
     tx: Transaction,
-    services: DiscoveryServices,
+    context: DiscoveryContext,
     wanted: tuple[list[str], EventFilter | None, ListPage],
     now_ms: int,
 ) -> tuple[list[Event], int]:
     words, chosen, page = wanted
     if chosen is None or not words:
         return [], 0
-    await services.search_index.refresh(tx)
-    chosen = replace(chosen, event_ids=await services.search_index.find(words, EVENTS_FOUND_MAX))
+    await context.search_index.refresh(tx)
+    chosen = replace(chosen, event_ids=await context.search_index.find(words, EVENTS_FOUND_MAX))
     found = await load_event_ids(tx, chosen, page, now_ms)
     total = await count_events(tx, chosen, now_ms)
-    return await show_events(tx, services, [row.row_id for row in found], now_ms), total
+    return await show_events(tx, context, [row.row_id for row in found], now_ms), total
 
 
 async def _find_tags(tx: Transaction, words: list[str], limit: int) -> list[FoundTag]:

@@ -11,7 +11,7 @@ BODY_BYTES_MAX: Final = 64 * 1024
 """Of a request that takes a lane; larger ones, and those of unknown length, take the framework."""
 
 
-class Call(NamedTuple):
+class FastRequest(NamedTuple):
     """A request that is there whole; header names are in lower case."""
 
     method: str
@@ -21,7 +21,7 @@ class Call(NamedTuple):
     body: bytes
 
 
-class Answer(NamedTuple):
+class FastResponse(NamedTuple):
     """A JSON body, and after how many seconds it makes sense to ask again."""
 
     status: int
@@ -29,14 +29,14 @@ class Answer(NamedTuple):
     retry_after_s: int | None = None
 
 
-class Lane(NamedTuple):
+class FastRoute(NamedTuple):
     """How a route is answered: at once, or once something has happened.
 
     `takes` says of a query whether the lane can answer it.
     """
 
     takes: Callable[[bytes], bool]
-    answer: Callable[[Call], Answer | Awaitable[Answer]]
+    answer: Callable[[FastRequest], FastResponse | Awaitable[FastResponse]]
 
 
 Route = tuple[str, str]

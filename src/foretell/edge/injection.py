@@ -1,6 +1,6 @@
-"""How handlers come by what their product works with: the application carries it in its state.
+"""Dependency injection: the application carries its product's context in its state.
 
-Routes do not depend on the services, so the same ones can be given others.
+Routes do not depend on the context, so the same ones can be given another.
 """
 
 from typing import Any, Final
@@ -8,18 +8,18 @@ from typing import Any, Final
 from litestar.datastructures import State
 from litestar.di import Provide
 
-NAME: Final = "services"
+NAME: Final = "context"
 
 
-def carrying(services: object) -> State:
-    """Return the state of an application that works with these services."""
-    return State({NAME: services})
+def state_with(context: object) -> State:
+    """Return the state of an application that works with this context."""
+    return State({NAME: context})
 
 
-def carried() -> dict[str, Provide]:
-    """Return the dependency that hands the services to every handler that asks for `services`."""
-    return {NAME: Provide(_find_services, sync_to_thread=False)}
+def context_dependency() -> dict[str, Provide]:
+    """Return the dependency that hands the context to every handler that asks for `context`."""
+    return {NAME: Provide(_find_context, sync_to_thread=False)}
 
 
-def _find_services(state: State) -> Any:
+def _find_context(state: State) -> Any:
     return state[NAME]

@@ -112,7 +112,7 @@ STATUS_BY_FAMILY: Final[Mapping[type[ForetellError], int]] = {
 }
 
 
-class Row(NamedTuple):
+class RefusalRow(NamedTuple):
     """How an API tells of a refusal: the status where its family's is not meant, and the words."""
 
     status: int | None = None
@@ -156,83 +156,85 @@ def _too_many_cancels(error: ForetellError) -> str:
     return f"Too many orders in payload, max allowed: {error.details['most']}"
 
 
-TRADING: Final[Mapping[type[ForetellError], Row]] = {
-    Unauthenticated: Row(401, "Unauthorized/Invalid api key"),
-    L1SignatureMismatch: Row(401, "Invalid L1 Request headers"),
-    NonceNotMonotonic: Row(400, "Could not create api key"),
-    NoSuchCredentials: Row(400, "Could not derive api key!"),
-    MalformedOrder: Row(400, "Invalid order payload"),
-    MalformedSignature: Row(400, "Invalid order payload"),
-    SignerMismatch: Row(400, "Invalid order payload"),
-    PriceOffTick: Row(400, _off_tick),
-    SizeBelowMinimum: Row(400, _too_small),
-    OrderDuplicated: Row(400, _duplicated),
-    OrderCanceledOnChain: Row(400, "order was canceled on chain"),
-    OrderPlacedBefore: Row(400, _duplicated),
-    NotEnoughFunds: Row(400, "not enough balance / allowance"),
-    InvalidExpiration: Row(400, "invalid expiration"),
-    PostOnlyWouldCross: Row(400, "invalid post-only order: order crosses book"),
-    FillOrKillUnfilled: Row(
+TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
+    Unauthenticated: RefusalRow(401, "Unauthorized/Invalid api key"),
+    L1SignatureMismatch: RefusalRow(401, "Invalid L1 Request headers"),
+    NonceNotMonotonic: RefusalRow(400, "Could not create api key"),
+    NoSuchCredentials: RefusalRow(400, "Could not derive api key!"),
+    MalformedOrder: RefusalRow(400, "Invalid order payload"),
+    MalformedSignature: RefusalRow(400, "Invalid order payload"),
+    SignerMismatch: RefusalRow(400, "Invalid order payload"),
+    PriceOffTick: RefusalRow(400, _off_tick),
+    SizeBelowMinimum: RefusalRow(400, _too_small),
+    OrderDuplicated: RefusalRow(400, _duplicated),
+    OrderCanceledOnChain: RefusalRow(400, "order was canceled on chain"),
+    OrderPlacedBefore: RefusalRow(400, _duplicated),
+    NotEnoughFunds: RefusalRow(400, "not enough balance / allowance"),
+    InvalidExpiration: RefusalRow(400, "invalid expiration"),
+    PostOnlyWouldCross: RefusalRow(400, "invalid post-only order: order crosses book"),
+    FillOrKillUnfilled: RefusalRow(
         400, "order couldn't be fully filled. FOK orders are fully filled or killed."
     ),
-    FillAndKillUnmatched: Row(
+    FillAndKillUnmatched: RefusalRow(
         400,
         "no orders found to match with FAK order. FAK orders are partially filled or killed if no"
         " match is found.",
     ),
-    UnknownMarket: Row(404, "No orderbook exists for the requested token id"),
-    MarketClosed: Row(404, "No orderbook exists for the requested token id"),
-    EngineRestarting: Row(425, "the matching engine is restarting"),
-    InvalidFeeRate: Row(400, "Invalid order payload"),
-    MalformedBody: Row(400, "Invalid payload"),
-    BodyTooLarge: Row(400, "Payload exceeds the limit"),
-    MethodNotAllowed: Row(words="Method Not Allowed"),
-    OrderVersionMismatch: Row(400, "order_version_mismatch"),
-    OwnerMismatch: Row(400, "the order owner has to be the owner of the API KEY"),
-    SignerNotCaller: Row(400, "the order signer address has to be the address of the API KEY"),
-    UnsupportedSignatureType: Row(400, "Invalid order payload"),
-    WrongWallet: Row(400, "Invalid order payload"),
-    PrivateOrder: Row(400, "Invalid order payload"),
-    InvalidOrderNonce: Row(400, "invalid nonce"),
-    InvalidTokenId: Row(400, "Invalid token id"),
-    InvalidSide: Row(400, "Invalid side"),
-    MalformedBatch: Row(400, "Invalid payload"),
-    BatchTooLong: Row(400, "Payload exceeds the limit"),
-    TooManyOrders: Row(400, _too_many_orders),
-    TooManyCancels: Row(400, _too_many_cancels),
-    InvalidOrderId: Row(400, "Invalid orderID"),
-    NothingNamed: Row(400, "Invalid order payload"),
-    InvalidOrderFilter: Row(400, "invalid order params payload"),
-    InvalidTradeFilter: Row(400, "Invalid trade params payload"),
-    InvalidMarketId: Row(400, "Invalid market"),
-    InvalidAssetType: Row(400, "Invalid asset type"),
-    InvalidSignatureType: Row(400, "Invalid signature_type"),
-    OrderNotFound: Row(404, "order not found"),
-    MarketNotFound: Row(404, "market not found"),
-    NeverTraded: Row(404, "No trades found for the requested token id"),
-    HeartbeatMismatch: Row(400, "Invalid Heartbeat ID"),
-    InternalError: Row(500, "Internal server error"),
+    UnknownMarket: RefusalRow(404, "No orderbook exists for the requested token id"),
+    MarketClosed: RefusalRow(404, "No orderbook exists for the requested token id"),
+    EngineRestarting: RefusalRow(425, "the matching engine is restarting"),
+    InvalidFeeRate: RefusalRow(400, "Invalid order payload"),
+    MalformedBody: RefusalRow(400, "Invalid payload"),
+    BodyTooLarge: RefusalRow(400, "Payload exceeds the limit"),
+    MethodNotAllowed: RefusalRow(words="Method Not Allowed"),
+    OrderVersionMismatch: RefusalRow(400, "order_version_mismatch"),
+    OwnerMismatch: RefusalRow(400, "the order owner has to be the owner of the API KEY"),
+    SignerNotCaller: RefusalRow(
+        400, "the order signer address has to be the address of the API KEY"
+    ),
+    UnsupportedSignatureType: RefusalRow(400, "Invalid order payload"),
+    WrongWallet: RefusalRow(400, "Invalid order payload"),
+    PrivateOrder: RefusalRow(400, "Invalid order payload"),
+    InvalidOrderNonce: RefusalRow(400, "invalid nonce"),
+    InvalidTokenId: RefusalRow(400, "Invalid token id"),
+    InvalidSide: RefusalRow(400, "Invalid side"),
+    MalformedBatch: RefusalRow(400, "Invalid payload"),
+    BatchTooLong: RefusalRow(400, "Payload exceeds the limit"),
+    TooManyOrders: RefusalRow(400, _too_many_orders),
+    TooManyCancels: RefusalRow(400, _too_many_cancels),
+    InvalidOrderId: RefusalRow(400, "Invalid orderID"),
+    NothingNamed: RefusalRow(400, "Invalid order payload"),
+    InvalidOrderFilter: RefusalRow(400, "invalid order params payload"),
+    InvalidTradeFilter: RefusalRow(400, "Invalid trade params payload"),
+    InvalidMarketId: RefusalRow(400, "Invalid market"),
+    InvalidAssetType: RefusalRow(400, "Invalid asset type"),
+    InvalidSignatureType: RefusalRow(400, "Invalid signature_type"),
+    OrderNotFound: RefusalRow(404, "order not found"),
+    MarketNotFound: RefusalRow(404, "market not found"),
+    NeverTraded: RefusalRow(404, "No trades found for the requested token id"),
+    HeartbeatMismatch: RefusalRow(400, "Invalid Heartbeat ID"),
+    InternalError: RefusalRow(500, "Internal server error"),
 }
 
 TRADING_L1_WORDS: Final = "Invalid L1 Request headers"
 
-WORKER: Final[Mapping[type[ForetellError], Row]] = {
-    InvalidInput: Row(400, "validation_error"),
-    MethodNotAllowed: Row(words="method_not_allowed"),
-    BodyTooLarge: Row(413, "payload_too_large"),
-    UploadTooLarge: Row(413, "payload_too_large"),
-    UploadTooSlow: Row(408, "upload_too_slow"),
-    UnsupportedMedia: Row(415, "unsupported_media_type"),
-    CreatorNotWhitelisted: Row(403),
-    IllegalTransition: Row(409, "invalid_state"),
-    ChallengeUsed: Row(409, "invalid_state"),
-    TxInvalid: Row(422),
-    TxPending: Row(425),
-    ChainUnavailable: Row(502, "chain_unavailable"),
-    ChainInconsistent: Row(502, "chain_unavailable"),
-    RpcRefused: Row(502, "chain_unavailable"),
-    StorageUnavailable: Row(502, "storage_unavailable"),
-    BlobDamaged: Row(502, "storage_unavailable"),
+WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
+    InvalidInput: RefusalRow(400, "validation_error"),
+    MethodNotAllowed: RefusalRow(words="method_not_allowed"),
+    BodyTooLarge: RefusalRow(413, "payload_too_large"),
+    UploadTooLarge: RefusalRow(413, "payload_too_large"),
+    UploadTooSlow: RefusalRow(408, "upload_too_slow"),
+    UnsupportedMedia: RefusalRow(415, "unsupported_media_type"),
+    CreatorNotWhitelisted: RefusalRow(403),
+    IllegalTransition: RefusalRow(409, "invalid_state"),
+    ChallengeUsed: RefusalRow(409, "invalid_state"),
+    TxInvalid: RefusalRow(422),
+    TxPending: RefusalRow(425),
+    ChainUnavailable: RefusalRow(502, "chain_unavailable"),
+    ChainInconsistent: RefusalRow(502, "chain_unavailable"),
+    RpcRefused: RefusalRow(502, "chain_unavailable"),
+    StorageUnavailable: RefusalRow(502, "storage_unavailable"),
+    BlobDamaged: RefusalRow(502, "storage_unavailable"),
 }
 
 
@@ -240,29 +242,29 @@ def _field(error: ForetellError) -> str:
     return f"invalid_field {error.details['field']}" if "field" in error.details else error.code
 
 
-RELAYER: Final[Mapping[type[ForetellError], Row]] = {
-    Unauthenticated: Row(401, "unauthorized"),
-    InvalidInput: Row(400, _field),
-    RpcRefused: Row(502, "execution_failed"),
-    ExecutionFailed: Row(502, "execution_failed"),
+RELAYER: Final[Mapping[type[ForetellError], RefusalRow]] = {
+    Unauthenticated: RefusalRow(401, "unauthorized"),
+    InvalidInput: RefusalRow(400, _field),
+    RpcRefused: RefusalRow(502, "execution_failed"),
+    ExecutionFailed: RefusalRow(502, "execution_failed"),
 }
 
-DATA: Final[Mapping[type[ForetellError], Row]] = {
-    MalformedQuery: Row(400, "invalid_field"),
-    MissingParameter: Row(400, "missing_field"),
-    UnknownParameter: Row(400, "unknown_field"),
-    NotFound: Row(404, "not_found"),
+DATA: Final[Mapping[type[ForetellError], RefusalRow]] = {
+    MalformedQuery: RefusalRow(400, "invalid_field"),
+    MissingParameter: RefusalRow(400, "missing_field"),
+    UnknownParameter: RefusalRow(400, "unknown_field"),
+    NotFound: RefusalRow(404, "not_found"),
 }
 
-DISCOVERY: Final[Mapping[type[ForetellError], Row]] = {
-    MalformedQuery: Row(422),
-    UnknownSortField: Row(422, "order fields are not valid"),
-    HttpRefusal: Row(400),
+DISCOVERY: Final[Mapping[type[ForetellError], RefusalRow]] = {
+    MalformedQuery: RefusalRow(422),
+    UnknownSortField: RefusalRow(422, "order fields are not valid"),
+    HttpRefusal: RefusalRow(400),
 }
 
 
 def row_of(
-    table: Mapping[type[ForetellError], Row], error: ForetellError
+    table: Mapping[type[ForetellError], RefusalRow], error: ForetellError
 ) -> tuple[int, str | None]:
     """Return the status and the words of a refusal, from its own row or its nearest family's."""
     status, words = None, None

@@ -10,105 +10,105 @@ from typing import Final
 import msgspec
 
 from foretell.domain.errors.exchange import OrderDuplicated, TreasuryUnavailable
-from foretell.domain.exchange.allocations import SliceTotal
+from foretell.domain.exchange.allocations import AllocationTotal
 from foretell.domain.exchange.apply import Cancellation
 from foretell.domain.exchange.book import LiveOrder
 from foretell.domain.exchange.commands import (
     CancelOrders,
     JoinTreasury,
     PlaceOrder,
-    ReturnSlice,
-    TakeSlices,
+    ReturnAllocation,
+    TakeAllocations,
 )
 from foretell.domain.exchange.ledger import COLLATERAL, Ledger
 from foretell.domain.exchange.place_order import judge_order
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.engine.protocol.requests import (
-    AccountView,
-    Answer,
-    BookQuestion,
-    Canceled,
-    CancelMatching,
-    CancelNamed,
-    FindPlacement,
-    FoundPlacement,
-    GiveBack,
-    GivenBack,
-    Join,
-    Joined,
-    Judged,
-    JudgeOrder,
-    LookQuestion,
-    LookUpAccount,
-    Place,
-    Placed,
-    SliceAnswer,
-    SliceQuestion,
-    Take,
-    Taken,
+    AccountReply,
+    AccountRequest,
+    AllocationReply,
+    AllocationRequest,
+    CancelMatchingRequest,
+    CancelOrdersReply,
+    CancelOrdersRequest,
+    CheckOrderReply,
+    CheckOrderRequest,
+    EngineReply,
+    FindPlacementReply,
+    FindPlacementRequest,
+    JoinReply,
+    JoinRequest,
+    PlaceReply,
+    PlaceRequest,
+    ReadRequest,
+    ReturnReply,
+    ReturnRequest,
+    ShardRequest,
+    TakeReply,
+    TakeRequest,
 )
 from foretell.engine.writer.engine import Engine
 
 CANCELS_PER_COMMAND_MAX: Final = 10_000
 
 
-async def answer(engine: Engine, question: BookQuestion) -> Answer:
+async def handle(engine: Engine, question: ShardRequest) -> EngineReply:
     """Return what the engine makes of a question, durable if anything changed; or refuse."""
     match question:
-        case Place():
+        case PlaceRequest():
             return await _place(engine, question.command)
-        case CancelNamed():
+        case CancelOrdersRequest():
             return await _cancel(engine, question.signer, question.order_ids)
-        case CancelMatching():
+        case CancelMatchingRequest():
             ids = [order.order_id for order in _matching(engine.state, question)]
             return await _cancel(engine, question.signer, ids)
-        case Join() | Take() | GiveBack():
-            return await _move_slices(engine, question)
+        case JoinRequest() | TakeRequest() | ReturnRequest():
+            return await _move_allocations(engine, question)
         case _:
             return _look(engine, question)
 
 
-def _look(engine: Engine, question: LookQuestion) -> Answer:
+def _look(engine: Engine, question: ReadRequest) -> EngineReply:
     """Return what the engine knows; nothing changes."""
     match question:
-        case FindPlacement():
-            return FoundPlacement(engine.state.placement_by_order.get(question.order_id))
-        case JudgeOrder():
+        case FindPlacementRequest():
+            return FindPlacementReply(engine.state.placement_by_order.get(question.order_id))
+        case CheckOrderRequest():
             _judge(engine.state, _timed(engine, question.command))
-            return Judged()
-        case LookUpAccount():
+            return CheckOrderReply()
+        case AccountRequest():
             return account_view(engine.state, question)
 
 
-async def _move_slices(engine: Engine, question: SliceQuestion) -> SliceAnswer:
+async def _move_allocations(engine: Engine, question: AllocationRequest) -> AllocationReply:
     match question:
-        case Join():
+        case JoinRequest():
             _check_name(engine.state, question.shard, may_be_new=True)
             await engine.submit(JoinTreasury(engine.clock_ms(), question.shard))
-            return Joined()
-        case Take():
+            return JoinReply()
+        case TakeRequest():
             _check_name(engine.state, question.shard)
-            taking = TakeSlices(engine.clock_ms(), question.shard, tuple(question.given))
+            taking = TakeAllocations(engine.clock_ms(), question.shard, tuple(question.given))
             await engine.submit(taking)
-            return Taken()
-        case GiveBack():
+            return TakeReply()
+        case ReturnRequest():
             _check_name(engine.state, question.shard)
-            return GivenBack(await _give_back(engine, question))
+            return ReturnReply(await _give_back(engine, question))
 
 
 def _check_name(state: State, shard: str, *, may_be_new: bool = False) -> None:
     """Refuse what is meant for another shard, or comes before this one has joined."""
-    known = state.slices.shard
+    known = state.allocations.shard
     if known != shard and not (may_be_new and known == ""):
         raise TreasuryUnavailable(f"the shard {shard} is known here as {known!r}")
 
 
-async def _give_back(engine: Engine, wanted: GiveBack) -> SliceTotal:
+async def _give_back(engine: Engine, wanted: ReturnRequest) -> AllocationTotal:
     at_ms = engine.clock_ms()
-    await engine.submit(TakeSlices(at_ms, wanted.shard, (wanted.given,)))
+    await engine.submit(TakeAllocations(at_ms, wanted.shard, (wanted.given,)))
     returned = await engine.submit(
-        ReturnSlice(
+        ReturnAllocation(
             at_ms,
             wanted.shard,
             wanted.given.wallet,
@@ -116,15 +116,15 @@ async def _give_back(engine: Engine, wanted: GiveBack) -> SliceTotal:
             is_forced=wanted.is_forced,
         )
     )
-    assert isinstance(returned, SliceTotal)
+    assert isinstance(returned, AllocationTotal)
     return returned
 
 
-async def _place(engine: Engine, command: PlaceOrder) -> Placed:
+async def _place(engine: Engine, command: PlaceOrder) -> PlaceReply:
     is_known = command.order_id in engine.state.placement_by_order
     placement = await engine.submit(_timed(engine, command))
     assert isinstance(placement, Placement)
-    return Placed(placement, is_known)
+    return PlaceReply(placement, is_known)
 
 
 def _timed(engine: Engine, command: PlaceOrder) -> PlaceOrder:
@@ -133,7 +133,9 @@ def _timed(engine: Engine, command: PlaceOrder) -> PlaceOrder:
     return command if command.at_ms == at_ms else msgspec.structs.replace(command, at_ms=at_ms)
 
 
-async def _cancel(engine: Engine, signer: Address, order_ids: Sequence[Bytes32]) -> Canceled:
+async def _cancel(
+    engine: Engine, signer: Address, order_ids: Sequence[Bytes32]
+) -> CancelOrdersReply:
     """Take orders out in commands that any journal takes."""
     canceled: list[Bytes32] = []
     not_canceled: dict[Bytes32, str] = {}
@@ -143,10 +145,10 @@ async def _cancel(engine: Engine, signer: Address, order_ids: Sequence[Bytes32])
         assert isinstance(outcome, Cancellation)
         canceled += outcome.canceled
         not_canceled |= outcome.not_canceled
-    return Canceled(canceled, not_canceled)
+    return CancelOrdersReply(canceled, not_canceled)
 
 
-def _matching(state: State, wanted: CancelMatching) -> Iterable[LiveOrder]:
+def _matching(state: State, wanted: CancelMatchingRequest) -> Iterable[LiveOrder]:
     for order in live_orders_of(state.ledger, wanted.signer, wanted.wallets):
         token_id = state.market_by_id[order.condition_id].token(is_yes=order.is_yes)
         if (
@@ -176,10 +178,10 @@ def _judge(state: State, command: PlaceOrder) -> None:
         raise OrderDuplicated(command.order_id)
 
 
-def account_view(state: State, wanted: LookUpAccount) -> AccountView:
+def account_view(state: State, wanted: AccountRequest) -> AccountReply:
     """Return what the ledger knows of a wallet's asset."""
     account = state.ledger.look_up(wanted.wallet, wanted.asset)
-    return AccountView(
+    return AccountReply(
         confirmed_units=account.confirmed_units,
         pending_units=account.credit_units - account.debit_units,
         reserved_units=account.reserved_units,

@@ -16,22 +16,22 @@ from typing_extensions import override
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.families import ForetellError, Unavailable
 from foretell.domain.exchange.state_effects import restored_effects
-from foretell.engine.protocol.framing import Framed
+from foretell.engine.protocol.framing import FramedConnection
 from foretell.engine.protocol.messages import (
     VERSION,
-    Answered,
-    Ask,
-    Begin,
-    Begun,
+    CommittedMessage,
     Hello,
     Ping,
     Pong,
-    Told,
-    decode_asker,
+    ReplyMessage,
+    RequestMessage,
+    StateBegin,
+    StateEnd,
+    decode_client,
     frame,
     refused,
 )
-from foretell.engine.protocol.requests import Answering, Durable
+from foretell.engine.protocol.requests import CommittedCommand, EngineEndpoint
 from foretell.engine.writer.engine import Engine
 
 QUESTIONS_MAX: Final = 20_000
@@ -47,12 +47,12 @@ class EngineServer:
 
     def __init__(self, token: bytes) -> None:
         self.token = token
-        self.host: Answering | None = None
+        self.host: EngineEndpoint | None = None
         self.engine: Engine | None = None
-        self.askers: set[_Asker] = set()
-        self._hearers: dict[_Asker, None] = {}
+        self.peers: set[_Peer] = set()
+        self._subscribers: dict[_Peer, None] = {}
 
-    def open(self, host: Answering, engine: Engine | None = None) -> None:
+    def open(self, host: EngineEndpoint, engine: Engine | None = None) -> None:
         """Answer for a host that has started; who came before was hung up on.
 
         What an engine does is told to whoever wants to hear; a treasury has none.
@@ -60,34 +60,34 @@ class EngineServer:
         self.host = host
         self.engine = engine
         if engine is not None:
-            engine.hear(self._hear)
+            engine.subscribe(self._hear)
 
     def connection(self) -> asyncio.Protocol:
         """Return what speaks with a new asker."""
-        return _Asker(self)
+        return _Peer(self)
 
-    def join(self, asker: "_Asker") -> None:
+    def join(self, peer: "_Peer") -> None:
         """Tell an asker what the engine does from now on."""
-        self._hearers[asker] = None
+        self._subscribers[peer] = None
 
-    def leave(self, asker: "_Asker") -> None:
+    def leave(self, peer: "_Peer") -> None:
         """Tell an asker nothing more."""
-        self._hearers.pop(asker, None)
+        self._subscribers.pop(peer, None)
 
-    def _hear(self, durable: Durable) -> None:
-        if self._hearers:
-            raw = frame(Told(durable.sequence, durable.effects))
-            for asker in list(self._hearers):
-                asker.tell(durable.sequence, raw)
+    def _hear(self, committed: CommittedCommand) -> None:
+        if self._subscribers:
+            raw = frame(CommittedMessage(committed.sequence, committed.effects))
+            for peer in list(self._subscribers):
+                peer.tell(committed.sequence, raw)
 
 
-class _Asker(Framed):
+class _Peer(FramedConnection):
     """One connection."""
 
     def __init__(self, server: EngineServer) -> None:
         super().__init__()
         self._server = server
-        self._host: Answering | None = None
+        self._host: EngineEndpoint | None = None
         self._since = 0
         self._untold: list[bytes] | None = None
         self._is_open = True
@@ -96,13 +96,13 @@ class _Asker(Framed):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._server.askers.discard(self)
+        self._server.peers.discard(self)
         self._server.leave(self)
         self._is_open = False
 
     @override
     def take(self, message: bytes) -> None:
-        decoded = decode_asker(message)
+        decoded = decode_client(message)
         if isinstance(decoded, Hello):
             self._greet(decoded)
         elif self._host is None:
@@ -127,12 +127,12 @@ class _Asker(Framed):
         if hello.version != VERSION or not hmac.compare_digest(hello.token, self._server.token):
             raise ValueError("a greeting of another installation")
         if self._server.host is None:
-            self.hang_up()
+            self.disconnect()
             return
         self._host = self._server.host
-        self._server.askers.add(self)
-        if not hello.hears:
-            self.send(frame(Begun()))
+        self._server.peers.add(self)
+        if not hello.subscribes:
+            self.send(frame(StateEnd()))
         elif self._server.engine is None:
             raise ValueError("nothing can be heard here")
         else:
@@ -152,18 +152,18 @@ class _Asker(Framed):
             await engine.settle()
         except ForetellError as refusal:
             log.warning("hung up on who hears: the state is not durable", cause=refusal.message)
-            self.hang_up()
+            self.disconnect()
             return
-        self.send(frame(Begin(self._since)))
+        self.send(frame(StateBegin(self._since)))
         while self._is_open and (part := list(islice(effects, EFFECTS_PER_MESSAGE))):
-            self.send(frame(Told(self._since, part)))
+            self.send(frame(CommittedMessage(self._since, part)))
             await asyncio.sleep(0)
-        self.send(frame(Begun()))
+        self.send(frame(StateEnd()))
         for raw in untold:
             self.send(raw)
         self._untold = None
 
-    async def _answer(self, host: Answering, asked: Ask) -> None:
+    async def _answer(self, host: EngineEndpoint, asked: RequestMessage) -> None:
         try:
             answer = await host.ask(asked.question)
         except ForetellError as refusal:
@@ -172,7 +172,7 @@ class _Asker(Framed):
             log.exception("unhandled", question=type(asked.question).__name__)
             self.send(frame(refused(asked.number, Unavailable("the matching engine failed"))))
         else:
-            self.send(frame(Answered(asked.number, answer)))
+            self.send(frame(ReplyMessage(asked.number, answer)))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -10,14 +10,14 @@ from foretell.domain.errors.exchange import EngineStopped
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.engine.allocations.collateral_feed import CollateralFeed
-from foretell.engine.allocations.coordinator import Treasurer
+from foretell.engine.allocations.coordinator import AllocationCoordinator
 from foretell.engine.protocol.requests import (
-    AccountView,
-    Answer,
-    Fund,
-    Funded,
-    LookUpAccount,
-    Question,
+    AccountReply,
+    AccountRequest,
+    EngineReply,
+    EngineRequest,
+    FundReply,
+    FundRequest,
 )
 from foretell.engine.writer.treasury_engine import TreasuryEngine
 from foretell.runtime.loops import Loop, forever
@@ -30,9 +30,11 @@ log = structlog.get_logger(__name__)
 class TreasuryHost:
     """A treasury with its carrier and its eyes on the tables; it answers as a shard's host does."""
 
-    def __init__(self, engine: TreasuryEngine, treasurer: Treasurer, feed: CollateralFeed) -> None:
+    def __init__(
+        self, engine: TreasuryEngine, coordinator: AllocationCoordinator, feed: CollateralFeed
+    ) -> None:
         self.engine = engine
-        self.treasurer = treasurer
+        self.coordinator = coordinator
         self.feed = feed
 
     async def start(self) -> None:
@@ -47,18 +49,20 @@ class TreasuryHost:
             "treasury": self._watch,
         }
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: EngineRequest) -> EngineReply:
         """Return the answer, durable if anything changed; or raise the refusal."""
-        if isinstance(question, LookUpAccount):
+        if isinstance(question, AccountRequest):
             return self._account(question)
-        assert isinstance(question, Fund), "the treasury is asked for collateral alone"
-        return Funded(await self.treasurer.fund(question.shard, question.wallet, question.given))
+        assert isinstance(question, FundRequest), "the treasury is asked for collateral alone"
+        return FundReply(
+            await self.coordinator.fund(question.shard, question.wallet, question.given)
+        )
 
     async def greet(self) -> None:
         """Catch up with the shards that were not heard of yet, or not again."""
-        for name in self.treasurer.strangers:
+        for name in self.coordinator.unjoined_shards:
             try:
-                await self.treasurer.catch_up(name)
+                await self.coordinator.catch_up(name)
             except ForetellError as error:
                 log.warning("a shard is not caught up with", shard=name, cause=error.message)
 
@@ -71,15 +75,15 @@ class TreasuryHost:
         await self.engine.failed.wait()
         raise EngineStopped("the treasury's journal failed; start again to go on from it")
 
-    def _account(self, wanted: LookUpAccount) -> AccountView:
+    def _account(self, wanted: AccountRequest) -> AccountReply:
         """Return what of a wallet is in no shard's slice."""
         treasury = self.engine.state
         assert wanted.asset == COLLATERAL, "tokens belong to one shard, and need no treasury"
-        slices = treasury.slices_by_wallet.get(wanted.wallet, {})
+        allocations = treasury.allocations_by_wallet.get(wanted.wallet, {})
         confirmed = treasury.confirmed_by_wallet.get(wanted.wallet, 0)
         allowances = treasury.allowances_by_wallet.get(wanted.wallet, {})
-        return AccountView(
-            confirmed_units=confirmed - sum(held.units for held in slices.values()),
+        return AccountReply(
+            confirmed_units=confirmed - sum(held.units for held in allocations.values()),
             pending_units=0,
             reserved_units=0,
             allowed_units=[allowances.get(exchange, 0) for exchange in wanted.exchanges],

@@ -15,7 +15,7 @@ RETRY_DELAY_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class IndexerServices:
+class IndexerContext:
     """A chain to read, tables to write, and the limits of both.
 
     `reorg_blocks_max` is how deep a reorg may reach: as many blocks are kept, and a chain that

@@ -42,7 +42,7 @@ class IndexedContracts:
         return frozenset({*self.exchanges, self.conditional_tokens, *self._adapters})
 
     @property
-    def nobodies(self) -> frozenset[Address]:
+    def untracked_wallets(self) -> frozenset[Address]:
         """Accounts that hold nothing of their own: what they move is somebody's act."""
         burn = {NO_TOKEN_BURN} if self._adapters else set[Address]()
         return frozenset({ZERO_ADDRESS, *self.exchanges, *self._adapters, *burn})

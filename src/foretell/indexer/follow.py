@@ -12,7 +12,7 @@ from foretell.chain.logs import BlockLogs
 from foretell.chain.rpc_types import BlockHeader
 from foretell.chain.views import LATEST
 from foretell.domain.errors.chain import ChainInconsistent
-from foretell.indexer.context import IndexerServices
+from foretell.indexer.context import IndexerContext
 from foretell.indexer.project import project
 from foretell.indexer.reorg import is_on_chain, unwind_to_ancestor
 from foretell.store.index.blocks import Block, load_last_block, prune_blocks, record_blocks
@@ -37,37 +37,37 @@ class Step(NamedTuple):
         )
 
 
-async def follow(services: IndexerServices) -> Step:
+async def follow(context: IndexerContext) -> Step:
     """Bring the tables closer to the head by at most one range of blocks."""
-    head = await fetch_head(services)
-    async with services.database.reading() as tx:
+    head = await fetch_head(context)
+    async with context.database.reading() as tx:
         last = await load_last_block(tx)
     unwound_blocks = 0
-    if last is not None and not await is_on_chain(services.reader, last, head):
-        kept = await unwind_to_ancestor(services, last, head)
-        bottom = services.start_block - 1 if kept is None else kept.block_number
+    if last is not None and not await is_on_chain(context.reader, last, head):
+        kept = await unwind_to_ancestor(context, last, head)
+        bottom = context.start_block - 1 if kept is None else kept.block_number
         unwound_blocks, last = last.block_number - bottom, kept
-    first = services.start_block if last is None else last.block_number + 1
+    first = context.start_block if last is None else last.block_number + 1
     if head.block_number < first:
         return Step(last, head.block_number, 0, unwound_blocks, {})
-    end = min(head.block_number, first + services.blocks_per_range_max - 1)
+    end = min(head.block_number, first + context.blocks_per_range_max - 1)
     parent_hash = None if last is None else last.block_hash
-    found = await services.logs.read(first, end, parent_hash)
-    ignored = await record_range(services, last, found)
+    found = await context.logs.read(first, end, parent_hash)
+    ignored = await record_range(context, last, found)
     newest = block_of(found[-1].header)
     return Step(newest, head.block_number, len(found), unwound_blocks, ignored)
 
 
-async def fetch_head(services: IndexerServices) -> BlockHeader:
+async def fetch_head(context: IndexerContext) -> BlockHeader:
     """Return the newest block of the node."""
-    head = await services.reader.header(LATEST)
+    head = await context.reader.header(LATEST)
     if head is None:
         raise ChainInconsistent("the node has no newest block")
     return head
 
 
 async def record_range(
-    services: IndexerServices, last: Block | None, found: Sequence[BlockLogs]
+    context: IndexerContext, last: Block | None, found: Sequence[BlockLogs]
 ) -> Mapping[str, int]:
     """Write everything that these blocks mean, and return what was ignored.
 
@@ -75,12 +75,12 @@ async def record_range(
     """
     blocks = [block_of(each.header) for each in found]
     logs = [placed for each in found for placed in each.logs]
-    async with services.database.writing() as tx:
+    async with context.database.writing() as tx:
         if await load_last_block(tx) != last:
             raise ChainInconsistent("another indexer writes these tables")
-        state = await project(tx, services.contracts, blocks, logs)
+        state = await project(tx, context.contracts, blocks, logs)
         await record_blocks(tx, blocks)
-        await prune_blocks(tx, blocks[-1].block_number - services.reorg_blocks_max)
+        await prune_blocks(tx, blocks[-1].block_number - context.reorg_blocks_max)
     return state.ignored + Counter({"log of no known shape": sum(each.ignored for each in found)})
 
 

@@ -99,7 +99,7 @@ class EventReader:
         units, is_split = log.amount_units, isinstance(log, EventSetsSplit)
         if is_split and not self._contracts.announces_spending:
             self._state.spend(log.holder, _adapter_of(self._contracts), units)
-        if log.holder in self._contracts.nobodies or units == 0:
+        if log.holder in self._contracts.untracked_wallets or units == 0:
             return
         for token, is_yes in ((pair.yes, True), (pair.no, False)):
             change = split(units, is_yes=is_yes) if is_split else merge(units, is_yes=is_yes)
@@ -125,15 +125,15 @@ class EventReader:
     def _conversion(self, place: LogPlace, log: PositionsConverted) -> None:
         if not self._state.fits(log.amount_units):
             return
-        given, gotten = self._converted(log)
+        given, received = self._converted(log)
         if not given:
             self._state.ignore("conversion of no known condition")
             return
-        changes = conversion(log.amount_units, len(given), len(gotten))
+        changes = conversion(log.amount_units, len(given), len(received))
         for condition, change in zip(given, changes.given, strict=True):
             token = AssetId(str(self._state.pair_by_condition[condition].no))
             self._explain(place, (log.holder, token), change, is_in=False)
-        for condition, change in zip(gotten, changes.gotten, strict=True):
+        for condition, change in zip(received, changes.received, strict=True):
             holding = log.holder, AssetId(str(self._state.pair_by_condition[condition].yes))
             units = self._movements.newest_units(holding, is_in=True)
             self._explain(place, holding, change._replace(size_units=units), is_in=True)
@@ -146,14 +146,14 @@ class EventReader:
         All of them were moved, so all of them are known; the first that is not is beyond the event.
         """
         given: list[Bytes32] = []
-        gotten: list[Bytes32] = []
+        received: list[Bytes32] = []
         for index in range(QUESTIONS_MAX):
             question = question_id(log.market_id, index)
             condition = condition_id(_adapter_of(self._contracts), question)
             if condition not in self._state.pair_by_condition:
                 break
-            (given if log.index_set >> index & 1 else gotten).append(condition)
-        return given, gotten
+            (given if log.index_set >> index & 1 else received).append(condition)
+        return given, received
 
     def _explain(
         self, place: LogPlace, holding: tuple[Address, AssetId], change: Change, *, is_in: bool

@@ -14,7 +14,7 @@ from foretell.domain.contracts.logs import (
     EventPayoutRedeemed,
     EventSetsMerged,
     EventSetsSplit,
-    OrderFilled,
+    OrderFilledLog,
     PayoutRedeemed,
     PlacedLog,
     PositionsMerged,
@@ -234,7 +234,7 @@ def _touch(contracts: IndexedContracts, placed: PlacedLog, found: Touched) -> No
             | EventPayoutRedeemed()
         ) as log:
             _touch_sets(placed, log, found)
-        case OrderFilled() as log:
+        case OrderFilledLog() as log:
             found.holdings.add((log.maker, AssetId(log.token_id)))
             found.allowances.add((log.maker, placed.contract, True))
         case ConditionResolved() as log:

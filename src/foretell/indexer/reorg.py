@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from foretell.chain.reader import Reader
 from foretell.chain.rpc_types import BlockHeader
 from foretell.domain.errors.chain import ReorgTooDeep
-from foretell.indexer.context import IndexerServices
+from foretell.indexer.context import IndexerContext
 from foretell.store.index.blocks import TOPIC, Block, load_blocks_down
 from foretell.store.index.unwind import unwind
 
@@ -19,20 +19,20 @@ async def is_on_chain(reader: Reader, block: Block, head: BlockHeader) -> bool:
 
 
 async def unwind_to_ancestor(
-    services: IndexerServices, last: Block, head: BlockHeader
+    context: IndexerContext, last: Block, head: BlockHeader
 ) -> Block | None:
     """Leave every table as it was after the common ancestor, and return that; None is nothing.
 
     Refuses when the ancestor is further down than blocks are kept.
     """
     highest = min(last.block_number, head.block_number)
-    async with services.database.reading() as tx:
-        known = await load_blocks_down(tx, highest, services.reorg_blocks_max + 1)
-    ancestor = await find_ancestor(services.reader, known)
-    if ancestor is None and not _reaches(known, services.start_block, head):
-        raise ReorgTooDeep(last.block_number, services.reorg_blocks_max)
-    bottom = services.start_block - 1 if ancestor is None else ancestor.block_number
-    async with services.database.writing() as tx:
+    async with context.database.reading() as tx:
+        known = await load_blocks_down(tx, highest, context.reorg_blocks_max + 1)
+    ancestor = await find_ancestor(context.reader, known)
+    if ancestor is None and not _reaches(known, context.start_block, head):
+        raise ReorgTooDeep(last.block_number, context.reorg_blocks_max)
+    bottom = context.start_block - 1 if ancestor is None else ancestor.block_number
+    async with context.database.writing() as tx:
         await unwind(tx, bottom)
         await tx.announce(TOPIC)
     return ancestor

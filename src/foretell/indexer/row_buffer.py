@@ -10,14 +10,14 @@ from foretell.domain.contracts.logs import (
     LogPlace,
     NonceIncremented,
     OrderCancelled,
-    OrderFilled,
+    OrderFilledLog,
 )
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.tokens import TokenPair
-from foretell.store.index.activities import Activity, ActivityKind, ExchangeFill
+from foretell.store.index.activities import ActivityKind, ActivityRow, ExchangeFill
 from foretell.store.index.cancellations import CanceledOrder, RaisedNonce
 from foretell.store.index.conditions import Condition, PayoutReport
 from foretell.store.index.oracle_answers import Answer, AnswerStep
@@ -30,7 +30,7 @@ class Records:
     conditions: list[Condition] = field(default_factory=list)
     payouts: list[PayoutReport] = field(default_factory=list)
     fills: list[ExchangeFill] = field(default_factory=list)
-    activities: list[Activity] = field(default_factory=list)
+    activities: list[ActivityRow] = field(default_factory=list)
     canceled: list[CanceledOrder] = field(default_factory=list)
     nonces: list[RaisedNonce] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Records:
         )
 
     def add_fill(
-        self, place: LogPlace, log: OrderFilled, condition_id: Bytes32, exchange: Address
+        self, place: LogPlace, log: OrderFilledLog, condition_id: Bytes32, exchange: Address
     ) -> None:
         """Take in what the exchange did to an order: a fill, and the wallet's trade."""
         token, is_taker = AssetId(log.token_id), log.counterparty == exchange
@@ -83,7 +83,7 @@ class Records:
             )
         )
         self.activities.append(
-            Activity(
+            ActivityRow(
                 *_row_place(place),
                 wallet=log.maker,
                 kind=ActivityKind.TRADE,
@@ -137,7 +137,7 @@ class Records:
         """Take in what a wallet did with complete sets: so many tokens, so much collateral."""
         size_units, cost_units = amounts_units
         self.activities.append(
-            Activity(
+            ActivityRow(
                 *_row_place(place),
                 wallet=wallet,
                 kind=kind,

@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Outcome(NamedTuple):
+class BlockOutcome(NamedTuple):
     """Which outcome of which condition a token is."""
 
     condition_id: Bytes32
@@ -60,7 +60,7 @@ class IndexState:
     )
     locked: Tracked[Bytes32, int] = field(default_factory=lambda: Tracked(0))
     pair_by_condition: dict[Bytes32, TokenPair] = field(default_factory=dict)
-    outcome_by_token: dict[AssetId, Outcome] = field(default_factory=dict)
+    outcome_by_token: dict[AssetId, BlockOutcome] = field(default_factory=dict)
     collateral_by_condition: dict[Bytes32, Address] = field(default_factory=dict)
     payout_by_condition: dict[Bytes32, Payout] = field(default_factory=dict)
     price_by_token: dict[AssetId, TradePrice] = field(default_factory=dict)
@@ -74,8 +74,8 @@ class IndexState:
         """Know a condition, its tokens and what backs them from now on."""
         self.pair_by_condition[condition_id] = pair
         self.collateral_by_condition[condition_id] = collateral
-        self.outcome_by_token[AssetId(str(pair.yes))] = Outcome(condition_id, is_yes=True)
-        self.outcome_by_token[AssetId(str(pair.no))] = Outcome(condition_id, is_yes=False)
+        self.outcome_by_token[AssetId(str(pair.yes))] = BlockOutcome(condition_id, is_yes=True)
+        self.outcome_by_token[AssetId(str(pair.no))] = BlockOutcome(condition_id, is_yes=False)
 
     def move(self, sender: Address, receiver: Address, asset: AssetId, units: int) -> None:
         """Move an asset; the zero address is where it is made and burned."""

@@ -14,7 +14,7 @@ from foretell.domain.contracts.logs import (
     LogPlace,
     NonceIncremented,
     OrderCancelled,
-    OrderFilled,
+    OrderFilledLog,
     PayoutRedeemed,
     PlacedLog,
     PositionsMerged,
@@ -82,7 +82,7 @@ class TxReader:
                 self._condition(placed.place, log)
             case PositionSplit() | PositionsMerged() | PayoutRedeemed() as log:
                 self._sets(placed.place, log)
-            case OrderFilled() | OrderCancelled() | NonceIncremented() as log:
+            case OrderFilledLog() | OrderCancelled() | NonceIncremented() as log:
                 self._exchange(placed, log)
             case _:
                 self._events.read(placed)
@@ -90,9 +90,9 @@ class TxReader:
     def close(self) -> None:
         """Fold what the transaction moved into the positions."""
         positions = self._state.positions
-        nobodies = self._contracts.nobodies
+        untracked_wallets = self._contracts.untracked_wallets
         for holding, changes in self._movements.changes(self._state.price).items():
-            if holding[0] not in nobodies:
+            if holding[0] not in untracked_wallets:
                 positions[holding] = fold(positions[holding], changes)
 
     def _allowed(self, log: CollateralAllowed | TokensAllowed) -> None:
@@ -183,7 +183,7 @@ class TxReader:
         self._state.lock(log.condition_id, units if is_split else -units)
         if is_split and log.collateral == self._contracts.collateral:
             self._spend(log.holder, self._contracts.conditional_tokens, units)
-        if log.holder in self._contracts.nobodies or units == 0:
+        if log.holder in self._contracts.untracked_wallets or units == 0:
             return
         for token, is_yes in ((pair.yes, True), (pair.no, False)):
             change = split(units, is_yes=is_yes) if is_split else merge(units, is_yes=is_yes)
@@ -197,7 +197,7 @@ class TxReader:
 
     def _redeemed(self, place: LogPlace, log: PayoutRedeemed, pair: TokenPair) -> None:
         self._state.lock(log.condition_id, -log.payout_units)
-        if log.holder in self._contracts.nobodies:
+        if log.holder in self._contracts.untracked_wallets:
             return
         yes, no = (log.holder, AssetId(str(pair.yes))), (log.holder, AssetId(str(pair.no)))
         has_yes, has_no = INDEX_SET_YES in log.index_sets, INDEX_SET_NO in log.index_sets
@@ -213,14 +213,14 @@ class TxReader:
             self._records.add_act(place, log.holder, kind, log.condition_id, amounts)
 
     def _exchange(
-        self, placed: PlacedLog, log: OrderFilled | OrderCancelled | NonceIncremented
+        self, placed: PlacedLog, log: OrderFilledLog | OrderCancelled | NonceIncremented
     ) -> None:
-        if isinstance(log, OrderFilled):
+        if isinstance(log, OrderFilledLog):
             self._filled(placed, log)
         else:
             self._records.add_end(placed.place, log, placed.contract)
 
-    def _filled(self, placed: PlacedLog, log: OrderFilled) -> None:
+    def _filled(self, placed: PlacedLog, log: OrderFilledLog) -> None:
         token, is_buy = AssetId(log.token_id), log.side is Side.BUY
         outcome = self._state.outcome_by_token.get(token)
         if outcome is None:

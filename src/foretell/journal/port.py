@@ -52,7 +52,7 @@ class InRows(msgspec.Struct, frozen=True, tag="rows"):
 JournalAddress = InFolder | InRows
 
 
-class Room(enum.Enum):
+class Capacity(enum.Enum):
     """How much more can be written.
 
     When it is scarce, what is written should be what frees others, such as cancels; when there is
@@ -68,7 +68,7 @@ class Journal(Protocol):
     """A durable sequence of payloads with one writer."""
 
     @property
-    def room(self) -> Room:
+    def room(self) -> Capacity:
         """How much more can be written."""
 
     @property

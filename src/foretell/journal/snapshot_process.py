@@ -19,7 +19,7 @@ import msgspec
 
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.storage import JournalDamaged, JournalRowsDamaged
-from foretell.domain.treasury.folds import FOLD_BY_KIND, Fold, JournalKind
+from foretell.domain.treasury.folds import FOLD_BY_KIND, JournalFold, JournalKind
 from foretell.journal.files.reader import read_entries
 from foretell.journal.files.segments import chain_at
 from foretell.journal.files.snapshots import ChainedSnapshot, newest_snapshot, write_snapshot
@@ -68,14 +68,14 @@ def take_snapshot_of_rows(
     ask(url, lambda connection: keep_snapshot(connection, shard, address.holder, snapshot))
 
 
-def _begin(kind: JournalKind, base: Snapshot | None) -> tuple[Fold, int]:
+def _begin(kind: JournalKind, base: Snapshot | None) -> tuple[JournalFold, int]:
     """Return what a journal is folded into, as a snapshot left it, and that one's sequence."""
     new = FOLD_BY_KIND[kind]
     return (new(None), 0) if base is None else (new(base.payload), base.sequence)
 
 
 def _fold_until(
-    fold: Fold, entries: Generator[Entry, None, None], until: int, sequence: int
+    fold: JournalFold, entries: Generator[Entry, None, None], until: int, sequence: int
 ) -> int:
     """Take entries up to a sequence, and return that of the last one taken."""
     with contextlib.closing(entries):

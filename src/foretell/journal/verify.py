@@ -20,7 +20,7 @@ from foretell.journal.files.snapshots import (
 )
 
 
-class Verdict(NamedTuple):
+class JournalReport(NamedTuple):
     """What a journal holds that is as it should be; `bytes` are those of the payloads."""
 
     first_sequence: int
@@ -44,7 +44,7 @@ def first_sequence(folder: Path) -> int:
     return min((int(path.stem) for path in segment_paths(folder)), default=1)
 
 
-def verify(folder: Path) -> Verdict:
+def verify(folder: Path) -> JournalReport:
     """Check every segment, the chain, the mark and every snapshot; damage raises JournalDamaged."""
     until, first = durable_until(folder), first_sequence(folder)
     if until is None:
@@ -56,7 +56,7 @@ def verify(folder: Path) -> Verdict:
         raise JournalDamaged(str(folder), 0, f"sequence {until} was synced and is gone")
     check_snapshots(folder, last)
     snapshots = tuple(_check_snapshot(folder, path) for path in snapshot_paths(folder))
-    return Verdict(
+    return JournalReport(
         first_sequence=first,
         last_sequence=last,
         records=records,

@@ -29,7 +29,7 @@ NONCE_MAX: Final = 2**63 - 1
 _NONCE: Final = re.compile(r"(?:0|[1-9]\d{0,18})\Z", re.ASCII)
 
 
-class Wish(NamedTuple):
+class Submission(NamedTuple):
     """What an owner wants of its wallet; the signature is normalized and not checked yet."""
 
     kind: RelayKind
@@ -43,7 +43,7 @@ class Wish(NamedTuple):
     metadata: str | None
 
 
-def parse_wish(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)) -> Wish:
+def parse_submission(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)) -> Submission:
     """Return what a body asks for, or refuse it naming the first field that is wrong."""
     document = parse_json(raw)
     if not isinstance(document, dict):
@@ -53,7 +53,7 @@ def parse_wish(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)) -> W
     return _safe_wish(fields) if kind is RelayKind.SAFE else _create_wish(fields)
 
 
-def _safe_wish(fields: "_Fields") -> Wish:
+def _safe_wish(fields: "_Fields") -> Submission:
     params = fields.part("signatureParams")
     operation = params.choice("operation", str(OPERATION_CALL), str(OPERATION_DELEGATECALL))
     is_spelt_out = params.has("safeTxGas") and not params.has("safeTxnGas")
@@ -64,7 +64,7 @@ def _safe_wish(fields: "_Fields") -> Wish:
     params.zero_address("refundReceiver")
     if fields.has("value"):
         fields.choice("value", "0")
-    return Wish(
+    return Submission(
         kind=RelayKind.SAFE,
         owner=fields.address("from"),
         wallet=fields.address("proxyWallet"),
@@ -77,13 +77,13 @@ def _safe_wish(fields: "_Fields") -> Wish:
     )
 
 
-def _create_wish(fields: "_Fields") -> Wish:
+def _create_wish(fields: "_Fields") -> Submission:
     params = fields.part("signatureParams")
     params.zero_address("paymentToken")
     params.choice("payment", "0")
     params.zero_address("paymentReceiver")
     fields.choice("data", "0x")
-    return Wish(
+    return Submission(
         kind=RelayKind.SAFE_CREATE,
         owner=fields.address("from"),
         wallet=fields.address("proxyWallet"),

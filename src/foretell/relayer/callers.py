@@ -4,30 +4,30 @@ from typing import NamedTuple
 
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.codec import AnyRequest
-from foretell.relayer.context import RelayerServices
+from foretell.relayer.context import RelayerContext
 
 
-class Caller(NamedTuple):
+class RelayCaller(NamedTuple):
     """Whose API key a request bears; a builder sends in what other owners signed."""
 
     address: Address
     is_builder: bool
 
 
-async def owner_of(services: RelayerServices, request: AnyRequest, raw: bytes) -> Caller:
+async def owner_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> RelayCaller:
     """Return who signed this very request with the key of its own address, or refuse."""
     path: str = request.scope["path"]
-    key_ring = services.key_ring
+    key_ring = context.key_ring
     caller = await key_ring.check_l2(request.headers, request.method, path, raw)
-    return Caller(caller.address, is_builder=False)
+    return RelayCaller(caller.address, is_builder=False)
 
 
-async def caller_of(services: RelayerServices, request: AnyRequest, raw: bytes) -> Caller:
+async def caller_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> RelayCaller:
     """Return who signed this very request, as an owner or as a builder, or refuse."""
-    dialect = services.key_ring.builder_dialect(request.headers)
+    dialect = context.key_ring.builder_dialect(request.headers)
     if dialect is None or f"{dialect}address" in request.headers:
-        return await owner_of(services, request, raw)
+        return await owner_of(context, request, raw)
     path: str = request.scope["path"]
-    key_ring = services.key_ring
+    key_ring = context.key_ring
     caller = await key_ring.check_builder(request.headers, request.method, path, raw)
-    return Caller(caller.address, is_builder=True)
+    return RelayCaller(caller.address, is_builder=True)

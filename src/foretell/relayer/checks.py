@@ -16,16 +16,16 @@ from foretell.domain.errors.relayer import InvalidField, NotEnoughToMerge, Nothi
 from foretell.domain.relay.request import CREATE_GAS, RelayKind, RelayRequest, relay_gas
 from foretell.domain.values.hexadecimal import Address, Bytes32, word_of
 from foretell.domain.values.tokens import collection_id, token_id
-from foretell.relayer.body import NONCE_MAX, Wish
-from foretell.relayer.context import RelayerServices
+from foretell.relayer.body import NONCE_MAX, Submission
+from foretell.relayer.context import RelayerContext
 
 _OWN_SIGNATURE: Final = "one of the owner over exactly this transaction"
 
 
-class JudgedWish(NamedTuple):
+class CheckedSubmission(NamedTuple):
     """A wish that is well formed and signed by its owner, with what its wallet would do."""
 
-    wish: Wish
+    wish: Submission
     digest: Bytes32
     calls: tuple[ClientCall | None, ...]
 
@@ -59,27 +59,27 @@ class JudgedWish(NamedTuple):
         return relay_gas(len(self.calls), len(calldata), may_convert=may_convert)
 
 
-def judge(services: RelayerServices, wish: Wish) -> JudgedWish:
+def judge(context: RelayerContext, wish: Submission) -> CheckedSubmission:
     """Return the wish as one that may be relayed, as far as it says so itself, or refuse it."""
-    if wish.wallet != services.deployment.safe_of(wish.owner):
+    if wish.wallet != context.deployment.safe_of(wish.owner):
         raise InvalidField("proxyWallet", "the Safe of from")
     calls: tuple[ClientCall | None, ...] = ()
     if wish.kind is RelayKind.SAFE_CREATE:
-        digest = _create_digest(services, wish)
+        digest = _create_digest(context, wish)
     else:
-        calls = services.rules.read_calls(wish.target, wish.operation, wish.calldata)
-        digest = _safe_digest(services, wish)
+        calls = context.rules.read_calls(wish.target, wish.operation, wish.calldata)
+        digest = _safe_digest(context, wish)
     try:
         is_own = recover_safe_signer(digest, wish.signature) == wish.owner
     except MalformedSignature:
         is_own = False
     if not is_own:
         raise InvalidField("signature", _OWN_SIGNATURE)
-    return JudgedWish(wish, word_of(digest), calls)
+    return CheckedSubmission(wish, word_of(digest), calls)
 
 
-def _create_digest(services: RelayerServices, wish: Wish) -> bytes:
-    deployment = services.deployment
+def _create_digest(context: RelayerContext, wish: Submission) -> bytes:
+    deployment = context.deployment
     if wish.target != deployment.safe_factory:
         raise InvalidField("to", f"the Safe factory {deployment.safe_factory}")
     return create_proxy_digest(
@@ -87,23 +87,23 @@ def _create_digest(services: RelayerServices, wish: Wish) -> bytes:
     )
 
 
-def _safe_digest(services: RelayerServices, wish: Wish) -> bytes:
+def _safe_digest(context: RelayerContext, wish: Submission) -> bytes:
     assert wish.safe_nonce is not None
     safe_tx = SafeTx(wish.wallet, wish.target, wish.calldata, wish.safe_nonce, wish.operation)
-    return safe_tx.digest(services.deployment.chain_id)
+    return safe_tx.digest(context.deployment.chain_id)
 
 
-async def fetch_safe(services: RelayerServices, wallet: Address) -> SafeState | None:
+async def fetch_safe(context: RelayerContext, wallet: Address) -> SafeState | None:
     """Return a Safe's state, or None where there is nothing that answers as a Safe does."""
     try:
-        return await services.reader.safe(wallet)
+        return await context.reader.safe(wallet)
     except (ExecutionReverted, ChainInconsistent):
         return None
 
 
-async def fetch_own_safe(services: RelayerServices, wallet: Address, owner: Address) -> SafeState:
+async def fetch_own_safe(context: RelayerContext, wallet: Address, owner: Address) -> SafeState:
     """Return the state of the owner's wallet, or refuse one that is not the owner's alone now."""
-    state = await fetch_safe(services, wallet)
+    state = await fetch_safe(context, wallet)
     if state is None:
         raise InvalidField("proxyWallet", "a Safe that is deployed")
     if not state.is_owned_by(owner) or state.nonce > NONCE_MAX:
@@ -111,29 +111,29 @@ async def fetch_own_safe(services: RelayerServices, wallet: Address, owner: Addr
     return state
 
 
-async def check_holdings(services: RelayerServices, judged: JudgedWish) -> None:
+async def check_holdings(context: RelayerContext, judged: CheckedSubmission) -> None:
     """Refuse to redeem nothing, and to merge more than there is."""
     for call in judged.calls:
         if isinstance(call, RedeemPositions):
-            await _check_redeem(services, judged.wish, call)
+            await _check_redeem(context, judged.wish, call)
         elif isinstance(call, MergePositions):
-            await _check_merge(services, judged.wish, call)
+            await _check_merge(context, judged.wish, call)
 
 
-async def _check_redeem(services: RelayerServices, wish: Wish, call: RedeemPositions) -> None:
+async def _check_redeem(context: RelayerContext, wish: Submission, call: RedeemPositions) -> None:
     """Burning what lost is the owner's right; a call that burns nothing only costs gas."""
     tokens = _tokens(call.collateral, call.condition_id, call.index_sets)
     wallets = (wish.wallet, wish.owner)
-    units = await services.reader.token_units(
+    units = await context.reader.token_units(
         [(wallet, token) for wallet in wallets for token in tokens]
     )
     if not any(units[: len(tokens)]):
         raise NothingToRedeem(wish.wallet, wish.owner if any(units[len(tokens) :]) else None)
 
 
-async def _check_merge(services: RelayerServices, wish: Wish, call: MergePositions) -> None:
+async def _check_merge(context: RelayerContext, wish: Submission, call: MergePositions) -> None:
     tokens = _tokens(call.collateral, call.condition_id, call.partition)
-    have = min(await services.reader.token_units([(wish.wallet, token) for token in tokens]))
+    have = min(await context.reader.token_units([(wish.wallet, token) for token in tokens]))
     if have < call.amount_units:
         raise NotEnoughToMerge(have, call.amount_units)
 

@@ -66,7 +66,7 @@ async def wait_for(event: asyncio.Event, seconds: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class RelayerServices:
+class RelayerContext:
     """The relayer on one chain; the sender's account pays for everything."""
 
     database: Database

@@ -5,17 +5,17 @@ from typing import Final
 
 from foretell.domain.errors.families import Upstream
 from foretell.domain.errors.relayer import WalletServiceDisabled
-from foretell.relayer.context import RelayerServices
+from foretell.relayer.context import RelayerContext
 
 DEADLINE_S: Final = 2.0
 
 
-async def check_health(services: RelayerServices) -> None:
+async def check_health(context: RelayerContext) -> None:
     """Refuse when a transaction could not be sent now."""
-    wanted = services.deployment.chain_id
+    wanted = context.deployment.chain_id
     try:
         async with asyncio.timeout(DEADLINE_S):
-            seen = await services.reader.chain_id()
+            seen = await context.reader.chain_id()
     except (Upstream, TimeoutError) as error:
         raise WalletServiceDisabled("the chain does not answer") from error
     if seen != wanted:

@@ -32,10 +32,10 @@ from foretell.domain.evm.abi import ContractFunction
 from foretell.domain.evm.transaction import SentTx, TxStatus
 from foretell.domain.relay.request import RelayKind, RelayRequest, RelayState
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.relayer.body import Wish, parse_wish
-from foretell.relayer.callers import Caller
+from foretell.relayer.body import Submission, parse_submission
+from foretell.relayer.callers import RelayCaller
 from foretell.relayer.checks import check_holdings, judge
-from foretell.relayer.context import RelayerServices, wait_for
+from foretell.relayer.context import RelayerContext, wait_for
 from foretell.relayer.submit import accept, load_carrier
 from foretell.store.outbox.relays import load_relay
 
@@ -66,39 +66,39 @@ class Execution(NamedTuple):
     confirmations: int
 
 
-async def submit(services: RelayerServices, caller: Caller, raw: bytes) -> RelayRequest:
+async def submit(context: RelayerContext, caller: RelayCaller, raw: bytes) -> RelayRequest:
     """Return the request that a body has become; an owner is its own caller, or has a builder."""
-    wish = parse_wish(raw)
+    wish = parse_submission(raw)
     if not caller.is_builder:
         _check_owner(wish, caller)
-    return await accept(services, judge(services, wish), caller.address)
+    return await accept(context, judge(context, wish), caller.address)
 
 
 async def operate(
-    services: RelayerServices, caller: Caller, operation: Operation, raw: bytes
+    context: RelayerContext, caller: RelayCaller, operation: Operation, raw: bytes
 ) -> Execution:
     """Have a wallet redeem or merge, and return when that is in a block, or the wait is over."""
-    wish = parse_wish(raw, [RelayKind.SAFE])
+    wish = parse_submission(raw, [RelayKind.SAFE])
     _check_owner(wish, caller)
-    _check_operation(services, wish)
-    judged = judge(services, wish)
+    _check_operation(context, wish)
+    judged = judge(context, wish)
     kind, function = _CALLS[operation]
     if not isinstance(judged.calls[0], kind):
         raise MalformedCalldata(f"a call of {function.name}")
     try:
-        request = await accept(services, judged, caller.address, check_holdings)
+        request = await accept(context, judged, caller.address, check_holdings)
     except CallReverts as refusal:
         raise _impossible(operation, refusal.message) from refusal
-    return await _wait(services, operation, request)
+    return await _wait(context, operation, request)
 
 
-def _check_owner(wish: Wish, caller: Caller) -> None:
+def _check_owner(wish: Submission, caller: RelayCaller) -> None:
     if wish.owner != caller.address:
         raise OwnerAddressMismatch(wish.owner, caller.address)
 
 
-def _check_operation(services: RelayerServices, wish: Wish) -> None:
-    tokens = services.deployment.conditional_tokens
+def _check_operation(context: RelayerContext, wish: Submission) -> None:
+    tokens = context.deployment.conditional_tokens
     if wish.operation != OPERATION_CALL:
         raise InvalidField("signatureParams.operation", f'"{OPERATION_CALL}"')
     if wish.target != tokens:
@@ -111,31 +111,29 @@ def _impossible(operation: Operation, cause: str) -> MergeImpossible | Execution
     return MergeImpossible(cause) if is_merge else ExecutionFailed(cause)
 
 
-async def _wait(
-    services: RelayerServices, operation: Operation, request: RelayRequest
-) -> Execution:
-    deadline_s = services.options.confirmation_deadline_s
+async def _wait(context: RelayerContext, operation: Operation, request: RelayRequest) -> Execution:
+    deadline_s = context.options.confirmation_deadline_s
     ends_at_s = time.monotonic() + deadline_s
     while True:
-        moved = services.pulse.next
-        async with services.database.reading() as tx:
+        moved = context.pulse.next
+        async with context.database.reading() as tx:
             request = await load_relay(tx, request.transaction_id) or request
         if request.state is RelayState.INVALID:
             raise _impossible(operation, request.failure or "")
         if request.state is RelayState.FAILED:
             raise ExecutionFailed(request.failure or "")
-        sent = await load_carrier(services, request)
+        sent = await load_carrier(context, request)
         if sent is not None and request.state in _DONE and sent.mined_hash is not None:
-            return await _executed(services, sent.mined_hash, sent.block_number or 0)
+            return await _executed(context, sent.mined_hash, sent.block_number or 0)
         left_s = ends_at_s - time.monotonic()
         if left_s <= 0:
             return _unconfirmed(request, sent, deadline_s)
         await wait_for(moved, min(left_s, LOOK_AGAIN_S))
 
 
-async def _executed(services: RelayerServices, tx_hash: Bytes32, block_number: int) -> Execution:
+async def _executed(context: RelayerContext, tx_hash: Bytes32, block_number: int) -> Execution:
     try:
-        head = await services.reader.head()
+        head = await context.reader.head()
     except Upstream:
         head = block_number
     return Execution(tx_hash, max(1, head - block_number + 1))

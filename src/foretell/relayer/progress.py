@@ -14,7 +14,7 @@ from foretell.domain.relay.request import (
     seen_trigger,
 )
 from foretell.domain.values.hexadecimal import keccak256
-from foretell.relayer.context import RelayerServices
+from foretell.relayer.context import RelayerContext
 from foretell.store.outbox.relays import load_relay, record_relay_move
 
 EXECUTION_SUCCESS: Final = "0x" + keccak256(b"ExecutionSuccess(bytes32,uint256)").hex()
@@ -26,24 +26,24 @@ _log: Final = structlog.get_logger(__name__)
 
 
 async def move(
-    services: RelayerServices,
+    context: RelayerContext,
     request: RelayRequest,
     trigger: RelayTrigger,
     failure: str | None = None,
 ) -> RelayRequest:
     """Return the request after a step of its life, or as somebody else has moved it meanwhile."""
-    moved = moved_relay(request, trigger, services.now_ms(), failure)
-    async with services.database.writing() as tx:
+    moved = moved_relay(request, trigger, context.now_ms(), failure)
+    async with context.database.writing() as tx:
         if not await record_relay_move(tx, request, moved):
             moved = await load_relay(tx, request.transaction_id) or request
-    services.pulse.beat()
+    context.pulse.beat()
     _log.info("relay moved", transaction_id=moved.transaction_id, state=moved.state.value)
     return moved
 
 
-async def follow(services: RelayerServices, request: RelayRequest, sent: SentTx) -> RelayRequest:
+async def follow(context: RelayerContext, request: RelayRequest, sent: SentTx) -> RelayRequest:
     """Return the request where its transaction has come to by now."""
-    is_done = await _is_done(services, request, sent)
+    is_done = await _is_done(context, request, sent)
     if is_done is None:
         return request
     trigger = seen_trigger(request.state, sent, is_done=is_done)
@@ -52,10 +52,10 @@ async def follow(services: RelayerServices, request: RelayRequest, sent: SentTx)
     failure = None
     if trigger is RelayTrigger.FAIL:
         failure = _CALL_FAILED if sent.status is TxStatus.CONFIRMED else sent.failure
-    return await move(services, request, trigger, failure)
+    return await move(context, request, trigger, failure)
 
 
-async def _is_done(services: RelayerServices, request: RelayRequest, sent: SentTx) -> bool | None:
+async def _is_done(context: RelayerContext, request: RelayRequest, sent: SentTx) -> bool | None:
     """Return whether the wallet's own call succeeded; None when the block has gone meanwhile.
 
     The outer transaction of a wallet can succeed though its call failed; only the wallet's log
@@ -66,7 +66,7 @@ async def _is_done(services: RelayerServices, request: RelayRequest, sent: SentT
     if request.kind is RelayKind.SAFE_CREATE or is_known or not is_mined:
         return True
     assert sent.mined_hash is not None
-    (receipt,) = await services.reader.receipts([sent.mined_hash])
+    (receipt,) = await context.reader.receipts([sent.mined_hash])
     if receipt is None:
         return None
     return any(

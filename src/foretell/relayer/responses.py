@@ -9,7 +9,7 @@ from foretell.domain.evm.transaction import SentTx
 from foretell.domain.relay.request import RelayRequest
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.edge.rendering import iso_time
-from foretell.relayer.context import RelayerServices
+from foretell.relayer.context import RelayerContext
 from foretell.relayer.operations import Execution
 from foretell.store.outbox.relays import load_relay, load_relays_of
 from foretell.store.outbox.transactions import RELAYED, load_txs
@@ -69,43 +69,43 @@ def execution_record(execution: Execution) -> ExecutionRecord:
     return ExecutionRecord(execution.tx_hash, execution.confirmations)
 
 
-async def submitted_record(services: RelayerServices, request: RelayRequest) -> SubmittedRecord:
+async def submitted_record(context: RelayerContext, request: RelayRequest) -> SubmittedRecord:
     """Return the answer of a submission."""
-    (record,) = await _records(services, [request])
+    (record,) = await _records(context, [request])
     return SubmittedRecord(
         record.transaction_id, record.state, record.transaction_hash, record.transaction_hash
     )
 
 
 async def find_transaction(
-    services: RelayerServices, transaction_id: str
+    context: RelayerContext, transaction_id: str
 ) -> Sequence[TransactionRecord]:
     """Return the one request of this id, or none."""
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         found = await load_relay(tx, transaction_id)
-    return [] if found is None else await _records(services, [found])
+    return [] if found is None else await _records(context, [found])
 
 
 async def list_transactions(
-    services: RelayerServices, address: Address
+    context: RelayerContext, address: Address
 ) -> Sequence[TransactionRecord]:
     """Return what an address signed, or sent in for others, the newest first."""
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         found = await load_relays_of(tx, address, TRANSACTIONS_MAX)
-    return await _records(services, found)
+    return await _records(context, found)
 
 
 async def _records(
-    services: RelayerServices, requests: Sequence[RelayRequest]
+    context: RelayerContext, requests: Sequence[RelayRequest]
 ) -> list[TransactionRecord]:
-    async with services.database.reading() as tx:
-        carriers = await load_txs(tx, RELAYED, [request.tx_id for request in requests])
-    carrier_by_id = {carrier.tx_id: carrier for carrier in carriers}
-    return [_record(request, carrier_by_id) for request in requests]
+    async with context.database.reading() as tx:
+        carrying_txs = await load_txs(tx, RELAYED, [request.tx_id for request in requests])
+    carrying_tx_by_id = {carrier.tx_id: carrier for carrier in carrying_txs}
+    return [_record(request, carrying_tx_by_id) for request in requests]
 
 
-def _record(request: RelayRequest, carrier_by_id: Mapping[str, SentTx]) -> TransactionRecord:
-    carrier = carrier_by_id.get(request.tx_id)
+def _record(request: RelayRequest, carrying_tx_by_id: Mapping[str, SentTx]) -> TransactionRecord:
+    carrier = carrying_tx_by_id.get(request.tx_id)
     tx_hash = None if carrier is None else carrier.mined_hash or carrier.newest.tx_hash
     return TransactionRecord(
         transaction_id=request.transaction_id,

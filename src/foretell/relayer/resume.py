@@ -12,7 +12,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.relayer import CallReverts, InvalidField
 from foretell.domain.relay.request import OPEN, RelayRequest, RelayTrigger
 from foretell.relayer.checks import fetch_own_safe
-from foretell.relayer.context import RelayerServices
+from foretell.relayer.context import RelayerContext
 from foretell.relayer.progress import follow, move
 from foretell.relayer.submit import load_carrier, send
 from foretell.store.outbox.relays import load_claimed_nonces, load_open_relays, load_relay
@@ -27,15 +27,15 @@ _TOO_LATE: Final = "it could not be sent in time"
 _log: Final = structlog.get_logger(__name__)
 
 
-async def look(services: RelayerServices) -> int:
+async def look(context: RelayerContext) -> int:
     """Bring every open request as far as it goes now, and return how many there were."""
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         requests = await load_open_relays(tx, OPEN_MAX)
     at_once = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def advance_in_turn(request: RelayRequest) -> None:
         async with at_once:
-            await advance(services, request)
+            await advance(context, request)
 
     outcomes = await asyncio.gather(*map(advance_in_turn, requests), return_exceptions=True)
     for fault in filter(None, outcomes):
@@ -43,46 +43,46 @@ async def look(services: RelayerServices) -> int:
     return len(requests)
 
 
-async def advance(services: RelayerServices, seen: RelayRequest) -> None:
+async def advance(context: RelayerContext, seen: RelayRequest) -> None:
     """Bring one request as far as it goes now; what hinders it is told to the log alone."""
-    async with services.locks.of(seen.wallet):
-        async with services.database.reading() as tx:
+    async with context.locks.of(seen.wallet):
+        async with context.database.reading() as tx:
             request = await load_relay(tx, seen.transaction_id)
         if request is None or request.state not in OPEN:
             return
         try:
-            await _advance(services, request)
+            await _advance(context, request)
         except CallReverts as refusal:
             _log.info("relay reverts", transaction_id=request.transaction_id, cause=refusal.message)
         except ForetellError as error:
             _log.warning("relay waits", transaction_id=request.transaction_id, cause=error.message)
 
 
-async def _advance(services: RelayerServices, request: RelayRequest) -> None:
-    sent = await load_carrier(services, request)
+async def _advance(context: RelayerContext, request: RelayRequest) -> None:
+    sent = await load_carrier(context, request)
     if sent is not None:
-        await follow(services, request, sent)
-    elif services.now_ms() - request.created_at_ms > services.options.queue_deadline_ms:
-        await move(services, request, RelayTrigger.REFUSE, _TOO_LATE)
+        await follow(context, request, sent)
+    elif context.now_ms() - request.created_at_ms > context.options.queue_deadline_ms:
+        await move(context, request, RelayTrigger.REFUSE, _TOO_LATE)
     elif request.safe_nonce is None:
-        await send(services, request)
+        await send(context, request)
     else:
-        await _take_turn(services, request, request.safe_nonce)
+        await _take_turn(context, request, request.safe_nonce)
 
 
-async def _take_turn(services: RelayerServices, request: RelayRequest, nonce: int) -> None:
+async def _take_turn(context: RelayerContext, request: RelayRequest, nonce: int) -> None:
     """Send a wallet's transaction when its turn has come, or refuse one whose turn never will."""
     try:
-        used = (await fetch_own_safe(services, request.wallet, request.owner)).nonce
+        used = (await fetch_own_safe(context, request.wallet, request.owner)).nonce
     except InvalidField as refusal:
-        await move(services, request, RelayTrigger.REFUSE, f"proxyWallet: {refusal.message}")
+        await move(context, request, RelayTrigger.REFUSE, f"proxyWallet: {refusal.message}")
         return
     if nonce == used:
-        await send(services, request)
+        await send(context, request)
         return
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         before = await load_claimed_nonces(tx, request.wallet, used, is_open=False)
     if nonce < used:
-        await move(services, request, RelayTrigger.REFUSE, _NONCE_GONE)
+        await move(context, request, RelayTrigger.REFUSE, _NONCE_GONE)
     elif len([each for each in before if each < nonce]) < nonce - used:
-        await move(services, request, RelayTrigger.REFUSE, _PREDECESSOR_GONE)
+        await move(context, request, RelayTrigger.REFUSE, _PREDECESSOR_GONE)

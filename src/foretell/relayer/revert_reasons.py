@@ -9,14 +9,14 @@ from foretell.domain.contracts.safe import OPERATION_CALL
 from foretell.domain.errors.chain import ExecutionReverted, RpcRefused
 from foretell.domain.errors.families import Upstream
 from foretell.domain.relay.request import RelayKind, RelayRequest
-from foretell.relayer.context import RelayerServices
+from foretell.relayer.context import RelayerContext
 
 
 async def reverted_cause(
-    services: RelayerServices, request: RelayRequest, reverted: ExecutionReverted
+    context: RelayerContext, request: RelayRequest, reverted: ExecutionReverted
 ) -> str:
     """Return why a request's transaction reverted when the node tried it."""
-    inner = await _inner_revert(services, request)
+    inner = await _inner_revert(context, request)
     if inner is None:
         return f"the transaction would revert, and was not sent: {words_of(reverted)}"
     outer = reason_of(reverted)
@@ -30,13 +30,11 @@ def words_of(refusal: RpcRefused) -> str:
     return said if reason in said else f"{reason}: {said}"
 
 
-async def _inner_revert(
-    services: RelayerServices, request: RelayRequest
-) -> ExecutionReverted | None:
+async def _inner_revert(context: RelayerContext, request: RelayRequest) -> ExecutionReverted | None:
     """Return how the wallet's one call reverts by itself; a bundle's calls cannot be told apart."""
     if request.kind is not RelayKind.SAFE or request.operation != OPERATION_CALL:
         return None
     try:
-        return await services.reader.revert_of(request.wallet, request.target, request.calldata)
+        return await context.reader.revert_of(request.wallet, request.target, request.calldata)
     except Upstream:
         return None

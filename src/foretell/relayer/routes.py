@@ -12,14 +12,14 @@ from litestar.di import NamedDependency
 
 from foretell.domain.relay.request import RelayKind
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.injection import carried, carrying
+from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.openapi import answering, choices, documented, taking, texts
 from foretell.edge.query import Query, check_taken
 from foretell.edge.refusals import handlers, relayer_body
 from foretell.relayer import responses
 from foretell.relayer.body import BODY_BYTES_MAX
 from foretell.relayer.callers import caller_of, owner_of
-from foretell.relayer.context import RelayerServices
+from foretell.relayer.context import RelayerContext
 from foretell.relayer.health import check_health
 from foretell.relayer.nonces import find_next_nonce
 from foretell.relayer.operations import Operation, operate, submit
@@ -31,7 +31,7 @@ ABOUT: Final = (
 )
 
 Answer = Response[bytes]
-Services = NamedDependency[RelayerServices]
+Services = NamedDependency[RelayerContext]
 
 ADDRESS: Final = texts("address", "an owner, or its wallet", required=True)
 WALLET: Final = texts("address", "a wallet", required=True)
@@ -40,9 +40,9 @@ ID: Final = texts("id", "a transactionID", required=True)
 
 
 @get("/", media_type=MediaType.TEXT)
-async def show_root(services: Services) -> str:
+async def show_root(context: Services) -> str:
     """Say that transactions can be sent now."""
-    await check_health(services)
+    await check_health(context)
     return "OK"
 
 
@@ -51,13 +51,13 @@ async def show_root(services: Services) -> str:
     responses=answering(responses.NonceRecord, "The nonce to sign."),
     operation_class=taking(ADDRESS, KIND),
 )
-async def show_nonce(request: AnyRequest, services: Services) -> Answer:
+async def show_nonce(request: AnyRequest, context: Services) -> Answer:
     """Return the nonce of a wallet's next transaction, those under way counted in."""
     query = Query.of(request)
     address = query.wallet("address")
     query.choice("type", RelayKind.SAFE, list(RelayKind))
     query.check_known()
-    return json_response(responses.NonceRecord(str(await find_next_nonce(services, address))))
+    return json_response(responses.NonceRecord(str(await find_next_nonce(context, address))))
 
 
 @get(
@@ -65,13 +65,13 @@ async def show_nonce(request: AnyRequest, services: Services) -> Answer:
     responses=answering(responses.DeployedRecord, "Whether the wallet exists."),
     operation_class=taking(WALLET, KIND),
 )
-async def show_deployed(request: AnyRequest, services: Services) -> Answer:
+async def show_deployed(request: AnyRequest, context: Services) -> Answer:
     """Say whether a wallet is on the chain."""
     query = Query.of(request)
     address = query.wallet("address")
     query.skip("type")
     query.check_known()
-    return json_response(responses.DeployedRecord(bool(await services.reader.code(address))))
+    return json_response(responses.DeployedRecord(bool(await context.reader.code(address))))
 
 
 @post(
@@ -79,11 +79,11 @@ async def show_deployed(request: AnyRequest, services: Services) -> Answer:
     status_code=200,
     responses=answering(responses.SubmittedRecord, "What became of it so far."),
 )
-async def submit_transaction(request: AnyRequest, services: Services) -> Answer:
+async def submit_transaction(request: AnyRequest, context: Services) -> Answer:
     """Take in a wallet's transaction, or the wish for a wallet (L2 or builder)."""
     raw = await read_body(request, BODY_BYTES_MAX)
-    submitted = await submit(services, await caller_of(services, request, raw), raw)
-    return json_response(await responses.submitted_record(services, submitted))
+    submitted = await submit(context, await caller_of(context, request, raw), raw)
+    return json_response(await responses.submitted_record(context, submitted))
 
 
 @get(
@@ -91,22 +91,22 @@ async def submit_transaction(request: AnyRequest, services: Services) -> Answer:
     responses=answering(list[responses.TransactionRecord], "The one transaction, or none."),
     operation_class=taking(ID),
 )
-async def show_transaction(request: AnyRequest, services: Services) -> Answer:
+async def show_transaction(request: AnyRequest, context: Services) -> Answer:
     """Show what became of a submission."""
     query = Query.of(request)
     transaction_id = query.required("id")
     query.check_known()
-    return json_response(await responses.find_transaction(services, transaction_id))
+    return json_response(await responses.find_transaction(context, transaction_id))
 
 
 @get(
     "/transactions",
     responses=answering(list[responses.TransactionRecord], "At most 100, the newest first."),
 )
-async def show_transactions(request: AnyRequest, services: Services) -> Answer:
+async def show_transactions(request: AnyRequest, context: Services) -> Answer:
     """Show what the caller signed, or sent in for others (L2 or builder)."""
-    caller = await caller_of(services, request, b"")
-    return json_response(await responses.list_transactions(services, caller.address))
+    caller = await caller_of(context, request, b"")
+    return json_response(await responses.list_transactions(context, caller.address))
 
 
 @post(
@@ -114,9 +114,9 @@ async def show_transactions(request: AnyRequest, services: Services) -> Answer:
     status_code=200,
     responses=answering(responses.ExecutionRecord, "The transaction, in a block if in time."),
 )
-async def redeem_position(request: AnyRequest, services: Services) -> Answer:
+async def redeem_position(request: AnyRequest, context: Services) -> Answer:
     """Have a wallet redeem tokens of a resolved condition (L2)."""
-    return await _operate(request, services, Operation.REDEEM)
+    return await _operate(request, context, Operation.REDEEM)
 
 
 @post(
@@ -124,19 +124,19 @@ async def redeem_position(request: AnyRequest, services: Services) -> Answer:
     status_code=200,
     responses=answering(responses.ExecutionRecord, "The transaction, in a block if in time."),
 )
-async def merge_position(request: AnyRequest, services: Services) -> Answer:
+async def merge_position(request: AnyRequest, context: Services) -> Answer:
     """Have a wallet merge complete sets into collateral (L2)."""
-    return await _operate(request, services, Operation.MERGE)
+    return await _operate(request, context, Operation.MERGE)
 
 
-async def _operate(request: AnyRequest, services: RelayerServices, operation: Operation) -> Answer:
+async def _operate(request: AnyRequest, context: RelayerContext, operation: Operation) -> Answer:
     raw = await read_body(request, BODY_BYTES_MAX)
-    caller = await owner_of(services, request, raw)
-    execution = await operate(services, caller, operation, raw)
+    caller = await owner_of(context, request, raw)
+    execution = await operate(context, caller, operation, raw)
     return json_response(responses.execution_record(execution))
 
 
-def build_app(services: RelayerServices) -> Litestar:
+def build_app(context: RelayerContext) -> Litestar:
     """Return the relayer's application."""
     return Litestar(
         route_handlers=[
@@ -149,8 +149,8 @@ def build_app(services: RelayerServices) -> Litestar:
             redeem_position,
             merge_position,
         ],
-        state=carrying(services),
-        dependencies=carried(),
+        state=state_with(context),
+        dependencies=context_dependency(),
         before_request=check_taken,
         exception_handlers=handlers(relayer_body),
         openapi_config=documented(TITLE, ABOUT),

@@ -36,7 +36,7 @@ class Child:
     """What it finds in its environment beside ours; it may hold secrets."""
 
 
-async def keep(child: Child) -> None:
+async def supervise(child: Child) -> None:
     """Run a child again whenever it ends, until cancelled; then stop it."""
     loop = asyncio.get_running_loop()
     pause_s = RESTART_S

@@ -7,14 +7,14 @@ from typing import Final
 import msgspec
 
 from foretell.domain.contracts.deployment import Deployment
-from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS, Role
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS, AccountRole
 from foretell.domain.errors.command import NotRunning
 from foretell.domain.values.hexadecimal import Address, checksum_address, parse_address
 
 FILE: Final = "ready.json"
 
 
-class Account(msgspec.Struct, frozen=True, rename="camel"):
+class ReadyAccount(msgspec.Struct, frozen=True, rename="camel"):
     """An account of the sandbox, its key public."""
 
     role: str
@@ -48,10 +48,10 @@ class Ready(msgspec.Struct, frozen=True, rename="camel"):
     rpc: str
     chain_id: int
     contracts: dict[str, str]
-    accounts: list[Account]
+    accounts: list[ReadyAccount]
     market: SeededMarket
 
-    def account(self, role: Role) -> Account:
+    def account(self, role: AccountRole) -> ReadyAccount:
         """Return the first account of a role."""
         return next(account for account in self.accounts if account.role == role)
 
@@ -76,7 +76,7 @@ def describe(base_url: str, rpc_url: str, deployment: Deployment, market: Seeded
             for name, contract in deployment.contracts.items()
         },
         accounts=[
-            Account(
+            ReadyAccount(
                 account.role.value,
                 checksum_address(account.address),
                 "0x" + account.private_key.hex(),

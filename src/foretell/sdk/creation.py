@@ -34,7 +34,7 @@ class MinedTx(Protocol):
         """The hash of the transaction."""
 
 
-class Sender(Protocol):
+class TxSender(Protocol):
     """An account that sends transactions and waits for them."""
 
     @property
@@ -50,7 +50,7 @@ class CreatorClient:
     """One creator; `payload` is serialized once and the same string is hashed and sent."""
 
     http: HttpClient
-    caller: Sender
+    caller: TxSender
     private_key: bytes
     chain_id: int
 

@@ -19,7 +19,7 @@ RULES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class MarketWish:
+class MarketDraft:
     """What a creator wants to ask."""
 
     creator: Address
@@ -30,7 +30,7 @@ class MarketWish:
     resolution_type: ResolutionType = ResolutionType.DIRECT
 
 
-def binary_payload(wish: MarketWish) -> str:
+def binary_payload(wish: MarketDraft) -> str:
     """Return the payload of a Yes/No market, serialized: this string is hashed and sent."""
     return _serialized(
         wish,
@@ -43,7 +43,7 @@ def binary_payload(wish: MarketWish) -> str:
     )
 
 
-def event_payload(wish: MarketWish, outcomes: Sequence[str]) -> str:
+def event_payload(wish: MarketDraft, outcomes: Sequence[str]) -> str:
     """Return the payload of an event of which exactly one outcome is true, serialized."""
     options = [
         {
@@ -58,7 +58,7 @@ def event_payload(wish: MarketWish, outcomes: Sequence[str]) -> str:
     return _serialized(wish, {"marketMode": MarketMode.MULTI_UNIQUE, "options": options})
 
 
-def _serialized(wish: MarketWish, markets: Mapping[str, object]) -> str:
+def _serialized(wish: MarketDraft, markets: Mapping[str, object]) -> str:
     payload = {
         "creator": checksum_address(wish.creator),
         "title": wish.title,

@@ -28,7 +28,7 @@ class SettlementOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SettlementServices:
+class SettlementContext:
     """Settlement by one operator account."""
 
     database: Database

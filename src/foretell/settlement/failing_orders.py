@@ -36,7 +36,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class FailureReport:
     """What was found out: the orders to tell of, and why the whole trade is over, if it is.
 
     With neither the trade is to be tried again as it is.
@@ -53,7 +53,7 @@ class _Failing(NamedTuple):
     is_blamed: bool
 
 
-async def examine(operator: Sender, matched: Matched) -> Findings:
+async def find_failing_orders(operator: Sender, matched: Matched) -> FailureReport:
     """Return which orders of a trade that reverts are why; asks the node a bounded number of times.
 
     Raises ExchangeClosed when it is the exchange itself.
@@ -63,12 +63,12 @@ async def examine(operator: Sender, matched: Matched) -> Findings:
     cause = await _end_of(operator, matched, matched.taker.signed)
     if cause is not None:
         found = RefusedOrder(trade.trade_id, taker_id, 0, cause, is_blamed=True)
-        return Findings([found], cause)
+        return FailureReport([found], cause)
     causes = await _all([_revert(operator, matched, (fill,)) for fill in fills])
     if CLOSED_REASONS.intersection(filter(None, causes)):
         await check_exchange(operator, matched.exchange)
     if not any(causes):
-        return Findings(await _those_too_many(operator, matched))
+        return FailureReport(await _those_too_many(operator, matched))
     pairs = list(zip(fills, causes, strict=True))
     has_passing = None in causes
     failing = await _all(
@@ -81,18 +81,18 @@ async def examine(operator: Sender, matched: Matched) -> Findings:
     return _findings(trade.trade_id, failing, has_passing=has_passing)
 
 
-def _findings(trade_id: str, failing: Sequence[_Failing], *, has_passing: bool) -> Findings:
+def _findings(trade_id: str, failing: Sequence[_Failing], *, has_passing: bool) -> FailureReport:
     """Return who leaves: what may pass later stays only where nothing passes now."""
     ended = [each for each in failing if each.is_ended]
     waiting = [each for each in failing if not each.is_ended]
     if not ended and not has_passing:
-        return Findings()
+        return FailureReport()
     if not waiting and not has_passing:
         refused = [_refused(trade_id, each, 0) for each in ended]
-        return Findings(refused, ended[0].cause)
+        return FailureReport(refused, ended[0].cause)
     leaving = [_refused(trade_id, each, 1) for each in ended]
     leaving += [_refused(trade_id, each, 2) for each in waiting if has_passing]
-    return Findings(leaving)
+    return FailureReport(leaving)
 
 
 def _refused(trade_id: str, failing: _Failing, part: int) -> RefusedOrder:
@@ -145,7 +145,7 @@ async def _those_too_many(operator: Sender, matched: Matched) -> list[RefusedOrd
 async def _revert(operator: Sender, matched: Matched, fills: tuple[Fill, ...]) -> str | None:
     """Return why the trade would revert with these fills alone, or None when it would pass."""
     trade = trade_with(
-        matched.row.trade, fills, matched.taker.signed, spends=matched.taker.is_spending
+        matched.row.trade, fills, matched.taker.signed, has_budget=matched.taker.has_budget
     )
     call = match_call(matched._replace(row=matched.row._replace(trade=trade)), "")
     reverted = await operator.revert_of(call)

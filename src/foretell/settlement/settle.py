@@ -19,9 +19,9 @@ from foretell.chain.artifacts import reason_of
 from foretell.domain.errors.chain import ExchangeClosed, ExecutionReverted, RpcRefused
 from foretell.domain.evm.transaction import OutgoingTx, TxStatus
 from foretell.domain.values.hexadecimal import Address
-from foretell.settlement.context import SettlementOptions, SettlementServices
+from foretell.settlement.context import SettlementContext, SettlementOptions
 from foretell.settlement.exchange_status import CLOSED_REASONS, check_exchange
-from foretell.settlement.failing_orders import examine
+from foretell.settlement.failing_orders import find_failing_orders
 from foretell.settlement.match_call import Matched, match_call
 from foretell.store.creation.markets import load_market
 from foretell.store.outbox.refused_orders import RefusedOrder, record_refused_orders
@@ -45,65 +45,65 @@ _Closed = dict[Address, ExchangeClosed]
 _log: Final = structlog.get_logger(__name__)
 
 
-async def look(services: SettlementServices) -> bool:
+async def look(context: SettlementContext) -> bool:
     """Bring every trade as far as it goes now, and say whether one is not on the chain yet.
 
     Raises ExchangeClosed when an exchange settles none of its trades; nothing is counted against
     any of them, and those of another exchange have gone on.
     """
     closed: _Closed = {}
-    room = services.options.in_flight_max - await _follow(services, closed)
-    async with services.database.reading() as tx:
-        due = await load_due_settlements(tx, services.now_ms(), max(0, room), closed)
+    room = context.options.in_flight_max - await _follow(context, closed)
+    async with context.database.reading() as tx:
+        due = await load_due_settlements(tx, context.now_ms(), max(0, room), closed)
     for settlement in due:
-        await _start(services, settlement, closed)
+        await _start(context, settlement, closed)
     for refusal in closed.values():
         raise refusal
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         return await has_unsettled(tx)
 
 
-async def _follow(services: SettlementServices, closed: _Closed) -> int:
+async def _follow(context: SettlementContext, closed: _Closed) -> int:
     """See to the trades that were begun, and return how many of them are on their way."""
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         begun = await load_open_settlements(tx)
-        carriers = await load_txs(tx, SETTLEMENT, [each.tx_id or "" for each in begun])
-    carrier_by_id = {carrier.tx_id: carrier for carrier in carriers}
+        carrying_txs = await load_txs(tx, SETTLEMENT, [each.tx_id or "" for each in begun])
+    carrying_tx_by_id = {carrier.tx_id: carrier for carrier in carrying_txs}
     under_way = 0
     for settlement in begun:
-        carrier = carrier_by_id.get(settlement.tx_id or "")
+        carrier = carrying_tx_by_id.get(settlement.tx_id or "")
         if carrier is None:
-            under_way += await _send(services, settlement, closed)
+            under_way += await _send(context, settlement, closed)
             continue
         if carrier.status in {TxStatus.FAILED, TxStatus.CANCELED}:
-            await _fail(services, settlement, carrier.failure or carrier.status)
+            await _fail(context, settlement, carrier.failure or carrier.status)
             continue
         under_way += 1
     return under_way
 
 
-async def _start(services: SettlementServices, due: Settlement, closed: _Closed) -> None:
+async def _start(context: SettlementContext, due: Settlement, closed: _Closed) -> None:
     """Name the transaction that will carry a trade, and send it, unless its exchange is closed."""
-    if closed and (await _load(services, due)).exchange in closed:
+    if closed and (await _load(context, due)).exchange in closed:
         return
     named = due._replace(tx_id=f"settle:{due.trade_id}:{due.attempts + 1}")
-    await _record(services, named)
-    await _send(services, named, closed)
+    await _record(context, named)
+    await _send(context, named, closed)
 
 
-async def _send(services: SettlementServices, settlement: Settlement, closed: _Closed) -> bool:
+async def _send(context: SettlementContext, settlement: Settlement, closed: _Closed) -> bool:
     """Send the transaction that a trade's row names, unless it was sent before.
 
     Return whether it takes a place among those on their way: at a closed exchange none does.
     """
     assert settlement.tx_id is not None
-    matched = await _load(services, settlement)
+    matched = await _load(context, settlement)
     if matched.exchange in closed:
         return False
     try:
-        await _carry(services, settlement, match_call(matched, settlement.tx_id), matched)
+        await _carry(context, settlement, match_call(matched, settlement.tx_id), matched)
     except RpcRefused as refusal:
-        await _make_room(services, settlement, refusal)
+        await _make_room(context, settlement, refusal)
     except ExchangeClosed as refusal:
         closed[matched.exchange] = refusal
         return False
@@ -111,30 +111,30 @@ async def _send(services: SettlementServices, settlement: Settlement, closed: _C
 
 
 async def _carry(
-    services: SettlementServices, settlement: Settlement, call: OutgoingTx, matched: Matched
+    context: SettlementContext, settlement: Settlement, call: OutgoingTx, matched: Matched
 ) -> None:
     """Send what settles a trade; one that reverts is seen to."""
     try:
-        await services.operator.send(call)
+        await context.operator.send(call)
     except ExecutionReverted as reverted:
         reason = reason_of(reverted)
         if reason in CLOSED_REASONS:
-            await check_exchange(services.operator, call.target)
-        await _put_off(services, settlement, matched, reason)
+            await check_exchange(context.operator, call.target)
+        await _put_off(context, settlement, matched, reason)
 
 
 async def _make_room(
-    services: SettlementServices, settlement: Settlement, refusal: RpcRefused
+    context: SettlementContext, settlement: Settlement, refusal: RpcRefused
 ) -> None:
     """Let others go first while the node refuses a trade, by no fault of it that one can tell.
 
     One that was signed already keeps its name, and its place: it may be on its way.
     """
     _log.error("settlement not taken", trade_id=settlement.trade_id, cause=refusal.message)
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         is_signed = bool(await load_txs(tx, SETTLEMENT, [settlement.tx_id or ""]))
     if not is_signed:
-        await _record(services, refused_settlement(settlement, services.now_ms(), services.options))
+        await _record(context, refused_settlement(settlement, context.now_ms(), context.options))
 
 
 def refused_settlement(
@@ -147,8 +147,8 @@ def refused_settlement(
     )
 
 
-async def _load(services: SettlementServices, settlement: Settlement) -> Matched:
-    async with services.database.reading() as tx:
+async def _load(context: SettlementContext, settlement: Settlement) -> Matched:
+    async with context.database.reading() as tx:
         (trade,) = await load_trades_by_id(tx, [settlement.trade_id])
         ids = [trade.trade.taker_order_id, *(fill.maker_order_id for fill in trade.trade.fills)]
         order_by_id = await load_orders(tx, ids)
@@ -158,54 +158,54 @@ async def _load(services: SettlementServices, settlement: Settlement) -> Matched
 
 
 async def _put_off(
-    services: SettlementServices, settlement: Settlement, matched: Matched, cause: str
+    context: SettlementContext, settlement: Settlement, matched: Matched, cause: str
 ) -> None:
     """See to a trade that reverts now; that is its own fault only when it stands alone."""
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         may_wait = await has_unsettled_before(tx, matched.row)
     if may_wait:
-        retry_at_ms = services.now_ms() + services.options.wait_delay_ms
+        retry_at_ms = context.now_ms() + context.options.wait_delay_ms
         waiting = settlement._replace(tx_id=None, retry_at_ms=retry_at_ms, refusals=0)
-        await _record(services, waiting)
+        await _record(context, waiting)
         return
-    findings = await examine(services.operator, matched)
+    findings = await find_failing_orders(context.operator, matched)
     if findings.over is not None:
-        await _give_up(services, settlement, findings.refused, findings.over)
+        await _give_up(context, settlement, findings.refused, findings.over)
     elif findings.refused:
-        await _let_leave(services, settlement, findings.refused)
+        await _let_leave(context, settlement, findings.refused)
     else:
-        await _fail(services, settlement, cause)
+        await _fail(context, settlement, cause)
 
 
 async def _give_up(
-    services: SettlementServices,
+    context: SettlementContext,
     settlement: Settlement,
     refused: Sequence[RefusedOrder],
     cause: str,
 ) -> None:
     """End a trade that can never settle, with what is told of its orders."""
-    failed = failed_settlement(settlement, cause, services.now_ms(), services.options)
+    failed = failed_settlement(settlement, cause, context.now_ms(), context.options)
     over = failed._replace(is_given_up=True)
     _log.error("settlement failed", **over._asdict())
-    await _record(services, over, refused)
+    await _record(context, over, refused)
 
 
 async def _let_leave(
-    services: SettlementServices, settlement: Settlement, refused: Sequence[RefusedOrder]
+    context: SettlementContext, settlement: Settlement, refused: Sequence[RefusedOrder]
 ) -> None:
     """Have these fills leave a trade; it is tried again, at once, when they have."""
     for each in refused:
         _log.warning("fill leaves its trade", **each._asdict())
-    waiting = settlement._replace(tx_id=None, retry_at_ms=services.now_ms(), refusals=0)
-    await _record(services, waiting, refused)
+    waiting = settlement._replace(tx_id=None, retry_at_ms=context.now_ms(), refusals=0)
+    await _record(context, waiting, refused)
 
 
-async def _fail(services: SettlementServices, settlement: Settlement, cause: str) -> None:
+async def _fail(context: SettlementContext, settlement: Settlement, cause: str) -> None:
     """Count what has come to nothing, and try again later or give up."""
-    failed = failed_settlement(settlement, cause, services.now_ms(), services.options)
+    failed = failed_settlement(settlement, cause, context.now_ms(), context.options)
     tell = _log.error if failed.is_given_up else _log.warning
     tell("settlement failed", **failed._asdict())
-    await _record(services, failed)
+    await _record(context, failed)
 
 
 def failed_settlement(
@@ -225,8 +225,8 @@ def failed_settlement(
 
 
 async def _record(
-    services: SettlementServices, settlement: Settlement, refused: Sequence[RefusedOrder] = ()
+    context: SettlementContext, settlement: Settlement, refused: Sequence[RefusedOrder] = ()
 ) -> None:
-    async with services.database.writing() as tx:
+    async with context.database.writing() as tx:
         await record_refused_orders(tx, refused)
         await record_settlement(tx, settlement)

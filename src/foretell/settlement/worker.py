@@ -6,7 +6,7 @@ from typing import Final
 import structlog
 
 from foretell.domain.errors.chain import ExchangeClosed
-from foretell.settlement.context import SettlementServices
+from foretell.settlement.context import SettlementContext
 from foretell.settlement.settle import look
 from foretell.store.outbox.transactions import SETTLEMENT
 from foretell.store.trading.trades import TOPIC as TRADES_TOPIC
@@ -18,21 +18,21 @@ CLOSED_POLL_S: Final = 5.0
 _log: Final = structlog.get_logger(__name__)
 
 
-async def run(services: SettlementServices) -> None:
+async def run(context: SettlementContext) -> None:
     """Work until cancelled; the operator's transactions are watched here too."""
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(services.operator.run(), name="operator's sender")
-        tasks.create_task(_work(services), name="settlements")
+        tasks.create_task(context.operator.run(), name="operator's sender")
+        tasks.create_task(_work(context), name="settlements")
 
 
-async def _work(services: SettlementServices) -> None:
+async def _work(context: SettlementContext) -> None:
     """Look again and again; while the exchange is not open to the operator, say loudly why not."""
-    watch = await services.database.watch(TRADES_TOPIC, SETTLEMENT.topic)
+    watch = await context.database.watch(TRADES_TOPIC, SETTLEMENT.topic)
     is_closed = False
     while True:
         is_unsettled = True
         try:
-            is_unsettled = await look(services)
+            is_unsettled = await look(context)
         except ExchangeClosed as closed:
             is_closed = True
             _log.error("settlement waits for the exchange", cause=closed.message)

@@ -34,7 +34,7 @@ class Listener:
     def __init__(self, url: sa.URL, topics: Topics) -> None:
         self._dsn = url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._topics = topics
-        self._heard: dict[str, None] = {}
+        self._notified: dict[str, None] = {}
         self._connection: asyncpg.Connection | None = None
         self._lock = asyncio.Lock()
         self._reconnecting: asyncio.Task[None] | None = None
@@ -47,9 +47,9 @@ class Listener:
             connection = self._connection
             try:
                 for topic in topics:
-                    if topic not in self._heard:
+                    if topic not in self._notified:
                         await connection.add_listener(topic, self._hear)
-                        self._heard[topic] = None
+                        self._notified[topic] = None
             except _LOST as error:
                 raise StoreUnavailable(type(error).__name__) from error
 
@@ -82,11 +82,11 @@ class Listener:
     async def _reconnect(self) -> None:
         while True:
             with contextlib.suppress(StoreUnavailable):
-                topics, self._heard = list(self._heard), {}
+                topics, self._notified = list(self._notified), {}
                 try:
                     await self.listen(topics)
                 except StoreUnavailable:
-                    self._heard |= dict.fromkeys(topics)
+                    self._notified |= dict.fromkeys(topics)
                     raise
                 self._topics.announce_all()
                 return

@@ -8,27 +8,27 @@ from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.auth import KeyRing
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.protocol.router import Shards
 from foretell.runtime.loops import Loop, forever
 from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNonces
 from foretell.trading.accounts.signers import Recover, Signers
-from foretell.trading.books.books import Board, PriceSide
-from foretell.trading.books.market_names import Catalogue
+from foretell.trading.books.books import PriceSide, PublicBooks
+from foretell.trading.books.market_names import MarketNames
 from foretell.trading.streams.hub import Streams
 
 
 @dataclass(frozen=True, slots=True)
-class TradingServices:
+class TradingContext:
     """What is durable of the markets, who may call, and the engines that are asked."""
 
     deployment: Deployment
     database: Database
     shards: Shards
     key_ring: KeyRing
-    board: Board
-    catalogue: Catalogue
+    books: PublicBooks
+    market_names: MarketNames
     streams: Streams
     signers: Signers
     wallets: Wallets
@@ -42,10 +42,10 @@ class TradingServices:
         """Forget what engines told of some markets: their whole state is told next."""
         self.streams.begin(is_theirs)
 
-    def hear(self, durable: Durable) -> None:
+    def on_committed(self, committed: CommittedCommand) -> None:
         """Take what a command did."""
-        self.board.hear(durable)
-        self.streams.hear(durable)
+        self.books.on_committed(committed)
+        self.streams.on_committed(committed)
 
     def loops(self) -> dict[str, Loop]:
         """Return what is to run, by name, while clients are served."""
@@ -61,7 +61,7 @@ class TradingServices:
         return self.deployment.exchanges
 
 
-def build_services(  # noqa: PLR0913 - the composition root calls it, once, by keywords
+def build_context(  # noqa: PLR0913 - the composition root calls it, once, by keywords
     *,
     deployment: Deployment,
     database: Database,
@@ -73,26 +73,26 @@ def build_services(  # noqa: PLR0913 - the composition root calls it, once, by k
     now_ms: Callable[[], int],
     new_uuid: Callable[[], str],
     price_side: PriceSide = "taker",
-) -> TradingServices:
-    """Return the services; what the engines do is told to them by `hear`."""
-    board = Board(deployment.exchange)
-    catalogue = Catalogue(database)
+) -> TradingContext:
+    """Return the services; what the engines do is told to them by `on_committed`."""
+    books = PublicBooks(deployment.exchange)
+    market_names = MarketNames(database)
     wallets = Wallets(deployment)
     streams = Streams(
-        board=board,
-        catalogue=catalogue,
+        books=books,
+        market_names=market_names,
         wallets=wallets,
         key_ring=key_ring,
         now_ms=now_ms,
         new_uuid=new_uuid,
     )
-    return TradingServices(
+    return TradingContext(
         deployment=deployment,
         database=database,
         shards=shards,
         key_ring=key_ring,
-        board=board,
-        catalogue=catalogue,
+        books=books,
+        market_names=market_names,
         streams=streams,
         signers=Signers(deployment.profiles_of, deployment.chain_id, recover),
         wallets=wallets,

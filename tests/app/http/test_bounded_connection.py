@@ -63,7 +63,7 @@ async def client() -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a request's time be over soon."""
     monkeypatch.setattr(bounded_connection, "REQUEST_DEADLINE_S", DEADLINE_S)
 
@@ -78,7 +78,7 @@ async def test_a_head_without_an_end_is_cut_off(client: Client) -> None:
     assert await client.is_closed()
 
 
-@pytest.mark.usefixtures("hurry")
+@pytest.mark.usefixtures("short_deadline")
 @pytest.mark.parametrize(
     "begun",
     [b"GET /", b"GET / HTTP/1.1\r\nX: a\r\n", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n1"],
@@ -114,7 +114,7 @@ async def test_requests_one_after_the_other_each_have_a_head_of_their_own(client
         assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.usefixtures("hurry")
+@pytest.mark.usefixtures("short_deadline")
 async def test_a_connection_that_is_kept_is_not_cut_off_between_requests(client: Client) -> None:
     for _ in range(3):
         await client.say(b"GET / HTTP/1.1\r\n\r\n")

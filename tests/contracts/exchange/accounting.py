@@ -81,16 +81,16 @@ def resting(draw: st.DrawFn, side: int, cost: int, size: int, amount_max: int) -
     )
 
 
-def fee_of(profile: int, rate_bps: int, share: int, side: int, given: int, gotten: int) -> int:
+def fee_of(profile: int, rate_bps: int, share: int, side: int, given: int, received: int) -> int:
     """Return a share, in per cent, of the highest fee that may be taken."""
     if profile == OWN_V2:
-        most = gotten * V2_FEE_RATE_BPS // BPS
+        most = received * V2_FEE_RATE_BPS // BPS
     elif side == SELL:
-        most = rate_bps * min(gotten, given - gotten) // BPS
+        most = rate_bps * min(received, given - received) // BPS
     elif given == 0:
-        most = rate_bps * gotten // BPS
+        most = rate_bps * received // BPS
     else:
-        most = rate_bps * min(given, gotten - given) * gotten // (given * BPS)
+        most = rate_bps * min(given, received - given) * received // (given * BPS)
     return most * share // 100
 
 
@@ -112,12 +112,12 @@ class Ledger:
     def fill(self, maker: Resting, fee: int) -> None:
         world, scene = self.world, self.scene
         wallet, taker = world.makers[maker.actor].address, world.taker.address
-        given, gotten = assets(world, scene, maker)
+        given, received = assets(world, scene, maker)
         taking = taking_of(scene, maker)
         counterparty = taker if maker.is_direct else world.ctf.address
         self.move(given, wallet, counterparty, maker.making)
-        self.move(gotten, counterparty, wallet, taking)
-        self.move(gotten, wallet, world.fee_receiver, fee)
+        self.move(received, counterparty, wallet, taking)
+        self.move(received, wallet, world.fee_receiver, fee)
         if maker.is_direct:
             self.paid += taking
             self.received += maker.making
@@ -150,8 +150,8 @@ def amounts(side: int, cost: int, size: int) -> tuple[int, int]:
 
 def taking_of(scene: Scene, maker: Resting) -> int:
     """Return what the maker gets, rounded up."""
-    given, gotten = amounts(maker_side(scene, maker), maker.cost, maker.size)
-    return -(-maker.making * gotten // given)
+    given, received = amounts(maker_side(scene, maker), maker.cost, maker.size)
+    return -(-maker.making * received // given)
 
 
 @dataclass(frozen=True)
@@ -215,10 +215,10 @@ class Account:
     @property
     def refusal(self) -> str | None:
         """Why the exchange must refuse: rounding may push the taker over its limit."""
-        given, gotten = amounts(self.scene.side, self.scene.cost, self.scene.size)
-        if self.ledger.received * given < self.ledger.paid * gotten:
+        given, received = amounts(self.scene.side, self.scene.cost, self.scene.size)
+        if self.ledger.received * given < self.ledger.paid * received:
             return "WorseThanLimit"
-        if self.ledger.received < self.taker_fill * gotten // given:
+        if self.ledger.received < self.taker_fill * received // given:
             return "TooLittleTokensReceived"
         return None
 
@@ -226,13 +226,13 @@ class Account:
     def taker(self) -> Order:
         """The taker's order, at the scene's price and large enough."""
         scene = self.scene
-        given, gotten = amounts(scene.side, scene.cost, scene.size)
+        given, received = amounts(scene.side, scene.cost, scene.size)
         scale = -(-self.taker_fill // given)
         return self.world.order(
             self.world.taker,
             scene.side,
             self.world.yes,
-            (given * scale, gotten * scale),
+            (given * scale, received * scale),
             profile=scene.profile,
             fee_rate_bps=signed_rate(scene),
         )

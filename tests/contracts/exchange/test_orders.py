@@ -13,9 +13,11 @@ def validate(world: World, order: Order) -> None:
 @pytest.mark.parametrize("profile", [OWN_V1, OWN_V2])
 @pytest.mark.parametrize("side", [BUY, SELL])
 @pytest.mark.parametrize(("given", "gotten"), [(0, 1), (1, 0), (0, 0), (2**256 - 1, 0)])
-def test_zero_is_no_amount(world: World, profile: int, side: int, given: int, gotten: int) -> None:
+def test_zero_is_no_amount(
+    world: World, profile: int, side: int, given: int, received: int
+) -> None:
     """ChainSecurity, CTF exchange, 6.16: an order for nothing crosses everything."""
-    order = world.order(world.taker, side, world.yes, (given, gotten), profile=profile)
+    order = world.order(world.taker, side, world.yes, (given, received), profile=profile)
     with reverts("ZeroAmount"):
         validate(world, order)
 
@@ -23,9 +25,9 @@ def test_zero_is_no_amount(world: World, profile: int, side: int, given: int, go
 @pytest.mark.parametrize(("side", "given", "gotten"), [(BUY, 2, 1), (SELL, 1, 2)])
 @pytest.mark.parametrize("scale", [1, 10**6, AMOUNT_UNITS_MAX])
 def test_no_price_is_above_one(
-    world: World, side: int, given: int, gotten: int, scale: int
+    world: World, side: int, given: int, received: int, scale: int
 ) -> None:
-    order = world.order(world.taker, side, world.yes, (given * scale, gotten * scale))
+    order = world.order(world.taker, side, world.yes, (given * scale, received * scale))
     with reverts("PriceAboveOne"):
         validate(world, order)
 
@@ -44,8 +46,8 @@ def test_a_price_may_be_one(world: World, side: int) -> None:
         (SELL, 2**256 - 1, 2**256 - 2),
     ],
 )
-def test_amounts_have_a_limit(world: World, side: int, given: int, gotten: int) -> None:
-    order = world.order(world.taker, side, world.yes, (given, gotten))
+def test_amounts_have_a_limit(world: World, side: int, given: int, received: int) -> None:
+    order = world.order(world.taker, side, world.yes, (given, received))
     with reverts("AmountTooLarge"):
         validate(world, order)
 

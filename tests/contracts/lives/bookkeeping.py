@@ -105,12 +105,12 @@ def crosses(taker: Resting, maker: Resting) -> bool:
     return met[sides]
 
 
-def fee_max(order: Resting, given: int, gotten: int) -> int:
+def fee_max(order: Resting, given: int, received: int) -> int:
     """Return the highest fee that may be taken of a fill."""
     if order.profile == OWN_V2:
-        return gotten * V2_FEE_RATE_BPS // BPS
+        return received * V2_FEE_RATE_BPS // BPS
     if order.side != BUY:
-        return order.fee_rate_bps * min(gotten, given - gotten) // BPS
+        return order.fee_rate_bps * min(received, given - received) // BPS
     if given == 0:
-        return order.fee_rate_bps * gotten // BPS
-    return order.fee_rate_bps * min(given, gotten - given) * gotten // (given * BPS)
+        return order.fee_rate_bps * received // BPS
+    return order.fee_rate_bps * min(given, received - given) * received // (given * BPS)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tests.contracts.evm import Contract, Reverted
+from tests.contracts.lives.arena import Venue, arena
 from tests.contracts.lives.bookkeeping import COLLATERAL, QUESTIONS, Books, Key, Resting
-from tests.contracts.lives.world import Venue, stage
 from tests.contracts.signing import Order
 
 STEP_BYTES: Final = 8
@@ -33,31 +33,31 @@ class Life:
     """One random life."""
 
     def __init__(self) -> None:
-        self.stage = stage()
+        self.arena = arena()
         self.books = Books()
         self.orders: dict[tuple[str, str], list[tuple[Order, Resting]]] = {}
         self.nonces: Counter[Key] = Counter()
         self.paused: set[str] = set()
         self.salt = 0
         self.done: Counter[str] = Counter()
-        self.people = [*(actor.address for actor in self.stage.traders), *self.stage.hostile]
+        self.people = [*(actor.address for actor in self.arena.traders), *self.arena.hostile]
         self.answered: dict[int, bool] = {}
         self.refusal = ""
         tokens = [token for venue in self.venues for token in venue.pair]
-        places = (self.stage.market.lock, self.stage.questions[0].lock)
-        for who in (*self.people, self.stage.world.fee_receiver, *places):
+        places = (self.arena.market.lock, self.arena.questions[0].lock)
+        for who in (*self.people, self.arena.world.fee_receiver, *places):
             self.books.units[who, COLLATERAL] = self.on_chain(who, COLLATERAL)
         for who in self.people:
             for token in tokens:
                 self.books.units[who, token] = self.on_chain(who, token)
         # What lies under the sets of those who take no part.
-        market = self.stage.market
+        market = self.arena.market
         held = self.books.held(market.pair[0])
         self.market_base = self.books.units[market.lock, COLLATERAL] - held
 
     @property
     def venues(self) -> tuple[Venue, ...]:
-        return (self.stage.market, *self.stage.questions)
+        return (self.arena.market, *self.arena.questions)
 
     def person(self, number: int) -> str:
         return self.people[number % len(self.people)]
@@ -83,7 +83,7 @@ class Life:
             assert self.on_chain(who, asset) == self.books.units[who, asset], (who, asset)
 
     def on_chain(self, who: str, asset: int) -> int:
-        world = self.stage.world
+        world = self.arena.world
         if asset == COLLATERAL:
             units: int = world.collateral.call("balanceOf", who)
         else:
@@ -92,7 +92,7 @@ class Life:
 
     def check_covered(self) -> None:
         """Refuse a state in which less collateral is held than somebody could ask for."""
-        market, questions = self.stage.market, self.stage.questions
+        market, questions = self.arena.market, self.arena.questions
         if market.pair[0] not in self.books.payout_by_token:
             assert self.books.held(market.pair[0]) == self.books.held(market.pair[1])
         locked = self.books.units[market.lock, COLLATERAL] - self.market_base

@@ -38,7 +38,7 @@ ACTS: Final[tuple[Callable[[Life, Step], None], ...]] = (
 def run(script: bytes) -> Counter[str]:
     """Live, settle everything, compare all that there is; return what was done."""
     life = Life()
-    with life.stage.evm.rolled_back():
+    with life.arena.evm.rolled_back():
         for step in steps_of(script):
             take(life, step)
         finish(life)
@@ -60,9 +60,9 @@ def finish(life: Life) -> None:
     answer_market(life, Step(0, 0, 0, 0, 0, 0))
     for index in range(QUESTIONS):
         answer_question(life, Step(0, index, 0, 0, 0, 1))
-    for who in (*life.people, life.stage.world.fee_receiver):
+    for who in (*life.people, life.arena.world.fee_receiver):
         redeem_all(life, who)
-    event, market = life.stage.neg_risk, life.stage.market
+    event, market = life.arena.neg_risk, life.arena.market
     if True not in life.answered.values() and life.books.converted:
         event.adapter.send("releaseUnclaimed", event.market(), QUESTIONS, sender=life.people[0])
         life.books.move(COLLATERAL, event.wrapped.address, event.vault, life.books.converted)

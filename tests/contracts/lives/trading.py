@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Final
 
+from tests.contracts.lives.arena import Venue, order_digest, signed_order
 from tests.contracts.lives.bookkeeping import COLLATERAL, Key, Resting, crosses, fee_max
 from tests.contracts.lives.life import Life, Step
-from tests.contracts.lives.world import Venue, order_digest, signed_order
 from tests.contracts.market import Fill, match_args
 from tests.contracts.signing import BUY, ERC1271, OWN_V1, OWN_V2, SELL, Order
 
@@ -15,7 +15,7 @@ MAKERS_MAX: Final = 4
 def place(life: Life, step: Step) -> None:
     """Sign an order, of any kind, and leave it with the operator."""
     who, venue = life.person(step.actor), life.venue(step.first)
-    is_hostile = who in life.stage.hostile
+    is_hostile = who in life.arena.hostile
     profile = OWN_V2 if is_hostile or step.second & 1 else OWN_V1
     side = BUY if step.second & 2 else SELL
     token = venue.pair[step.second >> 2 & 1]
@@ -39,7 +39,7 @@ def place(life: Life, step: Step) -> None:
         profile=profile,
         signature_type=ERC1271 if is_hostile else 0,
     )
-    keys = {actor.address: actor.key for actor in life.stage.traders}
+    keys = {actor.address: actor.key for actor in life.arena.traders}
     order = signed_order(order, venue.exchange, keys.get(who))
     life.orders.setdefault(book_of(venue), []).append((order, resting))
 
@@ -80,7 +80,7 @@ def match(life: Life, step: Step) -> None:
         [order for order, _ in makers],
         Fill(taker_fill, tuple(makings), taker_fee, tuple(fees)),
     )
-    is_matched = life.attempt(life.stage.world.operator, venue.exchange, "matchOrders", *arguments)
+    is_matched = life.attempt(life.arena.world.operator, venue.exchange, "matchOrders", *arguments)
     fills = list(zip([maker for _, maker in makers], makings, fees, strict=True))
     if is_matched:
         check_allowed(life, venue, taker, taker_fill, fills)
@@ -164,7 +164,7 @@ def nonce_of(life: Life, venue: Venue, order: Resting) -> int:
 
 def settle(life: Life, venue: Venue, taker: Resting, taker_fee: int, fills: list[FillOf]) -> None:
     """Move what a match moves."""
-    books, fees = life.books, life.stage.world.fee_receiver
+    books, fees = life.books, life.arena.world.fee_receiver
     for maker, making, fee in fills:
         paid, received = part(taker, maker, making)
         taking = maker.taking_of(making)
@@ -218,7 +218,7 @@ def may_fail(
         needs[order.who, COLLATERAL if order.side == BUY else order.token] += making
     return (
         venue.exchange.address in life.paused
-        or any(order.is_cancelled or order.who == life.stage.hostile[0] for order in orders)
+        or any(order.is_cancelled or order.who == life.arena.hostile[0] for order in orders)
         or any(
             order.profile == OWN_V1 and order.nonce != nonce_of(life, venue, order)
             for order in orders

@@ -140,17 +140,17 @@ CASES: list[tuple[ContractKind, tuple[list[str], str], ChainLog]] = [
     (
         ContractKind.EXCHANGE,
         a_log(FILLED_V1, [ID, ALICE, BOB], FIVE_NUMBERS, [0, TOKEN, 40, 100, 1]),
-        logs.OrderFilled(ID, ALICE, BOB, Side.BUY, str(TOKEN), 100, 40, 1),
+        logs.OrderFilledLog(ID, ALICE, BOB, Side.BUY, str(TOKEN), 100, 40, 1),
     ),
     (
         ContractKind.EXCHANGE,
         a_log(FILLED_V1, [ID, ALICE, BOB], FIVE_NUMBERS, [TOKEN, 0, 100, 40, 1]),
-        logs.OrderFilled(ID, ALICE, BOB, Side.SELL, str(TOKEN), 100, 40, 1),
+        logs.OrderFilledLog(ID, ALICE, BOB, Side.SELL, str(TOKEN), 100, 40, 1),
     ),
     (
         ContractKind.EXCHANGE,
         a_log(FILLED_V2, [ID, ALICE, BOB], V2_KINDS, [1, TOKEN, 100, 40, 1, ID_BYTES, ID_BYTES]),
-        logs.OrderFilled(ID, ALICE, BOB, Side.SELL, str(TOKEN), 100, 40, 1, ID),
+        logs.OrderFilledLog(ID, ALICE, BOB, Side.SELL, str(TOKEN), 100, 40, 1, ID),
     ),
     (
         ContractKind.EXCHANGE,

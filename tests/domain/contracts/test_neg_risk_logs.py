@@ -61,13 +61,13 @@ def test_a_redemption_has_an_amount_for_each_outcome(amounts: list[int]) -> None
 
 
 @given(st.integers(0, 10**15), st.integers(1, 60), st.integers(0, 60))
-def test_a_conversion_neither_makes_nor_loses_a_unit(units: int, given: int, gotten: int) -> None:
-    changes = conversion(units, given, gotten)
+def test_a_conversion_neither_makes_nor_loses_a_unit(units: int, given: int, received: int) -> None:
+    changes = conversion(units, given, received)
 
     brought = sum(change.money_units for change in changes.given)
-    spent = sum(change.money_units for change in changes.gotten)
+    spent = sum(change.money_units for change in changes.received)
     assert brought == (given - 1) * units + spent
-    assert {change.size_units for change in (*changes.given, *changes.gotten)} == {units}
-    assert all(0 <= change.money_units <= units for change in (*changes.given, *changes.gotten))
+    assert {change.size_units for change in (*changes.given, *changes.received)} == {units}
+    assert all(0 <= change.money_units <= units for change in (*changes.given, *changes.received))
     assert {change.kind in ACQUISITIONS for change in changes.given} == {False}
-    assert all(change.kind in ACQUISITIONS for change in changes.gotten)
+    assert all(change.kind in ACQUISITIONS for change in changes.received)

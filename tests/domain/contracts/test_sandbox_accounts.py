@@ -4,7 +4,7 @@ from eth_account import Account
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_ACCOUNTS,
     UNITS_BY_ROLE,
-    Role,
+    AccountRole,
     check_sandbox,
     sandbox_account,
     sandbox_accounts,
@@ -26,17 +26,17 @@ def test_every_account_is_one_of_the_best_known_mnemonics() -> None:
     assert set(addresses) <= known
 
 
-@pytest.mark.parametrize("role", list(Role))
-def test_every_role_has_its_accounts(role: Role) -> None:
+@pytest.mark.parametrize("role", list(AccountRole))
+def test_every_role_has_its_accounts(role: AccountRole) -> None:
     accounts = sandbox_accounts(role, 80002)
     assert {account.role for account in accounts} == {role}
     assert sandbox_account(role, 80002) == accounts[0]
 
 
 def test_there_are_traders_enough_for_a_market_and_the_faucet_is_never_dry() -> None:
-    assert len(sandbox_accounts(Role.TRADER, 80002)) >= 4
-    assert UNITS_BY_ROLE[Role.FAUCET] >= 1_000_000 * 10**6
-    assert sandbox_account(Role.FAUCET, 80002).address == (
+    assert len(sandbox_accounts(AccountRole.TRADER, 80002)) >= 4
+    assert UNITS_BY_ROLE[AccountRole.FAUCET] >= 1_000_000 * 10**6
+    assert sandbox_account(AccountRole.FAUCET, 80002).address == (
         "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
     )
 
@@ -46,4 +46,4 @@ def test_a_key_that_everybody_knows_is_refused_elsewhere(chain_id: int) -> None:
     with pytest.raises(SandboxOnly, match=str(chain_id)):
         check_sandbox(chain_id)
     with pytest.raises(SandboxOnly):
-        sandbox_account(Role.FAUCET, chain_id)
+        sandbox_account(AccountRole.FAUCET, chain_id)

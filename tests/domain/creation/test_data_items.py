@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.values import a_key
 
-from foretell.domain.creation.data_items import TAG_BYTES_MAX, TAGS_MAX, Tag, parse_item, sign_item
+from foretell.domain.creation.data_items import (
+    TAG_BYTES_MAX,
+    TAGS_MAX,
+    ItemTag,
+    parse_item,
+    sign_item,
+)
 from foretell.domain.errors.http import MalformedBody
 from foretell.domain.values.eip712 import CURVE_ORDER
 
@@ -16,13 +22,13 @@ VECTORS: list[dict[str, Any]] = json.loads(
 )
 """Items made by the JavaScript library arbundles 0.11.2, which verified each of them."""
 
-TAGS = (Tag("Content-Type", "image/webp"), Tag("App-Name", "Foretell"))
+TAGS = (ItemTag("Content-Type", "image/webp"), ItemTag("App-Name", "Foretell"))
 HEADER_BYTES = 2 + 65 + 65 + 2 + 16
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=["empty", "json", "tags"])
 def test_an_item_is_byte_for_byte_that_of_another_library(vector: dict[str, Any]) -> None:
-    tags = [Tag(tag["name"], tag["value"]) for tag in vector["tags"]]
+    tags = [ItemTag(tag["name"], tag["value"]) for tag in vector["tags"]]
 
     item = sign_item(bytes.fromhex(vector["data"]), tags, bytes.fromhex(vector["key"]))
 
@@ -33,9 +39,9 @@ def test_an_item_is_byte_for_byte_that_of_another_library(vector: dict[str, Any]
 
 @given(
     st.binary(max_size=300),
-    st.lists(st.builds(Tag, st.text(max_size=20), st.text(max_size=200)), max_size=6),
+    st.lists(st.builds(ItemTag, st.text(max_size=20), st.text(max_size=200)), max_size=6),
 )
-def test_an_item_comes_back_from_its_bytes(data: bytes, tags: list[Tag]) -> None:
+def test_an_item_comes_back_from_its_bytes(data: bytes, tags: list[ItemTag]) -> None:
     item = sign_item(data, tags, a_key("storage"))
 
     assert parse_item(item.raw) == item
@@ -138,7 +144,7 @@ def test_no_bytes_do_more_than_be_refused(raw: bytes) -> None:
 
 
 def test_tags_are_bounded() -> None:
-    sign_item(b"", [Tag("a", "b")] * TAGS_MAX, a_key("storage"))
+    sign_item(b"", [ItemTag("a", "b")] * TAGS_MAX, a_key("storage"))
 
     with pytest.raises(AssertionError):
-        sign_item(b"", [Tag("a", "b")] * (TAGS_MAX + 1), a_key("storage"))
+        sign_item(b"", [ItemTag("a", "b")] * (TAGS_MAX + 1), a_key("storage"))

@@ -37,7 +37,7 @@ def picture(state: State) -> dict[str, Any]:
         "canceled_orders": sorted(state.canceled_orders),
         "maker_nonces": sorted((*key, nonce) for key, nonce in state.maker_nonces.items()),
         "touched": list(state._touched),
-        "slices": state.slices,
+        "slices": state.allocations,
         "ledger": _ledger(state.ledger),
     }
 
@@ -48,7 +48,7 @@ def _market(market: Market) -> dict[str, Any]:
         "rules": market.rules,
         "is_open": market.is_open,
         "last": (market.last_price_ticks, market.last_side, market.changed_at_ms),
-        "spent": sorted(market.spent_orders),
+        "spent": sorted(market.forgotten_order_ids),
         "touched": list(market.touched),
         "book": _book(market.book),
     }

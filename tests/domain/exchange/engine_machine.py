@@ -147,7 +147,7 @@ class EngineMachine(RuleBasedStateMachine):
         size = draft.lots * lot_units(price_ticks, ticks_per_one) + draft.odd_units
         cost = reserve_units(size, price_ticks, ticks_per_one)
         is_buy, is_dated = draft.side is Side.BUY, draft.order_type is OrderType.GTD
-        spends = is_buy and not draft.order_type.may_rest
+        has_budget = is_buy and not draft.order_type.may_rest
         order = a_signed_order(
             draft.who,
             salt=str(number),
@@ -169,7 +169,10 @@ class EngineMachine(RuleBasedStateMachine):
             condition_id=opened.condition_id,
             is_yes=draft.is_yes,
             terms=OrderTerms(
-                price_ticks, ticks_per_one, None if spends else size, cost if spends else None
+                price_ticks,
+                ticks_per_one,
+                None if has_budget else size,
+                cost if has_budget else None,
             ),
         )
 
@@ -178,13 +181,13 @@ class EngineMachine(RuleBasedStateMachine):
         some = at_most_one(self.placings, number)
         self.tell_all([msgspec.structs.replace(placing, **change) for placing in some])
 
-    @rule(who=names, count=st.integers(0, 4), strangers=st.integers(0, 3))
-    def cancel(self, who: str, count: int, strangers: int) -> None:
+    @rule(who=names, count=st.integers(0, 4), unjoined_shards=st.integers(0, 3))
+    def cancel(self, who: str, count: int, unjoined_shards: int) -> None:
         signer = an_address(who)
         mine = [each for each in self.reference.resting if each.wallet == signer]
         resting = [each.command.order_id for each in mine]
         others = [placing.order_id for placing in self.placings]
-        asked = [*resting[-count:], *others[:strangers], *resting[:1]]
+        asked = [*resting[-count:], *others[:unjoined_shards], *resting[:1]]
         self.tell(CancelOrders(self.at_ms, signer, tuple(asked)))
 
     @rule(milliseconds=st.integers(0, 20_000))
@@ -357,16 +360,16 @@ class EngineMachine(RuleBasedStateMachine):
             ]
             seen = [(order.order_id, order.remaining_units) for order in market.book.orders()]
             bids = sorted(
-                (each for each in offers if each.is_bid), key=lambda each: -each.yes_price
+                (each for each in offers if each.is_bid), key=lambda each: -each.price_in_yes
             )
             asks = sorted(
-                (each for each in offers if not each.is_bid), key=lambda each: each.yes_price
+                (each for each in offers if not each.is_bid), key=lambda each: each.price_in_yes
             )
             assert seen == [(offer.order_id, offer.left) for offer in bids + asks]
             ticks = self.reference.ticks[market.opened.condition_id]
             assert market.rules.ticks_per_one == market.book.ticks_per_one == ticks
             assert [order.yes_price_ticks for order in market.book.orders()] == [
-                offer.yes_price * ticks for offer in bids + asks
+                offer.price_in_yes * ticks for offer in bids + asks
             ]
         assert set(self.state.live_orders) == {each.order_id for each in self.reference.resting}
 

@@ -67,7 +67,7 @@ class Offer:
         return self.is_buy == self.is_yes
 
     @property
-    def yes_price(self) -> Fraction:
+    def price_in_yes(self) -> Fraction:
         return self.price if self.is_yes else 1 - self.price
 
     @property

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.values import an_address
 
-from foretell.domain.exchange.allocations import Slice, Slices, total_of
+from foretell.domain.exchange.allocations import Allocation, Allocations, total_of
 
 ALICE = an_address("alice")
 TOTALS = st.integers(0, 2**80)
@@ -16,7 +16,7 @@ TOTALS = st.integers(0, 2**80)
 def test_a_slice_is_what_was_given_and_settled_less_what_was_returned(
     given_units: int, returned_units: int, settled_units: int
 ) -> None:
-    held = Slice(given_units, returned_units, settled_units)
+    held = Allocation(given_units, returned_units, settled_units)
     assert held.units == given_units + settled_units - returned_units
 
 
@@ -24,9 +24,9 @@ def test_a_slice_is_what_was_given_and_settled_less_what_was_returned(
 def test_a_slice_comes_back_from_a_snapshot_whatever_its_width(
     given_units: int, returned_units: int, settled_units: int
 ) -> None:
-    held = Slice(given_units, returned_units, settled_units)
+    held = Allocation(given_units, returned_units, settled_units)
     kept = msgspec.msgpack.decode(msgspec.msgpack.encode(held.totals()))
-    assert Slice.of_totals(*kept) == held
+    assert Allocation.of_totals(*kept) == held
 
 
 @given(st.integers(-(2**80), 2**80))
@@ -36,16 +36,20 @@ def test_a_total_of_any_width_travels_as_a_decimal_string(units: int) -> None:
 
 @pytest.mark.parametrize(("name", "is_joined"), [("", False), ("north", True)])
 def test_a_shard_has_joined_once_it_has_a_name(name: str, *, is_joined: bool) -> None:
-    assert Slices(name).is_joined is is_joined
+    assert Allocations(name).is_joined is is_joined
 
 
 def test_looking_at_a_slice_does_not_open_it() -> None:
-    slices = Slices("north")
-    slices.look_up(ALICE).given_units = 5
-    assert slices.slice_by_wallet == {}
-    assert slices.look_up(ALICE).units == 0
+    allocations = Allocations("north")
+    allocations.look_up(ALICE).given_units = 5
+    assert allocations.allocation_by_wallet == {}
+    assert allocations.look_up(ALICE).units == 0
 
 
 def test_a_slice_stays_the_same_once_opened() -> None:
-    slices = Slices("north")
-    assert slices.slice_of(ALICE) is slices.slice_of(ALICE) is slices.look_up(ALICE)
+    allocations = Allocations("north")
+    assert (
+        allocations.allocation_of(ALICE)
+        is allocations.allocation_of(ALICE)
+        is allocations.look_up(ALICE)
+    )

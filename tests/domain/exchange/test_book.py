@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.values import a_live_order
 
-from foretell.domain.exchange.book import Book, LevelSize, LiveOrder, is_bid, yes_price
+from foretell.domain.exchange.book import Book, LevelSize, LiveOrder, is_bid, price_in_yes
 from foretell.domain.exchange.order import Side
 
 TICKS_PER_ONE = 10
@@ -50,8 +50,8 @@ def test_buying_yes_and_selling_no_are_bids(
 
 @given(price_ticks=st.integers(1, 99), is_yes=st.booleans())
 def test_a_price_turned_to_yes_twice_is_itself(*, price_ticks: int, is_yes: bool) -> None:
-    turned = yes_price(price_ticks, 100, is_yes=is_yes)
-    assert yes_price(turned, 100, is_yes=is_yes) == price_ticks
+    turned = price_in_yes(price_ticks, 100, is_yes=is_yes)
+    assert price_in_yes(turned, 100, is_yes=is_yes) == price_ticks
     assert turned == (price_ticks if is_yes else 100 - price_ticks)
 
 

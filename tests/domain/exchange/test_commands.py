@@ -21,7 +21,7 @@ from tests.rigs.values import (
     an_open_market,
 )
 
-from foretell.domain.exchange.allocations import SliceTotal, total_of
+from foretell.domain.exchange.allocations import AllocationTotal, total_of
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
@@ -33,9 +33,9 @@ from foretell.domain.exchange.commands import (
     JoinTreasury,
     NonceSeen,
     ResolveMarket,
-    ReturnSlice,
+    ReturnAllocation,
     SplitTrade,
-    TakeSlices,
+    TakeAllocations,
     TradeSeen,
     decode_command,
     encode_command,
@@ -62,8 +62,12 @@ COMMANDS: dict[str, Command] = {
         [TradeSeen("id", TradeStatus.RETRYING, "0x")],
     ),
     "join": JoinTreasury(NOW_MS, "shard 1"),
-    "take": TakeSlices(NOW_MS, "shard 1", (SliceTotal(an_address("alice"), total_of(2**70)),)),
-    "return": ReturnSlice(NOW_MS, "shard 1", an_address("alice"), total_of(2**70), is_forced=True),
+    "take": TakeAllocations(
+        NOW_MS, "shard 1", (AllocationTotal(an_address("alice"), total_of(2**70)),)
+    ),
+    "return": ReturnAllocation(
+        NOW_MS, "shard 1", an_address("alice"), total_of(2**70), is_forced=True
+    ),
     "observe a part": an_observation(
         [BalanceSeen(an_address("alice"), COLLATERAL, 5)], part=2, parts=3
     ),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.values import TOKEN, a_live_order, an_address
 
-from foretell.domain.exchange.book import Book, LiveOrder, is_bid, yes_price
+from foretell.domain.exchange.book import Book, LiveOrder, is_bid, price_in_yes
 from foretell.domain.exchange.matching import (
     MatchPlan,
     MatchType,
@@ -37,7 +37,7 @@ def a_taker(
         side=side,
         is_yes=is_yes,
         is_bid=is_bid(side, is_yes=is_yes),
-        yes_limit_ticks=yes_price(limit_ticks, fields.get("ticks_per_one", 100), is_yes=is_yes),
+        yes_limit_ticks=price_in_yes(limit_ticks, fields.get("ticks_per_one", 100), is_yes=is_yes),
         size_units=size_units,
         budget_units=budget_units,
     )
@@ -258,8 +258,8 @@ def matches(draw: st.DrawFn) -> tuple[Book, Taker, int]:
         )
         book.add(order)
     size_units = draw(st.integers(1, 3_000))
-    spends = side is Side.BUY and draw(st.booleans())
-    amounts = (None, size_units) if spends else (size_units, None)
+    has_budget = side is Side.BUY and draw(st.booleans())
+    amounts = (None, size_units) if has_budget else (size_units, None)
     fields = {"side": side, "is_yes": is_yes, "ticks_per_one": ticks_per_one}
     return book, a_taker(draw(prices), *amounts, **fields), ticks_per_one
 
@@ -271,7 +271,7 @@ def test_no_plan_is_worse_than_the_limit_or_more_than_was_asked(
     book, taker, ticks_per_one = case
     plan = plan_match(book, taker)
     filled = [fill_of(each, taker.side, ticks_per_one) for each in plan.fills]
-    limit = yes_price(taker.yes_limit_ticks, ticks_per_one, is_yes=taker.is_yes)
+    limit = price_in_yes(taker.yes_limit_ticks, ticks_per_one, is_yes=taker.is_yes)
     cost = sum(taker_cost_units(fill) for fill in filled)
     at_limit = plan.size_units * limit
     better = at_limit - cost * ticks_per_one

@@ -20,10 +20,20 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.errors.exchange import InsufficientBalance
-from foretell.domain.exchange.allocations import Slice, SliceTotal, total_of
+from foretell.domain.exchange.allocations import Allocation, AllocationTotal, total_of
 from foretell.domain.exchange.apply import Outcome, apply
-from foretell.domain.exchange.commands import BalanceSeen, JoinTreasury, ReturnSlice, TakeSlices
-from foretell.domain.exchange.effects import CloseReason, OrderClosed, SliceMoved, TreasuryJoined
+from foretell.domain.exchange.commands import (
+    BalanceSeen,
+    JoinTreasury,
+    ReturnAllocation,
+    TakeAllocations,
+)
+from foretell.domain.exchange.effects import (
+    AllocationMoved,
+    CloseReason,
+    OrderClosed,
+    TreasuryJoined,
+)
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.state import State
 from foretell.domain.exchange.trade import TradeStatus
@@ -41,16 +51,16 @@ def a_joined_state(*, given_units: int = 0) -> State:
     return state
 
 
-def a_taking(total: int, shard: str = "north") -> TakeSlices:
-    return TakeSlices(NOW_MS, shard, (SliceTotal(ALICE, total_of(total)),))
+def a_taking(total: int, shard: str = "north") -> TakeAllocations:
+    return TakeAllocations(NOW_MS, shard, (AllocationTotal(ALICE, total_of(total)),))
 
 
-def a_return(total: int, *, is_forced: bool = False) -> ReturnSlice:
-    return ReturnSlice(NOW_MS, "north", ALICE, total_of(total), is_forced=is_forced)
+def a_return(total: int, *, is_forced: bool = False) -> ReturnAllocation:
+    return ReturnAllocation(NOW_MS, "north", ALICE, total_of(total), is_forced=is_forced)
 
 
 def returned_units(outcome: Outcome) -> int:
-    assert isinstance(outcome.result, SliceTotal)
+    assert isinstance(outcome.result, AllocationTotal)
     assert outcome.result.wallet == ALICE
     return int(outcome.result.total)
 
@@ -73,7 +83,7 @@ def a_match(given_units: int = 10 * TOKEN) -> tuple[State, str]:
 
 def test_without_a_treasury_the_chain_says_what_collateral_there_is() -> None:
     state = a_trading_state("alice")
-    assert not state.slices.is_joined
+    assert not state.allocations.is_joined
     assert confirmed_units(state) == 10**6 * TOKEN
 
 
@@ -91,9 +101,9 @@ def test_who_joins_brings_along_what_was_confirmed() -> None:
     units = 10**6 * TOKEN
     assert outcome.effects == [
         TreasuryJoined("north", NOW_MS),
-        SliceMoved(ALICE, *Slice(settled_units=units).totals(), NOW_MS),
+        AllocationMoved(ALICE, *Allocation(settled_units=units).totals(), NOW_MS),
     ]
-    assert state.slices.slice_by_wallet == {ALICE: Slice(settled_units=units)}
+    assert state.allocations.allocation_by_wallet == {ALICE: Allocation(settled_units=units)}
     assert confirmed_units(state) == units
 
 
@@ -107,7 +117,7 @@ def test_a_shard_joins_once() -> None:
 @pytest.mark.parametrize(
     "command", [JoinTreasury(NOW_MS, "south"), JoinTreasury(NOW_MS, ""), a_taking(5, "south")]
 )
-def test_nobody_takes_one_shard_for_another(command: JoinTreasury | TakeSlices) -> None:
+def test_nobody_takes_one_shard_for_another(command: JoinTreasury | TakeAllocations) -> None:
     with pytest.raises(AssertionError):
         apply(a_joined_state(), command)
 
@@ -129,7 +139,10 @@ def test_what_was_taken_already_changes_nothing() -> None:
     state = a_joined_state(given_units=5)
     before = digest(state)
     assert apply(state, a_taking(4)) == Outcome(None, [], is_change=False)
-    assert apply(state, TakeSlices(NOW_MS, "north", (SliceTotal(BOB, total_of(0)),))).effects == []
+    assert (
+        apply(state, TakeAllocations(NOW_MS, "north", (AllocationTotal(BOB, total_of(0)),))).effects
+        == []
+    )
     assert digest(state) == before
 
 
@@ -143,7 +156,7 @@ def test_what_is_free_is_returned_up_to_the_total_asked_for(total: int, returned
 def test_a_return_told_again_happens_once() -> None:
     state = a_joined_state(given_units=10)
     assert apply(state, a_return(4)).effects == [
-        SliceMoved(ALICE, *Slice(10, 4, 0).totals(), NOW_MS)
+        AllocationMoved(ALICE, *Allocation(10, 4, 0).totals(), NOW_MS)
     ]
     again = apply(state, a_return(4))
     assert returned_units(again) == 4
@@ -172,7 +185,7 @@ def test_what_an_unsettled_trade_takes_is_not_returned() -> None:
 
 def test_what_an_unsettled_trade_brings_is_not_returned() -> None:
     state = a_joined_state(given_units=TOKEN)
-    apply(state, TakeSlices(NOW_MS, "north", (SliceTotal(BOB, total_of(10 * TOKEN)),)))
+    apply(state, TakeAllocations(NOW_MS, "north", (AllocationTotal(BOB, total_of(10 * TOKEN)),)))
     apply(state, a_placing(a_sell("alice")))
     apply(state, a_placing(a_buy("bob")))
     assert spendable_units(state) == 6 * TOKEN
@@ -210,7 +223,7 @@ def test_a_settled_trade_changes_the_slice_and_leaves_as_much_to_spend(
     state, trade_id = a_match()
     assert spendable_units(state) == 5 * TOKEN
     apply(state, a_settlement(trade_id, status))
-    assert state.slices.look_up(ALICE) == Slice(10 * TOKEN, 0, -5 * TOKEN)
+    assert state.allocations.look_up(ALICE) == Allocation(10 * TOKEN, 0, -5 * TOKEN)
     assert confirmed_units(state) == spendable_units(state) == 5 * TOKEN
 
 
@@ -218,7 +231,7 @@ def test_a_trade_that_a_reorg_took_back_is_taken_back_from_the_slice() -> None:
     state, trade_id = a_match()
     apply(state, a_settlement(trade_id, MINED))
     apply(state, a_settlement(trade_id, RETRYING))
-    assert state.slices.look_up(ALICE) == Slice(10 * TOKEN, 0, 0)
+    assert state.allocations.look_up(ALICE) == Allocation(10 * TOKEN, 0, 0)
     assert (confirmed_units(state), spendable_units(state)) == (10 * TOKEN, 5 * TOKEN)
 
 
@@ -230,7 +243,7 @@ def test_a_trade_that_failed_gives_back_what_it_would_have_taken(
     for status in before:
         apply(state, a_settlement(trade_id, status))
     apply(state, a_settlement(trade_id, FAILED))
-    assert state.slices.look_up(ALICE) == Slice(10 * TOKEN, 0, 0)
+    assert state.allocations.look_up(ALICE) == Allocation(10 * TOKEN, 0, 0)
     assert spendable_units(state) == 10 * TOKEN
 
 
@@ -238,7 +251,7 @@ def test_a_trade_mined_anew_in_another_transaction_is_counted_once() -> None:
     state, trade_id = a_match()
     apply(state, a_settlement(trade_id, MINED, "0x01"))
     apply(state, a_settlement(trade_id, MINED, "0x02"))
-    assert state.slices.look_up(ALICE).settled_units == -5 * TOKEN
+    assert state.allocations.look_up(ALICE).settled_units == -5 * TOKEN
 
 
 def test_without_a_treasury_a_settled_trade_opens_no_slice() -> None:
@@ -246,7 +259,7 @@ def test_without_a_treasury_a_settled_trade_opens_no_slice() -> None:
     apply(state, a_placing(a_sell("bob")))
     apply(state, a_placing(a_buy("alice")))
     apply(state, a_settlement(next(iter(state.unsettled_trades)), MINED))
-    assert state.slices.slice_by_wallet == {}
+    assert state.allocations.allocation_by_wallet == {}
 
 
 def test_a_token_is_the_chain_s_in_a_treasury_too() -> None:

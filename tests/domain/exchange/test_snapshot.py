@@ -26,7 +26,7 @@ from tests.rigs.values import (
 
 from foretell.domain.errors.exchange import InvalidExpiration, MarketClosed, OrderPlacedBefore
 from foretell.domain.errors.storage import SnapshotUnknown
-from foretell.domain.exchange.allocations import SliceTotal, total_of
+from foretell.domain.exchange.allocations import AllocationTotal, total_of
 from foretell.domain.exchange.apply import apply
 from foretell.domain.exchange.commands import (
     CancelOrders,
@@ -37,8 +37,8 @@ from foretell.domain.exchange.commands import (
     NonceSeen,
     PlaceOrder,
     ResolveMarket,
-    ReturnSlice,
-    TakeSlices,
+    ReturnAllocation,
+    TakeAllocations,
 )
 from foretell.domain.exchange.order import OrderType
 from foretell.domain.exchange.snapshot import VERSION, decode_state, encode_state, state_digest
@@ -88,22 +88,22 @@ def test_a_state_with_everything_in_it_comes_back() -> None:
 
 def test_slices_of_any_width_and_what_the_chain_ended_come_back() -> None:
     state, alice = a_trading_state("alice"), an_address("alice")
-    given = SliceTotal(alice, total_of(2**70))
+    given = AllocationTotal(alice, total_of(2**70))
     seen = an_observation(
         cancels=(CancelSeen(EXCHANGE, a_word("gone")),), nonces=(NonceSeen(EXCHANGE, alice, 3),)
     )
     commands: list[Command] = [
         JoinTreasury(NOW_MS, "shard"),
-        TakeSlices(NOW_MS, "shard", (given,)),
-        ReturnSlice(NOW_MS, "shard", alice, total_of(2**70 - 7)),
+        TakeAllocations(NOW_MS, "shard", (given,)),
+        ReturnAllocation(NOW_MS, "shard", alice, total_of(2**70 - 7)),
         seen,
     ]
     for command in commands:
         apply(state, command)
     restored = decode_state(encode_state(state))
     assert encode_state(restored) == encode_state(state)
-    assert restored.slices == state.slices
-    assert restored.slices.look_up(alice).given_units == 2**70
+    assert restored.allocations == state.allocations
+    assert restored.allocations.look_up(alice).given_units == 2**70
     assert restored.canceled_orders == {(EXCHANGE, a_word("gone"))}
     assert restored.maker_nonces == {(EXCHANGE, alice): 3}
 
@@ -150,7 +150,7 @@ def test_the_newest_placements_are_remembered_whole_and_the_others_by_their_ids(
     state = a_forgetful_state(*placings)
     assert KEPT <= len(state.placement_by_order) <= KEPT + 1
     assert list(state.placement_by_order)[-1] == placings[-1].order_id
-    spent = state.market_by_id[a_word("market")].spent_orders
+    spent = state.market_by_id[a_word("market")].forgotten_order_ids
     assert len(spent) + len(state.placement_by_order) == 12
 
 
@@ -203,7 +203,7 @@ def test_an_order_that_is_over_is_forgotten_altogether_and_refused_for_that() ->
     for placing in some_buys(12):
         apply(state, placing)
     assert dated[0].order_id not in state.placement_by_order
-    assert not state.market_by_id[a_word("market")].is_spent(dated[0].order_id)
+    assert not state.market_by_id[a_word("market")].was_placed(dated[0].order_id)
     with pytest.raises(InvalidExpiration):
         apply(state, dated[0])
 
@@ -219,7 +219,7 @@ def test_a_market_that_is_resolved_needs_no_memory_of_its_orders() -> None:
     placings = some_buys(12)
     state = a_forgetful_state(*placings)
     apply(state, ResolveMarket(NOW_MS, a_word("market")))
-    assert not state.market_by_id[a_word("market")].spent_orders
+    assert not state.market_by_id[a_word("market")].forgotten_order_ids
     with pytest.raises(MarketClosed):
         apply(state, placings[0])
 
@@ -235,7 +235,7 @@ def test_a_placement_in_a_resolved_market_leaves_nothing_behind() -> None:
             state,
             a_placing(a_buy(size_units=5 * TOKEN, salt=str(salt), market="rain"), market=rain),
         )
-    assert not state.market_by_id[a_word("market")].spent_orders
+    assert not state.market_by_id[a_word("market")].forgotten_order_ids
 
 
 def test_a_resolved_market_is_not_opened_again_by_a_snapshot() -> None:

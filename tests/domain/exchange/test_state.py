@@ -215,13 +215,13 @@ def test_no_command_goes_through_all_the_markets() -> None:
 
 def test_in_silence_what_changed_in_the_books_is_not_told_and_nothing_else_differs() -> None:
     telling, silent = a_resting_state(), a_resting_state()
-    silent.tells_books = False
+    silent.tracks_book_changes = False
     for state in (telling, silent):
         state.rest(a_live_order())
     assert len(telling.book_changes(NOW_MS + 1)) == 1
     assert silent.book_changes(NOW_MS + 1) == []
     assert digest(silent) == digest(telling)
-    silent.tells_books = True
+    silent.tracks_book_changes = True
     silent.rest(a_live_order("another", price_ticks=30))
     (changed,) = silent.book_changes(NOW_MS + 2)
     assert [change.level.price_ticks for change in changed.changes] == [30]

@@ -159,12 +159,12 @@ def test_the_cost_of_a_trade_is_that_of_its_fills() -> None:
 
 
 def test_a_seller_uses_up_the_tokens_that_it_sells() -> None:
-    assert taker_fill_units(a_sell(), 7 * TOKEN, 3 * TOKEN, spends=False) == 7 * TOKEN
+    assert taker_fill_units(a_sell(), 7 * TOKEN, 3 * TOKEN, has_budget=False) == 7 * TOKEN
 
 
 def test_a_spender_uses_up_the_collateral_that_it_paid() -> None:
     order = a_spending(price_ticks=50, budget_units=10 * TOKEN)
-    assert taker_fill_units(order, 20 * TOKEN, 9 * TOKEN, spends=True) == 9 * TOKEN
+    assert taker_fill_units(order, 20 * TOKEN, 9 * TOKEN, has_budget=True) == 9 * TOKEN
 
 
 @given(
@@ -179,7 +179,7 @@ def test_a_buyer_of_a_size_uses_up_its_own_limit_and_at_least_what_it_paid(
     order = a_buy(price_ticks=price_ticks, size_units=lots * 100)
     size_units = max(100, order.taker_amount * part // 100 // 100 * 100)
     cost_units = size_units * max(1, price_ticks - better_by) // 100
-    used = taker_fill_units(order, size_units, cost_units, spends=False)
+    used = taker_fill_units(order, size_units, cost_units, has_budget=False)
     at_limit = Fraction(order.maker_amount, order.taker_amount) * size_units
     assert cost_units <= used <= at_limit < used + 1
 
@@ -191,5 +191,5 @@ def test_parts_of_a_buyers_order_use_up_no_more_than_the_whole(
     whole = sum(sizes) * 100
     order = a_buy(price_ticks=price_ticks, size_units=whole)
     parts = [size * 100 - 1 for size in sizes]
-    used = sum(taker_fill_units(order, part, 0, spends=False) for part in parts)
+    used = sum(taker_fill_units(order, part, 0, has_budget=False) for part in parts)
     assert used <= order.maker_amount

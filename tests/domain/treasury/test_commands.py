@@ -7,12 +7,12 @@ import msgspec
 import pytest
 from tests.rigs.values import EXCHANGE, NOW_MS, a_word, an_address
 
-from foretell.domain.exchange.allocations import SliceTotal, total_of
+from foretell.domain.exchange.allocations import AllocationTotal, total_of
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.treasury.commands import (
     AdmitShard,
-    GrantSlice,
+    GrantAllocation,
     ObserveCollateral,
     SettledSeen,
     ShardSeen,
@@ -25,8 +25,8 @@ from foretell.domain.treasury.commands import (
 ALICE = an_address("alice")
 COMMANDS: dict[str, TreasuryCommand] = {
     "admit": AdmitShard(NOW_MS, "north"),
-    "grant": GrantSlice(NOW_MS, "north", ALICE, total_of(2**70)),
-    "take back": TakeBack(NOW_MS, "north", (SliceTotal(ALICE, total_of(2**70)),)),
+    "grant": GrantAllocation(NOW_MS, "north", ALICE, total_of(2**70)),
+    "take back": TakeBack(NOW_MS, "north", (AllocationTotal(ALICE, total_of(2**70)),)),
     "observe": ObserveCollateral(
         at_ms=NOW_MS,
         number=1,

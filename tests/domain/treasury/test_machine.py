@@ -8,7 +8,7 @@ from tests.rigs.values import an_address
 
 from foretell.domain.exchange.ledger import COLLATERAL, Account
 from foretell.domain.exchange.order import Side
-from foretell.domain.treasury.treasury import free_units, look_up_slice, recalls
+from foretell.domain.treasury.treasury import free_units, look_up_allocation, recalls
 
 shards = st.sampled_from(SHARDS)
 names = st.sampled_from(NAMES)
@@ -115,14 +115,14 @@ class TreasuryMachine(RuleBasedStateMachine):
         for shard in self.world.shards.values():
             for wallet in WALLETS:
                 account = shard.memory.ledger.look_up(wallet, COLLATERAL)
-                assert account.confirmed_units == shard.memory.slices.look_up(wallet).units
+                assert account.confirmed_units == shard.memory.allocations.look_up(wallet).units
 
     @invariant()
     def neither_side_is_ahead_of_the_other_one_s_journal(self) -> None:
         for name, shard in self.world.shards.items():
             for wallet in WALLETS:
-                here = shard.memory.slices.look_up(wallet)
-                there = look_up_slice(self.world.vault.memory, name, wallet)
+                here = shard.memory.allocations.look_up(wallet)
+                there = look_up_allocation(self.world.vault.memory, name, wallet)
                 assert here.given_units <= there.given_units
                 assert here.returned_units >= there.returned_units
 
@@ -147,12 +147,12 @@ class TreasuryMachine(RuleBasedStateMachine):
         self.world.call_everything_back()
         for wallet in WALLETS:
             assert free_units(self.world.vault.memory, wallet) == self.world.usable_units(wallet)
-        self.check_slices()
+        self.check_allocations()
         for who in NAMES:
             check_use_of_all(self.world, who)
         check_replay(self.world)
 
-    def check_slices(self) -> None:
+    def check_allocations(self) -> None:
         """Nothing is left in a shard, but for what it owes."""
         assert all(account.confirmed_units <= 0 for account in self.accounts())
 
@@ -190,7 +190,7 @@ class GoodNewsMachine(TreasuryMachine):
             needed = account.reserved_units + account.debit_units
             assert needed <= account.confirmed_units + account.credit_units
 
-    def check_slices(self) -> None:  # type: ignore[explicit-override] # 3.11 has none
+    def check_allocations(self) -> None:  # type: ignore[explicit-override] # 3.11 has none
         """Nothing is left in a shard, and none owes anything."""
         assert all(account.confirmed_units == 0 for account in self.accounts())
 

@@ -10,7 +10,7 @@ import pytest
 from tests.rigs.values import NOW_MS, a_buy, a_placing, an_address, an_open_market, some_rules
 
 from foretell.domain.errors.exchange import NotEnoughFunds
-from foretell.domain.exchange.allocations import SliceTotal, total_of
+from foretell.domain.exchange.allocations import AllocationTotal, total_of
 from foretell.domain.exchange.apply import apply
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
@@ -19,21 +19,21 @@ from foretell.domain.exchange.commands import (
     JoinTreasury,
     ObserveChain,
     PlaceOrder,
-    ReturnSlice,
-    TakeSlices,
+    ReturnAllocation,
+    TakeAllocations,
 )
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.state import State
 from foretell.domain.treasury.commands import (
     AdmitShard,
-    GrantSlice,
+    GrantAllocation,
     ObserveCollateral,
     ShardSeen,
     TakeBack,
 )
 from foretell.domain.treasury.treasury import (
+    AllocationHolder,
     Granting,
-    Holder,
     Treasury,
     apply_to_treasury,
     free_units,
@@ -90,7 +90,7 @@ class Course:
                     yield from self.recall(holder)
                 granting = self.ask(name)
                 yield
-            take = TakeSlices(NOW_MS, name, (granting.given,))
+            take = TakeAllocations(NOW_MS, name, (granting.given,))
             apply(self.states[name], take)
             yield
             apply(self.states[name], take)
@@ -109,18 +109,18 @@ class Course:
         return True
 
     def ask(self, name: str) -> Granting:
-        target = self.states[name].slices.look_up(ALICE).given_units + 1
+        target = self.states[name].allocations.look_up(ALICE).given_units + 1
         granting = apply_to_treasury(
-            self.treasury, GrantSlice(NOW_MS, name, ALICE, total_of(target))
+            self.treasury, GrantAllocation(NOW_MS, name, ALICE, total_of(target))
         ).result
         assert granting is not None
         return granting
 
-    def recall(self, holder: Holder) -> Iterator[None]:
-        wanted = ReturnSlice(NOW_MS, holder.shard, ALICE, total_of(holder.returned_units + 1))
+    def recall(self, holder: AllocationHolder) -> Iterator[None]:
+        wanted = ReturnAllocation(NOW_MS, holder.shard, ALICE, total_of(holder.returned_units + 1))
         yield
         returned = apply(self.states[holder.shard], wanted).result
-        assert isinstance(returned, SliceTotal)
+        assert isinstance(returned, AllocationTotal)
         yield
         apply_to_treasury(self.treasury, TakeBack(NOW_MS, holder.shard, (returned,)))
 
@@ -165,7 +165,7 @@ def test_the_unit_is_there_after_many_races() -> None:
             pass
         assert course.spent_units() == 1
         course.cancel()
-    for name, held in course.treasury.slices_by_wallet[ALICE].items():
-        for _ in course.recall(Holder(name, held.units, held.returned_units)):
+    for name, held in course.treasury.allocations_by_wallet[ALICE].items():
+        for _ in course.recall(AllocationHolder(name, held.units, held.returned_units)):
             pass
     assert free_units(course.treasury, ALICE) == 1

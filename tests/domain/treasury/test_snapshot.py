@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from tests.rigs.values import NOW_MS, a_word, an_address
 
 from foretell.domain.errors.storage import SnapshotUnknown
-from foretell.domain.exchange.allocations import SliceTotal, total_of
+from foretell.domain.exchange.allocations import AllocationTotal, total_of
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.treasury.commands import (
     AdmitShard,
-    GrantSlice,
+    GrantAllocation,
     ObserveCollateral,
     SettledSeen,
     ShardSeen,
@@ -63,9 +63,9 @@ COMMANDS: list[TreasuryCommand] = [
     AdmitShard(NOW_MS, "north"),
     AdmitShard(NOW_MS, "south"),
     an_observation(1, {"alice": 1000, "bob": 70}),
-    GrantSlice(NOW_MS, "south", BOB, total_of(40)),
-    GrantSlice(NOW_MS, "north", ALICE, total_of(600)),
-    TakeBack(NOW_MS, "north", (SliceTotal(ALICE, total_of(100)),)),
+    GrantAllocation(NOW_MS, "south", BOB, total_of(40)),
+    GrantAllocation(NOW_MS, "north", ALICE, total_of(600)),
+    TakeBack(NOW_MS, "north", (AllocationTotal(ALICE, total_of(100)),)),
     an_observation(2, {"bob": 3}, (SettledSeen("south", ALICE, total_of(-(2**70))),)),
     an_observation(3, {"alice": 5}, part=1, parts=2),
 ]
@@ -82,7 +82,7 @@ def test_a_treasury_with_everything_in_it_comes_back() -> None:
     treasury = a_treasury()
     restored = decode_treasury(encode_treasury(treasury))
     assert restored == treasury
-    assert restored.slices_by_wallet[ALICE]["south"].settled_units == -(2**70)
+    assert restored.allocations_by_wallet[ALICE]["south"].settled_units == -(2**70)
     assert [recall.wallet for recall in recalls(restored)] == [BOB]
     assert restored.observed_parts == [COMMANDS[-1]]
 

@@ -6,26 +6,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.values import EXCHANGE, NEG_RISK_EXCHANGE, NOW_MS, a_word, an_address, an_asset
 
-from foretell.domain.exchange.allocations import Slice, SliceTotal, total_of
+from foretell.domain.exchange.allocations import Allocation, AllocationTotal, total_of
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.treasury.commands import (
     AdmitShard,
-    GrantSlice,
+    GrantAllocation,
     ObserveCollateral,
     SettledSeen,
     ShardSeen,
     TakeBack,
 )
 from foretell.domain.treasury.treasury import (
+    AllocationHolder,
     Granting,
-    Holder,
     Recall,
     Treasury,
     apply_to_treasury,
     free_units,
     given_to,
-    look_up_slice,
+    look_up_allocation,
     recalls,
 )
 from foretell.domain.values.hexadecimal import Address
@@ -81,14 +81,14 @@ def see(
 
 
 def grant(treasury: Treasury, shard: str, given_units: int) -> Granting:
-    command = GrantSlice(NOW_MS, shard, ALICE, total_of(given_units))
+    command = GrantAllocation(NOW_MS, shard, ALICE, total_of(given_units))
     granting = apply_to_treasury(treasury, command).result
     assert granting is not None
     return granting
 
 
 def take_back(treasury: Treasury, shard: str, total: int) -> bool:
-    command = TakeBack(NOW_MS, shard, (SliceTotal(ALICE, total_of(total)),))
+    command = TakeBack(NOW_MS, shard, (AllocationTotal(ALICE, total_of(total)),))
     return apply_to_treasury(treasury, command).is_change
 
 
@@ -97,14 +97,14 @@ def settled(shard: str, total: int) -> SettledSeen:
 
 
 def granted_units(treasury: Treasury, shard: str) -> int:
-    return look_up_slice(treasury, shard, ALICE).units
+    return look_up_allocation(treasury, shard, ALICE).units
 
 
 def test_a_wallet_that_nobody_heard_of_has_nothing_to_grant() -> None:
     treasury = a_treasury()
     assert free_units(treasury, BOB) == 0
-    assert look_up_slice(treasury, NORTH, BOB) == Slice()
-    assert treasury.slices_by_wallet == {}
+    assert look_up_allocation(treasury, NORTH, BOB) == Allocation()
+    assert treasury.allocations_by_wallet == {}
 
 
 def test_a_shard_is_admitted_once() -> None:
@@ -117,14 +117,14 @@ def test_a_shard_is_admitted_once() -> None:
 def test_a_shard_gets_what_it_needs_and_half_of_the_rest(need: int, granted: int) -> None:
     treasury = a_treasury(100)
     granting = grant(treasury, NORTH, need)
-    assert granting == Granting(SliceTotal(ALICE, total_of(granted)), None)
+    assert granting == Granting(AllocationTotal(ALICE, total_of(granted)), None)
     assert free_units(treasury, ALICE) == 100 - granted
 
 
 def test_a_grant_asked_for_again_is_given_once() -> None:
     treasury = a_treasury(100)
     first = grant(treasury, NORTH, 60)
-    again = apply_to_treasury(treasury, GrantSlice(NOW_MS, NORTH, ALICE, total_of(60)))
+    again = apply_to_treasury(treasury, GrantAllocation(NOW_MS, NORTH, ALICE, total_of(60)))
     assert again.result == first
     assert not again.is_change
 
@@ -133,9 +133,11 @@ def test_who_needs_more_than_is_free_gets_nothing_and_hears_who_holds_it() -> No
     treasury = a_treasury(100, NORTH, SOUTH, WEST)
     grant(treasury, NORTH, 10)
     grant(treasury, WEST, 30)
-    outcome = apply_to_treasury(treasury, GrantSlice(NOW_MS, SOUTH, ALICE, total_of(50)))
-    holders = (Holder(NORTH, 55, 0), Holder(WEST, 37, 0))
-    assert outcome.result == Granting(SliceTotal(ALICE, total_of(0)), Recall(ALICE, 42, holders))
+    outcome = apply_to_treasury(treasury, GrantAllocation(NOW_MS, SOUTH, ALICE, total_of(50)))
+    holders = (AllocationHolder(NORTH, 55, 0), AllocationHolder(WEST, 37, 0))
+    assert outcome.result == Granting(
+        AllocationTotal(ALICE, total_of(0)), Recall(ALICE, 42, holders)
+    )
     assert not outcome.is_change
     assert granted_units(treasury, SOUTH) == 0
 
@@ -151,7 +153,9 @@ def test_what_a_shard_returned_is_free_again() -> None:
     grant(treasury, NORTH, 100)
     assert take_back(treasury, NORTH, 40)
     assert free_units(treasury, ALICE) == 40
-    assert grant(treasury, SOUTH, 41).missing == Recall(ALICE, 1, (Holder(NORTH, 60, 40),))
+    assert grant(treasury, SOUTH, 41).missing == Recall(
+        ALICE, 1, (AllocationHolder(NORTH, 60, 40),)
+    )
     assert grant(treasury, SOUTH, 40).missing is None
 
 
@@ -167,11 +171,11 @@ def test_what_was_taken_back_already_changes_nothing(total: int) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        GrantSlice(NOW_MS, WEST, ALICE, total_of(1)),
-        TakeBack(NOW_MS, WEST, (SliceTotal(ALICE, total_of(1)),)),
+        GrantAllocation(NOW_MS, WEST, ALICE, total_of(1)),
+        TakeBack(NOW_MS, WEST, (AllocationTotal(ALICE, total_of(1)),)),
     ],
 )
-def test_a_shard_that_was_not_admitted_has_no_slices(command: GrantSlice | TakeBack) -> None:
+def test_a_shard_that_was_not_admitted_has_no_slices(command: GrantAllocation | TakeBack) -> None:
     with pytest.raises(AssertionError):
         apply_to_treasury(a_treasury(), command)
 
@@ -212,7 +216,7 @@ def test_a_sale_returned_before_its_block_is_observed_is_not_granted_yet() -> No
 def test_what_a_shard_owes_is_made_up_for_before_a_grant_costs_anything() -> None:
     treasury = a_treasury(100)
     take_back(treasury, NORTH, 40)
-    assert grant(treasury, NORTH, 140) == Granting(SliceTotal(ALICE, total_of(140)), None)
+    assert grant(treasury, NORTH, 140) == Granting(AllocationTotal(ALICE, total_of(140)), None)
     assert (granted_units(treasury, NORTH), free_units(treasury, ALICE)) == (100, 0)
 
 
@@ -222,7 +226,9 @@ def test_what_a_wallet_withdrew_is_called_back_from_those_who_hold_it() -> None:
     grant(treasury, SOUTH, 40)
     assert recalls(treasury) == []
     see(treasury, 30)
-    assert recalls(treasury) == [Recall(ALICE, 70, (Holder(NORTH, 60, 0), Holder(SOUTH, 40, 0)))]
+    assert recalls(treasury) == [
+        Recall(ALICE, 70, (AllocationHolder(NORTH, 60, 0), AllocationHolder(SOUTH, 40, 0)))
+    ]
 
 
 def an_overdrawn_treasury() -> Treasury:
@@ -235,7 +241,7 @@ def an_overdrawn_treasury() -> Treasury:
 def test_a_recall_is_over_once_enough_was_returned() -> None:
     treasury = an_overdrawn_treasury()
     take_back(treasury, NORTH, 69)
-    assert recalls(treasury) == [Recall(ALICE, 1, (Holder(NORTH, 31, 69),))]
+    assert recalls(treasury) == [Recall(ALICE, 1, (AllocationHolder(NORTH, 31, 69),))]
     take_back(treasury, NORTH, 70)
     assert recalls(treasury) == []
 
@@ -251,7 +257,7 @@ def test_what_a_shard_was_given_can_be_told_at_any_time() -> None:
     treasury = a_treasury(100)
     grant(treasury, NORTH, 100)
     take_back(treasury, NORTH, 100)
-    assert given_to(treasury, NORTH) == [SliceTotal(ALICE, total_of(100))]
+    assert given_to(treasury, NORTH) == [AllocationTotal(ALICE, total_of(100))]
     assert given_to(treasury, SOUTH) == []
 
 

@@ -19,7 +19,7 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.errors.exchange import NotEnoughFunds
-from foretell.domain.exchange.allocations import SliceTotal, total_of
+from foretell.domain.exchange.allocations import AllocationTotal, total_of
 from foretell.domain.exchange.apply import Outcome, apply
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
@@ -30,8 +30,8 @@ from foretell.domain.exchange.commands import (
     ObserveChain,
     OpenMarket,
     PlaceOrder,
-    ReturnSlice,
-    TakeSlices,
+    ReturnAllocation,
+    TakeAllocations,
     TradeSeen,
     decode_command,
     encode_command,
@@ -43,7 +43,7 @@ from foretell.domain.exchange.state import State
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.treasury.commands import (
     AdmitShard,
-    GrantSlice,
+    GrantAllocation,
     ObserveCollateral,
     SettledSeen,
     ShardSeen,
@@ -54,8 +54,8 @@ from foretell.domain.treasury.commands import (
 )
 from foretell.domain.treasury.snapshot import decode_treasury, encode_treasury
 from foretell.domain.treasury.treasury import (
+    AllocationHolder,
     Granting,
-    Holder,
     Recall,
     Treasury,
     TreasuryOutcome,
@@ -72,8 +72,8 @@ NAMES: Final = ("alice", "bob")
 WALLETS: Final = tuple(an_address(name) for name in NAMES)
 SHARDS: Final = ("north", "south", "west")
 
-ToShard = TakeSlices | ReturnSlice
-ToTreasury = GrantSlice | TakeBack | ObserveCollateral
+ToShard = TakeAllocations | ReturnAllocation
+ToTreasury = GrantAllocation | TakeBack | ObserveCollateral
 
 
 class Shard:
@@ -113,7 +113,7 @@ class Shard:
             apply(self.memory, decode_command(raw))
 
 
-class Vault:
+class InstallationKeys:
     """A treasury with its journal, and what it holds in memory beyond that."""
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class World:
 
     def __init__(self, units: int) -> None:
         self.at_ms = NOW_MS
-        self.vault = Vault()
+        self.vault = InstallationKeys()
         self.shards = {name: Shard(name) for name in SHARDS}
         self.letters: list[ToShard | ToTreasury] = []
         self.trades: dict[str, Matched] = {}
@@ -282,7 +282,7 @@ class World:
         settled = tuple(
             SettledSeen(name, wallet, total_of(held.settled_units))
             for name, state in states.items()
-            for wallet, held in state.slices.slice_by_wallet.items()
+            for wallet, held in state.allocations.allocation_by_wallet.items()
         )
         balances = tuple(BalanceSeen(*each, units) for each, units in self._collateral())
         for part in range(1, parts + 1):
@@ -310,24 +310,24 @@ class World:
     def deliver(self, letter: ToShard | ToTreasury) -> None:
         """Tell a letter to whom it is for; what that causes is written once it is durable."""
         match letter:
-            case TakeSlices():
+            case TakeAllocations():
                 self.shards[letter.shard].tell(letter, ignore)
-            case ReturnSlice():
+            case ReturnAllocation():
                 shard = self.shards[letter.shard]
                 shard.tell(letter, lambda _: self._write_returned(shard, letter.wallet))
             case TakeBack() | ObserveCollateral():
                 self.vault.tell(letter, ignore)
-            case GrantSlice():
+            case GrantAllocation():
                 name = letter.shard
                 self.vault.tell(letter, lambda outcome: self._answer(name, outcome.result))
 
     def _write_returned(self, shard: Shard, wallet: Address) -> None:
-        total = total_of(shard.durable.slices.look_up(wallet).returned_units)
-        self.letters.append(TakeBack(self.at_ms, shard.name, (SliceTotal(wallet, total),)))
+        total = total_of(shard.durable.allocations.look_up(wallet).returned_units)
+        self.letters.append(TakeBack(self.at_ms, shard.name, (AllocationTotal(wallet, total),)))
 
     def _answer(self, shard: str, granting: Granting | None) -> None:
         assert granting is not None
-        self.letters.append(TakeSlices(self.at_ms, shard, (granting.given,)))
+        self.letters.append(TakeAllocations(self.at_ms, shard, (granting.given,)))
         if granting.missing is not None:
             self.write_recall(granting.missing, is_forced=False)
 
@@ -336,26 +336,28 @@ class World:
         for holder in recall.holders:
             target = total_of(holder.returned_units + min(recall.units, holder.units))
             self.letters.append(
-                ReturnSlice(self.at_ms, holder.shard, recall.wallet, target, is_forced=is_forced)
+                ReturnAllocation(
+                    self.at_ms, holder.shard, recall.wallet, target, is_forced=is_forced
+                )
             )
 
     def write_all_again(self) -> None:
         """Write everything that either side's journal says: what a break may have lost is in it."""
         for name, shard in self.shards.items():
             self.letters.append(
-                TakeSlices(self.at_ms, name, tuple(given_to(self.vault.durable, name)))
+                TakeAllocations(self.at_ms, name, tuple(given_to(self.vault.durable, name)))
             )
             returned = tuple(
-                SliceTotal(wallet, total_of(held.returned_units))
-                for wallet, held in shard.durable.slices.slice_by_wallet.items()
+                AllocationTotal(wallet, total_of(held.returned_units))
+                for wallet, held in shard.durable.allocations.allocation_by_wallet.items()
             )
             self.letters.append(TakeBack(self.at_ms, name, returned))
 
     def ask(self, shard: Shard, wallet: Address, missing_units: int) -> None:
         """Ask the treasury for what an order lacks."""
-        given = shard.memory.slices.look_up(wallet).given_units
+        given = shard.memory.allocations.look_up(wallet).given_units
         self.letters.append(
-            GrantSlice(self.at_ms, shard.name, wallet, total_of(given + missing_units))
+            GrantAllocation(self.at_ms, shard.name, wallet, total_of(given + missing_units))
         )
 
     # Traders.
@@ -380,7 +382,7 @@ class World:
         shard.tell(CancelOrders(self.at_ms, an_address(who), tuple(mine[:count])), ignore)
 
     def _hear_trades(self, name: str) -> Callable[[Outcome], None]:
-        def hear(outcome: Outcome) -> None:
+        def on_committed(outcome: Outcome) -> None:
             for effect in outcome.effects:
                 if isinstance(effect, TradeMatched):
                     trade_id = effect.trade.trade_id
@@ -392,7 +394,7 @@ class World:
                         ),
                     )
 
-        return hear
+        return on_committed
 
     def _placing(
         self, shard: Shard, who: str, side: Side, price: int, size_units: int
@@ -471,9 +473,10 @@ class World:
 
     def call_everything_back(self) -> None:
         """Ask every shard for all that the treasury thinks it has."""
-        for wallet, slices in self.vault.durable.slices_by_wallet.items():
+        for wallet, allocations in self.vault.durable.allocations_by_wallet.items():
             holders = [
-                Holder(name, held.units, held.returned_units) for name, held in slices.items()
+                AllocationHolder(name, held.units, held.returned_units)
+                for name, held in allocations.items()
             ]
             self.write_recall(Recall(wallet, PLENTY, tuple(holders)), is_forced=False)
         self.deliver_all()

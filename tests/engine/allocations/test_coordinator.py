@@ -31,16 +31,21 @@ from foretell.domain.errors.exchange import (
     InsufficientBalance,
     TreasuryUnavailable,
 )
-from foretell.domain.exchange.allocations import SliceTotal, total_of
-from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, PlaceOrder, ReturnSlice
+from foretell.domain.exchange.allocations import AllocationTotal, total_of
+from foretell.domain.exchange.commands import (
+    AllowanceSeen,
+    BalanceSeen,
+    PlaceOrder,
+    ReturnAllocation,
+)
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.domain.treasury.commands import AdmitShard, GrantSlice, TakeBack
-from foretell.domain.treasury.treasury import free_units, look_up_slice
+from foretell.domain.treasury.commands import AdmitShard, GrantAllocation, TakeBack
+from foretell.domain.treasury.treasury import free_units, look_up_allocation
 from foretell.engine.allocations import coordinator as carrier
-from foretell.engine.allocations.client import Purse
-from foretell.engine.allocations.coordinator import Treasurer
-from foretell.engine.protocol.requests import Place, Placed
+from foretell.engine.allocations.client import AllocationClient
+from foretell.engine.allocations.coordinator import AllocationCoordinator
+from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.treasury_engine import TreasuryEngine
 from foretell.journal.files.journal import FileJournal
@@ -60,8 +65,8 @@ class Exchange(NamedTuple):
     folder: Path
     treasury: TreasuryEngine
     shards: dict[str, Engine]
-    treasurer: Treasurer
-    purses: dict[str, Purse]
+    coordinator: AllocationCoordinator
+    allocation_clients: dict[str, AllocationClient]
 
     async def buy(self, shard: str, tokens: int, salt: int = 1) -> PlaceOrder:
         """Place alice's order that costs so many tokens of collateral."""
@@ -71,12 +76,12 @@ class Exchange(NamedTuple):
 
     async def place(self, shard: str, command: PlaceOrder) -> None:
         """Place an order in a shard, with what the treasury finds for it."""
-        await place(self.purses[shard], self.shards[shard], command)
+        await place(self.allocation_clients[shard], self.shards[shard], command)
 
     async def observe(self, block: int, tokens: int) -> bool:
         """Tell the treasury what alice has at a block that the shards have observed."""
         allowances = [AllowanceSeen(ALICE, EXCHANGE, is_collateral=True, units=PLENTY)]
-        return await self.treasurer.observe(
+        return await self.coordinator.observe(
             block, a_word(f"block {block}"), [a_balance(tokens)], allowances
         )
 
@@ -84,15 +89,15 @@ class Exchange(NamedTuple):
         return free_units(self.treasury.state, ALICE) // TOKEN
 
     def slice_tokens(self, shard: str) -> int:
-        return self.shards[shard].state.slices.look_up(ALICE).units // TOKEN
+        return self.shards[shard].state.allocations.look_up(ALICE).units // TOKEN
 
 
-async def place(purse: Purse, engine: Engine, command: PlaceOrder) -> None:
-    assert isinstance(await purse.answer(engine, Place(command)), Placed)
+async def place(allocation_client: AllocationClient, engine: Engine, command: PlaceOrder) -> None:
+    assert isinstance(await allocation_client.answer(engine, PlaceRequest(command)), PlaceReply)
 
 
-def some_purses(treasurer: Treasurer) -> dict[str, Purse]:
-    return {name: Purse(name, LocalTreasury(treasurer)) for name in SHARDS}
+def some_allocation_clients(coordinator: AllocationCoordinator) -> dict[str, AllocationClient]:
+    return {name: AllocationClient(name, LocalTreasury(coordinator)) for name in SHARDS}
 
 
 def local(shards: dict[str, Engine]) -> dict[str, LocalShard]:
@@ -121,9 +126,9 @@ async def an_exchange(folder: Path) -> AsyncIterator[Exchange]:
     for engine in shards.values():
         await engine.start()
     try:
-        treasurer = Treasurer(treasury, local(shards))
-        await treasurer.start()
-        yield Exchange(folder, treasury, shards, treasurer, some_purses(treasurer))
+        coordinator = AllocationCoordinator(treasury, local(shards))
+        await coordinator.start()
+        yield Exchange(folder, treasury, shards, coordinator, some_allocation_clients(coordinator))
     finally:
         await treasury.close()
         for engine in shards.values():
@@ -176,8 +181,10 @@ async def test_while_a_slice_suffices_nobody_is_asked(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path) as exchange:
         await exchange.buy(NORTH, 10)
         treasury = TreasuryEngine(a_journal(tmp_path / "down"), lambda: NOW_MS)
-        purses = some_purses(Treasurer(treasury, local(exchange.shards)))
-        alone = exchange._replace(purses=purses)
+        allocation_clients = some_allocation_clients(
+            AllocationCoordinator(treasury, local(exchange.shards))
+        )
+        alone = exchange._replace(allocation_clients=allocation_clients)
         await alone.buy(NORTH, 45, salt=2)
         with pytest.raises(TreasuryUnavailable):
             await alone.buy(NORTH, 5, salt=3)
@@ -210,12 +217,12 @@ async def test_collateral_that_would_not_help_is_not_asked_for(tmp_path: Path) -
         order = a_buy("carol", market=NORTH)
         with pytest.raises(InsufficientBalance):
             await exchange.place(NORTH, a_placing(order, market=an_open_market(NORTH)))
-        assert exchange.treasury.state.slices_by_wallet == {}
+        assert exchange.treasury.state.allocations_by_wallet == {}
 
 
 async def test_a_grant_that_a_kill_kept_from_its_shard_arrives_after_it(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path / "journals") as exchange:
-        await exchange.treasury.submit(GrantSlice(NOW_MS, NORTH, ALICE, total_of(100 * TOKEN)))
+        await exchange.treasury.submit(GrantAllocation(NOW_MS, NORTH, ALICE, total_of(100 * TOKEN)))
         assert exchange.slice_tokens(NORTH) == 0
         async with after_a_kill(exchange) as again:
             assert (again.slice_tokens(NORTH), again.free_tokens()) == (100, 0)
@@ -226,7 +233,7 @@ async def test_a_return_that_a_kill_kept_from_the_treasury_arrives_after_it(
 ) -> None:
     async with a_new_exchange(tmp_path / "journals") as exchange:
         await exchange.buy(NORTH, 10)
-        wanted = ReturnSlice(NOW_MS, NORTH, ALICE, total_of(45 * TOKEN))
+        wanted = ReturnAllocation(NOW_MS, NORTH, ALICE, total_of(45 * TOKEN))
         await exchange.shards[NORTH].submit(wanted)
         assert exchange.free_tokens() == 45
         async with after_a_kill(exchange) as again:
@@ -244,8 +251,10 @@ async def test_after_a_kill_in_the_middle_of_many_orders_nothing_is_spent_twice(
         ]
         await asyncio.wait(buying, return_when=asyncio.FIRST_COMPLETED)
         async with after_a_kill(exchange) as again:
-            slices = [again.shards[name].state.slices.look_up(ALICE).units for name in SHARDS]
-            assert sum(slices) + free_units(again.treasury.state, ALICE) == 100 * TOKEN
+            allocations = [
+                again.shards[name].state.allocations.look_up(ALICE).units for name in SHARDS
+            ]
+            assert sum(allocations) + free_units(again.treasury.state, ALICE) == 100 * TOKEN
             results = await asyncio.gather(
                 *(again.buy(shard, 5, salt) for salt in range(20) for shard in SHARDS),
                 return_exceptions=True,
@@ -270,8 +279,8 @@ async def test_a_settled_trade_leaves_as_much_to_spend_and_to_grant(tmp_path: Pa
             )
         assert await exchange.observe(2, 95)
         assert exchange.free_tokens() == free
-        assert look_up_slice(exchange.treasury.state, NORTH, ALICE).settled_units == -5 * TOKEN
-        assert look_up_slice(exchange.treasury.state, NORTH, BOB).settled_units == 5 * TOKEN
+        assert look_up_allocation(exchange.treasury.state, NORTH, ALICE).settled_units == -5 * TOKEN
+        assert look_up_allocation(exchange.treasury.state, NORTH, BOB).settled_units == 5 * TOKEN
 
 
 async def test_a_block_that_the_shards_have_not_observed_is_not_taken_in(tmp_path: Path) -> None:
@@ -290,14 +299,14 @@ async def test_what_is_too_much_for_one_command_comes_in_parts(
         allowances = [
             AllowanceSeen(wallet, EXCHANGE, is_collateral=True, units=TOKEN) for wallet in wallets
         ]
-        assert await exchange.treasurer.observe(1, a_word("block 1"), balances, allowances)
+        assert await exchange.coordinator.observe(1, a_word("block 1"), balances, allowances)
         treasury = exchange.treasury
         assert [free_units(treasury.state, wallet) for wallet in wallets] == [TOKEN] * 5
         for wallet in wallets:
-            await treasury.submit(GrantSlice(NOW_MS, NORTH, wallet, total_of(TOKEN)))
+            await treasury.submit(GrantAllocation(NOW_MS, NORTH, wallet, total_of(TOKEN)))
         async with after_a_kill(exchange) as again:
-            slices = again.shards[NORTH].state.slices
-            assert [slices.look_up(wallet).units for wallet in wallets] == [TOKEN] * 5
+            allocations = again.shards[NORTH].state.allocations
+            assert [allocations.look_up(wallet).units for wallet in wallets] == [TOKEN] * 5
 
 
 async def test_what_a_wallet_withdrew_is_called_back_and_by_force_closes_orders(
@@ -307,10 +316,10 @@ async def test_what_a_wallet_withdrew_is_called_back_and_by_force_closes_orders(
         await exchange.buy(NORTH, 40)
         await exchange.buy(SOUTH, 20)
         assert await exchange.observe(1, 30)
-        await exchange.treasurer.call_back(forced=[])
+        await exchange.coordinator.call_back(forced=[])
         assert exchange.free_tokens() == -30
         assert [len(engine.state.live_orders) for engine in exchange.shards.values()] == [1, 1]
-        await exchange.treasurer.call_back(forced=[ALICE])
+        await exchange.coordinator.call_back(forced=[ALICE])
         assert exchange.free_tokens() == 0
         assert [len(engine.state.live_orders) for engine in exchange.shards.values()] == [0, 1]
 
@@ -321,9 +330,9 @@ async def test_a_shard_that_is_down_keeps_its_slice_and_no_other_waits_for_it(
     async with a_new_exchange(tmp_path) as exchange:
         await exchange.buy(NORTH, 10)
         down = Engine(a_journal(tmp_path / "down"), lambda: NOW_MS)
-        without = Treasurer(exchange.treasury, local(exchange.shards | {NORTH: down}))
+        without = AllocationCoordinator(exchange.treasury, local(exchange.shards | {NORTH: down}))
         await without.catch_up(SOUTH)
-        rest = exchange._replace(purses=some_purses(without))
+        rest = exchange._replace(allocation_clients=some_allocation_clients(without))
         with pytest.raises(InsufficientBalance):
             await rest.buy(SOUTH, 46)
         await rest.buy(SOUTH, 45)
@@ -360,21 +369,23 @@ async def test_a_shard_that_came_back_empty_gets_nothing_until_it_is_caught_up_w
         await empty.start()
         await empty.submit(some_funds("alice", "bob", market=NORTH))
         shards = local(exchange.shards)
-        treasurer = Treasurer(exchange.treasury, shards)
-        await treasurer.start()
+        coordinator = AllocationCoordinator(exchange.treasury, shards)
+        await coordinator.start()
         shards[NORTH] = LocalShard(empty)
-        assert not await treasurer.observe(1, a_word("block 1"), [], [])
-        assert treasurer.strangers == [NORTH]
+        assert not await coordinator.observe(1, a_word("block 1"), [], [])
+        assert coordinator.unjoined_shards == [NORTH]
         with pytest.raises(TreasuryUnavailable):
-            await treasurer.fund(NORTH, ALICE, total_of(TOKEN))
+            await coordinator.fund(NORTH, ALICE, total_of(TOKEN))
         await empty.close()
 
 
 async def test_before_every_shard_was_admitted_no_block_is_taken_in(tmp_path: Path) -> None:
     treasury = TreasuryEngine(a_journal(tmp_path), lambda: NOW_MS)
     await treasury.start()
-    treasurer = Treasurer(treasury, dict.fromkeys(SHARDS, LocalTreasury(Treasurer(treasury, {}))))
-    assert not await treasurer.observe(1, a_word("block 1"), [a_balance(1)], [])
+    coordinator = AllocationCoordinator(
+        treasury, dict.fromkeys(SHARDS, LocalTreasury(AllocationCoordinator(treasury, {})))
+    )
+    assert not await coordinator.observe(1, a_word("block 1"), [a_balance(1)], [])
     await treasury.close()
 
 
@@ -414,10 +425,10 @@ async def test_a_treasury_whose_journal_fails_stops_for_good(tmp_path: Path) -> 
 async def test_a_fault_while_a_command_is_taken_stops_the_treasury(tmp_path: Path) -> None:
     treasury = TreasuryEngine(a_journal(tmp_path), lambda: NOW_MS)
     await treasury.start()
-    stranger = GrantSlice(NOW_MS, NORTH, ALICE, total_of(0))
+    stranger = GrantAllocation(NOW_MS, NORTH, ALICE, total_of(0))
     await treasury.submit(stranger)
     with pytest.raises(AssertionError):
-        await treasury.submit(TakeBack(NOW_MS, NORTH, (SliceTotal(ALICE, total_of(1)),)))
+        await treasury.submit(TakeBack(NOW_MS, NORTH, (AllocationTotal(ALICE, total_of(1)),)))
     with pytest.raises(EngineStopped, match="AssertionError"):
         await treasury.submit(stranger)
     await treasury.close()

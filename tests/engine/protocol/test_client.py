@@ -19,7 +19,7 @@ from tests.rigs.values import (
     some_rules,
 )
 from tests.rigs.values import TOKEN as TOKEN_UNITS
-from tests.trading.rig import Trader, Venue
+from tests.trading.rig import Trader, TradingRig
 from typing_extensions import override
 
 from foretell.app.engine_sockets import UNIX, connect, listen
@@ -43,19 +43,19 @@ from foretell.domain.exchange.effects import (
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.engine import server as serving
 from foretell.engine.protocol.client import RemoteShard
-from foretell.engine.protocol.messages import VERSION, Begun, Hello, Ping, frame
+from foretell.engine.protocol.messages import VERSION, Hello, Ping, StateEnd, frame
 from foretell.engine.protocol.requests import (
-    Answer,
-    Canceled,
-    CancelNamed,
-    Durable,
-    FindPlacement,
-    FoundPlacement,
-    Place,
-    Placed,
-    Question,
+    CancelOrdersReply,
+    CancelOrdersRequest,
+    CommittedCommand,
+    EngineReply,
+    EngineRequest,
+    FindPlacementReply,
+    FindPlacementRequest,
+    PlaceReply,
+    PlaceRequest,
 )
-from foretell.engine.server import EngineServer, _Asker
+from foretell.engine.server import EngineServer, _Peer
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +64,7 @@ SOON_S = 10.0
 SILENT_S = 0.3
 
 
-class Heard:
+class Recorder:
     """Everything that was heard of an engine since it began."""
 
     def __init__(self) -> None:
@@ -75,8 +75,8 @@ class Heard:
         self.begun += 1
         self.effects.clear()
 
-    def hear(self, durable: Durable) -> None:
-        self.effects += durable.effects
+    def on_committed(self, committed: CommittedCommand) -> None:
+        self.effects += committed.effects
 
     def of(self, kind: type[Effect]) -> list[Effect]:
         return [effect for effect in self.effects if isinstance(effect, kind)]
@@ -93,7 +93,7 @@ async def listening(server: EngineServer, path: Path) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def line_to(
-    path: Path, heard: Heard | None = None, token: bytes = TOKEN
+    path: Path, heard: Recorder | None = None, token: bytes = TOKEN
 ) -> AsyncIterator[RemoteShard]:
     """Give an engine's remote end, whose line is kept until the block ends."""
 
@@ -121,11 +121,11 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def server(venue: Venue, path: Path) -> AsyncIterator[EngineServer]:
+async def server(rig: TradingRig, path: Path) -> AsyncIterator[EngineServer]:
     """The venue's engine, open to others at a socket."""
-    await venue.open_in_memory("market", "alice", "bob")
+    await rig.open_in_memory("market", "alice", "bob")
     server = EngineServer(TOKEN)
-    server.open(venue.host, venue.host.engine)
+    server.open(rig.host, rig.host.engine)
     async with listening(server, path):
         yield server
 
@@ -151,9 +151,9 @@ def stalling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def disk(venue: Venue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallDisk]:
+def disk(rig: TradingRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallDisk]:
     """The disk of the venue's journal, which has room again when the test ends."""
-    assert venue.host.engine.is_ready
+    assert rig.host.engine.is_ready
     monkeypatch.setattr("foretell.journal.files.journal.FULL_RETRY_S", 0.01)
     disk = SmallDisk(tmp_path / "journal", monkeypatch)
     yield disk
@@ -172,27 +172,27 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 async def test_an_order_is_placed_once_however_often_it_is_asked_for(
-    venue: Venue, shard: RemoteShard
+    rig: TradingRig, shard: RemoteShard
 ) -> None:
     command = a_placing(a_buy("alice"))
-    first, second = [await shard.ask(Place(command)) for _ in range(2)]
-    assert isinstance(first, Placed)
-    assert isinstance(second, Placed)
+    first, second = [await shard.ask(PlaceRequest(command)) for _ in range(2)]
+    assert isinstance(first, PlaceReply)
+    assert isinstance(second, PlaceReply)
     assert (first.is_known, second.is_known) == (False, True)
     assert first.placement == second.placement
-    assert list(venue.host.engine.state.live_orders) == [command.order_id]
+    assert list(rig.host.engine.state.live_orders) == [command.order_id]
 
 
-async def test_an_order_gets_the_engines_time(venue: Venue, shard: RemoteShard) -> None:
-    venue.clock.move(5_000)
+async def test_an_order_gets_the_engines_time(rig: TradingRig, shard: RemoteShard) -> None:
+    rig.clock.move(5_000)
     command = a_placing(a_buy("alice"))
-    await shard.ask(Place(command))
-    assert venue.host.engine.state.live_orders[command.order_id].placed_at_ms == venue.clock.at_ms
+    await shard.ask(PlaceRequest(command))
+    assert rig.host.engine.state.live_orders[command.order_id].placed_at_ms == rig.clock.at_ms
 
 
 async def test_a_refusal_comes_as_it_was_raised(shard: RemoteShard) -> None:
     with pytest.raises(InsufficientBalance) as refusal:
-        await shard.ask(Place(a_placing(a_buy("dora"))))
+        await shard.ask(PlaceRequest(a_placing(a_buy("dora"))))
     assert refusal.value.code == "insufficient_balance"
     assert refusal.value.details["have"] == 0
     assert "does not hold as much" in refusal.value.message
@@ -202,37 +202,37 @@ async def test_many_questions_wait_at_once_and_each_gets_its_own_answer(
     shard: RemoteShard,
 ) -> None:
     orders = [a_buy("alice", price_ticks=ticks) for ticks in range(10, 30)]
-    answers = await asyncio.gather(*(shard.ask(Place(a_placing(order))) for order in orders))
-    ids = [answer.placement.order_id for answer in answers if isinstance(answer, Placed)]
+    answers = await asyncio.gather(*(shard.ask(PlaceRequest(a_placing(order))) for order in orders))
+    ids = [answer.placement.order_id for answer in answers if isinstance(answer, PlaceReply)]
     assert ids == [an_order_id(order) for order in orders]
 
 
 async def test_who_hears_gets_what_is_there_and_then_what_comes(
-    venue: Venue, server: EngineServer, path: Path
+    rig: TradingRig, server: EngineServer, path: Path
 ) -> None:
     assert server.host is not None
-    resting = await venue.rest(a_sell("bob", price_ticks=60))
-    heard = Heard()
+    resting = await rig.rest(a_sell("bob", price_ticks=60))
+    heard = Recorder()
     async with line_to(path, heard) as shard:
         await begun(shard)
         assert heard.begun == 1
         assert len(heard.of(MarketRestored)) == 1
         assert [each.order_id for each in heard.of(OrderRestored)] == [resting]  # type: ignore[union-attr]
         assert heard.of(OrderPlaced) == []
-        await shard.ask(Place(a_placing(a_buy("alice"))))
+        await shard.ask(PlaceRequest(a_placing(a_buy("alice"))))
         assert len(heard.of(OrderPlaced)) == 1
 
 
 async def test_who_comes_while_orders_are_placed_misses_none_and_hears_none_twice(
-    venue: Venue, server: EngineServer, path: Path
+    rig: TradingRig, server: EngineServer, path: Path
 ) -> None:
     assert server.host is not None
     orders = [a_buy("alice", price_ticks=10, salt=str(number)) for number in range(60)]
-    placing = [asyncio.create_task(venue.rest(order)) for order in orders[:40]]
+    placing = [asyncio.create_task(rig.rest(order)) for order in orders[:40]]
     await asyncio.sleep(0)
-    heard = Heard()
+    heard = Recorder()
     async with line_to(path, heard) as shard:
-        placing += [asyncio.create_task(venue.rest(order)) for order in orders[40:]]
+        placing += [asyncio.create_task(rig.rest(order)) for order in orders[40:]]
         await asyncio.gather(*placing)
         await begun(shard)
         restored = [each.order_id for each in heard.of(OrderRestored)]  # type: ignore[union-attr]
@@ -241,22 +241,22 @@ async def test_who_comes_while_orders_are_placed_misses_none_and_hears_none_twic
 
 
 async def test_orders_are_placed_while_somebody_is_told_of_a_state_in_many_messages(
-    venue: Venue, server: EngineServer, path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, server: EngineServer, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is filled or canceled meanwhile is told as it was, and then what became of it."""
     monkeypatch.setattr(serving, "EFFECTS_PER_MESSAGE", 1)
     for number in range(40):
-        await venue.rest(a_sell("bob", price_ticks=60, salt=str(number)))
+        await rig.rest(a_sell("bob", price_ticks=60, salt=str(number)))
     buy = a_buy("alice", price_ticks=60, size_units=5 * TOKEN_UNITS)
     buying: list[asyncio.Task[object]] = []
     join = server.join
 
-    def join_and_buy(asker: _Asker) -> None:
-        join(asker)
-        buying.append(asyncio.create_task(venue.rest(buy)))
+    def join_and_buy(peer: _Peer) -> None:
+        join(peer)
+        buying.append(asyncio.create_task(rig.rest(buy)))
 
     monkeypatch.setattr(server, "join", join_and_buy)
-    heard = Heard()
+    heard = Recorder()
     async with line_to(path, heard) as shard:
         await begun(shard)
         await asyncio.gather(*buying)
@@ -267,14 +267,14 @@ async def test_orders_are_placed_while_somebody_is_told_of_a_state_in_many_messa
 
 
 async def test_a_lost_line_is_made_again_and_everything_told_anew(
-    venue: Venue, server: EngineServer, path: Path
+    rig: TradingRig, server: EngineServer, path: Path
 ) -> None:
-    heard = Heard()
+    heard = Recorder()
     async with line_to(path, heard) as shard:
         await begun(shard)
-        await venue.rest(a_buy("alice"))
-        (asker,) = server._hearers
-        asker.hang_up()
+        await rig.rest(a_buy("alice"))
+        (peer,) = server._subscribers
+        peer.disconnect()
         await until(lambda: heard.begun == 2)
         await begun(shard)
         assert len(heard.of(OrderRestored)) == 1
@@ -284,13 +284,13 @@ async def test_a_lost_line_is_made_again_and_everything_told_anew(
 async def test_who_greets_as_another_installation_is_hung_up_on(
     server: EngineServer, path: Path
 ) -> None:
-    heard = Heard()
+    heard = Recorder()
     async with line_to(path, heard, b"another token") as shard:
         await asyncio.sleep(0.2)
         assert not shard.begun.is_set()
         with pytest.raises(EngineRestarting):
-            await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
-    assert not server._hearers
+            await shard.ask(FindPlacementRequest(an_order_id(a_buy("alice"))))
+    assert not server._subscribers
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ async def test_a_question_before_the_greeting_is_not_answered(
 ) -> None:
     assert server.host is not None
     reader, writer = await asyncio.open_unix_connection(str(path))
-    writer.write(frame(Hello(VERSION + 1, TOKEN, hears=False)))
+    writer.write(frame(Hello(VERSION + 1, TOKEN, subscribes=False)))
     async with asyncio.timeout(SOON_S):
         with contextlib.suppress(ConnectionResetError):
             assert await reader.read() == b""
@@ -323,33 +323,33 @@ async def test_a_question_before_the_greeting_is_not_answered(
 async def test_while_no_engine_listens_questions_are_refused_as_at_a_start(path: Path) -> None:
     async with line_to(path) as shard:
         with pytest.raises(EngineRestarting):
-            await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
+            await shard.ask(FindPlacementRequest(an_order_id(a_buy("alice"))))
 
 
 async def test_an_engine_that_has_not_started_is_asked_again_later(
-    venue: Venue, path: Path
+    rig: TradingRig, path: Path
 ) -> None:
     server = EngineServer(TOKEN)
     async with listening(server, path), line_to(path) as shard:
         await asyncio.sleep(0.1)
         assert not shard.begun.is_set()
-        server.open(venue.host, venue.host.engine)
+        server.open(rig.host, rig.host.engine)
         await begun(shard)
-        found = await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
-        assert found == FoundPlacement(None)
+        found = await shard.ask(FindPlacementRequest(an_order_id(a_buy("alice"))))
+        assert found == FindPlacementReply(None)
 
 
 async def test_a_question_waits_a_while_for_an_engine_that_is_lost(
-    venue: Venue, path: Path, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foretell.engine.protocol.client.HELD_S", SOON_S)
     server = EngineServer(TOKEN)
     async with line_to(path) as shard:
-        asking = asyncio.create_task(shard.ask(FindPlacement(an_order_id(a_buy("alice")))))
+        asking = asyncio.create_task(shard.ask(FindPlacementRequest(an_order_id(a_buy("alice")))))
         await asyncio.sleep(0.05)
-        server.open(venue.host, venue.host.engine)
+        server.open(rig.host, rig.host.engine)
         async with listening(server, path):
-            assert await asking == FoundPlacement(None)
+            assert await asking == FindPlacementReply(None)
 
 
 async def test_no_more_questions_wait_than_the_limit(
@@ -359,39 +359,39 @@ async def test_no_more_questions_wait_than_the_limit(
     monkeypatch.setattr("foretell.engine.protocol.client.HELD_S", SOON_S)
     async with line_to(path) as shard:
         with pytest.raises(EngineRestarting):
-            await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
+            await shard.ask(FindPlacementRequest(an_order_id(a_buy("alice"))))
 
 
 async def lose_the_first_answer(
-    venue: Venue, server: EngineServer, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, server: EngineServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Have the engine do the first thing that it is asked, and hang up instead of answering."""
-    ask = venue.host.ask
+    ask = rig.host.ask
     is_first = True
 
-    async def lose(question: Question) -> Answer:
+    async def lose(question: EngineRequest) -> EngineReply:
         nonlocal is_first
         answer = await ask(question)
         if is_first:
             is_first = False
-            for asker in list(server.askers):
-                asker.hang_up()
+            for peer in list(server.peers):
+                peer.disconnect()
             await asyncio.sleep(SOON_S)
         return answer
 
-    monkeypatch.setattr(venue.host, "ask", lose)
+    monkeypatch.setattr(rig.host, "ask", lose)
 
 
 async def test_a_finer_tick_is_heard_and_restored(
-    venue: Venue, server: EngineServer, path: Path
+    rig: TradingRig, server: EngineServer, path: Path
 ) -> None:
-    heard = Heard()
+    heard = Recorder()
     async with line_to(path, heard) as shard:
         await begun(shard)
-        await venue.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
+        await rig.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
         await until(lambda: bool(heard.of(TickChanged)))
-        for asker in list(server.askers):
-            asker.hang_up()
+        for peer in list(server.peers):
+            peer.disconnect()
         await until(lambda: heard.begun == 2 and bool(heard.of(MarketRestored)))
     assert heard.of(MarketRestored) == [
         MarketRestored(
@@ -409,26 +409,26 @@ async def test_a_finer_tick_is_heard_and_restored(
 
 
 async def test_an_order_whose_answer_was_lost_is_asked_for_again(
-    venue: Venue, server: EngineServer, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, server: EngineServer, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await lose_the_first_answer(venue, server, monkeypatch)
-    placed = await shard.ask(Place(a_placing(a_buy("alice"))))
-    assert isinstance(placed, Placed)
+    await lose_the_first_answer(rig, server, monkeypatch)
+    placed = await shard.ask(PlaceRequest(a_placing(a_buy("alice"))))
+    assert isinstance(placed, PlaceReply)
     assert placed.is_known
-    assert len(venue.host.engine.state.live_orders) == 1
+    assert len(rig.host.engine.state.live_orders) == 1
 
 
 async def test_of_anything_else_whose_answer_was_lost_the_outcome_is_not_known(
-    venue: Venue, server: EngineServer, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, server: EngineServer, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order_id = await venue.rest(a_buy("alice"))
-    await lose_the_first_answer(venue, server, monkeypatch)
+    order_id = await rig.rest(a_buy("alice"))
+    await lose_the_first_answer(rig, server, monkeypatch)
     with pytest.raises(AnswerLost) as lost:
-        await shard.ask(CancelNamed(an_address("alice"), [order_id]))
+        await shard.ask(CancelOrdersRequest(an_address("alice"), [order_id]))
     assert not lost.value.definite
     await begun(shard)
-    again = await shard.ask(CancelNamed(an_address("alice"), [order_id]))
-    assert isinstance(again, Canceled)
+    again = await shard.ask(CancelOrdersRequest(an_address("alice"), [order_id]))
+    assert isinstance(again, CancelOrdersReply)
     assert list(again.not_canceled) == [order_id]
 
 
@@ -444,16 +444,16 @@ class Silent(asyncio.Protocol):
 
 
 @pytest.mark.usefixtures("pinging")
-@pytest.mark.parametrize("greeting", [b"", frame(Begun())], ids=["ungreeted", "greeted"])
+@pytest.mark.parametrize("greeting", [b"", frame(StateEnd())], ids=["ungreeted", "greeted"])
 async def test_an_engine_that_is_silent_is_left_for_the_one_that_leads_then(
-    venue: Venue,
+    rig: TradingRig,
     server: EngineServer,
     path: Path,
     monkeypatch: pytest.MonkeyPatch,
     greeting: bytes,
 ) -> None:
     """A stopped process keeps its connections, and answers nothing."""
-    assert server.host is venue.host
+    assert server.host is rig.host
     monkeypatch.setattr("foretell.engine.protocol.client.HELD_S", SOON_S)
     silent = path.with_name("silent")
     leads = [silent, path]
@@ -464,9 +464,9 @@ async def test_an_engine_that_is_silent_is_left_for_the_one_that_leads_then(
     stopped = await listen(lambda: Silent(greeting), silent, None)
     shard = RemoteShard(partial(connect, find), TOKEN)
     running = asyncio.create_task(shard.run())
-    placed = await shard.ask(Place(a_placing(a_buy("alice"))))
-    assert isinstance(placed, Placed)
-    assert len(venue.host.engine.state.live_orders) == 1
+    placed = await shard.ask(PlaceRequest(a_placing(a_buy("alice"))))
+    assert isinstance(placed, PlaceReply)
+    assert len(rig.host.engine.state.live_orders) == 1
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     await stopped.close()
@@ -481,28 +481,28 @@ async def test_an_engine_that_owes_nothing_may_be_silent(shard: RemoteShard) -> 
 
 @pytest.mark.usefixtures("pinging")
 async def test_an_answer_that_takes_long_is_waited_for(
-    venue: Venue, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order_id = await venue.rest(a_buy("alice"))
-    ask = venue.host.ask
+    order_id = await rig.rest(a_buy("alice"))
+    ask = rig.host.ask
 
-    async def take_long(question: Question) -> Answer:
+    async def take_long(question: EngineRequest) -> EngineReply:
         await asyncio.sleep(2 * SILENT_S)
         return await ask(question)
 
-    monkeypatch.setattr(venue.host, "ask", take_long)
-    answer = await shard.ask(CancelNamed(an_address("alice"), [order_id]))
-    assert isinstance(answer, Canceled)
+    monkeypatch.setattr(rig.host, "ask", take_long)
+    answer = await shard.ask(CancelOrdersRequest(an_address("alice"), [order_id]))
+    assert isinstance(answer, CancelOrdersReply)
     assert list(answer.canceled) == [order_id]
 
 
 @pytest.mark.usefixtures("pinging")
 async def test_a_state_that_waits_for_its_disk_is_waited_for(
-    venue: Venue, server: EngineServer, disk: SmallDisk, path: Path
+    rig: TradingRig, server: EngineServer, disk: SmallDisk, path: Path
 ) -> None:
     assert server.host is not None
-    resting = await become_full(venue, disk)
-    heard = Heard()
+    resting = await become_full(rig, disk)
+    heard = Recorder()
     async with line_to(path, heard) as shard:
         await until(lambda: shard._line is not None)
         line = shard._line
@@ -516,11 +516,11 @@ async def test_a_state_that_waits_for_its_disk_is_waited_for(
 
 @pytest.mark.usefixtures("stalling")
 async def test_who_waited_in_vain_for_a_state_comes_again(
-    venue: Venue, server: EngineServer, disk: SmallDisk, path: Path
+    rig: TradingRig, server: EngineServer, disk: SmallDisk, path: Path
 ) -> None:
     assert server.host is not None
-    resting = await become_full(venue, disk)
-    heard = Heard()
+    resting = await become_full(rig, disk)
+    heard = Recorder()
     async with line_to(path, heard) as shard:
         await until(lambda: shard._line is not None)
         line = shard._line
@@ -534,40 +534,40 @@ async def test_who_waited_in_vain_for_a_state_comes_again(
 
 @pytest.mark.usefixtures("pinging", "stalling")
 async def test_while_the_disk_is_full_each_is_told_so_on_the_line_that_is_there(
-    venue: Venue, shard: RemoteShard, disk: SmallDisk
+    rig: TradingRig, shard: RemoteShard, disk: SmallDisk
 ) -> None:
     line = shard._line
-    order_id = await venue.rest(a_buy("alice"))
+    order_id = await rig.rest(a_buy("alice"))
     disk.takes_writes = False
     with pytest.raises(EngineStalled):
-        await shard.ask(CancelNamed(an_address("alice"), [order_id]))
+        await shard.ask(CancelOrdersRequest(an_address("alice"), [order_id]))
     with pytest.raises(EngineReadOnly):
-        await shard.ask(Place(a_placing(a_buy("alice", price_ticks=11))))
+        await shard.ask(PlaceRequest(a_placing(a_buy("alice", price_ticks=11))))
     assert shard._line is line
 
 
-async def become_full(venue: Venue, disk: SmallDisk) -> "asyncio.Task[Bytes32]":
+async def become_full(rig: TradingRig, disk: SmallDisk) -> "asyncio.Task[Bytes32]":
     """Have an order rest on a disk that takes nothing; return who waits for it."""
     disk.takes_writes = False
-    resting = asyncio.create_task(venue.rest(a_buy("alice")))
+    resting = asyncio.create_task(rig.rest(a_buy("alice")))
     await until(lambda: disk.refusals > 0)
     return resting
 
 
 async def test_tables_are_waited_for_where_the_engine_is(
-    venue: Venue, shard: RemoteShard, alice: Trader
+    rig: TradingRig, shard: RemoteShard, alice: Trader
 ) -> None:
     await alice.placed(a_buy("alice"))
     await shard.wait_for_tables()
-    assert venue.host.projection.sequence == venue.host.engine.told_sequence
+    assert rig.host.projection.sequence == rig.host.engine.published_sequence
 
 
 async def test_a_fault_of_ours_is_told_without_its_words(
-    venue: Venue, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, shard: RemoteShard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(_: Question) -> Answer:
+    async def fail(_: EngineRequest) -> EngineReply:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(venue.host, "ask", fail)
+    monkeypatch.setattr(rig.host, "ask", fail)
     with pytest.raises(Exception, match="the matching engine failed"):
-        await shard.ask(FindPlacement(an_order_id(a_buy("alice"))))
+        await shard.ask(FindPlacementRequest(an_order_id(a_buy("alice"))))

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_address, an_observation
-from tests.trading.rig import Venue, a_venue
+from tests.trading.rig import TradingRig, a_rig
 
 from foretell.domain.errors.exchange import EngineBusy, InsufficientBalance, OrderCanceledOnChain
 from foretell.domain.errors.order import InvalidOrderNonce
@@ -22,7 +22,7 @@ from foretell.domain.exchange.observe_chain import OBSERVED_PER_COMMAND_MAX
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.engine.writer.chain_feed import Feed
+from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.journal.files.reader import read_entries
 from foretell.journal.framing import PAYLOAD_BYTES_MAX
 from foretell.store.index.balances import Allowance, Balance, record_allowances, record_balances
@@ -44,19 +44,19 @@ PARTS = 5
 
 
 @pytest.fixture
-async def venue(database_file: Path, tmp_path: Path) -> AsyncIterator[Venue]:
+async def rig(database_file: Path, tmp_path: Path) -> AsyncIterator[TradingRig]:
     """The product with a market, and traders of whom the engine has not heard yet."""
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        await venue.open("market")
-        await index(venue, 1, 100 * TOKEN)
-        yield venue
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        await rig.open("market")
+        await index(rig, 1, 100 * TOKEN)
+        yield rig
 
 
 def block_hash(number: int) -> Bytes32:
     return a_word(f"block {number}")
 
 
-async def index(venue: Venue, number: int, units: int) -> None:
+async def index(rig: TradingRig, number: int, units: int) -> None:
     """Store a block after which every trader holds and allows so much."""
     traders = [an_address(name) for name in NAMES]
     held = [Balance(trader, COLLATERAL, units, number) for trader in traders]
@@ -64,26 +64,26 @@ async def index(venue: Venue, number: int, units: int) -> None:
         Allowance(trader, EXCHANGE, is_collateral=True, units=units, block_number=number)
         for trader in traders
     ]
-    async with venue.services.database.writing() as tx:
+    async with rig.context.database.writing() as tx:
         await record_blocks(tx, [Block(number, block_hash(number), block_hash(number - 1), 0)])
         await record_balances(tx, held)
         await record_allowances(tx, allowed)
 
 
-def a_feed(venue: Venue) -> Feed:
-    services = venue.services
-    return Feed(
-        engine=venue.host.engine,
-        database=services.database,
-        exchanges=services.exchanges,
+def a_feed(rig: TradingRig) -> ChainFeed:
+    context = rig.context
+    return ChainFeed(
+        engine=rig.host.engine,
+        database=context.database,
+        exchanges=context.exchanges,
         confirmations=1,
         observed_per_command_max=ENTRIES_MAX,
     )
 
 
-async def look_until(venue: Venue, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def look_until(rig: TradingRig, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a look stop when the engine has taken so many parts of it."""
-    engine, taken = venue.host.engine, 0
+    engine, taken = rig.host.engine, 0
 
     async def submit(command: Command) -> Result:
         nonlocal taken
@@ -95,12 +95,12 @@ async def look_until(venue: Venue, parts: int, monkeypatch: pytest.MonkeyPatch) 
     with monkeypatch.context() as patching:
         patching.setattr(engine, "submit", submit)
         with pytest.raises(EngineBusy):
-            await a_feed(venue).look()
+            await a_feed(rig).look()
 
 
-def known(venue: Venue) -> tuple[set[int], set[int], int, Bytes32]:
+def known(rig: TradingRig) -> tuple[set[int], set[int], int, Bytes32]:
     """Return what the engine knows of all traders and the block that it knows it of."""
-    state = venue.host.engine.state
+    state = rig.host.engine.state
     traders = [an_address(name) for name in NAMES]
     return (
         {state.ledger.look_up(trader, COLLATERAL).confirmed_units for trader in traders},
@@ -121,78 +121,78 @@ def observations(folder: Path) -> list[ObserveChain]:
 
 
 async def test_a_look_is_told_in_parts_that_are_no_larger_than_they_may(
-    venue: Venue, tmp_path: Path
+    rig: TradingRig, tmp_path: Path
 ) -> None:
-    await a_feed(venue).look()
-    assert known(venue) == at_block(1, 100 * TOKEN)
+    await a_feed(rig).look()
+    assert known(rig) == at_block(1, 100 * TOKEN)
     parts = observations(tmp_path / "journal")
     assert [(part.part, part.parts) for part in parts] == [(n, PARTS) for n in range(1, PARTS + 1)]
     assert {len(part.balances) + len(part.allowances) for part in parts[:-1]} == {ENTRIES_MAX}
 
 
-async def test_a_look_at_what_is_known_tells_nothing(venue: Venue) -> None:
-    feed = a_feed(venue)
+async def test_a_look_at_what_is_known_tells_nothing(rig: TradingRig) -> None:
+    feed = a_feed(rig)
     await feed.look()
-    sequence = venue.host.engine.sequence
+    sequence = rig.host.engine.sequence
     await feed.look()
-    assert venue.host.engine.sequence == sequence
+    assert rig.host.engine.sequence == sequence
 
 
 async def test_a_look_after_a_block_in_which_little_happened_is_one_command(
-    venue: Venue, tmp_path: Path
+    rig: TradingRig, tmp_path: Path
 ) -> None:
-    await a_feed(venue).look()
-    async with venue.services.database.writing() as tx:
+    await a_feed(rig).look()
+    async with rig.context.database.writing() as tx:
         await record_blocks(tx, [Block(2, block_hash(2), block_hash(1), 0)])
         await record_balances(tx, [Balance(an_address(NAMES[0]), COLLATERAL, 5, 2)])
-    await a_feed(venue).look()
+    await a_feed(rig).look()
     last = observations(tmp_path / "journal")[-1]
     assert (last.part, last.parts, len(last.balances)) == (1, 1, 1)
-    assert venue.host.engine.state.observed_block == 2
+    assert rig.host.engine.state.observed_block == 2
 
 
 @pytest.mark.parametrize("parts", range(PARTS))
 async def test_a_look_that_stopped_between_two_parts_is_begun_anew_by_the_next(
-    venue: Venue, monkeypatch: pytest.MonkeyPatch, parts: int
+    rig: TradingRig, monkeypatch: pytest.MonkeyPatch, parts: int
 ) -> None:
-    before = known(venue)
-    await look_until(venue, parts, monkeypatch)
-    assert known(venue) == before
-    await a_feed(venue).look()
-    assert known(venue) == at_block(1, 100 * TOKEN)
-    assert venue.host.engine.state.observed_parts == []
+    before = known(rig)
+    await look_until(rig, parts, monkeypatch)
+    assert known(rig) == before
+    await a_feed(rig).look()
+    assert known(rig) == at_block(1, 100 * TOKEN)
+    assert rig.host.engine.state.observed_parts == []
 
 
 @pytest.mark.parametrize("parts", range(PARTS))
 async def test_a_restart_between_two_parts_tells_everything_again(
     database_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
 ) -> None:
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        await venue.open("market")
-        await index(venue, 1, 100 * TOKEN)
-        before = known(venue)
-        await look_until(venue, parts, monkeypatch)
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        assert len(venue.host.engine.state.observed_parts) == parts
-        assert known(venue) == before
-        await index(venue, 2, 70 * TOKEN)
-        await a_feed(venue).look()
-        assert known(venue) == at_block(2, 70 * TOKEN)
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        assert known(venue) == at_block(2, 70 * TOKEN)
-        assert venue.host.engine.state.observed_parts == []
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        await rig.open("market")
+        await index(rig, 1, 100 * TOKEN)
+        before = known(rig)
+        await look_until(rig, parts, monkeypatch)
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        assert len(rig.host.engine.state.observed_parts) == parts
+        assert known(rig) == before
+        await index(rig, 2, 70 * TOKEN)
+        await a_feed(rig).look()
+        assert known(rig) == at_block(2, 70 * TOKEN)
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        assert known(rig) == at_block(2, 70 * TOKEN)
+        assert rig.host.engine.state.observed_parts == []
 
 
 async def test_nobody_trades_on_what_is_known_by_halves(
-    venue: Venue, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     buying = a_placing(a_buy(NAMES[0]))
-    await look_until(venue, PARTS - 1, monkeypatch)
+    await look_until(rig, PARTS - 1, monkeypatch)
     with pytest.raises(InsufficientBalance):
-        await venue.tell(buying)
-    await a_feed(venue).look()
-    await venue.tell(buying)
-    assert list(venue.host.engine.state.live_orders) == [buying.order_id]
+        await rig.tell(buying)
+    await a_feed(rig).look()
+    await rig.tell(buying)
+    assert list(rig.host.engine.state.live_orders) == [buying.order_id]
 
 
 WIDEST_WALLET = an_address("anybody")
@@ -218,12 +218,12 @@ def test_the_largest_part_fits_the_journal(widest: ObserveChain) -> None:
 
 
 async def store_ends(
-    venue: Venue, number: int, *, canceled: Sequence[Bytes32] = (), nonce: int = 0
+    rig: TradingRig, number: int, *, canceled: Sequence[Bytes32] = (), nonce: int = 0
 ) -> None:
     """Store a block in which orders were canceled, and the first trader raised its nonce."""
     places = [(number, index, 0) for index in range(len(canceled))]
     raised = [RaisedNonce(number, 99, 0, EXCHANGE, an_address(NAMES[0]), nonce)]
-    async with venue.services.database.writing() as tx:
+    async with rig.context.database.writing() as tx:
         await record_blocks(tx, [Block(number, block_hash(number), block_hash(number - 1), 0)])
         await record_canceled_orders(
             tx,
@@ -235,35 +235,35 @@ async def store_ends(
         await record_raised_nonces(tx, raised if nonce else [])
 
 
-async def test_what_was_canceled_on_chain_is_told_once(venue: Venue, tmp_path: Path) -> None:
-    feed = a_feed(venue)
+async def test_what_was_canceled_on_chain_is_told_once(rig: TradingRig, tmp_path: Path) -> None:
+    feed = a_feed(rig)
     await feed.look()
     live, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[1]))
-    await venue.tell(live)
-    await store_ends(venue, 2, canceled=[live.order_id, later.order_id])
+    await rig.tell(live)
+    await store_ends(rig, 2, canceled=[live.order_id, later.order_id])
     await feed.look()
     await feed.look()
     told = [each for each in observations(tmp_path / "journal") if each.cancels]
     assert [[seen.order_id for seen in each.cancels] for each in told] == [
         [live.order_id, later.order_id]
     ]
-    assert venue.host.engine.state.live_orders == {}
+    assert rig.host.engine.state.live_orders == {}
     with pytest.raises(OrderCanceledOnChain):
-        await venue.tell(later)
+        await rig.tell(later)
 
 
-async def test_a_reorg_takes_a_raised_nonce_back_but_brings_no_order_back(venue: Venue) -> None:
-    feed = a_feed(venue)
+async def test_a_reorg_takes_a_raised_nonce_back_but_brings_no_order_back(rig: TradingRig) -> None:
+    feed = a_feed(rig)
     await feed.look()
     closed, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[0], salt="2"))
-    await venue.tell(closed)
-    await store_ends(venue, 2, nonce=1)
+    await rig.tell(closed)
+    await store_ends(rig, 2, nonce=1)
     await feed.look()
     with pytest.raises(InvalidOrderNonce):
-        await venue.tell(later)
-    async with venue.services.database.writing() as tx:
+        await rig.tell(later)
+    async with rig.context.database.writing() as tx:
         await unwind(tx, 1)
         await record_blocks(tx, [Block(2, a_word("another"), block_hash(1), 0)])
     await feed.look()
-    await venue.tell(later)
-    assert list(venue.host.engine.state.live_orders) == [later.order_id]
+    await rig.tell(later)
+    assert list(rig.host.engine.state.live_orders) == [later.order_id]

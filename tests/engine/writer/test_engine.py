@@ -22,7 +22,7 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Clock, a_venue
+from tests.trading.rig import Clock, a_rig
 
 from foretell.domain.errors.exchange import (
     EngineBusy,
@@ -37,7 +37,7 @@ from foretell.domain.exchange.effects import MarketRestored
 from foretell.domain.exchange.order import OrderStatus, OrderType
 from foretell.domain.exchange.snapshot import encode_state
 from foretell.domain.exchange.state import Placement
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.engine import WAITING_MAX, Engine
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.port import Snapshot
@@ -78,8 +78,8 @@ def submitted(engine: Engine, command: PlaceOrder | CancelOrders) -> "asyncio.Ta
 
 async def test_an_answer_comes_after_the_command_is_durable_and_was_told(tmp_path: Path) -> None:
     async with a_trading_engine(tmp_path) as engine:
-        told: list[Durable] = []
-        engine.hear(told.append)
+        told: list[CommittedCommand] = []
+        engine.subscribe(told.append)
         placing = submitted(engine, a_placing(a_buy("alice")))
         await asyncio.sleep(0)
         assert engine.state.live_orders
@@ -87,13 +87,13 @@ async def test_an_answer_comes_after_the_command_is_durable_and_was_told(tmp_pat
         assert not placing.done()
         placement = await placing
         assert isinstance(placement, Placement)
-        assert [durable.sequence for durable in told] == [engine.sequence]
+        assert [committed.sequence for committed in told] == [engine.sequence]
 
 
 async def test_commands_are_told_in_the_order_of_the_journal(tmp_path: Path) -> None:
     async with a_trading_engine(tmp_path) as engine:
         told: list[int] = []
-        engine.hear(lambda durable: told.append(durable.sequence))
+        engine.subscribe(lambda committed: told.append(committed.sequence))
         orders = [a_buy("alice", size_units=5 * TOKEN, salt=str(n)) for n in range(50)]
         await asyncio.gather(*(engine.submit(a_placing(order)) for order in orders))
         assert told == list(range(3, 53))
@@ -143,11 +143,11 @@ async def test_a_restart_ends_in_the_same_state(tmp_path: Path) -> None:
 
 
 async def test_a_restart_tells_the_hearers_everything_again(tmp_path: Path) -> None:
-    first: list[Durable] = []
-    again: list[Durable] = []
+    first: list[CommittedCommand] = []
+    again: list[CommittedCommand] = []
     journal = FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES)
     engine = Engine(journal, Clock().now_ms)
-    engine.hear(first.append)
+    engine.subscribe(first.append)
     await engine.start()
     await engine.submit(an_open_market())
     await engine.submit(some_funds("alice", "bob"))
@@ -155,10 +155,10 @@ async def test_a_restart_tells_the_hearers_everything_again(tmp_path: Path) -> N
     await engine.submit(a_placing(a_sell("bob")))
     await engine.close()
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
-    engine.hear(again.append)
+    engine.subscribe(again.append)
     await engine.start()
     await engine.close()
-    assert [durable for durable in again if durable.effects] == first
+    assert [committed for committed in again if committed.effects] == first
 
 
 async def snapshot_now(engine: Engine) -> None:
@@ -190,14 +190,14 @@ async def test_a_start_from_a_snapshot_tells_what_there_was_and_then_the_rest(
     tmp_path: Path,
 ) -> None:
     _, last = await a_story_with_snapshots(tmp_path, 5, Clock())
-    told: list[Durable] = []
+    told: list[CommittedCommand] = []
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
-    engine.hear(told.append)
+    engine.subscribe(told.append)
     await engine.start()
     await engine.close()
     first, *rest = told
     assert isinstance(first.effects[0], MarketRestored)
-    assert [durable.sequence for durable in rest] == list(range(first.sequence + 1, last + 1))
+    assert [committed.sequence for committed in rest] == list(range(first.sequence + 1, last + 1))
 
 
 @pytest.mark.parametrize("tables_sequence", [20, 24, 26])
@@ -206,32 +206,32 @@ async def test_what_the_tables_have_is_told_as_one_state(
 ) -> None:
     """It was told command by command before: who comes now needs what is there."""
     before, last = await a_story_with_snapshots(tmp_path, 5, Clock())
-    told: list[Durable] = []
+    told: list[CommittedCommand] = []
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
-    engine.hear(told.append)
+    engine.subscribe(told.append)
     await engine.start(tables_sequence)
     await engine.close()
     first, *rest = told
     (restored, *_) = first.effects
     assert isinstance(restored, MarketRestored)
     assert first.sequence == tables_sequence
-    assert [durable.sequence for durable in rest] == list(range(tables_sequence + 1, last + 1))
+    assert [committed.sequence for committed in rest] == list(range(tables_sequence + 1, last + 1))
     assert digest(engine.state) == before
-    assert engine.told_sequence == last
+    assert engine.published_sequence == last
 
 
 async def test_tables_that_are_behind_the_snapshot_hear_all_that_they_lack(
     tmp_path: Path,
 ) -> None:
     before, last = await a_story_with_snapshots(tmp_path, 5, Clock())
-    told: list[Durable] = []
+    told: list[CommittedCommand] = []
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
-    engine.hear(told.append)
+    engine.subscribe(told.append)
     await engine.start(3)
     await engine.close()
     first, *rest = told
     assert (first.sequence, type(first.effects[0])) == (3, MarketRestored)
-    assert [durable.sequence for durable in rest] == list(range(4, last + 1))
+    assert [committed.sequence for committed in rest] == list(range(4, last + 1))
     assert digest(engine.state) == before
 
 
@@ -278,11 +278,11 @@ async def test_before_the_journal_is_read_nothing_is_taken(tmp_path: Path) -> No
 async def test_a_journal_that_cannot_write_stops_the_engine(tmp_path: Path) -> None:
     journal = FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES)
     engine = Engine(journal, Clock().now_ms)
-    told: list[Durable] = []
+    told: list[CommittedCommand] = []
     await engine.start()
     await engine.submit(an_open_market())
     await engine.submit(some_funds("alice"))
-    engine.hear(told.append)
+    engine.subscribe(told.append)
     broken = os.open("/dev/null", os.O_RDONLY)
     os.dup2(broken, journal._tail._handle or 0)
     os.close(broken)
@@ -354,7 +354,7 @@ async def test_orders_whose_time_is_over_leave_by_themselves(tmp_path: Path) -> 
     async with a_trading_engine(tmp_path, clock) as engine:
         await place(engine, a_placing(a_sell("bob", expiration_s=NOW_S + 100), OrderType.GTD))
         gone = asyncio.Event()
-        engine.hear(lambda _: gone.set())
+        engine.subscribe(lambda _: gone.set())
         clock.move(40_000)
         expiring = asyncio.create_task(engine.expire())
         async with asyncio.timeout(10):
@@ -379,15 +379,15 @@ async def test_after_a_restart_the_api_answers_as_before(
     database_file: Path, tmp_path: Path
 ) -> None:
     order = a_buy("alice", price_ticks=40)
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        await venue.open("market", "alice", "bob")
-        alice = await venue.trader("alice")
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        await rig.open("market", "alice", "bob")
+        alice = await rig.trader("alice")
         first = await alice.placed(order)
         query = {"token_id": order.token_id}
-        book = (await venue.client.get("/book", params=query)).json()
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        alice.venue = venue
-        assert (await venue.client.get("/book", params=query)).json() == book
+        book = (await rig.client.get("/book", params=query)).json()
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        alice.rig = rig
+        assert (await rig.client.get("/book", params=query)).json() == book
         assert await alice.placed(order) == first | {"replayed": True}
         assert [entry["id"] for entry in (await alice.get("/data/orders"))["data"]] == [
             first["orderID"]
@@ -399,29 +399,29 @@ async def test_after_a_restart_from_a_snapshot_the_api_and_the_streams_go_on_as_
 ) -> None:
     order, taker = a_buy(price_ticks=40), a_sell("bob", price_ticks=40, size_units=6 * TOKEN)
     query = {"token_id": order.token_id}
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        await venue.open("market", "alice", "bob")
-        alice, bob = await venue.trader("alice"), await venue.trader("bob")
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        await rig.open("market", "alice", "bob")
+        alice, bob = await rig.trader("alice"), await rig.trader("bob")
         await alice.placed(order)
         await bob.placed(taker)
-        await venue.settle_tables()
-        book = (await venue.client.get("/book", params=query)).json()
-        user = venue.services.streams._user
+        await rig.settle_tables()
+        book = (await rig.client.get("/book", params=query)).json()
+        user = rig.context.streams._user
         streamed = (user._live, {key: each.row for key, each in user._unsettled.items()})
-        await snapshot_now(venue.host.engine)
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        assert (await venue.client.get("/book", params=query)).json() == book
-        user = venue.services.streams._user
+        await snapshot_now(rig.host.engine)
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        assert (await rig.client.get("/book", params=query)).json() == book
+        user = rig.context.streams._user
         unsettled = {
-            key: each.row._replace(sequence=venue.host.engine.sequence)
+            key: each.row._replace(sequence=rig.host.engine.sequence)
             for key, each in user._unsettled.items()
         }
         assert (user._live, unsettled) == streamed
-        market = venue.services.streams._market
+        market = rig.context.streams._market
         assert [top.best_bid_ticks for top in market._top_by_market.values()] == [40]
-        bob.venue = alice.venue = venue
+        bob.rig = alice.rig = rig
         assert (await bob.placed(a_sell("bob", price_ticks=40, salt="2")))["status"] == "live"
-        await venue.settle_tables()
+        await rig.settle_tables()
         assert len((await alice.get("/data/trades"))["data"]) == 2
 
 

@@ -24,13 +24,13 @@ from tests.trading.rig import Clock
 from foretell.domain.errors.exchange import EngineCancelOnly, EngineReadOnly, EngineStalled
 from foretell.domain.exchange.commands import CancelOrders, PlaceOrder
 from foretell.domain.exchange.order import OrderType
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer import engine as engine_module
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files import journal
-from foretell.journal.files import preallocation as blanks_module
+from foretell.journal.files import preallocation as preallocation_module
 from foretell.journal.files.journal import FileJournal
-from foretell.journal.port import Room
+from foretell.journal.port import Capacity
 
 pytestmark = pytest.mark.anyio
 
@@ -57,16 +57,16 @@ class Place:
             while not condition():  # noqa: ASYNC110 - another thread's work
                 await asyncio.sleep(0.005)
 
-    def has_blanks(self) -> bool:
+    def has_segment_pool(self) -> bool:
         """Whether the spare and the reserve are there: until then room may come and go."""
-        blanks = self.journal._tail._blanks
+        blanks = self.journal._tail._segment_pool
         return blanks._has_spare and blanks._has_reserve
 
     async def become_scarce(self) -> None:
         """Place orders until the disk has no room for another spare."""
-        await self.until(self.has_blanks)
+        await self.until(self.has_segment_pool)
         self.disk.fill()
-        while self.journal.room is Room.AMPLE:
+        while self.journal.room is Capacity.AMPLE:
             with contextlib.suppress(EngineCancelOnly):
                 await self.engine.submit(self.next_order())
 
@@ -87,7 +87,7 @@ class Place:
 
 @pytest.fixture
 async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
-    monkeypatch.setattr(blanks_module, "FULL_RETRY_S", 0.01)
+    monkeypatch.setattr(preallocation_module, "FULL_RETRY_S", 0.01)
     monkeypatch.setattr(journal, "FULL_RETRY_S", 0.01)
     place = Place(tmp_path, SmallDisk(tmp_path, monkeypatch), Clock())
     await place.engine.start()
@@ -134,20 +134,20 @@ async def test_while_room_is_scarce_orders_expire(place: Place) -> None:
 
 
 async def test_what_waits_for_room_is_answered_when_there_is_some(place: Place) -> None:
-    told: list[Durable] = []
-    place.engine.hear(told.append)
+    told: list[CommittedCommand] = []
+    place.engine.subscribe(told.append)
     waiting = place.become_full()
-    await place.until(lambda: place.journal.room is Room.NONE)
+    await place.until(lambda: place.journal.room is Capacity.NONE)
     assert not told
     assert not waiting.done()
     place.disk.heal()
     await waiting
-    assert [durable.sequence for durable in told] == [place.engine.sequence]
+    assert [committed.sequence for committed in told] == [place.engine.sequence]
 
 
 async def test_without_room_nothing_is_taken_and_nothing_changes(place: Place) -> None:
     waiting = place.become_full()
-    await place.until(lambda: place.journal.room is Room.NONE)
+    await place.until(lambda: place.journal.room is Capacity.NONE)
     before, sequence = digest(place.engine.state), place.engine.sequence
     for command in (place.next_order(), CancelOrders(NOW_MS, an_address("alice"), ())):
         with pytest.raises(EngineReadOnly):
@@ -164,7 +164,7 @@ async def test_without_room_the_loop_of_expiries_waits(
     dated = a_placing(a_buy(expiration_s=NOW_S + 100), OrderType.GTD)
     await place.engine.submit(dated)
     waiting = place.become_full()
-    await place.until(lambda: place.journal.room is Room.NONE)
+    await place.until(lambda: place.journal.room is Capacity.NONE)
     place.clock.move(60_000)
     expiring = asyncio.create_task(place.engine.expire())
     await asyncio.sleep(0.05)
@@ -179,8 +179,8 @@ async def test_nobody_waits_for_ever_and_what_was_taken_still_becomes_durable(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_module, "STALLED_AFTER_S", 0.05)
-    told: list[Durable] = []
-    place.engine.hear(told.append)
+    told: list[CommittedCommand] = []
+    place.engine.subscribe(told.append)
     waiting = place.become_full()
     with pytest.raises(EngineStalled) as refusal:
         await waiting
@@ -197,10 +197,10 @@ async def test_after_room_came_back_everything_is_as_a_replay_makes_it(
 ) -> None:
     await place.become_scarce()
     waiting = place.become_full()
-    await place.until(lambda: place.journal.room is Room.NONE)
+    await place.until(lambda: place.journal.room is Capacity.NONE)
     place.disk.heal()
     await waiting
-    await place.until(place.has_blanks)
+    await place.until(place.has_segment_pool)
     await place.place_in_time()
     copy = tmp_path_factory.mktemp("copy")
     for path in place.disk.folder.iterdir():

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.rigs.values import a_buy, a_sell
-from tests.trading.rig import Clock, Trader, Venue, a_venue
+from tests.trading.rig import Clock, Trader, TradingRig, a_rig
 
 from foretell.domain.errors.exchange import EngineStopped
 from foretell.store.trading.heartbeats import load_beatings
@@ -23,8 +23,8 @@ async def beaten(trader: Trader, heartbeat_id: str | None) -> str:
     return name
 
 
-async def beating_keys(venue: Venue) -> list[str]:
-    async with venue.services.database.reading() as tx:
+async def beating_keys(rig: TradingRig) -> list[str]:
+    async with rig.context.database.reading() as tx:
         return [beating.key_id for beating in await load_beatings(tx)]
 
 
@@ -49,28 +49,28 @@ async def test_a_beat_that_does_not_follow_is_told_which_one_to_name(
 
 
 async def test_an_unknown_beat_begins_with_the_one_that_is_told(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
     response = await beat(alice, "of another life")
     assert response.status_code == 400
     assert await beaten(alice, response.json()["heartbeat_id"])
-    assert await beating_keys(venue) == [alice.key_id]
+    assert await beating_keys(rig) == [alice.key_id]
 
 
-async def test_orders_stay_while_the_key_beats(venue: Venue, alice: Trader) -> None:
+async def test_orders_stay_while_the_key_beats(rig: TradingRig, alice: Trader) -> None:
     await alice.placed(a_buy("alice"))
     last = await beaten(alice, None)
     for _ in range(5):
-        venue.clock.move(10_000)
-        await venue.host.heartbeats.look()
+        rig.clock.move(10_000)
+        await rig.host.heartbeats.look()
         last = await beaten(alice, last)
-    assert venue.host.engine.state.live_orders
+    assert rig.host.engine.state.live_orders
 
 
 async def test_orders_of_a_key_are_canceled_when_its_beats_stop(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
-    other = await venue.trader("alice", nonce=1)
+    other = await rig.trader("alice", nonce=1)
     mine = [await alice.placed(a_buy("alice")), await alice.placed(a_sell("alice", price_ticks=70))]
     kept = [
         await other.placed(a_buy("alice", price_ticks=20)),
@@ -78,126 +78,126 @@ async def test_orders_of_a_key_are_canceled_when_its_beats_stop(
     ]
     await beaten(alice, None)
     await beaten(bob, None)
-    venue.clock.move(10_000)
-    await venue.host.heartbeats.look()
-    assert len(venue.host.engine.state.live_orders) == 4
+    rig.clock.move(10_000)
+    await rig.host.heartbeats.look()
+    assert len(rig.host.engine.state.live_orders) == 4
     await beaten(bob, (await beat(bob, None)).json()["heartbeat_id"])
-    venue.clock.move(1)
-    await venue.host.heartbeats.look()
-    live = set(venue.host.engine.state.live_orders)
+    rig.clock.move(1)
+    await rig.host.heartbeats.look()
+    live = set(rig.host.engine.state.live_orders)
     assert live == {answer["orderID"] for answer in kept}
     assert not live & {answer["orderID"] for answer in mine}
-    assert await beating_keys(venue) == [bob.key_id]
+    assert await beating_keys(rig) == [bob.key_id]
 
 
-async def test_a_key_that_never_beat_keeps_its_orders(venue: Venue, alice: Trader) -> None:
+async def test_a_key_that_never_beat_keeps_its_orders(rig: TradingRig, alice: Trader) -> None:
     await alice.placed(a_buy("alice"))
-    venue.clock.move(100_000)
-    await venue.host.heartbeats.look()
-    assert venue.host.engine.state.live_orders
+    rig.clock.move(100_000)
+    await rig.host.heartbeats.look()
+    assert rig.host.engine.state.live_orders
 
 
 async def test_after_a_restart_every_key_that_beat_has_the_whole_time_again(
     database_file: Path, tmp_path: Path
 ) -> None:
     clock = Clock()
-    async with a_venue(tmp_path / "journal", database_file, clock) as venue:
-        await venue.open("market", "alice")
-        alice = await venue.trader("alice")
+    async with a_rig(tmp_path / "journal", database_file, clock) as rig:
+        await rig.open("market", "alice")
+        alice = await rig.trader("alice")
         await alice.placed(a_buy("alice"))
         await beaten(alice, None)
     clock.move(60_000)
-    async with a_venue(tmp_path / "journal", database_file, clock) as venue:
+    async with a_rig(tmp_path / "journal", database_file, clock) as rig:
         clock.move(10_000)
-        await venue.host.heartbeats.look()
-        assert venue.host.engine.state.live_orders
+        await rig.host.heartbeats.look()
+        assert rig.host.engine.state.live_orders
         clock.move(1)
-        await venue.host.heartbeats.look()
-        assert not venue.host.engine.state.live_orders
-        assert await beating_keys(venue) == []
+        await rig.host.heartbeats.look()
+        assert not rig.host.engine.state.live_orders
+        assert await beating_keys(rig) == []
 
 
-async def test_what_cannot_be_canceled_yet_is_tried_again(venue: Venue, alice: Trader) -> None:
+async def test_what_cannot_be_canceled_yet_is_tried_again(rig: TradingRig, alice: Trader) -> None:
     await alice.placed(a_buy("alice"))
     await beaten(alice, None)
-    venue.clock.move(10_001)
-    engine = venue.host.engine
+    rig.clock.move(10_001)
+    engine = rig.host.engine
     engine._failure = EngineStopped("for a while")
-    await venue.host.heartbeats.look()
-    assert await beating_keys(venue) == [alice.key_id]
+    await rig.host.heartbeats.look()
+    assert await beating_keys(rig) == [alice.key_id]
     engine._failure = None
-    await venue.host.heartbeats.look()
+    await rig.host.heartbeats.look()
     assert not engine.state.live_orders
-    assert await beating_keys(venue) == []
+    assert await beating_keys(rig) == []
 
 
 async def test_a_beat_while_the_orders_are_being_canceled_begins_anew(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
     await alice.placed(a_buy("alice"))
     last = await beaten(alice, None)
-    venue.clock.move(10_001)
-    looking = asyncio.create_task(venue.host.heartbeats.look())
+    rig.clock.move(10_001)
+    looking = asyncio.create_task(rig.host.heartbeats.look())
     await asyncio.sleep(0)
     response = await beat(alice, last)
     await looking
     assert response.status_code == 400
-    assert not venue.host.engine.state.live_orders
-    assert await beating_keys(venue) == [alice.key_id]
+    assert not rig.host.engine.state.live_orders
+    assert await beating_keys(rig) == [alice.key_id]
     assert await beaten(alice, response.json()["heartbeat_id"])
 
 
 async def test_a_beat_that_comes_while_anothers_orders_are_being_canceled_saves_its_own(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
-    heartbeats = venue.host.heartbeats
+    heartbeats = rig.host.heartbeats
     await alice.placed(a_buy("alice"))
     kept = (await bob.placed(a_buy("bob")))["orderID"]
     await beaten(alice, None)
     last = await beaten(bob, None)
-    venue.clock.move(10_001)
+    rig.clock.move(10_001)
     looking = asyncio.create_task(heartbeats.look())
     await asyncio.sleep(0)
     renewed = await heartbeats.beat(bob.key_id, bob.address, last)
     await looking
-    assert list(venue.host.engine.state.live_orders) == [kept]
-    assert await beating_keys(venue) == [bob.key_id]
+    assert list(rig.host.engine.state.live_orders) == [kept]
+    assert await beating_keys(rig) == [bob.key_id]
     assert await beaten(bob, renewed)
 
 
 async def test_more_orders_than_one_command_may_cancel_are_canceled_by_several(
-    venue: Venue, alice: Trader, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, alice: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foretell.engine.answers.CANCELS_PER_COMMAND_MAX", 2)
     for salt in range(5):
         await alice.placed(a_buy("alice", salt=str(salt)))
     await beaten(alice, None)
-    venue.clock.move(10_001)
-    before = venue.host.engine.sequence
-    await venue.host.heartbeats.look()
-    assert not venue.host.engine.state.live_orders
-    assert venue.host.engine.sequence == before + 3
+    rig.clock.move(10_001)
+    before = rig.host.engine.sequence
+    await rig.host.heartbeats.look()
+    assert not rig.host.engine.state.live_orders
+    assert rig.host.engine.sequence == before + 3
 
 
-async def test_two_first_beats_at_once_begin_once(venue: Venue, alice: Trader) -> None:
+async def test_two_first_beats_at_once_begin_once(rig: TradingRig, alice: Trader) -> None:
     responses = await asyncio.gather(beat(alice, None), beat(alice, None))
     names = {response.json()["heartbeat_id"] for response in responses}
     assert len(names) == 1
-    assert await beating_keys(venue) == [alice.key_id]
+    assert await beating_keys(rig) == [alice.key_id]
 
 
-async def test_the_loop_looks_by_itself(venue: Venue, alice: Trader) -> None:
+async def test_the_loop_looks_by_itself(rig: TradingRig, alice: Trader) -> None:
     await alice.placed(a_buy("alice"))
     await beaten(alice, None)
-    venue.clock.move(10_001)
+    rig.clock.move(10_001)
     canceled = asyncio.Event()
-    venue.host.engine.hear(lambda _: canceled.set())
-    loop = asyncio.create_task(venue.host.heartbeats.run())
+    rig.host.engine.subscribe(lambda _: canceled.set())
+    loop = asyncio.create_task(rig.host.heartbeats.run())
     async with asyncio.timeout(10):
         await canceled.wait()
     loop.cancel()
     await asyncio.gather(loop, return_exceptions=True)
-    assert not venue.host.engine.state.live_orders
+    assert not rig.host.engine.state.live_orders
 
 
 @pytest.mark.parametrize("body", [[], {"heartbeat_id": 5}, "x"])

@@ -94,7 +94,7 @@ async def play(folder: Path, database: Database, *stories: list[Command]) -> Non
     for story in stories:
         engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
         projection = Projection(database)
-        engine.hear(projection.hear)
+        engine.subscribe(projection.on_committed)
         await projection.start()
         await engine.start()
         for command in story:
@@ -223,15 +223,15 @@ async def test_a_start_puts_away_what_would_be_too_much_to_hold(
 ) -> None:
     fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
     await play(tmp_path / "journal", database, a_story())
-    monkeypatch.setattr(engine_module, "REPLAY_SLICE", 2)
+    monkeypatch.setattr(engine_module, "REPLAY_BATCH", 2)
     monkeypatch.setattr(projection_module, "HELD_AT_START_MAX", 4)
     async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
         engine = Engine(FileJournal(tmp_path / "journal"), Clock().now_ms)
         projection = Projection(other)
-        engine.hear(projection.hear)
+        engine.subscribe(projection.on_committed)
         await projection.start()
-        await engine.start(projection.sequence, projection.relieve)
-        assert len(projection._heard) < 4 <= projection.sequence
+        await engine.start(projection.sequence, projection.drain_if_large)
+        assert len(projection._pending) < 4 <= projection.sequence
         await projection.catch_up()
         await engine.close()
         assert await dump(other) == await dump(database)
@@ -242,7 +242,7 @@ async def test_a_storage_that_fails_is_caught_up_with_later(
 ) -> None:
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
     projection = Projection(database)
-    engine.hear(projection.hear)
+    engine.subscribe(projection.on_committed)
     await projection.start()
     await engine.start()
     for command in a_story()[:3]:
@@ -261,7 +261,7 @@ async def test_a_storage_that_fails_is_caught_up_with_later(
 async def test_the_loop_writes_by_itself(tmp_path: Path, database: Database) -> None:
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
     projection = Projection(database)
-    engine.hear(projection.hear)
+    engine.subscribe(projection.on_committed)
     await projection.start()
     await engine.start()
     running = asyncio.create_task(projection.run())

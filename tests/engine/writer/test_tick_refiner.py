@@ -27,8 +27,8 @@ from tests.trading.rig import (
     SEGMENT_BYTES,
     Clock,
     Trader,
-    Venue,
-    a_venue,
+    TradingRig,
+    a_rig,
     client_of,
     numbered_uuids,
     recover_here,
@@ -40,18 +40,18 @@ from foretell.domain.exchange.effects import Effect, TickChanged
 from foretell.domain.exchange.snapshot import encode_state
 from foretell.domain.exchange.trade import trade_id_of
 from foretell.engine.protocol.client import RemoteShard
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.protocol.router import Shards
 from foretell.engine.server import EngineServer
 from foretell.engine.writer import tick_refiner
 from foretell.engine.writer.engine import Engine
-from foretell.engine.writer.tick_refiner import TickWatch
+from foretell.engine.writer.tick_refiner import TickRefiner
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.port import Snapshot
 from foretell.runtime.loops import run_together
 from foretell.store.trading.trades import load_quotes, load_trades_by_id
 from foretell.trading.accounts.accounts import ChainView
-from foretell.trading.context import build_services
+from foretell.trading.context import build_context
 from foretell.trading.routes.app import build_app
 
 pytestmark = pytest.mark.anyio
@@ -80,10 +80,10 @@ class Watched:
 
     def __init__(self, folder: Path) -> None:
         self.engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
-        self.watch = TickWatch(self.engine)
+        self.watch = TickRefiner(self.engine)
         self.effects: list[Effect] = []
-        self.engine.hear(self.watch.hear)
-        self.engine.hear(lambda durable: self.effects.extend(durable.effects))
+        self.engine.subscribe(self.watch.on_committed)
+        self.engine.subscribe(lambda committed: self.effects.extend(committed.effects))
 
     @property
     def ticks_per_one(self) -> int:
@@ -212,26 +212,26 @@ async def test_what_cannot_be_changed_now_is_changed_later(
 
 
 @pytest.fixture
-async def edge(venue: Venue) -> Venue:
+async def edge(rig: TradingRig) -> TradingRig:
     """The venue after its market traded at 0.97 and its host saw that."""
-    running = asyncio.create_task(run_together([venue.host.loops()["ticks"]]))
-    await venue.rest(a_buy("carol", price_ticks=3))
-    await venue.rest(a_sell("bob", price_ticks=97))
-    await venue.rest(a_buy("alice", price_ticks=97))
-    market = venue.services.board.market_by_id[MARKET]
+    running = asyncio.create_task(run_together([rig.host.loops()["ticks"]]))
+    await rig.rest(a_buy("carol", price_ticks=3))
+    await rig.rest(a_sell("bob", price_ticks=97))
+    await rig.rest(a_buy("alice", price_ticks=97))
+    market = rig.context.books.market_by_id[MARKET]
     await until(lambda: market.ticks_per_one == 1_000)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    return venue
+    return rig
 
 
-async def get(venue: Venue, path: str, **query: Any) -> Any:
-    response = await venue.client.get(path, params=query)
+async def get(rig: TradingRig, path: str, **query: Any) -> Any:
+    response = await rig.client.get(path, params=query)
     assert response.status_code == 200, response.text
     return response.json()
 
 
-async def test_every_route_tells_the_finer_tick_and_the_same_prices(edge: Venue) -> None:
+async def test_every_route_tells_the_finer_tick_and_the_same_prices(edge: TradingRig) -> None:
     assert await get(edge, "/tick-size", token_id=YES) == {"minimum_tick_size": 0.001}
     assert await get(edge, f"/tick-size/{NO}") == {"minimum_tick_size": 0.001}
     book = await get(edge, "/book", token_id=YES)
@@ -246,23 +246,23 @@ async def test_every_route_tells_the_finer_tick_and_the_same_prices(edge: Venue)
 
 
 async def test_a_price_between_two_old_ticks_is_taken_from_then_on(
-    venue: Venue, carol: Trader
+    rig: TradingRig, carol: Trader
 ) -> None:
     order = a_buy("carol", price_ticks=35, ticks_per_one=1_000)
     refused = await carol.place(order)
     assert (refused.status_code, refused.json()["code"]) == (400, "price_off_tick")
-    await venue.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+    await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
     assert (await carol.placed(order))["status"] == "live"
-    assert (await get(venue, "/book", token_id=YES))["bids"] == [{"price": "0.035", "size": "10"}]
+    assert (await get(rig, "/book", token_id=YES))["bids"] == [{"price": "0.035", "size": "10"}]
     finer = a_buy("carol", price_ticks=355, ticks_per_one=10_000)
     words = (await carol.place(finer)).json()["error"]
     assert words.endswith("Price (0.0355) breaks minimum tick size rule: 0.001")
 
 
 async def test_an_order_signed_for_the_old_tick_is_taken_and_canceled_as_before(
-    venue: Venue, carol: Trader
+    rig: TradingRig, carol: Trader
 ) -> None:
-    await venue.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+    await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
     placed = await carol.placed(a_buy("carol", price_ticks=40))
     (order,) = (await carol.get("/data/orders"))["data"]
     assert (order["price"], order["original_size"]) == ("0.4", "10")
@@ -271,59 +271,59 @@ async def test_an_order_signed_for_the_old_tick_is_taken_and_canceled_as_before(
 
 
 @pytest.fixture
-async def carol(venue: Venue) -> Trader:
-    return await venue.trader("carol")
+async def carol(rig: TradingRig) -> Trader:
+    return await rig.trader("carol")
 
 
 async def test_an_order_that_was_judged_before_the_change_is_placed_after_it(
-    venue: Venue, carol: Trader, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, carol: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The change is durable while the order waits for its signer, and the engine reads its terms."""
-    check = venue.services.nonces.check
+    check = rig.context.nonces.check
 
     async def change_first(exchange: Any, order: Any) -> None:
         await check(exchange, order)
-        await venue.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+        await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
 
-    monkeypatch.setattr(type(venue.services.nonces), "check", staticmethod(change_first))
+    monkeypatch.setattr(type(rig.context.nonces), "check", staticmethod(change_first))
     await carol.placed(a_buy("carol", price_ticks=40))
-    assert (await get(venue, "/book", token_id=YES))["bids"] == [{"price": "0.4", "size": "10"}]
+    assert (await get(rig, "/book", token_id=YES))["bids"] == [{"price": "0.4", "size": "10"}]
 
 
 class Beside:
     """What serves clients in a process of its own, over the socket of a venue's engine."""
 
-    def __init__(self, venue: Venue, path: Path) -> None:
+    def __init__(self, rig: TradingRig, path: Path) -> None:
         async def find() -> str:
             return f"{UNIX}{path}"
 
         self.shard = RemoteShard(partial(connect, find), TOKEN_OF_LINES, self)
-        self.services = build_services(
-            deployment=venue.services.deployment,
-            database=venue.services.database,
+        self.context = build_context(
+            deployment=rig.context.deployment,
+            database=rig.context.database,
             shards=Shards([self.shard]),
-            key_ring=venue.services.key_ring,
-            chain=ChainView(venue.chain.fetch_nonce, venue.chain.fetch_has_code),
-            blob_base_url=venue.services.blob_base_url,
+            key_ring=rig.context.key_ring,
+            chain=ChainView(rig.chain.fetch_nonce, rig.chain.fetch_has_code),
+            blob_base_url=rig.context.blob_base_url,
             recover=recover_here,
-            now_ms=venue.clock.now_ms,
+            now_ms=rig.clock.now_ms,
             new_uuid=numbered_uuids(),
         )
-        self.client = client_of(an_app(build_app, self.services))
+        self.client = client_of(an_app(build_app, self.context))
 
     def begin(self) -> None:
-        self.services.begin(lambda _: True)
+        self.context.begin(lambda _: True)
 
-    def hear(self, durable: Durable) -> None:
-        self.services.hear(durable)
+    def on_committed(self, committed: CommittedCommand) -> None:
+        self.context.on_committed(committed)
 
 
 @pytest.fixture
-async def beside(venue: Venue, tmp_path: Path) -> AsyncIterator[Beside]:
+async def beside(rig: TradingRig, tmp_path: Path) -> AsyncIterator[Beside]:
     server = EngineServer(TOKEN_OF_LINES)
-    server.open(venue.host, venue.host.engine)
+    server.open(rig.host, rig.host.engine)
     listening = await listen(server.connection, tmp_path / "socket", None)
-    beside = Beside(venue, tmp_path / "socket")
+    beside = Beside(rig, tmp_path / "socket")
     running = asyncio.create_task(beside.shard.run())
     async with asyncio.timeout(SOON_S):
         await beside.shard.begun.wait()
@@ -335,13 +335,13 @@ async def beside(venue: Venue, tmp_path: Path) -> AsyncIterator[Beside]:
 
 
 async def test_a_process_that_serves_clients_judges_by_the_finer_tick_once_it_is_told(
-    venue: Venue, beside: Beside, carol: Trader
+    rig: TradingRig, beside: Beside, carol: Trader
 ) -> None:
     finer = carol.body(a_buy("carol", price_ticks=35, ticks_per_one=1_000))
     refused = await carol.send("POST", "/order", finer, client=beside.client)
     assert refused.json()["code"] == "price_off_tick"
-    await venue.tell(ChangeTick(NOW_MS, MARKET, 1_000))
-    market = beside.services.board.market_by_id[MARKET]
+    await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+    market = beside.context.books.market_by_id[MARKET]
     await until(lambda: market.ticks_per_one == 1_000)
     placed = await carol.send("POST", "/order", finer, client=beside.client)
     assert placed.json()["status"] == "live"
@@ -350,28 +350,28 @@ async def test_a_process_that_serves_clients_judges_by_the_finer_tick_once_it_is
 
 
 async def test_an_order_from_a_process_that_was_not_told_yet_is_placed_at_its_price(
-    venue: Venue, beside: Beside, carol: Trader
+    rig: TradingRig, beside: Beside, carol: Trader
 ) -> None:
     """The engine's word is on its way while the order is, and the order overtakes it."""
-    await venue.tell(ChangeTick(NOW_MS, MARKET, 1_000))
-    market = beside.services.board.market_by_id[MARKET]
+    await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+    market = beside.context.books.market_by_id[MARKET]
     await until(lambda: market.ticks_per_one == 1_000)
     market.rules = some_rules(100)
     body = carol.body(a_buy("carol", price_ticks=40))
     placed = await carol.send("POST", "/order", body, client=beside.client)
     assert placed.json()["status"] == "live"
-    assert (await get(venue, "/book", token_id=YES))["bids"] == [{"price": "0.4", "size": "10"}]
+    assert (await get(rig, "/book", token_id=YES))["bids"] == [{"price": "0.4", "size": "10"}]
 
 
 async def test_the_tables_keep_the_ticks_of_each_row_and_quote_in_those_of_now(
-    edge: Venue,
+    edge: TradingRig,
 ) -> None:
     await edge.rest(a_sell("bob", 971, ticks_per_one=1_000), market=FINE)
     taking = a_buy("alice", 971, ticks_per_one=1_000)
     await edge.rest(taking, market=FINE)
     await edge.settle_tables()
     later_id = trade_id_of(an_order_id(taking), 0)
-    async with edge.services.database.reading() as tx:
+    async with edge.context.database.reading() as tx:
         quote = (await load_quotes(tx))[MARKET]
         rows = {
             row.trade.trade_id: (row.trade.ticks_per_one, row.trade.fills[0].price_ticks)
@@ -387,25 +387,25 @@ FINE = an_open_market(rules=some_rules(1_000))
 async def test_a_restart_shows_old_and_new_trades_at_their_prices(
     database_file: Path, tmp_path: Path
 ) -> None:
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        await venue.open("market", "alice", "bob")
-        await venue.tell(*AT_THE_EDGE, ChangeTick(NOW_MS, MARKET, 1_000))
-        await venue.settle_tables()
-        alice = await venue.trader("alice")
-        book = await get(venue, "/book", token_id=YES)
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        await rig.open("market", "alice", "bob")
+        await rig.tell(*AT_THE_EDGE, ChangeTick(NOW_MS, MARKET, 1_000))
+        await rig.settle_tables()
+        alice = await rig.trader("alice")
+        book = await get(rig, "/book", token_id=YES)
         trades = (await alice.get("/data/trades"))["data"]
-        await snapshot_now(venue.host.engine)
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        alice.venue = venue
-        assert await get(venue, "/book", token_id=YES) == book
+        await snapshot_now(rig.host.engine)
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        alice.rig = rig
+        assert await get(rig, "/book", token_id=YES) == book
         assert (await alice.get("/data/trades"))["data"] == trades
         assert trades[0]["maker_orders"][0]["price"] == trades[0]["price"] == "0.97"
-        (unsettled,) = venue.services.streams._user._unsettled.values()
+        (unsettled,) = rig.context.streams._user._unsettled.values()
         assert unsettled.row.trade.ticks_per_one == 100
-        assert await get(venue, "/tick-size", token_id=YES) == {"minimum_tick_size": 0.001}
+        assert await get(rig, "/tick-size", token_id=YES) == {"minimum_tick_size": 0.001}
 
 
-async def test_the_history_of_a_price_goes_on_over_the_change(edge: Venue) -> None:
+async def test_the_history_of_a_price_goes_on_over_the_change(edge: TradingRig) -> None:
     edge.clock.move(60_000)
     await edge.tell(a_placing(a_sell("bob", 50, 5 * TOKEN), at_ms=edge.clock.at_ms))
     await edge.settle_tables()

@@ -12,11 +12,11 @@ from tests.journal.conftest import Told, writing
 from tests.journal.small_disk import SmallDisk
 
 from foretell.journal.files import journal as file
-from foretell.journal.files import preallocation as blanks_module
+from foretell.journal.files import preallocation as preallocation_module
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries
 from foretell.journal.files.segments import find_end
-from foretell.journal.port import Room
+from foretell.journal.port import Capacity
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ PAYLOAD = b"x" * 300
 
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallDisk:
-    monkeypatch.setattr(blanks_module, "FULL_RETRY_S", 0.01)
+    monkeypatch.setattr(preallocation_module, "FULL_RETRY_S", 0.01)
     monkeypatch.setattr(file, "FULL_RETRY_S", 0.01)
     return SmallDisk(tmp_path, monkeypatch)
 
@@ -48,7 +48,7 @@ async def a_full_journal(disk: SmallDisk) -> AsyncIterator[tuple[FileJournal, To
     async with writing(journal) as told:
         journal.append(PAYLOAD)
         await told.until_synced(1)
-        blanks = journal._tail._blanks
+        blanks = journal._tail._segment_pool
         await until(lambda: blanks._has_spare and blanks._has_reserve)
         disk.fill()
         yield journal, told
@@ -64,7 +64,7 @@ async def test_on_a_disk_with_room_there_is_ample(disk: SmallDisk) -> None:
     journal = open_journal(disk.folder)
     async with writing(journal):
         fill_segments(journal, 3)
-        assert journal.room is Room.AMPLE
+        assert journal.room is Capacity.AMPLE
     assert disk.refusals == 0
 
 
@@ -73,17 +73,17 @@ async def test_when_no_spare_can_be_made_the_reserve_is_it(disk: SmallDisk) -> N
         fill_segments(journal, 1)
         journal.append(PAYLOAD)
         await told.until_synced(journal.last_sequence)
-        await until(lambda: journal.room is Room.SCARCE)
+        await until(lambda: journal.room is Capacity.SCARCE)
         fill_segments(journal, 1)
         await told.until_synced(journal.last_sequence)
         assert not told.failures
-        assert journal.room is Room.SCARCE
+        assert journal.room is Capacity.SCARCE
 
 
 async def test_when_the_reserve_is_used_up_what_is_appended_waits(disk: SmallDisk) -> None:
     async with a_full_journal(disk) as (journal, told):
         fill_segments(journal, 6)
-        await until(lambda: journal.room is Room.NONE)
+        await until(lambda: journal.room is Capacity.NONE)
         assert told.synced[-1] < journal.last_sequence
         assert len(list(read_entries(disk.folder))) == told.synced[-1]
         assert not told.failures
@@ -95,10 +95,10 @@ async def test_when_there_is_room_again_it_heals_by_itself_and_nothing_is_lost(
     async with a_full_journal(disk) as (journal, told):
         for _ in range(3):
             fill_segments(journal, 6)
-            await until(lambda: journal.room is Room.NONE)
+            await until(lambda: journal.room is Capacity.NONE)
             disk.heal()
             await told.until_synced(journal.last_sequence)
-            await until(lambda: journal.room is Room.AMPLE)
+            await until(lambda: journal.room is Capacity.AMPLE)
             disk.fill()
         written = journal.last_sequence
     assert told.synced == sorted(set(told.synced))
@@ -111,7 +111,7 @@ async def test_a_write_in_place_that_finds_no_room_is_done_again(disk: SmallDisk
     async with a_full_journal(disk) as (journal, told):
         disk.takes_writes = False
         journal.append(b"first")
-        await until(lambda: journal.room is Room.NONE)
+        await until(lambda: journal.room is Capacity.NONE)
         journal.append(b"second")
         assert told.synced == [1]
         disk.heal()
@@ -127,7 +127,7 @@ async def test_a_stop_while_the_disk_is_full_is_told_as_a_failure(disk: SmallDis
         await until(lambda: journal._tail.is_marked)
         disk.takes_writes = False
         journal.append(b"lost")
-        await until(lambda: journal.room is Room.NONE)
+        await until(lambda: journal.room is Capacity.NONE)
     await told.until_failed()
     disk.heal()
     assert told.synced == [1]
@@ -182,7 +182,7 @@ async def test_a_start_on_a_disk_that_was_always_full_waits_for_room(disk: Small
     journal = open_journal(disk.folder)
     async with writing(journal) as told:
         journal.append(b"first")
-        await until(lambda: journal.room is Room.NONE)
+        await until(lambda: journal.room is Capacity.NONE)
         assert not told.synced
         disk.heal()
         await told.until_synced(1)
@@ -191,7 +191,7 @@ async def test_a_start_on_a_disk_that_was_always_full_waits_for_room(disk: Small
 async def test_a_disk_that_is_full_is_not_filled_by_trying(disk: SmallDisk) -> None:
     async with a_full_journal(disk) as (journal, _):
         fill_segments(journal, 6)
-        await until(lambda: journal.room is Room.NONE)
+        await until(lambda: journal.room is Capacity.NONE)
         refusals, used = disk.refusals, disk.used_bytes()
         await until(lambda: disk.refusals > refusals + 3)
         assert disk.used_bytes() == used

@@ -433,12 +433,12 @@ async def test_tables_of_a_later_version_are_refused(journal_url: str, shards: S
 PAYLOADS = [b"payload %d" % number for number in range(50)]
 
 
-@pytest.mark.parametrize("slice_records", [1, 7, 50, 51])
+@pytest.mark.parametrize("delete_batch_records", [1, 7, 50, 51])
 async def test_slices_of_any_size_make_one_journal(
-    journal_url: str, shards: Shards, slice_records: int
+    journal_url: str, shards: Shards, delete_batch_records: int
 ) -> None:
     await written(shards.open("j"), PAYLOADS)
-    assert list(read_entries(journal_url, 0, slice_records=slice_records)) == [
+    assert list(read_entries(journal_url, 0, delete_batch_records=delete_batch_records)) == [
         Entry(sequence, payload) for sequence, payload in enumerate(PAYLOADS, 1)
     ]
 
@@ -453,7 +453,7 @@ async def test_a_slice_ends_where_it_has_enough_bytes(
 
 async def test_reading_that_is_given_up_leaves_no_thread(journal_url: str, shards: Shards) -> None:
     await written(shards.open("j"), PAYLOADS)
-    entries = read_entries(journal_url, 0, slice_records=5)
+    entries = read_entries(journal_url, 0, delete_batch_records=5)
     assert next(entries) == Entry(1, PAYLOADS[0])
     del entries
     assert "journal reader" not in {thread.name for thread in threading.enumerate()}

@@ -82,14 +82,14 @@ async def test_one_snapshot_lets_go_of_nothing(journal: PostgresJournal, journal
     await journal.close()
 
 
-@pytest.mark.parametrize("slice_records", [1, 4, 100])
+@pytest.mark.parametrize("delete_batch_records", [1, 4, 100])
 async def test_what_two_snapshots_do_not_need_is_let_go_of(
     journal: PostgresJournal,
     journal_url: str,
     monkeypatch: pytest.MonkeyPatch,
-    slice_records: int,
+    delete_batch_records: int,
 ) -> None:
-    monkeypatch.setattr(snapshots, "SLICE_RECORDS", slice_records)
+    monkeypatch.setattr(snapshots, "DELETE_BATCH_RECORDS", delete_batch_records)
     await keep(journal, 10, 15, 30)
     assert sequences(journal_url, "record") == list(range(16, 31))
     assert sequences(journal_url, "snapshot") == [15, 30]

@@ -9,7 +9,7 @@ from tests.rigs.ports import free_port
 from websockets.asyncio.server import ServerConnection, serve
 
 from foretell.domain.errors.command import NotInTime
-from foretell.sandbox.demo.streams import Frame, Stream, subscribed
+from foretell.sandbox.demo.streams import Frame, MessageStream, subscribed
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +38,7 @@ async def telling(*frames: str) -> AsyncIterator[tuple[str, list[Any]]]:
 
 
 async def test_a_message_that_came_before_it_was_asked_for_is_found() -> None:
-    stream = Stream()
+    stream = MessageStream()
     for number in range(3):
         stream.take({"number": number})
     assert await stream.wait_for("a number", numbered(1), WITHIN_S) == {"number": 1}
@@ -46,7 +46,7 @@ async def test_a_message_that_came_before_it_was_asked_for_is_found() -> None:
 
 
 async def test_a_message_that_comes_later_is_waited_for() -> None:
-    stream = Stream()
+    stream = MessageStream()
     waiting = asyncio.create_task(stream.wait_for("a number", numbered(2), WITHIN_S))
     for number in range(3):
         await asyncio.sleep(0)
@@ -56,14 +56,14 @@ async def test_a_message_that_comes_later_is_waited_for() -> None:
 
 
 async def test_the_first_message_that_fits_is_the_one() -> None:
-    stream = Stream()
+    stream = MessageStream()
     stream.take({"number": 1, "copy": "first"})
     stream.take({"number": 1, "copy": "second"})
     assert (await stream.wait_for("a number", numbered(1), WITHIN_S))["copy"] == "first"
 
 
 async def test_a_message_that_does_not_come_is_missed_by_name() -> None:
-    stream = Stream()
+    stream = MessageStream()
     stream.take({"number": 1})
     with pytest.raises(NotInTime, match=r"^waited 0\.02 s for a second one$"):
         await stream.wait_for("a second one", numbered(2), 0.02)

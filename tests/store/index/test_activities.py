@@ -8,12 +8,12 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import TradePrice
 from foretell.store.database import Database
 from foretell.store.index.activities import (
-    Activity,
     ActivityFilter,
     ActivityKind,
     ActivityOrder,
+    ActivityPage,
+    ActivityRow,
     ExchangeFill,
-    Page,
     TradingTotals,
     load_activities,
     load_last_price,
@@ -26,11 +26,11 @@ pytestmark = pytest.mark.anyio
 
 ANN, BOB = an_address("ann"), an_address("bob")
 YES = AssetId("1")
-ALL = Page(limit=100)
+ALL = ActivityPage(limit=100)
 
 
-def a_trade(block_number: int, **fields: Any) -> Activity:
-    trade = Activity(
+def a_trade(block_number: int, **fields: Any) -> ActivityRow:
+    trade = ActivityRow(
         block_number,
         log_index=0,
         part=0,
@@ -48,7 +48,7 @@ def a_trade(block_number: int, **fields: Any) -> Activity:
     return trade._replace(**fields)
 
 
-def a_split(block_number: int, **fields: Any) -> Activity:
+def a_split(block_number: int, **fields: Any) -> ActivityRow:
     split = a_trade(block_number, kind=ActivityKind.SPLIT, token_id=None, side=None, is_taker=False)
     return split._replace(**fields)
 
@@ -79,7 +79,7 @@ EVERYTHING = [FIRST, SOLD, SNOW, SPLIT, BOBS]
     ],
 )
 async def test_filters_let_through_what_they_name(
-    database: Database, chosen: ActivityFilter, found: list[Activity]
+    database: Database, chosen: ActivityFilter, found: list[ActivityRow]
 ) -> None:
     async with database.writing() as tx:
         await record_activities(tx, EVERYTHING)
@@ -95,10 +95,10 @@ async def test_filters_let_through_what_they_name(
     ],
 )
 async def test_activities_are_sorted_both_ways(
-    database: Database, order: ActivityOrder, rows: list[Activity]
+    database: Database, order: ActivityOrder, rows: list[ActivityRow]
 ) -> None:
-    rising = Page(limit=100, order=order, is_descending=False)
-    falling = Page(limit=100, order=order)
+    rising = ActivityPage(limit=100, order=order, is_descending=False)
+    falling = ActivityPage(limit=100, order=order)
     async with database.writing() as tx:
         await record_activities(tx, EVERYTHING)
         assert await load_activities(tx, ActivityFilter(), rising) == rows
@@ -109,7 +109,7 @@ async def test_pages_are_disjoint_and_complete(database: Database) -> None:
     async with database.writing() as tx:
         await record_activities(tx, EVERYTHING)
         pages = [
-            await load_activities(tx, ActivityFilter(), Page(limit=2, offset=offset))
+            await load_activities(tx, ActivityFilter(), ActivityPage(limit=2, offset=offset))
             for offset in (0, 2, 4, 6)
         ]
     assert [*pages[0], *pages[1], *pages[2], *pages[3]] == EVERYTHING[::-1]

@@ -7,8 +7,8 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Database, Transaction
 from foretell.store.index.activities import (
-    Activity,
     ActivityKind,
+    ActivityRow,
     ExchangeFill,
     record_activities,
     record_exchange_fills,
@@ -89,7 +89,7 @@ async def record_everything(tx: Transaction, number: int) -> None:
     await record_activities(
         tx,
         [
-            Activity(
+            ActivityRow(
                 *place,
                 ANN,
                 kind,

@@ -9,7 +9,7 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.store.database import Database
 from foretell.store.queries.catalog import (
     CatalogTag,
-    Volumes,
+    VolumeSums,
     load_all_tags,
     load_events,
     load_markets,
@@ -51,13 +51,13 @@ async def test_an_event_is_the_sum_of_its_markets(database: Database) -> None:
         quiet, weather = await load_events(tx, [2, 9, 1], NOW_MS)
     assert (weather.event_id, weather.slug, weather.title) == (1, "event-weather", "About weather")
     assert (weather.creator, weather.market_mode) == (CREATOR, "binary")
-    assert weather.volumes == Volumes(111, 4, 6, 10, 18)
+    assert weather.volumes == VolumeSums(111, 4, 6, 10, 18)
     assert weather.liquidity_units == 4 * TOKEN + 12 * TOKEN // 10
     assert weather.locked_units == 12 * TOKEN
     assert weather.is_neg_risk
     assert weather.closed_at_s is None
     assert weather.evenness == pytest.approx(0.08)
-    assert quiet.volumes == Volumes(0, 0, 0, 0, 0)
+    assert quiet.volumes == VolumeSums(0, 0, 0, 0, 0)
     assert (quiet.liquidity_units, quiet.locked_units, quiet.is_neg_risk) == (0, 0, False)
 
 
@@ -83,7 +83,7 @@ async def test_a_market_comes_with_its_book_its_payout_and_its_past(database: Da
     assert (rain.condition_id, rain.question_id) == (a_word("rain"), a_word("question rain"))
     assert (int(rain.token_yes), int(rain.token_no)) == a_token_pair("rain")
     assert (rain.oracle, rain.event_id) == (ORACLE, 1)
-    assert rain.volumes == Volumes(100, 1, 3, 7, 15)
+    assert rain.volumes == VolumeSums(100, 1, 3, 7, 15)
     assert (rain.top, rain.payout, rain.closed_at_s) == (BookTop(100, 40, 44, 42), None, None)
     assert list(rain.past_prices) == [pytest.approx(0.31), pytest.approx(0.35), None, None]
     assert (snow.top, snow.payout) == (BookTop(100, 10, 12, None), Payout(0, 1))

@@ -17,7 +17,7 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Clock, KnownChain, Trader, Venue, a_deployment
+from tests.trading.rig import Clock, KnownChain, Trader, TradingRig, a_deployment
 
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.chain import ChainUnavailable
@@ -124,8 +124,8 @@ async def balance(trader: Trader, **query: Any) -> Any:
     return await trader.get("/balance-allowance", **query)
 
 
-async def test_a_balance_is_what_the_chain_says(venue: Venue, alice: Trader) -> None:
-    await venue.tell(
+async def test_a_balance_is_what_the_chain_says(rig: TradingRig, alice: Trader) -> None:
+    await rig.tell(
         an_observation(
             [BalanceSeen(ALICE, COLLATERAL, 12 * TOKEN)],
             [AllowanceSeen(ALICE, EXCHANGE, is_collateral=True, units=7 * TOKEN)],
@@ -148,7 +148,7 @@ async def test_a_balance_is_what_the_chain_says(venue: Venue, alice: Trader) -> 
 
 
 async def test_what_trades_bring_counts_before_the_chain_has_it(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     order = a_buy("alice", price_ticks=40)
     await bob.placed(a_sell("bob", price_ticks=40))
@@ -160,7 +160,7 @@ async def test_what_trades_bring_counts_before_the_chain_has_it(
     assert collateral["pending"] == str(-4 * TOKEN)
     assert int(collateral["balance"]) == 10**6 * TOKEN - 4 * TOKEN
     trade_id = trade_id_of(an_order_id(order), 0)
-    await venue.tell(a_settlement(trade_id, TradeStatus.MINED))
+    await rig.tell(a_settlement(trade_id, TradeStatus.MINED))
     assert (await balance(alice, **query))["pending"] == "0"
 
 
@@ -174,9 +174,9 @@ async def test_what_orders_hold_is_told(alice: Trader) -> None:
     assert answer["allowance"] == UNLIMITED
 
 
-async def test_a_signature_type_says_which_wallet_is_meant(venue: Venue, alice: Trader) -> None:
-    safe = venue.services.wallets.safe_of(ALICE)
-    await venue.tell(
+async def test_a_signature_type_says_which_wallet_is_meant(rig: TradingRig, alice: Trader) -> None:
+    safe = rig.context.wallets.safe_of(ALICE)
+    await rig.tell(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 5)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
@@ -214,10 +214,10 @@ async def test_a_balance_is_of_a_token_that_trades(alice: Trader, token_id: str)
     assert (await alice.send("GET", "/balance-allowance", query=query)).status_code == 404
 
 
-async def test_an_account_says_how_to_sign(venue: Venue) -> None:
-    safe = venue.services.wallets.safe_of(ALICE)
-    venue.chain.nonce_by_maker[safe] = 3
-    response = await venue.client.get("/auth/account", params={"address": checksum_address(ALICE)})
+async def test_an_account_says_how_to_sign(rig: TradingRig) -> None:
+    safe = rig.context.wallets.safe_of(ALICE)
+    rig.chain.nonce_by_maker[safe] = 3
+    response = await rig.client.get("/auth/account", params={"address": checksum_address(ALICE)})
     account = response.json()
     assert account["address"] == checksum_address(ALICE)
     assert (account["chainId"], account["exchange"]) == (CHAIN_ID, checksum_address(EXCHANGE))
@@ -262,26 +262,26 @@ async def test_an_account_says_how_to_sign(venue: Venue) -> None:
         "0xef02d1Ea5B42432C4E99C2785d1a4020d2FB24F5",
     ]
     assert neg_risk["nonces"] == {checksum_address(ALICE): "0", checksum_address(safe): "3"}
-    venue.chain.contracts.add(safe)
-    response = await venue.client.get("/auth/account", params={"address": ALICE})
+    rig.chain.contracts.add(safe)
+    response = await rig.client.get("/auth/account", params={"address": ALICE})
     assert response.json()["wallets"][1]["isDeployed"] is True
 
 
 @pytest.mark.parametrize("query", [{}, {"address": "alice"}])
-async def test_an_account_is_of_an_address(venue: Venue, query: dict[str, str]) -> None:
-    assert (await venue.client.get("/auth/account", params=query)).status_code == 400
+async def test_an_account_is_of_an_address(rig: TradingRig, query: dict[str, str]) -> None:
+    assert (await rig.client.get("/auth/account", params=query)).status_code == 400
 
 
-async def test_live_orders_are_found_in_every_wallets_accounts(venue: Venue) -> None:
-    await venue.open("other")
-    await venue.tell(some_funds("alice", "bob", market="other"))
+async def test_live_orders_are_found_in_every_wallets_accounts(rig: TradingRig) -> None:
+    await rig.open("other")
+    await rig.tell(some_funds("alice", "bob", market="other"))
     own = [
-        await venue.rest(a_buy("alice")),
-        await venue.rest(a_sell("alice", price_ticks=70)),
-        await venue.rest(a_buy("alice", market="other"), market=an_open_market("other")),
+        await rig.rest(a_buy("alice")),
+        await rig.rest(a_sell("alice", price_ticks=70)),
+        await rig.rest(a_buy("alice", market="other"), market=an_open_market("other")),
     ]
-    await venue.rest(a_buy("bob"))
-    state, wallets = venue.host.engine.state, venue.services.wallets.of(ALICE)
+    await rig.rest(a_buy("bob"))
+    state, wallets = rig.host.engine.state, rig.context.wallets.of(ALICE)
     found = live_orders_of(state.ledger, ALICE, wallets)
     assert {order.order_id for order in found} == set(own)
     assert live_orders_of(state.ledger, an_address("dora"), wallets) == []

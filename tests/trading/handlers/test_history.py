@@ -18,7 +18,7 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Trader, Venue
+from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ResolveMarket
@@ -94,9 +94,9 @@ async def test_only_orders_in_the_books_are_listed_the_newest_first(alice: Trade
     ],
 )
 async def test_orders_are_filtered(
-    venue: Venue, alice: Trader, query: dict[str, str], names: set[str]
+    rig: TradingRig, alice: Trader, query: dict[str, str], names: set[str]
 ) -> None:
-    await venue.open("other", "alice")
+    await rig.open("other", "alice")
     orders = {
         "yes": a_buy("alice", price_ticks=20),
         "no": a_buy("alice", price_ticks=20, is_yes=False),
@@ -123,10 +123,10 @@ async def test_a_filter_of_orders_that_spells_nothing_is_refused(
     assert (response.status_code, response.json()["error"]) == (400, "invalid order params payload")
 
 
-async def test_cursors_lead_through_all_orders(venue: Venue, alice: Trader) -> None:
-    await venue.tell(some_funds("alice", units=10**9 * TOKEN))
+async def test_cursors_lead_through_all_orders(rig: TradingRig, alice: Trader) -> None:
+    await rig.tell(some_funds("alice", units=10**9 * TOKEN))
     placed = [
-        await venue.rest(a_buy("alice", price_ticks=20, salt=str(number)))
+        await rig.rest(a_buy("alice", price_ticks=20, salt=str(number)))
         for number in range(ENTRIES_PER_PAGE + 1)
     ]
     first = await alice.get("/data/orders", next_cursor="MA==")
@@ -220,7 +220,7 @@ async def test_a_mint_tells_each_order_with_its_own_token(alice: Trader, bob: Tr
     assert (maker["side"], maker["match_type"], maker["outcome_index"]) == ("BUY", "MINT", 1)
 
 
-async def test_a_trade_follows_its_settlement(venue: Venue, alice: Trader, bob: Trader) -> None:
+async def test_a_trade_follows_its_settlement(rig: TradingRig, alice: Trader, bob: Trader) -> None:
     await bob.placed(a_sell("bob", price_ticks=40))
     (trade_id,) = (await alice.placed(a_buy("alice", price_ticks=40)))["tradeIDs"]
     seen = []
@@ -229,8 +229,8 @@ async def test_a_trade_follows_its_settlement(venue: Venue, alice: Trader, bob: 
         (TradeStatus.MINED, a_word("tx")),
         (TradeStatus.CONFIRMED, a_word("tx")),
     ]:
-        venue.clock.move(1_000)
-        await venue.tell(a_settlement(trade_id, status, tx_hash))
+        rig.clock.move(1_000)
+        await rig.tell(a_settlement(trade_id, status, tx_hash))
         (trade,) = (await alice.get("/data/trades", id=trade_id))["data"]
         seen.append((trade["status"], trade["transaction_hash"]))
     assert seen == [
@@ -240,21 +240,21 @@ async def test_a_trade_follows_its_settlement(venue: Venue, alice: Trader, bob: 
     ]
 
 
-async def test_a_trade_that_failed_says_so(venue: Venue, alice: Trader, bob: Trader) -> None:
+async def test_a_trade_that_failed_says_so(rig: TradingRig, alice: Trader, bob: Trader) -> None:
     await bob.placed(a_sell("bob", price_ticks=40))
     (trade_id,) = (await alice.placed(a_buy("alice", price_ticks=40)))["tradeIDs"]
-    await venue.tell(a_settlement(trade_id, TradeStatus.FAILED, ""))
+    await rig.tell(a_settlement(trade_id, TradeStatus.FAILED, ""))
     (trade,) = (await alice.get("/data/trades"))["data"]
     assert trade["status"] == "FAILED"
     assert trade["err_msg"] == "the trade could not be settled on the chain"
 
 
 async def test_a_taker_who_meets_more_than_a_call_settles_has_several_trades(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
     for number in range(21):
         maker = a_sell("bob", price_ticks=40, size_units=5 * TOKEN, salt=str(number))
-        await venue.rest(maker)
+        await rig.rest(maker)
     answer = await alice.placed(a_buy("alice", price_ticks=40, size_units=21 * 5 * TOKEN))
     trades = (await alice.get("/data/trades"))["data"]
     assert {trade["id"]: trade["bucket_index"] for trade in trades} == {
@@ -266,15 +266,15 @@ async def test_a_taker_who_meets_more_than_a_call_settles_has_several_trades(
     ] == [20, 1]
 
 
-async def test_a_safes_trades_are_its_owners(venue: Venue, alice: Trader) -> None:
-    safe = venue.services.wallets.safe_of(alice.address)
-    await venue.tell(
+async def test_a_safes_trades_are_its_owners(rig: TradingRig, alice: Trader) -> None:
+    safe = rig.context.wallets.safe_of(alice.address)
+    await rig.tell(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
         )
     )
-    await venue.rest(a_sell("bob", price_ticks=50))
+    await rig.rest(a_sell("bob", price_ticks=50))
     await alice.placed(a_signed_order("alice", maker=safe, signature_type=SignatureType.SAFE))
     (trade,) = (await alice.get("/data/trades"))["data"]
     assert (trade["trader_side"], trade["maker_address"]) == ("TAKER", checksum_address(safe))
@@ -301,13 +301,13 @@ async def test_a_safes_trades_are_its_owners(venue: Venue, alice: Trader) -> Non
     ],
 )
 async def test_trades_are_filtered(
-    venue: Venue, alice: Trader, bob: Trader, query: dict[str, Any], numbers: list[int]
+    rig: TradingRig, alice: Trader, bob: Trader, query: dict[str, Any], numbers: list[int]
 ) -> None:
-    await venue.open("other", "alice", "bob")
+    await rig.open("other", "alice", "bob")
     await alice.placed(a_sell("alice", price_ticks=40))
     placed = [await bob.placed(a_buy("bob", price_ticks=40))]
     for market in ("market", "other"):
-        venue.clock.move(10_000)
+        rig.clock.move(10_000)
         await bob.placed(a_sell("bob", price_ticks=50, market=market, salt="2"))
         placed.append(await alice.placed(a_buy("alice", price_ticks=50, market=market, salt="2")))
     trade_ids = [answer["tradeIDs"][0] for answer in placed]
@@ -342,39 +342,39 @@ async def test_a_cursor_that_no_page_gave_is_refused(alice: Trader, path: str) -
 
 @pytest.mark.spec(101)
 @pytest.mark.parametrize("path", [*LISTS, "/data/order/0x12", "/balance-allowance"])
-async def test_without_credentials_nothing_is_told(venue: Venue, path: str) -> None:
-    response = await venue.client.get(path)
+async def test_without_credentials_nothing_is_told(rig: TradingRig, path: str) -> None:
+    response = await rig.client.get(path)
     assert (response.status_code, response.json()["error"]) == (401, "Unauthorized/Invalid api key")
 
 
 async def test_a_trade_is_found_as_soon_as_its_order_was_answered(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     for number in range(20):
         await bob.placed(a_sell("bob", price_ticks=40, salt=str(number)))
         answer = await alice.placed(a_buy("alice", price_ticks=40, salt=str(number)))
         (trade,) = (await alice.get("/data/trades", id=answer["tradeIDs"][0]))["data"]
         assert trade["taker_order_id"] == answer["orderID"]
-    assert venue.host.projection.sequence == venue.services.board.sequence
+    assert rig.host.projection.sequence == rig.context.books.sequence
 
 
-async def test_tables_that_stay_behind_are_not_read(venue: Venue) -> None:
-    await venue.settle_tables()
-    venue.host.engine.told_sequence += 1
+async def test_tables_that_stay_behind_are_not_read(rig: TradingRig) -> None:
+    await rig.settle_tables()
+    rig.host.engine.published_sequence += 1
     with pytest.raises(StoreUnavailable, match="too far behind"):
-        await venue.host.wait_for_tables(within_s=0.01)
-    waiting = asyncio.create_task(venue.host.wait_for_tables())
+        await rig.host.wait_for_tables(within_s=0.01)
+    waiting = asyncio.create_task(rig.host.wait_for_tables())
     await asyncio.sleep(0.01)
     assert not waiting.done()
-    venue.host.engine.told_sequence -= 1
-    venue.host.projection.sequence += 1
+    rig.host.engine.published_sequence -= 1
+    rig.host.projection.sequence += 1
     await waiting
 
 
 async def test_orders_of_a_resolved_market_leave_with_its_reason(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
     order_id = (await alice.placed(a_buy("alice")))["orderID"]
-    await venue.tell(ResolveMarket(venue.clock.at_ms, a_word("market")))
+    await rig.tell(ResolveMarket(rig.clock.at_ms, a_word("market")))
     order = await alice.get(f"/data/order/{order_id}")
     assert (order["status"], order["close_reason"]) == ("CANCELED", "market_resolved")

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.rigs.values import a_buy, an_address
 from tests.trading import rig as venues
-from tests.trading.rig import Trader, Venue, a_venue
+from tests.trading.rig import Trader, TradingRig, a_rig
 
 from foretell.domain.values.credentials import NONCE_MAX
 from foretell.trading.handlers.keys import list_keys
@@ -25,19 +25,19 @@ def every_file_of(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
 
 
-async def create(venue: Venue, name: str, nonce: int = 0) -> Any:
-    trader = Trader(venue, name)
-    return await venue.client.post("/auth/api-key", headers=trader.l1_headers(nonce))
+async def create(rig: TradingRig, name: str, nonce: int = 0) -> Any:
+    trader = Trader(rig, name)
+    return await rig.client.post("/auth/api-key", headers=trader.l1_headers(nonce))
 
 
-async def derive(venue: Venue, name: str, nonce: int = 0) -> Any:
-    trader = Trader(venue, name)
-    return await venue.client.get("/auth/derive-api-key", headers=trader.l1_headers(nonce))
+async def derive(rig: TradingRig, name: str, nonce: int = 0) -> Any:
+    trader = Trader(rig, name)
+    return await rig.client.get("/auth/derive-api-key", headers=trader.l1_headers(nonce))
 
 
 @pytest.mark.spec(2, 51, 97)
-async def test_a_wallet_creates_a_key_with_its_signature(venue: Venue) -> None:
-    response = await create(venue, "alice")
+async def test_a_wallet_creates_a_key_with_its_signature(rig: TradingRig) -> None:
+    response = await create(rig, "alice")
     assert response.status_code == 200
     credentials = response.json()
     assert set(credentials) == {"apiKey", "secret", "passphrase"}
@@ -47,27 +47,27 @@ async def test_a_wallet_creates_a_key_with_its_signature(venue: Venue) -> None:
 
 
 @pytest.mark.spec(97, 120)
-async def test_the_same_nonce_gives_the_same_key_again(venue: Venue) -> None:
-    first = (await create(venue, "alice")).json()
-    venue.clock.move(5_000)
-    assert (await create(venue, "alice")).json() == first
-    assert (await derive(venue, "alice")).json() == first
+async def test_the_same_nonce_gives_the_same_key_again(rig: TradingRig) -> None:
+    first = (await create(rig, "alice")).json()
+    rig.clock.move(5_000)
+    assert (await create(rig, "alice")).json() == first
+    assert (await derive(rig, "alice")).json() == first
 
 
 @pytest.mark.spec(120)
 async def test_a_new_process_derives_the_same_key(database_file: Path, tmp_path: Path) -> None:
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        first = (await create(venue, "alice")).json()
-    async with a_venue(tmp_path / "journal", database_file) as another:
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        first = (await create(rig, "alice")).json()
+    async with a_rig(tmp_path / "journal", database_file) as another:
         assert (await derive(another, "alice")).json() == first
 
 
-Restart = Callable[[], AbstractAsyncContextManager[Venue]]
+Restart = Callable[[], AbstractAsyncContextManager[TradingRig]]
 
 
 @pytest.fixture
 def restart(database_file: Path, tmp_path: Path) -> Restart:
-    return lambda: a_venue(tmp_path / "journal", database_file)
+    return lambda: a_rig(tmp_path / "journal", database_file)
 
 
 MASTER_KEY = bytes(range(32))
@@ -77,8 +77,8 @@ OTHER_MASTER_KEY = bytes(range(32, 64))
 @pytest.fixture
 async def old(restart: Restart, monkeypatch: pytest.MonkeyPatch) -> Trader:
     """Alice with the key of nonce 3, before the operator changed the master key."""
-    async with restart() as venue:
-        old = await venue.trader("alice", nonce=3)
+    async with restart() as rig:
+        old = await rig.trader("alice", nonce=3)
     monkeypatch.setattr(venues, "MASTER_KEY", OTHER_MASTER_KEY)
     return old
 
@@ -90,20 +90,20 @@ def parts(trader: Trader) -> set[str]:
 async def test_after_a_change_of_the_master_key_a_used_nonce_gives_a_key_that_opens(
     restart: Restart, old: Trader
 ) -> None:
-    async with restart() as venue:
-        new = await venue.trader("alice", nonce=3)
+    async with restart() as rig:
+        new = await rig.trader("alice", nonce=3)
         assert not parts(old) & parts(new)
         assert await new.get("/auth/api-keys") == [new.key_id]
-        again = await venue.trader("alice", nonce=3)
+        again = await rig.trader("alice", nonce=3)
         assert parts(again) == parts(new)
-        assert (await derive(venue, "alice", 3)).json()["apiKey"] == new.key_id
+        assert (await derive(rig, "alice", 3)).json()["apiKey"] == new.key_id
 
 
 async def test_after_a_change_of_the_master_key_nothing_is_derived_before_it_is_created_anew(
     restart: Restart, old: Trader
 ) -> None:
-    async with restart() as venue:
-        response = await derive(venue, "alice", 3)
+    async with restart() as rig:
+        response = await derive(rig, "alice", 3)
         assert (response.status_code, response.json()["error"]) == (
             400,
             "Could not derive api key!",
@@ -116,15 +116,15 @@ async def test_after_a_change_of_the_master_key_nothing_is_derived_before_it_is_
 async def test_a_key_of_another_master_key_stays_dead_though_that_one_comes_back(
     restart: Restart, old: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with restart() as venue:
-        old.venue = venue
+    async with restart() as rig:
+        old.rig = rig
         assert (await old.send("GET", "/data/orders")).status_code == 401
-        new = await venue.trader("alice", nonce=3)
+        new = await rig.trader("alice", nonce=3)
         assert (await old.send("GET", "/data/orders")).json()["code"] == "revoked_key"
     monkeypatch.setattr(venues, "MASTER_KEY", MASTER_KEY)
-    async with restart() as venue:
-        old.venue = new.venue = venue
-        newest = await venue.trader("alice", nonce=3)
+    async with restart() as rig:
+        old.rig = new.rig = rig
+        newest = await rig.trader("alice", nonce=3)
         for dead in (old, new):
             assert (await dead.send("GET", "/data/orders")).json()["code"] == "revoked_key"
         assert (await newest.send("GET", "/data/orders")).status_code == 200
@@ -134,21 +134,21 @@ async def test_a_key_of_another_master_key_stays_dead_though_that_one_comes_back
 async def test_a_nonce_above_the_used_ones_is_new_under_another_master_key_too(
     restart: Restart, old: Trader
 ) -> None:
-    async with restart() as venue:
-        assert (await create(venue, old.name, 2)).json()["code"] == "nonce_not_monotonic"
-        new = await venue.trader("alice", nonce=4)
+    async with restart() as rig:
+        assert (await create(rig, old.name, 2)).json()["code"] == "nonce_not_monotonic"
+        new = await rig.trader("alice", nonce=4)
         assert (await new.send("GET", "/data/orders")).status_code == 200
 
 
 async def test_a_key_of_another_master_key_is_not_listed(restart: Restart, old: Trader) -> None:
-    async with restart() as venue:
-        new = await venue.trader(old.name, nonce=4)
+    async with restart() as rig:
+        new = await rig.trader(old.name, nonce=4)
         assert await new.get("/auth/api-keys") == [new.key_id]
 
 
-async def test_keys_of_different_nonces_and_wallets_differ(venue: Venue) -> None:
+async def test_keys_of_different_nonces_and_wallets_differ(rig: TradingRig) -> None:
     made = [
-        (await create(venue, name, nonce)).json()
+        (await create(rig, name, nonce)).json()
         for name, nonce in [("alice", 0), ("alice", 1), ("bob", 0)]
     ]
     assert len({value for credentials in made for value in credentials.values()}) == 9
@@ -156,21 +156,21 @@ async def test_keys_of_different_nonces_and_wallets_differ(venue: Venue) -> None
 
 @pytest.mark.spec(113)
 @pytest.mark.parametrize("nonce", [0, 4])
-async def test_a_new_nonce_must_be_greater_than_every_one_used(venue: Venue, nonce: int) -> None:
-    await create(venue, "alice", 5)
-    response = await create(venue, "alice", nonce)
+async def test_a_new_nonce_must_be_greater_than_every_one_used(rig: TradingRig, nonce: int) -> None:
+    await create(rig, "alice", 5)
+    response = await create(rig, "alice", nonce)
     assert (response.status_code, response.json()["error"]) == (400, "Could not create api key")
-    assert (await create(venue, "alice", NONCE_MAX)).status_code == 200
-    assert (await create(venue, "alice", 5)).status_code == 200
+    assert (await create(rig, "alice", NONCE_MAX)).status_code == 200
+    assert (await create(rig, "alice", 5)).status_code == 200
 
 
-async def test_what_was_never_created_cannot_be_derived(venue: Venue) -> None:
-    response = await derive(venue, "alice")
+async def test_what_was_never_created_cannot_be_derived(rig: TradingRig) -> None:
+    response = await derive(rig, "alice")
     assert (response.status_code, response.json()["error"]) == (400, "Could not derive api key!")
 
 
-async def test_parallel_creations_of_one_nonce_give_one_key(venue: Venue) -> None:
-    responses = await asyncio.gather(*(create(venue, "alice", 3) for _ in range(8)))
+async def test_parallel_creations_of_one_nonce_give_one_key(rig: TradingRig) -> None:
+    responses = await asyncio.gather(*(create(rig, "alice", 3) for _ in range(8)))
     assert len({response.json()["apiKey"] for response in responses}) == 1
 
 
@@ -199,24 +199,24 @@ async def test_parallel_creations_of_one_nonce_give_one_key(venue: Venue) -> Non
     ("method", "path"), [("POST", "/auth/api-key"), ("GET", "/auth/derive-api-key")]
 )
 async def test_a_header_that_was_not_signed_opens_nothing(
-    venue: Venue, method: str, path: str, changed: dict[str, str | None]
+    rig: TradingRig, method: str, path: str, changed: dict[str, str | None]
 ) -> None:
-    headers = Trader(venue, "alice").l1_headers() | changed
+    headers = Trader(rig, "alice").l1_headers() | changed
     sent = {name: value for name, value in headers.items() if value is not None}
-    response = await venue.client.request(method, path, headers=sent)
+    response = await rig.client.request(method, path, headers=sent)
     assert (response.status_code, response.json()["error"]) == (401, L1_WORDS)
 
 
-async def test_a_refusal_says_beside_the_known_words_what_is_wrong(venue: Venue) -> None:
-    headers = Trader(venue, "alice").l1_headers(timestamp=str(venue.clock.at_ms))
-    response = await venue.client.post("/auth/api-key", headers=headers)
+async def test_a_refusal_says_beside_the_known_words_what_is_wrong(rig: TradingRig) -> None:
+    headers = Trader(rig, "alice").l1_headers(timestamp=str(rig.clock.at_ms))
+    response = await rig.client.post("/auth/api-key", headers=headers)
     assert response.json()["code"] == "clock_skew"
-    assert response.json()["details"] == {"server_time_s": venue.clock.at_ms // 1000}
+    assert response.json()["details"] == {"server_time_s": rig.clock.at_ms // 1000}
 
 
 @pytest.mark.parametrize("prefix", ["SERVICE_", "POLY_", "KUEST_", "poly_"])
-async def test_every_dialect_of_headers_is_understood(venue: Venue, prefix: str) -> None:
-    trader = await venue.trader("alice", prefix=prefix)
+async def test_every_dialect_of_headers_is_understood(rig: TradingRig, prefix: str) -> None:
+    trader = await rig.trader("alice", prefix=prefix)
     assert (await trader.send("GET", "/auth/api-keys")).status_code == 200
 
 
@@ -225,12 +225,12 @@ async def test_every_dialect_of_headers_is_understood(venue: Venue, prefix: str)
     ("prefix", "shape"), [("SERVICE_", None), ("KUEST_", None), ("POLY_", "apiKeys")]
 )
 async def test_keys_are_listed_in_the_shape_of_the_dialect(
-    venue: Venue, prefix: str, shape: str | None
+    rig: TradingRig, prefix: str, shape: str | None
 ) -> None:
-    first = await venue.trader("alice", prefix=prefix)
-    venue.clock.move(1)
-    second = await venue.trader("alice", nonce=1, prefix=prefix)
-    await venue.trader("bob")
+    first = await rig.trader("alice", prefix=prefix)
+    rig.clock.move(1)
+    second = await rig.trader("alice", nonce=1, prefix=prefix)
+    await rig.trader("bob")
     ids = [first.key_id, second.key_id]
     assert await second.get("/auth/api-keys") == (ids if shape is None else {shape: ids})
 
@@ -260,9 +260,9 @@ async def test_a_list_at_length_tells_no_secret(alice: Trader) -> None:
     ],
 )
 async def test_a_revoked_key_is_never_listed(
-    venue: Venue, alice: Trader, query: dict[str, str]
+    rig: TradingRig, alice: Trader, query: dict[str, str]
 ) -> None:
-    other = await venue.trader("alice", nonce=1)
+    other = await rig.trader("alice", nonce=1)
     await alice.send("DELETE", "/auth/api-key")
     response = await other.send("GET", "/auth/api-keys", query=query)
     assert alice.key_id not in response.text
@@ -272,21 +272,21 @@ async def test_a_revoked_key_is_never_listed(
 @pytest.mark.spec(53, 98)
 @pytest.mark.parametrize(("prefix", "answer"), [("SERVICE_", {"revoked": True}), ("POLY_", "OK")])
 async def test_a_revoked_key_opens_nothing_any_more(
-    venue: Venue, prefix: str, answer: object
+    rig: TradingRig, prefix: str, answer: object
 ) -> None:
-    alice = await venue.trader("alice", prefix=prefix)
+    alice = await rig.trader("alice", prefix=prefix)
     assert (await alice.send("DELETE", "/auth/api-key")).json() == answer
     for method, path in [("GET", "/data/orders"), ("DELETE", "/auth/api-key")]:
         response = await alice.send(method, path)
         assert (response.status_code, response.json()["error"]) == (401, L2_WORDS)
     response = await alice.place(a_buy("alice"))
     assert (response.status_code, response.json()["code"]) == (401, "revoked_key")
-    assert (await derive(venue, "alice")).status_code == 400
+    assert (await derive(rig, "alice")).status_code == 400
 
 
 @pytest.mark.spec(98)
-async def test_a_key_revokes_another_one_of_its_address(venue: Venue, alice: Trader) -> None:
-    other = await venue.trader("alice", nonce=1)
+async def test_a_key_revokes_another_one_of_its_address(rig: TradingRig, alice: Trader) -> None:
+    other = await rig.trader("alice", nonce=1)
     response = await alice.send("DELETE", "/auth/api-key", query={"apiKey": other.key_id})
     assert response.json() == {"revoked": True}
     assert (await other.send("GET", "/data/orders")).status_code == 401
@@ -303,33 +303,33 @@ async def test_nobody_revokes_a_key_of_another_address(alice: Trader, bob: Trade
 
 
 @pytest.mark.spec(53)
-async def test_after_a_revocation_the_same_nonce_gives_a_new_key(venue: Venue) -> None:
-    first = await venue.trader("alice")
+async def test_after_a_revocation_the_same_nonce_gives_a_new_key(rig: TradingRig) -> None:
+    first = await rig.trader("alice")
     await first.send("DELETE", "/auth/api-key")
-    second = await venue.trader("alice")
+    second = await rig.trader("alice")
     old = {first.key_id, first.secret, first.passphrase}
     assert not old & {second.key_id, second.secret, second.passphrase}
     assert (await second.send("GET", "/data/orders")).status_code == 200
-    assert (await derive(venue, "alice")).json()["apiKey"] == second.key_id
+    assert (await derive(rig, "alice")).json()["apiKey"] == second.key_id
 
 
-async def test_a_key_whose_row_is_gone_lists_nothing(venue: Venue, alice: Trader) -> None:
-    caller = await venue.services.key_ring.check_set(alice.key_id, alice.secret, alice.passphrase)
+async def test_a_key_whose_row_is_gone_lists_nothing(rig: TradingRig, alice: Trader) -> None:
+    caller = await rig.context.key_ring.check_set(alice.key_id, alice.secret, alice.passphrase)
 
     nobody = caller._replace(key_id="gone")
-    assert await list_keys(venue.services, nobody, with_metadata=False) == []
+    assert await list_keys(rig.context, nobody, with_metadata=False) == []
 
 
 @pytest.mark.spec(52, 119)
 async def test_no_file_of_the_installation_holds_a_secret_or_passphrase(
-    venue: Venue, tmp_path: Path
+    rig: TradingRig, tmp_path: Path
 ) -> None:
     with capture_logs() as logs:
-        alice = await venue.trader("alice")
+        alice = await rig.trader("alice")
         await alice.placed(a_buy("alice"))
         await alice.get("/auth/api-keys", metadata="true")
-        await venue.settle_tables()
-        await venue.client.get("/auth/api-keys", headers={"service_passphrase": alice.passphrase})
+        await rig.settle_tables()
+        await rig.client.get("/auth/api-keys", headers={"service_passphrase": alice.passphrase})
     secrets = [alice.secret.encode(), alice.passphrase.encode(), bytes.fromhex(alice.passphrase)]
     contents = [*every_file_of(tmp_path), repr(logs).encode()]
     assert any(alice.key_id.encode() in content for content in contents)

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS, NOW_S, a_buy, a_sell, a_word, an_address, an_asset
-from tests.trading.rig import Venue
+from tests.trading.rig import TradingRig
 
 from foretell.domain.exchange.commands import ResolveMarket
 from foretell.domain.values.hexadecimal import checksum_address
@@ -55,20 +55,20 @@ FIELDS = {
 }
 
 
-async def get(venue: Venue, path: str, **query: Any) -> Any:
-    response = await venue.client.get(path, params=query)
+async def get(rig: TradingRig, path: str, **query: Any) -> Any:
+    response = await rig.client.get(path, params=query)
     assert response.status_code == 200, response.text
     return response.json()
 
 
-async def resolve(venue: Venue, name: str, yes: int, no: int) -> None:
-    async with venue.services.database.writing() as tx:
+async def resolve(rig: TradingRig, name: str, yes: int, no: int) -> None:
+    async with rig.context.database.writing() as tx:
         await Rows(tx).resolve(name, yes, no)
-    await venue.tell(ResolveMarket(NOW_MS, a_word(name)))
+    await rig.tell(ResolveMarket(NOW_MS, a_word(name)))
 
 
-async def test_a_market_at_length_has_every_field_in_its_type(venue: Venue) -> None:
-    market = await get(venue, f"/markets/{a_word('market')}")
+async def test_a_market_at_length_has_every_field_in_its_type(rig: TradingRig) -> None:
+    market = await get(rig, f"/markets/{a_word('market')}")
     assert {name: type(value) for name, value in market.items()} == FIELDS
     assert market["condition_id"] == a_word("market")
     assert (market["minimum_order_size"], market["minimum_tick_size"]) == (5, 0.01)
@@ -76,14 +76,14 @@ async def test_a_market_at_length_has_every_field_in_its_type(venue: Venue) -> N
     assert market["icon"] == "http://blobs.test/blobs/icon-market"
     assert market["event"]["slug"] == "event-market"
     assert market["rewards"] == {"rates": None, "min_size": 0, "max_spread": 0}
-    assert (await get(venue, "/markets"))["data"] == [market]
+    assert (await get(rig, "/markets"))["data"] == [market]
 
 
-async def test_a_market_in_short_and_compact_say_the_same(venue: Venue) -> None:
-    (short,) = (await get(venue, "/simplified-markets"))["data"]
-    market = await get(venue, f"/markets/{a_word('market')}")
+async def test_a_market_in_short_and_compact_say_the_same(rig: TradingRig) -> None:
+    (short,) = (await get(rig, "/simplified-markets"))["data"]
+    market = await get(rig, f"/markets/{a_word('market')}")
     assert short.items() <= market.items()
-    compact = await get(venue, f"/clob-markets/{a_word('market')}")
+    compact = await get(rig, f"/clob-markets/{a_word('market')}")
     assert compact["c"] == a_word("market")
     assert compact["t"] == [{"t": YES, "o": "Yes"}, {"t": NO, "o": "No"}]
     assert (compact["mts"], compact["mos"], compact["nr"], compact["ao"]) == (0.01, 5, False, True)
@@ -91,18 +91,18 @@ async def test_a_market_in_short_and_compact_say_the_same(venue: Venue) -> None:
 
 
 @pytest.mark.parametrize("token_id", [YES, NO])
-async def test_a_token_says_which_market_it_is_of(venue: Venue, token_id: str) -> None:
-    found = await get(venue, f"/markets-by-token/{token_id}")
+async def test_a_token_says_which_market_it_is_of(rig: TradingRig, token_id: str) -> None:
+    found = await get(rig, f"/markets-by-token/{token_id}")
     assert found["condition_id"] == a_word("market")
     assert (found["primary_token_id"], found["secondary_token_id"]) == (YES, NO)
 
 
 @pytest.mark.parametrize("path", ["/live-activity/events", "/markets/live-activity"])
-async def test_a_markets_trades_are_told_to_everyone(venue: Venue, path: str) -> None:
-    await venue.rest(a_buy("alice", price_ticks=40))
-    assert await get(venue, f"{path}/{a_word('market')}") == []
-    await venue.rest(a_buy("bob", price_ticks=60, is_yes=False))
-    (trade,) = await get(venue, f"{path}/{a_word('market')}")
+async def test_a_markets_trades_are_told_to_everyone(rig: TradingRig, path: str) -> None:
+    await rig.rest(a_buy("alice", price_ticks=40))
+    assert await get(rig, f"{path}/{a_word('market')}") == []
+    await rig.rest(a_buy("bob", price_ticks=60, is_yes=False))
+    (trade,) = await get(rig, f"{path}/{a_word('market')}")
     assert trade == {
         "event_type": "trade",
         "market": {
@@ -128,13 +128,13 @@ async def test_a_markets_trades_are_told_to_everyone(venue: Venue, path: str) ->
         "transaction_hash": "",
         "timestamp": str(NOW_S),
     }
-    assert (await venue.client.get(f"{path}/{a_word('nothing')}")).status_code == 404
+    assert (await rig.client.get(f"{path}/{a_word('nothing')}")).status_code == 404
 
 
-async def test_tokens_are_listed_at_the_price_of_the_book(venue: Venue) -> None:
-    await venue.rest(a_buy("alice", price_ticks=40))
-    await venue.rest(a_sell("bob", price_ticks=45))
-    market = await get(venue, f"/markets/{a_word('market')}")
+async def test_tokens_are_listed_at_the_price_of_the_book(rig: TradingRig) -> None:
+    await rig.rest(a_buy("alice", price_ticks=40))
+    await rig.rest(a_sell("bob", price_ticks=45))
+    market = await get(rig, f"/markets/{a_word('market')}")
     assert market["tokens"] == [
         {"token_id": YES, "outcome": "Yes", "price": 0.425, "winner": False},
         {"token_id": NO, "outcome": "No", "price": 0.575, "winner": False},
@@ -150,64 +150,62 @@ async def test_tokens_are_listed_at_the_price_of_the_book(venue: Venue) -> None:
     ],
 )
 async def test_a_resolved_market_names_its_winner(
-    venue: Venue, yes: int, no: int, prices: list[float], winners: list[bool]
+    rig: TradingRig, yes: int, no: int, prices: list[float], winners: list[bool]
 ) -> None:
-    await resolve(venue, "market", yes, no)
-    market = await get(venue, f"/markets/{a_word('market')}")
+    await resolve(rig, "market", yes, no)
+    market = await get(rig, f"/markets/{a_word('market')}")
     assert [token["price"] for token in market["tokens"]] == prices
     assert [token["winner"] for token in market["tokens"]] == winners
     assert (market["closed"], market["accepting_orders"]) == (True, False)
     assert (market["is_50_50_outcome"], market["status"]) == (yes == no, "resolved")
-    assert (await get(venue, f"/clob-markets/{a_word('market')}"))["ao"] is False
-    assert (await get(venue, f"/markets-by-token/{YES}"))["condition_id"] == a_word("market")
+    assert (await get(rig, f"/clob-markets/{a_word('market')}"))["ao"] is False
+    assert (await get(rig, f"/markets-by-token/{YES}"))["condition_id"] == a_word("market")
 
 
-async def test_a_sampling_leaves_out_what_is_over(venue: Venue) -> None:
-    await venue.open("other")
-    await resolve(venue, "market", 1, 0)
-    slugs = {
-        path: [market["slug"] for market in (await get(venue, path))["data"]] for path in LISTS
-    }
+async def test_a_sampling_leaves_out_what_is_over(rig: TradingRig) -> None:
+    await rig.open("other")
+    await resolve(rig, "market", 1, 0)
+    slugs = {path: [market["slug"] for market in (await get(rig, path))["data"]] for path in LISTS}
     assert slugs["/markets"] == slugs["/simplified-markets"] == ["will-it-market", "will-it-other"]
     assert slugs["/sampling-markets"] == ["will-it-other"]
     assert slugs["/sampling-simplified-markets"] == ["will-it-other"]
 
 
-async def test_a_market_that_the_engine_has_not_opened_yet_is_listed(venue: Venue) -> None:
+async def test_a_market_that_the_engine_has_not_opened_yet_is_listed(rig: TradingRig) -> None:
     row = a_market_row("rain", outcome_yes="Wet", outcome_no="Dry", icon="")
-    async with venue.services.database.writing() as tx:
+    async with rig.context.database.writing() as tx:
         rows = Rows(tx)
-        rows._numbers = venue._numbers
+        rows._numbers = rig._numbers
         await rows.open(an_event_row("rain", row))
-    market = await get(venue, f"/markets/{a_word('rain')}")
+    market = await get(rig, f"/markets/{a_word('rain')}")
     assert [token["outcome"] for token in market["tokens"]] == ["Wet", "Dry"]
     assert [token["price"] for token in market["tokens"]] == [0.5, 0.5]
     assert market["icon"] == ""
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_a_list_that_fits_a_page_ends_with_it(venue: Venue, path: str) -> None:
-    await venue.open("other")
-    page = await get(venue, path, next_cursor="MA==")
+async def test_a_list_that_fits_a_page_ends_with_it(rig: TradingRig, path: str) -> None:
+    await rig.open("other")
+    page = await get(rig, path, next_cursor="MA==")
     assert (page["limit"], page["count"], page["next_cursor"]) == (1000, 2, "LTE=")
-    assert (await get(venue, path, next_cursor="LTE="))["data"] == []
+    assert (await get(rig, path, next_cursor="LTE="))["data"] == []
 
 
-async def test_cursors_lead_through_all_markets_to_the_end(venue: Venue) -> None:
+async def test_cursors_lead_through_all_markets_to_the_end(rig: TradingRig) -> None:
     rows = [a_market_row(f"m{number}") for number in range(MARKETS_PER_PAGE)]
-    async with venue.services.database.writing() as tx:
+    async with rig.context.database.writing() as tx:
         await record_event(tx, an_event_row("many", *rows), NOW_MS)
-    first = await get(venue, "/simplified-markets")
+    first = await get(rig, "/simplified-markets")
     assert (first["count"], first["next_cursor"]) == (1000, "MTAwMA==")
-    second = await get(venue, "/simplified-markets", next_cursor=first["next_cursor"])
+    second = await get(rig, "/simplified-markets", next_cursor=first["next_cursor"])
     assert (second["count"], second["next_cursor"]) == (1, "LTE=")
     slugs = [market["slug"] for page in (first, second) for market in page["data"]]
     assert slugs == ["will-it-market", *(row.slug for row in rows)]
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_a_cursor_that_no_page_gave_is_refused(venue: Venue, path: str) -> None:
-    response = await venue.client.get(path, params={"next_cursor": "x"})
+async def test_a_cursor_that_no_page_gave_is_refused(rig: TradingRig, path: str) -> None:
+    response = await rig.client.get(path, params={"next_cursor": "x"})
     assert (response.status_code, response.json()["error"]) == (400, "Invalid payload")
 
 
@@ -217,12 +215,12 @@ async def test_a_cursor_that_no_page_gave_is_refused(venue: Venue, path: str) ->
     [("0x12", 400, "Invalid market"), (a_word("nothing"), 404, "market not found")],
 )
 async def test_a_market_that_there_is_not_is_not_found(
-    venue: Venue, path: str, condition_id: str, status: int, words: str
+    rig: TradingRig, path: str, condition_id: str, status: int, words: str
 ) -> None:
-    response = await venue.client.get(f"{path}/{condition_id}")
+    response = await rig.client.get(f"{path}/{condition_id}")
     assert (response.status_code, response.json()["error"]) == (status, words)
 
 
-async def test_a_token_of_no_market_is_not_found(venue: Venue) -> None:
-    assert (await venue.client.get("/markets-by-token/12")).status_code == 404
-    assert (await venue.client.get(f"/markets-by-token/{YES}0")).status_code == 404
+async def test_a_token_of_no_market_is_not_found(rig: TradingRig) -> None:
+    assert (await rig.client.get("/markets-by-token/12")).status_code == 404
+    assert (await rig.client.get(f"/markets-by-token/{YES}0")).status_code == 404

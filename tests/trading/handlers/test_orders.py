@@ -20,7 +20,7 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Trader, Venue
+from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ResolveMarket
@@ -93,39 +93,39 @@ async def test_a_market_order_spends_a_sum(alice: Trader, bob: Trader) -> None:
     assert (answer["makingAmount"], answer["takingAmount"]) == ("10", "25")
 
 
-async def test_an_order_sent_again_is_not_placed_again(venue: Venue, alice: Trader) -> None:
+async def test_an_order_sent_again_is_not_placed_again(rig: TradingRig, alice: Trader) -> None:
     order = a_buy("alice")
     first = await alice.placed(order)
     again = await alice.placed(order)
     assert again == first | {"replayed": True}
-    assert len(venue.host.engine.state.live_orders) == 1
+    assert len(rig.host.engine.state.live_orders) == 1
 
 
 async def test_a_matched_order_sent_again_tells_the_same_trades(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     await alice.placed(a_sell("alice"))
     order = a_buy("bob")
     first = await bob.placed(order)
     assert await bob.placed(order) == first | {"replayed": True}
-    assert len(venue.host.engine.state.unsettled_trades) == 1
+    assert len(rig.host.engine.state.unsettled_trades) == 1
 
 
 async def test_an_order_sent_again_after_it_expired_is_still_known(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
     order = a_buy("alice", expiration_s=NOW_S + 100)
     first = await alice.placed(order, "GTD")
-    venue.clock.move(200_000)
+    rig.clock.move(200_000)
     assert await alice.placed(order, "GTD") == first | {"replayed": True}
 
 
 async def test_an_order_sent_again_after_its_market_resolved_is_still_known(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
     order = a_buy("alice")
     first = await alice.placed(order)
-    await venue.tell(ResolveMarket(venue.clock.at_ms, a_word("market")))
+    await rig.tell(ResolveMarket(rig.clock.at_ms, a_word("market")))
     assert await alice.placed(order) == first | {"replayed": True}
 
 
@@ -254,8 +254,8 @@ async def test_a_token_that_does_not_trade_has_no_book(alice: Trader, token_id: 
     assert response.json()["error"] == "No orderbook exists for the requested token id"
 
 
-async def test_a_resolved_market_takes_no_orders(venue: Venue, alice: Trader) -> None:
-    await venue.tell(ResolveMarket(venue.clock.at_ms, a_word("market")))
+async def test_a_resolved_market_takes_no_orders(rig: TradingRig, alice: Trader) -> None:
+    await rig.tell(ResolveMarket(rig.clock.at_ms, a_word("market")))
     assert await refusal(alice, a_buy("alice")) == (
         404,
         "No orderbook exists for the requested token id",
@@ -306,9 +306,9 @@ async def test_an_order_that_must_fill_whole_or_at_all_is_killed(
     )
 
 
-async def test_an_order_of_a_safe_is_paid_by_the_safe(venue: Venue, alice: Trader) -> None:
-    safe = venue.services.wallets.safe_of(alice.address)
-    await venue.tell(
+async def test_an_order_of_a_safe_is_paid_by_the_safe(rig: TradingRig, alice: Trader) -> None:
+    safe = rig.context.wallets.safe_of(alice.address)
+    await rig.tell(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
@@ -316,18 +316,18 @@ async def test_an_order_of_a_safe_is_paid_by_the_safe(venue: Venue, alice: Trade
     )
     order = a_signed_order("alice", maker=safe, signature_type=SignatureType.SAFE)
     assert (await alice.placed(order))["status"] == "live"
-    account = venue.host.engine.state.ledger.look_up(safe, COLLATERAL)
+    account = rig.host.engine.state.ledger.look_up(safe, COLLATERAL)
     assert account.reserved_units == 5 * TOKEN
 
 
 @pytest.mark.parametrize("profile", [0, 1, 2])
 async def test_an_order_may_be_signed_for_every_domain_that_is_served(
-    venue: Venue, alice: Trader, profile: int
+    rig: TradingRig, alice: Trader, profile: int
 ) -> None:
     order = a_buy("alice", profile=profile)
     answer = await alice.placed(order)
     assert answer["orderID"] == an_order_id(order)
-    kept = venue.host.engine.state.live_orders[answer["orderID"]]
+    kept = rig.host.engine.state.live_orders[answer["orderID"]]
     assert kept.signer == alice.address
 
 
@@ -339,28 +339,28 @@ async def test_orders_of_different_domains_trade_with_each_other(
 
 
 async def test_a_new_nonce_is_believed_at_once_and_the_old_one_refused(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
     await alice.placed(a_buy("alice"))
-    venue.chain.nonce_by_maker[alice.address] = 7
-    venue.clock.move(1_000)
+    rig.chain.nonce_by_maker[alice.address] = 7
+    rig.clock.move(1_000)
     await alice.placed(a_buy("alice", nonce=7))
     assert (await refusal(alice, a_buy("alice", salt="2")))[1] == "invalid nonce"
 
 
-async def test_without_a_chain_no_new_maker_can_be_judged(venue: Venue, alice: Trader) -> None:
-    venue.chain.failure = ChainUnavailable("eth_call", "gone")
+async def test_without_a_chain_no_new_maker_can_be_judged(rig: TradingRig, alice: Trader) -> None:
+    rig.chain.failure = ChainUnavailable("eth_call", "gone")
     assert (await alice.place(a_buy("alice"))).status_code == 502
 
 
 async def test_no_order_is_taken_while_the_tables_are_too_far_behind(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
-    projection = venue.host.projection
+    projection = rig.host.projection
     for _ in range(COMMANDS_BEHIND_MAX + 1):
-        projection._heard.append(None)  # type: ignore[arg-type]  # only counted
+        projection._pending.append(None)  # type: ignore[arg-type]  # only counted
     response = await alice.place(a_buy("alice"))
-    projection._heard.clear()
+    projection._pending.clear()
     assert (response.status_code, response.json()["code"]) == (503, "engine_busy")
     assert response.headers["retry-after"] == "1"
 
@@ -388,11 +388,13 @@ async def test_orders_of_a_batch_succeed_and_fail_one_by_one(alice: Trader, bob:
     assert answers[1]["code"] == "invalid_order_nonce"
 
 
-async def test_the_same_order_twice_in_a_batch_is_placed_once(alice: Trader, venue: Venue) -> None:
+async def test_the_same_order_twice_in_a_batch_is_placed_once(
+    alice: Trader, rig: TradingRig
+) -> None:
     body = alice.body(a_buy("alice"))
     first, second = (await alice.send("POST", "/orders", [body, body])).json()
     assert second == first | {"replayed": True}
-    assert len(venue.host.engine.state.live_orders) == 1
+    assert len(rig.host.engine.state.live_orders) == 1
 
 
 @pytest.mark.parametrize(
@@ -407,12 +409,12 @@ async def test_a_batch_is_of_one_to_fifteen_orders(alice: Trader, count: int, wo
 
 @pytest.mark.spec(102)
 @pytest.mark.parametrize("name", ["orderID", "orderId"])
-async def test_an_order_is_canceled_by_its_id(venue: Venue, alice: Trader, name: str) -> None:
+async def test_an_order_is_canceled_by_its_id(rig: TradingRig, alice: Trader, name: str) -> None:
     order_id = (await alice.placed(a_buy("alice")))["orderID"]
     response = await alice.send("DELETE", "/order", {name: order_id})
     assert response.status_code == 200
     assert response.json() == {"canceled": [order_id], "not_canceled": {}}
-    assert not venue.host.engine.state.live_orders
+    assert not rig.host.engine.state.live_orders
 
 
 async def test_an_order_that_is_not_in_the_book_is_not_canceled(alice: Trader) -> None:
@@ -423,7 +425,7 @@ async def test_an_order_that_is_not_in_the_book_is_not_canceled(alice: Trader) -
 
 
 async def test_nobody_cancels_an_order_of_somebody_else(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     order_id = (await alice.placed(a_buy("alice")))["orderID"]
     one = await bob.send("DELETE", "/order", {"orderID": order_id})
@@ -432,7 +434,7 @@ async def test_nobody_cancels_an_order_of_somebody_else(
     market = await bob.send("DELETE", "/cancel-market-orders", {"market": a_word("market")})
     assert one.json() == many.json() == {"canceled": [], "not_canceled": {order_id: DEAD}}
     assert everything.json() == market.json() == {"canceled": [], "not_canceled": {}}
-    assert list(venue.host.engine.state.live_orders) == [order_id]
+    assert list(rig.host.engine.state.live_orders) == [order_id]
 
 
 @pytest.mark.parametrize("body", [{}, {"orderID": ""}, {"orderID": "0x12"}, {"orderID": "x" * 66}])
@@ -462,11 +464,11 @@ async def test_no_more_orders_are_canceled_at_once_than_the_limit(alice: Trader)
 
 
 async def test_all_orders_of_an_address_are_canceled_whichever_key_and_wallet_they_have(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
-    safe = venue.services.wallets.safe_of(alice.address)
-    await venue.open("other", "alice")
-    await venue.tell(
+    safe = rig.context.wallets.safe_of(alice.address)
+    await rig.open("other", "alice")
+    await rig.tell(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
@@ -479,10 +481,10 @@ async def test_all_orders_of_an_address_are_canceled_whichever_key_and_wallet_th
         a_signed_order("alice", maker=safe, signature_type=SignatureType.SAFE),
     ]
     ids = {(await alice.placed(order))["orderID"] for order in orders}
-    other_key = await venue.trader("alice", nonce=1)
+    other_key = await rig.trader("alice", nonce=1)
     canceled = (await other_key.send("DELETE", "/cancel-all")).json()["canceled"]
     assert set(canceled) == ids
-    assert not venue.host.engine.state.live_orders
+    assert not rig.host.engine.state.live_orders
 
 
 @pytest.mark.parametrize(
@@ -499,9 +501,9 @@ async def test_all_orders_of_an_address_are_canceled_whichever_key_and_wallet_th
     ],
 )
 async def test_a_markets_orders_are_canceled_or_those_of_a_token(
-    venue: Venue, alice: Trader, body: Any, canceled: set[str]
+    rig: TradingRig, alice: Trader, body: Any, canceled: set[str]
 ) -> None:
-    await venue.open("other", "alice")
+    await rig.open("other", "alice")
     orders = {
         "yes": a_buy("alice", price_ticks=20),
         "no": a_buy("alice", price_ticks=20, is_yes=False),
@@ -533,7 +535,7 @@ async def test_a_body_that_was_changed_on_the_way_is_not_the_callers(alice: Trad
     body = json.dumps(alice.body(a_buy("alice"))).encode()
     headers = alice.l2_headers("POST", "/order", body)
     other = body.replace(b"GTC", b"GTD")
-    response = await alice.venue.client.post("/order", content=other, headers=headers)
+    response = await alice.rig.client.post("/order", content=other, headers=headers)
     assert response.status_code == 401
     assert response.json()["error"] == "Unauthorized/Invalid api key"
     assert response.json()["code"] == "l2_signature_mismatch"
@@ -544,11 +546,11 @@ async def test_a_body_that_was_changed_on_the_way_is_not_the_callers(alice: Trad
 )
 @given(sizes=st.lists(st.integers(5, 60), min_size=2, max_size=8))
 async def test_parallel_orders_never_spend_more_than_there_is(
-    venue: Venue, alice: Trader, sizes: list[int]
+    rig: TradingRig, alice: Trader, sizes: list[int]
 ) -> None:
-    market = venue.another_market()
-    await venue.open(market)
-    await venue.tell(some_funds("alice", units=100 * TOKEN, market=market))
+    market = rig.another_market()
+    await rig.open(market)
+    await rig.tell(some_funds("alice", units=100 * TOKEN, market=market))
     orders = [
         a_sell("alice", price_ticks=60, size_units=size * TOKEN, market=market, salt=str(salt))
         for salt, size in enumerate(sizes)
@@ -558,16 +560,16 @@ async def test_parallel_orders_never_spend_more_than_there_is(
     for order, answer in zip(orders, answers, strict=True):
         units_by_status[answer.status_code].append(order.size_units)
     token = an_asset(is_yes=True, market=market)
-    reserved = venue.host.engine.state.ledger.look_up(alice.address, token).reserved_units
+    reserved = rig.host.engine.state.ledger.look_up(alice.address, token).reserved_units
     assert sum(units_by_status[200]) == reserved <= 100 * TOKEN
     assert reserved + min(units_by_status[400], default=100 * TOKEN) > 100 * TOKEN - 1
 
 
 @pytest.mark.parametrize("contenders", [2, 16])
 async def test_of_parallel_orders_for_the_last_unit_one_wins(
-    venue: Venue, alice: Trader, contenders: int
+    rig: TradingRig, alice: Trader, contenders: int
 ) -> None:
-    carol = await venue.trader("carol")
+    carol = await rig.trader("carol")
     await carol.placed(a_sell("carol", price_ticks=50, size_units=5 * TOKEN))
     takers = [a_spending("alice", 50, 2_500_000, salt=str(salt)) for salt in range(contenders)]
     answers = await asyncio.gather(*(alice.place(order, "FOK") for order in takers))

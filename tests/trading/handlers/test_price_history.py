@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from tests.rigs.rows import Rows
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_buy, a_sell, a_word, an_asset
-from tests.trading.rig import Trader, Venue
+from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.exchange.commands import ResolveMarket
 
@@ -14,16 +14,16 @@ NO = an_asset(is_yes=False)
 HOUR = 3600
 
 
-async def history(venue: Venue, **query: Any) -> list[tuple[int, float]]:
-    response = await venue.client.get("/prices-history", params={"market": YES} | query)
+async def history(rig: TradingRig, **query: Any) -> list[tuple[int, float]]:
+    response = await rig.client.get("/prices-history", params={"market": YES} | query)
     assert response.status_code == 200, response.text
     assert list(response.json()) == ["history"]
     return [(point["t"], point["p"]) for point in response.json()["history"]]
 
 
-async def quote(venue: Venue, *points: tuple[int, int | None, int | None, int | None]) -> None:
+async def quote(rig: TradingRig, *points: tuple[int, int | None, int | None, int | None]) -> None:
     """Store tops of the book so many seconds before now."""
-    async with venue.services.database.writing() as tx:
+    async with rig.context.database.writing() as tx:
         rows = Rows(tx)
         for back_s, bid, ask, last in points:
             await rows.quoted_at("market", NOW_S - back_s, bid, ask, last)
@@ -31,79 +31,79 @@ async def quote(venue: Venue, *points: tuple[int, int | None, int | None, int | 
 
 @pytest.mark.spec(100)
 async def test_a_history_follows_the_book_of_the_engine(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     await alice.placed(a_buy("alice", price_ticks=40))
     await bob.placed(a_sell("bob", price_ticks=50))
-    venue.clock.move(60_000)
+    rig.clock.move(60_000)
     await bob.placed(a_sell("bob", price_ticks=40, size_units=5 * TOKEN))
     await alice.placed(a_buy("alice", price_ticks=48))
-    venue.clock.move(120_000)
-    await venue.settle_tables()
-    assert await history(venue, interval="1h") == [
+    rig.clock.move(120_000)
+    await rig.settle_tables()
+    assert await history(rig, interval="1h") == [
         (NOW_S + 60, 0.45),
         (NOW_S + 120, 0.49),
         (NOW_S + 180, 0.49),
     ]
 
 
-async def test_the_other_token_is_worth_the_rest(venue: Venue) -> None:
-    await quote(venue, (120, 30, 40, None))
-    assert {price for _, price in await history(venue, interval="1h")} == {0.35}
-    assert {price for _, price in await history(venue, interval="1h", market=NO)} == {0.65}
+async def test_the_other_token_is_worth_the_rest(rig: TradingRig) -> None:
+    await quote(rig, (120, 30, 40, None))
+    assert {price for _, price in await history(rig, interval="1h")} == {0.35}
+    assert {price for _, price in await history(rig, interval="1h", market=NO)} == {0.65}
 
 
-async def test_without_a_midpoint_the_last_price_is_shown(venue: Venue) -> None:
-    await quote(venue, (180, 30, None, 32), (120, None, None, None), (60, None, 50, 33))
-    points = await history(venue, interval="1h")
+async def test_without_a_midpoint_the_last_price_is_shown(rig: TradingRig) -> None:
+    await quote(rig, (180, 30, None, 32), (120, None, None, None), (60, None, 50, 33))
+    points = await history(rig, interval="1h")
     assert points == [(NOW_S - 120, 0.32), (NOW_S, 0.33)]
 
 
-async def test_a_fidelity_says_how_many_minutes_a_point_is(venue: Venue) -> None:
-    await quote(venue, (2 * HOUR, 20, 30, None), (HOUR, 30, 40, None))
-    points = await history(venue, startTs=NOW_S - 3 * HOUR, fidelity=60)
+async def test_a_fidelity_says_how_many_minutes_a_point_is(rig: TradingRig) -> None:
+    await quote(rig, (2 * HOUR, 20, 30, None), (HOUR, 30, 40, None))
+    points = await history(rig, startTs=NOW_S - 3 * HOUR, fidelity=60)
     assert points == [(NOW_S - HOUR, 0.25), (NOW_S, 0.35)]
 
 
-async def test_a_history_ends_where_the_client_says(venue: Venue) -> None:
-    await quote(venue, (2 * HOUR, 20, 30, None), (HOUR, 30, 40, None))
-    points = await history(venue, startTs=NOW_S - 3 * HOUR, endTs=NOW_S - HOUR - 60, fidelity=30)
+async def test_a_history_ends_where_the_client_says(rig: TradingRig) -> None:
+    await quote(rig, (2 * HOUR, 20, 30, None), (HOUR, 30, 40, None))
+    points = await history(rig, startTs=NOW_S - 3 * HOUR, endTs=NOW_S - HOUR - 60, fidelity=30)
     assert [price for _, price in points] == [0.25, 0.25]
     assert points[-1][0] <= NOW_S - HOUR - 60
 
 
-async def test_an_end_in_the_future_is_now(venue: Venue) -> None:
-    await quote(venue, (HOUR, 30, 40, None))
-    points = await history(venue, startTs=NOW_S - HOUR, endTs=NOW_S + 9 * HOUR, fidelity=30)
+async def test_an_end_in_the_future_is_now(rig: TradingRig) -> None:
+    await quote(rig, (HOUR, 30, 40, None))
+    points = await history(rig, startTs=NOW_S - HOUR, endTs=NOW_S + 9 * HOUR, fidelity=30)
     assert points[-1] == (NOW_S, 0.35)
 
 
-async def test_what_was_known_before_the_start_counts(venue: Venue) -> None:
-    await quote(venue, (5 * HOUR, 30, 40, None))
-    points = await history(venue, startTs=NOW_S - 60)
+async def test_what_was_known_before_the_start_counts(rig: TradingRig) -> None:
+    await quote(rig, (5 * HOUR, 30, 40, None))
+    points = await history(rig, startTs=NOW_S - 60)
     assert points == [(NOW_S - 60, 0.35), (NOW_S, 0.35)]
 
 
 @pytest.mark.parametrize("interval", ["max", "all"])
-async def test_everything_begins_with_the_first_point(venue: Venue, interval: str) -> None:
-    await quote(venue, (300 * 24 * HOUR, 30, 40, None), (60, 50, 60, None))
-    points = await history(venue, interval=interval)
+async def test_everything_begins_with_the_first_point(rig: TradingRig, interval: str) -> None:
+    await quote(rig, (300 * 24 * HOUR, 30, 40, None), (60, 50, 60, None))
+    points = await history(rig, interval=interval)
     assert points[0][1] == 0.35
     assert points[-1] == (NOW_S, 0.55)
     assert len(points) <= 1001
     assert points[0][0] <= NOW_S - 299 * 24 * HOUR
 
 
-async def test_a_market_without_quotes_has_an_empty_history(venue: Venue) -> None:
-    await venue.open("other")
+async def test_a_market_without_quotes_has_an_empty_history(rig: TradingRig) -> None:
+    await rig.open("other")
     token_id = an_asset(is_yes=True, market="other")
-    assert await history(venue, market=token_id, interval="max") == []
+    assert await history(rig, market=token_id, interval="max") == []
 
 
-async def test_history_outlives_the_market(venue: Venue) -> None:
-    await quote(venue, (60, 50, 60, None))
-    await venue.tell(ResolveMarket(NOW_MS, a_word("market")))
-    assert (await history(venue, interval="1h"))[-1] == (NOW_S, 0.55)
+async def test_history_outlives_the_market(rig: TradingRig) -> None:
+    await quote(rig, (60, 50, 60, None))
+    await rig.tell(ResolveMarket(NOW_MS, a_word("market")))
+    assert (await history(rig, interval="1h"))[-1] == (NOW_S, 0.55)
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ async def test_history_outlives_the_market(venue: Venue) -> None:
     ],
 )
 async def test_a_query_that_asks_for_nothing_is_refused(
-    venue: Venue, query: dict[str, str], status: int, words: str
+    rig: TradingRig, query: dict[str, str], status: int, words: str
 ) -> None:
-    response = await venue.client.get("/prices-history", params={"market": str(YES)} | query)
+    response = await rig.client.get("/prices-history", params={"market": str(YES)} | query)
     assert (response.status_code, response.json()["error"]) == (status, words)
 
 
@@ -139,9 +139,9 @@ async def test_a_query_that_asks_for_nothing_is_refused(
         {"start_ts": NOW_S - HOUR, "fidelity": 1},
     ],
 )
-async def test_a_batch_has_the_history_of_each_token(venue: Venue, body: dict[str, Any]) -> None:
-    await quote(venue, (120, 30, 40, None))
-    response = await venue.client.post("/batch-prices-history", json={"markets": [YES, NO], **body})
+async def test_a_batch_has_the_history_of_each_token(rig: TradingRig, body: dict[str, Any]) -> None:
+    await quote(rig, (120, 30, 40, None))
+    response = await rig.client.post("/batch-prices-history", json={"markets": [YES, NO], **body})
     histories = response.json()["history"]
     assert [point["p"] for point in histories[YES]] == [0.35, 0.35]
     assert [point["p"] for point in histories[NO]] == [0.65, 0.65]
@@ -165,8 +165,8 @@ async def test_a_batch_has_the_history_of_each_token(venue: Venue, body: dict[st
     ],
 )
 async def test_a_batch_that_asks_for_nothing_is_refused(
-    venue: Venue, body: object, status: int, words: str | None
+    rig: TradingRig, body: object, status: int, words: str | None
 ) -> None:
-    response = await venue.client.post("/batch-prices-history", json=body)
+    response = await rig.client.post("/batch-prices-history", json=body)
     assert response.status_code == status
     assert words in {None, response.json()["error"]}

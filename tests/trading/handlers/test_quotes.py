@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_sell, a_word, an_asset, some_rules
-from tests.trading.rig import Trader, Venue, a_venue
+from tests.trading.rig import Trader, TradingRig, a_rig
 
 from foretell.domain.exchange.commands import ResolveMarket
 
@@ -28,31 +28,31 @@ ROUTES = [
 BATCHES = ["/books", "/prices", "/midpoints", "/spreads", "/last-trades-prices"]
 
 
-async def get(venue: Venue, path: str, **query: Any) -> Any:
-    response = await venue.client.get(path, params=query)
+async def get(rig: TradingRig, path: str, **query: Any) -> Any:
+    response = await rig.client.get(path, params=query)
     assert response.status_code == 200, response.text
     return response.json()
 
 
-async def post(venue: Venue, path: str, body: object) -> Any:
-    response = await venue.client.post(path, json=body)
+async def post(rig: TradingRig, path: str, body: object) -> Any:
+    response = await rig.client.post(path, json=body)
     assert response.status_code == 200, response.text
     return response.json()
 
 
-async def quoted(venue: Venue) -> None:
+async def quoted(rig: TradingRig) -> None:
     """Bids for yes at 0.30 and 0.40, asks at 0.45 and (as a bid for no) at 0.60."""
-    await venue.rest(a_buy("alice", price_ticks=30, size_units=20 * TOKEN))
-    await venue.rest(a_buy("alice", price_ticks=40, size_units=10 * TOKEN))
-    await venue.rest(a_buy("alice", price_ticks=40, size_units=5 * TOKEN, salt="2"))
-    await venue.rest(a_sell("bob", price_ticks=45, size_units=7_500_000))
-    await venue.rest(a_buy("bob", price_ticks=40, size_units=8 * TOKEN, is_yes=False))
+    await rig.rest(a_buy("alice", price_ticks=30, size_units=20 * TOKEN))
+    await rig.rest(a_buy("alice", price_ticks=40, size_units=10 * TOKEN))
+    await rig.rest(a_buy("alice", price_ticks=40, size_units=5 * TOKEN, salt="2"))
+    await rig.rest(a_sell("bob", price_ticks=45, size_units=7_500_000))
+    await rig.rest(a_buy("bob", price_ticks=40, size_units=8 * TOKEN, is_yes=False))
 
 
 @pytest.mark.spec(4, 100, 118)
-async def test_a_book_has_both_tokens_orders_and_the_best_price_last(venue: Venue) -> None:
-    await quoted(venue)
-    book = await get(venue, "/book", token_id=YES)
+async def test_a_book_has_both_tokens_orders_and_the_best_price_last(rig: TradingRig) -> None:
+    await quoted(rig)
+    book = await get(rig, "/book", token_id=YES)
     assert list(book) == [
         "market",
         "asset_id",
@@ -73,88 +73,90 @@ async def test_a_book_has_both_tokens_orders_and_the_best_price_last(venue: Venu
     assert (book["neg_risk"], book["last_trade_price"]) == (False, "")
 
 
-async def test_the_other_tokens_book_is_the_mirror(venue: Venue) -> None:
-    await quoted(venue)
-    book = await get(venue, "/book", token_id=NO)
+async def test_the_other_tokens_book_is_the_mirror(rig: TradingRig) -> None:
+    await quoted(rig)
+    book = await get(rig, "/book", token_id=NO)
     assert book["bids"] == [{"price": "0.4", "size": "8"}, {"price": "0.55", "size": "7.5"}]
     assert book["asks"] == [{"price": "0.7", "size": "20"}, {"price": "0.6", "size": "15"}]
 
 
-async def test_the_hash_is_of_the_book_with_an_empty_hash(venue: Venue) -> None:
-    await quoted(venue)
-    book = await get(venue, "/book", token_id=YES)
+async def test_the_hash_is_of_the_book_with_an_empty_hash(rig: TradingRig) -> None:
+    await quoted(rig)
+    book = await get(rig, "/book", token_id=YES)
     compact = json.dumps(book | {"hash": ""}, separators=(",", ":"))
     assert book["hash"] == hashlib.sha1(compact.encode()).hexdigest()
 
 
 async def test_a_book_changes_with_every_order_cancel_and_trade(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
-    seen = [(await get(venue, "/book", token_id=YES))["hash"]]
+    seen = [(await get(rig, "/book", token_id=YES))["hash"]]
     order_id = (await alice.placed(a_buy("alice", price_ticks=40)))["orderID"]
-    seen.append((await get(venue, "/book", token_id=YES))["hash"])
+    seen.append((await get(rig, "/book", token_id=YES))["hash"])
     await bob.placed(a_sell("bob", price_ticks=40, size_units=5 * TOKEN))
-    book = await get(venue, "/book", token_id=YES)
+    book = await get(rig, "/book", token_id=YES)
     assert book["bids"] == [{"price": "0.4", "size": "5"}]
     assert book["last_trade_price"] == "0.4"
-    assert (await get(venue, "/book", token_id=NO))["last_trade_price"] == "0.6"
+    assert (await get(rig, "/book", token_id=NO))["last_trade_price"] == "0.6"
     seen.append(book["hash"])
     await alice.send("DELETE", "/order", {"orderID": order_id})
-    book = await get(venue, "/book", token_id=YES)
+    book = await get(rig, "/book", token_id=YES)
     assert book["bids"] == []
     seen.append(book["hash"])
     assert len(set(seen)) == 4
 
 
-async def test_an_order_that_a_crash_could_undo_is_not_shown(venue: Venue) -> None:
-    await quoted(venue)
-    before = await get(venue, "/book", token_id=YES)
-    placing = venue.rest(a_buy("carol", price_ticks=44))
+async def test_an_order_that_a_crash_could_undo_is_not_shown(rig: TradingRig) -> None:
+    await quoted(rig)
+    before = await get(rig, "/book", token_id=YES)
+    placing = rig.rest(a_buy("carol", price_ticks=44))
     placing.send(None)
-    assert len(venue.host.engine.state.live_orders) == 6
-    assert await get(venue, "/book", token_id=YES) == before
+    assert len(rig.host.engine.state.live_orders) == 6
+    assert await get(rig, "/book", token_id=YES) == before
     placing.close()
 
 
-async def test_an_unchanged_book_is_not_encoded_again(venue: Venue) -> None:
-    await quoted(venue)
-    board = venue.services.board
-    market, _ = board.find(YES)
+async def test_an_unchanged_book_is_not_encoded_again(rig: TradingRig) -> None:
+    await quoted(rig)
+    books = rig.context.books
+    market, _ = books.find(YES)
     assert market.book(is_yes=True).raw is market.book(is_yes=True).raw
 
 
 @pytest.mark.parametrize("path", ROUTES)
 async def test_a_token_that_trades_has_an_answer_without_any_header(
-    venue: Venue, path: str
+    rig: TradingRig, path: str
 ) -> None:
-    await venue.rest(a_sell("alice"))
-    await venue.rest(a_buy("bob"))
-    assert (await venue.client.get(path, params={"token_id": YES})).status_code == 200
+    await rig.rest(a_sell("alice"))
+    await rig.rest(a_buy("bob"))
+    assert (await rig.client.get(path, params={"token_id": YES})).status_code == 200
     headers = {"SERVICE_ADDRESS": "nobody", "SERVICE_SIGNATURE": "x"}
-    again = await venue.client.get(path, params={"token_id": YES}, headers=headers)
+    again = await rig.client.get(path, params={"token_id": YES}, headers=headers)
     assert again.status_code == 200
 
 
 @pytest.mark.parametrize("path", [*ROUTES, "/price"])
 @pytest.mark.parametrize("token_id", NOT_A_TOKEN)
 async def test_what_is_no_token_id_is_refused(
-    venue: Venue, path: str, token_id: str | None
+    rig: TradingRig, path: str, token_id: str | None
 ) -> None:
     query = {"side": "BUY"} | ({} if token_id is None else {"token_id": token_id})
-    response = await venue.client.get(path, params=query)
+    response = await rig.client.get(path, params=query)
     assert (response.status_code, response.json()["error"]) == (400, "Invalid token id")
 
 
 @pytest.mark.parametrize("path", [*ROUTES, "/price"])
-async def test_a_token_that_does_not_trade_has_no_book(venue: Venue, path: str) -> None:
-    response = await venue.client.get(path, params={"token_id": "12", "side": "BUY"})
+async def test_a_token_that_does_not_trade_has_no_book(rig: TradingRig, path: str) -> None:
+    response = await rig.client.get(path, params={"token_id": "12", "side": "BUY"})
     assert (response.status_code, response.json()["error"]) == (404, NO_BOOK)
 
 
 @pytest.mark.parametrize("path", [*ROUTES, "/price"])
-async def test_a_token_of_a_resolved_market_has_no_book_any_more(venue: Venue, path: str) -> None:
-    await venue.tell(ResolveMarket(NOW_MS, a_word("market")))
-    response = await venue.client.get(path, params={"token_id": YES, "side": "BUY"})
+async def test_a_token_of_a_resolved_market_has_no_book_any_more(
+    rig: TradingRig, path: str
+) -> None:
+    await rig.tell(ResolveMarket(NOW_MS, a_word("market")))
+    response = await rig.client.get(path, params={"token_id": YES, "side": "BUY"})
     assert (response.status_code, response.json()["error"]) == (404, NO_BOOK)
 
 
@@ -164,34 +166,34 @@ async def test_a_token_of_a_resolved_market_has_no_book_any_more(venue: Venue, p
     [(YES, "BUY", "0.45"), (YES, "sell", "0.4"), (NO, "buy", "0.6"), (NO, "SELL", "0.55")],
 )
 async def test_a_price_is_what_a_taker_pays_or_gets(
-    venue: Venue, token_id: str, side: str, price: str
+    rig: TradingRig, token_id: str, side: str, price: str
 ) -> None:
-    await quoted(venue)
-    assert await get(venue, "/price", token_id=token_id, side=side) == {"price": price}
+    await quoted(rig)
+    assert await get(rig, "/price", token_id=token_id, side=side) == {"price": price}
 
 
 @pytest.mark.parametrize(("side", "price"), [("BUY", "0.4"), ("SELL", "0.45")])
 async def test_an_operator_may_mean_the_side_of_the_book(
     database_file: Path, tmp_path: Path, side: str, price: str
 ) -> None:
-    async with a_venue(tmp_path / "journal", database_file, price_side="book") as venue:
-        await venue.open("market", "alice", "bob")
-        await quoted(venue)
-        assert await get(venue, "/price", token_id=YES, side=side) == {"price": price}
+    async with a_rig(tmp_path / "journal", database_file, price_side="book") as rig:
+        await rig.open("market", "alice", "bob")
+        await quoted(rig)
+        assert await get(rig, "/price", token_id=YES, side=side) == {"price": price}
 
 
 @pytest.mark.parametrize("side", [None, "", "BOTH", "0"])
-async def test_a_side_is_buy_or_sell(venue: Venue, side: str | None) -> None:
+async def test_a_side_is_buy_or_sell(rig: TradingRig, side: str | None) -> None:
     query = {"token_id": YES} | ({} if side is None else {"side": side})
-    response = await venue.client.get("/price", params=query)
+    response = await rig.client.get("/price", params=query)
     assert (response.status_code, response.json()["error"]) == (400, "Invalid side")
 
 
-async def test_a_price_that_nobody_offers_is_not_made_up(venue: Venue) -> None:
-    await venue.rest(a_buy("alice", price_ticks=40))
-    response = await venue.client.get("/price", params={"token_id": YES, "side": "BUY"})
+async def test_a_price_that_nobody_offers_is_not_made_up(rig: TradingRig) -> None:
+    await rig.rest(a_buy("alice", price_ticks=40))
+    response = await rig.client.get("/price", params={"token_id": YES, "side": "BUY"})
     assert (response.status_code, response.json()["code"]) == (404, "no_price")
-    assert await post(venue, "/prices", [{"token_id": YES}]) == {YES: {"SELL": "0.4"}}
+    assert await post(rig, "/prices", [{"token_id": YES}]) == {YES: {"SELL": "0.4"}}
 
 
 @pytest.mark.spec(100)
@@ -206,38 +208,38 @@ async def test_a_price_that_nobody_offers_is_not_made_up(venue: Venue) -> None:
     ],
 )
 async def test_a_midpoint_is_half_way_and_a_spread_the_whole_way(
-    venue: Venue, bids: list[int], asks: list[int], mid: str, spread: str
+    rig: TradingRig, bids: list[int], asks: list[int], mid: str, spread: str
 ) -> None:
     for ticks in bids:
-        await venue.rest(a_buy("alice", price_ticks=ticks))
+        await rig.rest(a_buy("alice", price_ticks=ticks))
     for ticks in asks:
-        await venue.rest(a_sell("bob", price_ticks=ticks))
-    assert await get(venue, "/midpoint", token_id=YES) == {"mid": mid}
-    assert await get(venue, "/spread", token_id=YES) == {"spread": spread}
-    assert await get(venue, "/spread", token_id=NO) == {"spread": spread}
-    (other,) = (await post(venue, "/midpoints", [{"token_id": NO}])).values()
+        await rig.rest(a_sell("bob", price_ticks=ticks))
+    assert await get(rig, "/midpoint", token_id=YES) == {"mid": mid}
+    assert await get(rig, "/spread", token_id=YES) == {"spread": spread}
+    assert await get(rig, "/spread", token_id=NO) == {"spread": spread}
+    (other,) = (await post(rig, "/midpoints", [{"token_id": NO}])).values()
     assert float(mid) + float(other) == pytest.approx(1)
 
 
-async def test_a_last_price_has_the_side_of_its_taker(venue: Venue) -> None:
-    await venue.rest(a_sell("alice", price_ticks=40))
-    await venue.rest(a_buy("bob", price_ticks=40))
-    assert await get(venue, "/last-trade-price", token_id=YES) == {"price": "0.4", "side": "BUY"}
-    assert await get(venue, "/last-trade-price", token_id=NO) == {"price": "0.6", "side": "SELL"}
+async def test_a_last_price_has_the_side_of_its_taker(rig: TradingRig) -> None:
+    await rig.rest(a_sell("alice", price_ticks=40))
+    await rig.rest(a_buy("bob", price_ticks=40))
+    assert await get(rig, "/last-trade-price", token_id=YES) == {"price": "0.4", "side": "BUY"}
+    assert await get(rig, "/last-trade-price", token_id=NO) == {"price": "0.6", "side": "SELL"}
 
 
-async def test_a_mint_has_a_last_price_of_both_tokens(venue: Venue) -> None:
-    await venue.rest(a_buy("alice", price_ticks=40))
-    await venue.rest(a_buy("bob", price_ticks=60, is_yes=False))
-    assert await get(venue, "/last-trade-price", token_id=YES) == {"price": "0.4", "side": "SELL"}
-    assert await get(venue, "/last-trade-price", token_id=NO) == {"price": "0.6", "side": "BUY"}
+async def test_a_mint_has_a_last_price_of_both_tokens(rig: TradingRig) -> None:
+    await rig.rest(a_buy("alice", price_ticks=40))
+    await rig.rest(a_buy("bob", price_ticks=60, is_yes=False))
+    assert await get(rig, "/last-trade-price", token_id=YES) == {"price": "0.4", "side": "SELL"}
+    assert await get(rig, "/last-trade-price", token_id=NO) == {"price": "0.6", "side": "BUY"}
 
 
-async def test_a_token_has_no_last_price_before_its_first_trade(venue: Venue) -> None:
-    response = await venue.client.get("/last-trade-price", params={"token_id": YES})
+async def test_a_token_has_no_last_price_before_its_first_trade(rig: TradingRig) -> None:
+    response = await rig.client.get("/last-trade-price", params={"token_id": YES})
     assert response.status_code == 404
     assert response.json()["error"] == "No trades found for the requested token id"
-    assert await post(venue, "/last-trades-prices", [{"token_id": YES}]) == []
+    assert await post(rig, "/last-trades-prices", [{"token_id": YES}]) == []
 
 
 @pytest.mark.parametrize(
@@ -252,84 +254,84 @@ async def test_a_token_has_no_last_price_before_its_first_trade(venue: Venue) ->
     ],
 )
 async def test_a_tick_size_is_a_number_that_clients_know(
-    venue: Venue, ticks_per_one: int, text: str
+    rig: TradingRig, ticks_per_one: int, text: str
 ) -> None:
-    await venue.open("fine", rules=some_rules(ticks_per_one))
+    await rig.open("fine", rules=some_rules(ticks_per_one))
     token_id = an_asset(is_yes=True, market="fine")
-    response = await venue.client.get("/tick-size", params={"token_id": token_id})
+    response = await rig.client.get("/tick-size", params={"token_id": token_id})
     assert response.text == f'{{"minimum_tick_size":{text}}}'
     assert str(response.json()["minimum_tick_size"]) == text
-    assert (await venue.client.get(f"/tick-size/{token_id}")).text == response.text
+    assert (await rig.client.get(f"/tick-size/{token_id}")).text == response.text
 
 
-async def test_a_token_says_its_fee_and_whether_it_is_one_of_many(venue: Venue) -> None:
-    assert await get(venue, f"/neg-risk/{YES}") == {"neg_risk": False}
-    fee = await get(venue, f"/fee-rate/{YES}")
+async def test_a_token_says_its_fee_and_whether_it_is_one_of_many(rig: TradingRig) -> None:
+    assert await get(rig, f"/neg-risk/{YES}") == {"neg_risk": False}
+    fee = await get(rig, f"/fee-rate/{YES}")
     assert fee["base_fee"] == 0
     assert set(fee["fd"]) == {"r", "e", "to"}
     assert fee["fee_schedule"]["source"] == "local"
 
 
-async def test_a_market_of_another_exchange_is_one_of_many(venue: Venue) -> None:
-    await venue.open("unique", exchange="0x" + "e2" * 20)
+async def test_a_market_of_another_exchange_is_one_of_many(rig: TradingRig) -> None:
+    await rig.open("unique", exchange="0x" + "e2" * 20)
     token_id = an_asset(is_yes=True, market="unique")
-    assert await get(venue, "/neg-risk", token_id=token_id) == {"neg_risk": True}
-    assert (await get(venue, "/book", token_id=token_id))["neg_risk"] is True
+    assert await get(rig, "/neg-risk", token_id=token_id) == {"neg_risk": True}
+    assert (await get(rig, "/book", token_id=token_id))["neg_risk"] is True
 
 
 @pytest.mark.spec(100)
-async def test_a_batch_answers_for_every_token_that_trades(venue: Venue) -> None:
-    await quoted(venue)
-    await venue.rest(a_sell("carol", price_ticks=40, size_units=5 * TOKEN))
+async def test_a_batch_answers_for_every_token_that_trades(rig: TradingRig) -> None:
+    await quoted(rig)
+    await rig.rest(a_sell("carol", price_ticks=40, size_units=5 * TOKEN))
     wanted = [{"token_id": YES}, {"token_id": "12"}, {"token_id": NO, "side": "BUY"}]
-    books = await post(venue, "/books", wanted)
+    books = await post(rig, "/books", wanted)
     assert [book["asset_id"] for book in books] == [YES, NO]
-    assert books[0] == await get(venue, "/book", token_id=YES)
-    assert await post(venue, "/prices", wanted) == {
+    assert books[0] == await get(rig, "/book", token_id=YES)
+    assert await post(rig, "/prices", wanted) == {
         YES: {"BUY": "0.45", "SELL": "0.4"},
         NO: {"BUY": "0.6"},
     }
-    assert await post(venue, "/midpoints", wanted) == {YES: "0.425", NO: "0.575"}
-    assert await post(venue, "/spreads", wanted) == {YES: "0.05", NO: "0.05"}
-    assert await post(venue, "/last-trades-prices", wanted) == [
+    assert await post(rig, "/midpoints", wanted) == {YES: "0.425", NO: "0.575"}
+    assert await post(rig, "/spreads", wanted) == {YES: "0.05", NO: "0.05"}
+    assert await post(rig, "/last-trades-prices", wanted) == [
         {"token_id": YES, "price": "0.4", "side": "SELL"},
         {"token_id": NO, "price": "0.6", "side": "BUY"},
     ]
 
 
-async def test_both_sides_of_a_token_may_be_asked_for_one_by_one(venue: Venue) -> None:
-    await quoted(venue)
+async def test_both_sides_of_a_token_may_be_asked_for_one_by_one(rig: TradingRig) -> None:
+    await quoted(rig)
     wanted = [{"token_id": YES, "side": "BUY"}, {"token_id": YES, "side": "SELL"}]
-    assert await post(venue, "/prices", wanted) == {YES: {"BUY": "0.45", "SELL": "0.4"}}
+    assert await post(rig, "/prices", wanted) == {YES: {"BUY": "0.45", "SELL": "0.4"}}
 
 
 @pytest.mark.parametrize("path", BATCHES)
 @pytest.mark.parametrize("raw", [b"", b"{}", b"[1]", b'[{"token_id": 5}]', b"[{}]", b"\xff"])
-async def test_what_is_no_batch_is_refused(venue: Venue, path: str, raw: bytes) -> None:
-    response = await venue.client.post(path, content=raw)
+async def test_what_is_no_batch_is_refused(rig: TradingRig, path: str, raw: bytes) -> None:
+    response = await rig.client.post(path, content=raw)
     assert (response.status_code, response.json()["error"]) == (400, "Invalid payload")
 
 
 @pytest.mark.parametrize("path", BATCHES)
-async def test_a_batch_is_of_at_most_five_hundred_tokens(venue: Venue, path: str) -> None:
+async def test_a_batch_is_of_at_most_five_hundred_tokens(rig: TradingRig, path: str) -> None:
     wanted = [{"token_id": YES}] * 501
-    response = await venue.client.post(path, json=wanted)
+    response = await rig.client.post(path, json=wanted)
     assert (response.status_code, response.json()["error"]) == (400, "Payload exceeds the limit")
-    assert (await venue.client.post(path, json=wanted[1:])).status_code == 200
+    assert (await rig.client.post(path, json=wanted[1:])).status_code == 200
 
 
-async def test_a_batch_names_tokens_as_decimals(venue: Venue) -> None:
-    response = await venue.client.post("/books", json=[{"token_id": "0x12"}])
+async def test_a_batch_names_tokens_as_decimals(rig: TradingRig) -> None:
+    response = await rig.client.post("/books", json=[{"token_id": "0x12"}])
     assert (response.status_code, response.json()["error"]) == (400, "Invalid token id")
 
 
-async def test_a_body_that_is_too_large_is_refused(venue: Venue) -> None:
-    response = await venue.client.post("/books", content=b" " * (1024 * 1024 + 1))
+async def test_a_body_that_is_too_large_is_refused(rig: TradingRig) -> None:
+    response = await rig.client.post("/books", content=b" " * (1024 * 1024 + 1))
     assert (response.status_code, response.json()["error"]) == (400, "Payload exceeds the limit")
 
 
-async def test_unknown_parameters_are_refused_for_those_who_want_that(venue: Venue) -> None:
+async def test_unknown_parameters_are_refused_for_those_who_want_that(rig: TradingRig) -> None:
     query = {"token_id": YES, "tokenid": "x"}
-    assert (await venue.client.get("/midpoint", params=query)).status_code == 200
-    response = await venue.client.get("/midpoint", params=query | {"strict": "true"})
+    assert (await rig.client.get("/midpoint", params=query)).status_code == 200
+    response = await rig.client.get("/midpoint", params=query | {"strict": "true"})
     assert (response.status_code, response.json()["code"]) == (400, "unknown_parameter")

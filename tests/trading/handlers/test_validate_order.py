@@ -14,7 +14,7 @@ from tests.rigs.values import (
     an_observation,
     an_order_id,
 )
-from tests.trading.rig import Trader, Venue, order_json
+from tests.trading.rig import Trader, TradingRig, order_json
 
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ResolveMarket
 from foretell.domain.exchange.ledger import COLLATERAL
@@ -55,7 +55,9 @@ def failures(answer: Any) -> dict[str, str]:
     return {rule["rule"]: rule["code"] for rule in answer["rules"] if rule["pass"] is False}
 
 
-async def test_an_order_that_would_be_taken_passes_every_rule(venue: Venue, alice: Trader) -> None:
+async def test_an_order_that_would_be_taken_passes_every_rule(
+    rig: TradingRig, alice: Trader
+) -> None:
     order = a_buy("alice", price_ticks=40)
     answer = await validate(alice, alice.body(order))
     assert verdicts(answer) == dict.fromkeys(RULES, True)
@@ -64,7 +66,7 @@ async def test_an_order_that_would_be_taken_passes_every_rule(venue: Venue, alic
     assert answer["structHash"] == word_of(order_struct_hash(order))
     assert answer["expected"] == checksum_address(alice.address)
     assert answer["funds"]["balance"] == str(10**6 * TOKEN)
-    assert not venue.host.engine.state.live_orders
+    assert not rig.host.engine.state.live_orders
     assert (await alice.placed(order))["orderID"] == answer["orderHash"]
 
 
@@ -182,8 +184,8 @@ async def test_the_terms_are_judged_though_the_signature_is_wrong(alice: Trader)
     assert set(failures(answer)) == {"signature", "terms"}
 
 
-async def test_the_funds_are_told_with_the_numbers(venue: Venue, alice: Trader) -> None:
-    await venue.tell(
+async def test_the_funds_are_told_with_the_numbers(rig: TradingRig, alice: Trader) -> None:
+    await rig.tell(
         an_observation(
             [BalanceSeen(alice.address, COLLATERAL, 4 * TOKEN)],
             [AllowanceSeen(alice.address, EXCHANGE, is_collateral=True, units=3 * TOKEN)],
@@ -261,12 +263,12 @@ async def test_an_order_that_was_placed_is_still_valid_as_it_was(
     assert failures(other) == {"funds and book": "order_duplicated"}
 
 
-async def test_a_market_that_is_over_is_named(venue: Venue, alice: Trader) -> None:
-    await venue.tell(ResolveMarket(venue.clock.at_ms, a_word("market")))
+async def test_a_market_that_is_over_is_named(rig: TradingRig, alice: Trader) -> None:
+    await rig.tell(ResolveMarket(rig.clock.at_ms, a_word("market")))
     answer = await validate(alice, alice.body(a_buy("alice")))
     assert failures(answer) == {"market": "unknown_market", "funds and book": "market_closed"}
 
 
-async def test_without_credentials_nothing_is_judged(venue: Venue) -> None:
-    response = await venue.client.post("/order/validate", json={"order": order_json(a_buy())})
+async def test_without_credentials_nothing_is_judged(rig: TradingRig) -> None:
+    response = await rig.client.post("/order/validate", json={"order": order_json(a_buy())})
     assert response.status_code == 401

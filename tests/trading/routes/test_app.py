@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 from tests.rigs.values import NOW_S, a_buy, a_word, an_address, an_asset
-from tests.trading.rig import Trader, Venue
+from tests.trading.rig import Trader, TradingRig
 
 from foretell.trading.routes.app import ROUTES, TITLE
 
@@ -102,26 +102,26 @@ BAD_HEADERS = {
 
 @pytest.mark.spec(103)
 @pytest.mark.parametrize("path", ["/", "/ok"])
-async def test_the_api_says_that_it_is_there(venue: Venue, path: str) -> None:
-    response = await venue.client.get(path)
+async def test_the_api_says_that_it_is_there(rig: TradingRig, path: str) -> None:
+    response = await rig.client.get(path)
     assert (response.status_code, response.text) == (200, '"OK"')
     assert response.headers["content-type"].startswith("application/json")
 
 
-async def test_the_clock_and_the_version_are_told(venue: Venue) -> None:
-    assert (await venue.client.get("/time")).text == str(NOW_S)
-    assert (await venue.client.get("/version")).json() == {"version": 1}
+async def test_the_clock_and_the_version_are_told(rig: TradingRig) -> None:
+    assert (await rig.client.get("/time")).text == str(NOW_S)
+    assert (await rig.client.get("/version")).json() == {"version": 1}
 
 
 @pytest.mark.spec(100, 117, 118)
 @pytest.mark.parametrize("headers", [NO_HEADERS, BAD_HEADERS], ids=["none", "bad"])
 @pytest.mark.parametrize(("method", "path"), OPEN)
 async def test_market_data_is_open_to_all(
-    venue: Venue, method: str, path: str, headers: dict[str, str]
+    rig: TradingRig, method: str, path: str, headers: dict[str, str]
 ) -> None:
-    await venue.rest(a_buy("bob", price_ticks=40, is_yes=False))
+    await rig.rest(a_buy("bob", price_ticks=40, is_yes=False))
     body = BODIES.get(path, [])
-    response = await venue.client.request(method, path, json=body, headers=headers)
+    response = await rig.client.request(method, path, json=body, headers=headers)
     assert response.status_code == 200, response.text
 
 
@@ -129,9 +129,9 @@ async def test_market_data_is_open_to_all(
 @pytest.mark.parametrize("headers", [NO_HEADERS, BAD_HEADERS], ids=["none", "bad"])
 @pytest.mark.parametrize(("method", "path"), L2)
 async def test_what_is_private_needs_credentials(
-    venue: Venue, method: str, path: str, headers: dict[str, str]
+    rig: TradingRig, method: str, path: str, headers: dict[str, str]
 ) -> None:
-    response = await venue.client.request(method, path, headers=headers)
+    response = await rig.client.request(method, path, headers=headers)
     assert (response.status_code, response.json()["error"]) == (401, "Unauthorized/Invalid api key")
 
 
@@ -139,16 +139,18 @@ async def test_what_is_private_needs_credentials(
 @pytest.mark.parametrize("headers", [NO_HEADERS, BAD_HEADERS], ids=["none", "bad"])
 @pytest.mark.parametrize(("method", "path"), L1)
 async def test_keys_need_a_wallets_signature(
-    venue: Venue, method: str, path: str, headers: dict[str, str]
+    rig: TradingRig, method: str, path: str, headers: dict[str, str]
 ) -> None:
-    response = await venue.client.request(method, path, headers=headers)
+    response = await rig.client.request(method, path, headers=headers)
     assert (response.status_code, response.json()["error"]) == (401, "Invalid L1 Request headers")
 
 
 @pytest.mark.spec(114)
-async def test_a_key_is_of_its_own_address_alone(venue: Venue, alice: Trader, bob: Trader) -> None:
+async def test_a_key_is_of_its_own_address_alone(
+    rig: TradingRig, alice: Trader, bob: Trader
+) -> None:
     headers = alice.l2_headers("GET", "/data/orders") | {"SERVICE_ADDRESS": bob.address}
-    response = await venue.client.get("/data/orders", headers=headers)
+    response = await rig.client.get("/data/orders", headers=headers)
     assert (response.status_code, response.json()["code"]) == (401, "unknown_key")
 
 
@@ -157,12 +159,12 @@ async def test_a_key_is_of_its_own_address_alone(venue: Venue, alice: Trader, bo
     ("ahead_s", "status"), [(-301, 401), (-300, 200), (60, 200), (61, 401), (10**10, 401)]
 )
 async def test_a_signature_is_good_for_some_minutes(
-    venue: Venue, alice: Trader, ahead_s: int, status: int
+    rig: TradingRig, alice: Trader, ahead_s: int, status: int
 ) -> None:
-    venue.clock.move(ahead_s * 1000)
+    rig.clock.move(ahead_s * 1000)
     headers = alice.l2_headers("GET", "/data/orders")
-    venue.clock.move(-ahead_s * 1000)
-    response = await venue.client.get("/data/orders", headers=headers)
+    rig.clock.move(-ahead_s * 1000)
+    response = await rig.client.get("/data/orders", headers=headers)
     assert response.status_code == status
 
 
@@ -208,24 +210,24 @@ async def test_no_route_takes_what_it_does_not_know_from_a_strict_client(
 
 @pytest.mark.parametrize("query", [{"luck": "1"}, {"strict": "true"}, {"strict": "false", "x": ""}])
 async def test_a_route_without_parameters_takes_what_nobody_strict_sends(
-    venue: Venue, query: dict[str, str]
+    rig: TradingRig, query: dict[str, str]
 ) -> None:
-    assert (await venue.client.get("/time", params=query)).text == str(NOW_S)
+    assert (await rig.client.get("/time", params=query)).text == str(NOW_S)
 
 
-async def test_an_unknown_path_is_refused_like_everything_else(venue: Venue) -> None:
-    response = await venue.client.get("/nowhere")
+async def test_an_unknown_path_is_refused_like_everything_else(rig: TradingRig) -> None:
+    response = await rig.client.get("/nowhere")
     assert response.status_code == 404
     assert set(response.json()) == {"error", "code", "message"}
     assert response.json()["code"] == "unknown_route"
 
 
-async def test_a_path_may_end_in_a_slash(venue: Venue) -> None:
-    assert (await venue.client.get("/time/")).status_code == 200
+async def test_a_path_may_end_in_a_slash(rig: TradingRig) -> None:
+    assert (await rig.client.get("/time/")).status_code == 200
 
 
-async def test_the_api_describes_itself(venue: Venue) -> None:
-    document = (await venue.client.get("/schema/openapi.json")).json()
+async def test_the_api_describes_itself(rig: TradingRig) -> None:
+    document = (await rig.client.get("/schema/openapi.json")).json()
     assert document["info"]["title"] == TITLE
     assert {"/order", "/book", "/data/trades", "/auth/api-key"} <= set(document["paths"])
     assert set(document["paths"]["/order"]) >= {"post", "delete"}

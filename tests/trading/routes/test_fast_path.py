@@ -9,15 +9,15 @@ import httpx
 import pytest
 from tests.app.rig import serving
 from tests.rigs.values import a_buy, a_sell, an_asset
-from tests.trading.rig import Trader, Venue
+from tests.trading.rig import Trader, TradingRig
 
-from foretell.app.http.fast_connection import Lanes, served_under
+from foretell.app.http.fast_connection import FastRoutes, served_under
 from foretell.edge.codec import BODY_BYTES_MAX
 from foretell.edge.fast_route import BODY_BYTES_MAX as LANE_BYTES_MAX
-from foretell.edge.fast_route import Answer, Call, Lane
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
-from foretell.trading.books.books import TokenPlace
-from foretell.trading.routes.fast_path import trading_lanes
+from foretell.trading.books.books import TokenRef
+from foretell.trading.routes.fast_path import fast_routes
 
 pytestmark = pytest.mark.anyio
 
@@ -32,27 +32,27 @@ async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError(scope["path"])
 
 
-def lanes_of(venue: Venue) -> Lanes:
+def fast_routes_of(rig: TradingRig) -> FastRoutes:
     telemetry = Telemetry(nothing, "lane", lambda: "an id")
-    return served_under("/clob", trading_lanes(venue.services), telemetry)
+    return served_under("/clob", fast_routes(rig.context), telemetry)
 
 
 @pytest.fixture
-async def fast(venue: Venue) -> AsyncIterator[httpx.AsyncClient]:
+async def fast(rig: TradingRig) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the lanes alone."""
     async with (
-        serving(nothing, lanes_of(venue)) as host,
+        serving(nothing, fast_routes_of(rig)) as host,
         httpx.AsyncClient(base_url=f"http://{host}/clob", trust_env=False) as client,
     ):
         yield client
 
 
 @pytest.fixture
-async def whole(venue: Venue) -> AsyncIterator[httpx.AsyncClient]:
+async def whole(rig: TradingRig) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the application and the lanes that pass it by."""
-    lanes = served_under("", trading_lanes(venue.services), Telemetry(venue.app, "x", lambda: "y"))
+    served = served_under("", fast_routes(rig.context), Telemetry(rig.app, "x", lambda: "y"))
     async with (
-        serving(venue.app, lanes) as host,
+        serving(rig.app, served) as host,
         httpx.AsyncClient(base_url=f"http://{host}", trust_env=False) as client,
     ):
         yield client
@@ -64,10 +64,10 @@ def told(response: httpx.Response) -> tuple[int, Any, dict[str, str]]:
 
 
 async def both(
-    venue: Venue, fast: httpx.AsyncClient, method: str, path: str, **fields: Any
+    rig: TradingRig, fast: httpx.AsyncClient, method: str, path: str, **fields: Any
 ) -> httpx.Response:
     """Send a request to each, and return the answer that both must give."""
-    slow = await venue.client.request(method, path, **fields)
+    slow = await rig.client.request(method, path, **fields)
     answer = await fast.request(method, path, **fields)
     assert told(answer) == told(slow)
     return answer
@@ -81,28 +81,30 @@ async def both(
         f"token_id={12:078}",
     ],
 )
-async def test_books_are_the_same(venue: Venue, fast: httpx.AsyncClient, query: str) -> None:
-    await venue.rest(a_buy("alice"))
-    await both(venue, fast, "GET", f"/book?{query}")
+async def test_books_are_the_same(rig: TradingRig, fast: httpx.AsyncClient, query: str) -> None:
+    await rig.rest(a_buy("alice"))
+    await both(rig, fast, "GET", f"/book?{query}")
 
 
 async def test_orders_are_the_same(
-    venue: Venue, fast: httpx.AsyncClient, alice: Trader, bob: Trader
+    rig: TradingRig, fast: httpx.AsyncClient, alice: Trader, bob: Trader
 ) -> None:
     await bob.placed(a_sell("bob"))
     body = json.dumps(alice.body(a_buy("alice"))).encode()
     headers = alice.l2_headers("POST", "/order", body)
-    first = await venue.client.post("/order", content=body, headers=headers)
-    again = await both(venue, fast, "POST", "/order", content=body, headers=headers)
+    first = await rig.client.post("/order", content=body, headers=headers)
+    again = await both(rig, fast, "POST", "/order", content=body, headers=headers)
     assert first.json() | {"replayed": True} == again.json()
 
 
-async def test_cancels_are_the_same(venue: Venue, fast: httpx.AsyncClient, alice: Trader) -> None:
+async def test_cancels_are_the_same(
+    rig: TradingRig, fast: httpx.AsyncClient, alice: Trader
+) -> None:
     order_id = (await alice.placed(a_buy("alice")))["orderID"]
     body = json.dumps({"orderID": order_id}).encode()
     headers = alice.l2_headers("DELETE", "/order", body)
-    await venue.client.request("DELETE", "/order", content=body, headers=headers)
-    await both(venue, fast, "DELETE", "/order", content=body, headers=headers)
+    await rig.client.request("DELETE", "/order", content=body, headers=headers)
+    await both(rig, fast, "DELETE", "/order", content=body, headers=headers)
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
@@ -110,52 +112,52 @@ async def test_cancels_are_the_same(venue: Venue, fast: httpx.AsyncClient, alice
     "body", [b"", b"{}", b"null", b"x", b"\xff", b'{"orderID":5}', b'{"order":{}}']
 )
 async def test_refused_bodies_are_the_same(
-    venue: Venue, fast: httpx.AsyncClient, alice: Trader, method: str, body: bytes
+    rig: TradingRig, fast: httpx.AsyncClient, alice: Trader, method: str, body: bytes
 ) -> None:
     headers = alice.l2_headers(method, "/order", body)
-    response = await both(venue, fast, method, "/order", content=body, headers=headers)
+    response = await both(rig, fast, method, "/order", content=body, headers=headers)
     assert response.status_code == 400
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 async def test_callers_without_credentials_are_refused_the_same(
-    venue: Venue, fast: httpx.AsyncClient, alice: Trader, method: str
+    rig: TradingRig, fast: httpx.AsyncClient, alice: Trader, method: str
 ) -> None:
-    assert (await both(venue, fast, method, "/order", content=b"{}")).status_code == 401
+    assert (await both(rig, fast, method, "/order", content=b"{}")).status_code == 401
     headers = alice.l2_headers(method, "/order", b"another body")
-    response = await both(venue, fast, method, "/order", content=b"{}", headers=headers)
+    response = await both(rig, fast, method, "/order", content=b"{}", headers=headers)
     assert response.json()["code"] == "l2_signature_mismatch"
 
 
 async def test_what_says_to_come_back_is_the_same(
-    venue: Venue, fast: httpx.AsyncClient, alice: Trader
+    rig: TradingRig, fast: httpx.AsyncClient, alice: Trader
 ) -> None:
     body = json.dumps(alice.body(a_buy("alice"))).encode()
     headers = alice.l2_headers("POST", "/order", body)
-    venue.host.engine._is_ready = False
-    response = await both(venue, fast, "POST", "/order", content=body, headers=headers)
-    venue.host.engine._is_ready = True
+    rig.host.engine._is_ready = False
+    response = await both(rig, fast, "POST", "/order", content=body, headers=headers)
+    rig.host.engine._is_ready = True
     assert (response.status_code, response.headers["retry-after"]) == (425, "1")
     assert response.json()["retry_after_seconds"] == 1
 
 
 async def test_a_fault_of_ours_is_told_the_same_and_tells_nothing(
-    venue: Venue, fast: httpx.AsyncClient, alice: Trader
+    rig: TradingRig, fast: httpx.AsyncClient, alice: Trader
 ) -> None:
     body = json.dumps(alice.body(a_buy("alice"))).encode()
     headers = alice.l2_headers("POST", "/order", body)
-    venue.chain.failure = ZeroDivisionError("a secret place")
-    response = await both(venue, fast, "POST", "/order", content=body, headers=headers)
+    rig.chain.failure = ZeroDivisionError("a secret place")
+    response = await both(rig, fast, "POST", "/order", content=body, headers=headers)
     assert (response.status_code, response.json()["error"]) == (500, "Internal server error")
     assert "secret" not in response.text
 
 
 async def test_a_fault_of_ours_in_a_book_is_told_the_same(
-    venue: Venue, fast: httpx.AsyncClient
+    rig: TradingRig, fast: httpx.AsyncClient
 ) -> None:
     broken: Any = object()
-    venue.services.board._place_by_token[YES] = TokenPlace(broken, is_yes=True)
-    response = await both(venue, fast, "GET", f"/book?token_id={YES}")
+    rig.context.books._place_by_token[YES] = TokenRef(broken, is_yes=True)
+    response = await both(rig, fast, "GET", f"/book?token_id={YES}")
     assert (response.status_code, response.json()["error"]) == (500, "Internal server error")
 
 
@@ -173,9 +175,9 @@ async def test_a_fault_of_ours_in_a_book_is_told_the_same(
     ],
 )
 async def test_unusual_queries_are_the_applications(
-    venue: Venue, whole: httpx.AsyncClient, query: str
+    rig: TradingRig, whole: httpx.AsyncClient, query: str
 ) -> None:
-    await both(venue, whole, "GET", f"/book?{query}")
+    await both(rig, whole, "GET", f"/book?{query}")
 
 
 @pytest.mark.parametrize(
@@ -190,18 +192,18 @@ async def test_unusual_queries_are_the_applications(
     ],
 )
 async def test_other_methods_and_paths_are_the_applications(
-    venue: Venue, whole: httpx.AsyncClient, method: str, path: str
+    rig: TradingRig, whole: httpx.AsyncClient, method: str, path: str
 ) -> None:
-    response = await both(venue, whole, method, path)
+    response = await both(rig, whole, method, path)
     assert response.status_code in {401, 404, 405}
     assert set(response.json()) >= {"error", "code", "message"}
 
 
 @pytest.mark.parametrize("size", [LANE_BYTES_MAX + 1, 100_000, BODY_BYTES_MAX + 1])
 async def test_a_large_body_is_the_applications(
-    venue: Venue, whole: httpx.AsyncClient, size: int
+    rig: TradingRig, whole: httpx.AsyncClient, size: int
 ) -> None:
-    response = await both(venue, whole, "POST", "/order", content=b" " * size)
+    response = await both(rig, whole, "POST", "/order", content=b" " * size)
     assert response.status_code in {400, 401}
 
 
@@ -239,10 +241,10 @@ class Slow:
         self.goes = asyncio.Event()
         self.begun = asyncio.Event()
 
-    async def answer(self, call: Call) -> Answer:
+    async def answer(self, call: FastRequest) -> FastResponse:
         self.begun.set()
         await self.goes.wait()
-        return Answer(200, call.body)
+        return FastResponse(200, call.body)
 
 
 class Wire(NamedTuple):
@@ -272,9 +274,11 @@ async def say_path(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.fixture
 async def wire() -> AsyncIterator[Wire]:
     slow = Slow()
-    lane = Lane(lambda query: not query, slow.answer)
-    lanes = served_under("", {("POST", "/slow"): lane}, Telemetry(say_path, "wire", lambda: "id"))
-    async with serving(say_path, lanes) as host:
+    lane = FastRoute(lambda query: not query, slow.answer)
+    fast_routes = served_under(
+        "", {("POST", "/slow"): lane}, Telemetry(say_path, "wire", lambda: "id")
+    )
+    async with serving(say_path, fast_routes) as host:
         name, port = host.split(":")
         reader, writer = await asyncio.open_connection(name, int(port))
         yield Wire(slow, reader, writer)
@@ -330,10 +334,12 @@ async def test_a_client_that_leaves_before_its_answer_harms_nobody(wire: Wire) -
 
 async def test_a_server_that_stops_gives_the_answers_that_it_owes() -> None:
     slow = Slow()
-    lanes = served_under(
-        "", {("POST", "/slow"): Lane(bool, slow.answer)}, Telemetry(say_path, "wire", lambda: "id")
+    fast_routes = served_under(
+        "",
+        {("POST", "/slow"): FastRoute(bool, slow.answer)},
+        Telemetry(say_path, "wire", lambda: "id"),
     )
-    async with serving(say_path, lanes) as host:
+    async with serving(say_path, fast_routes) as host:
         name, port = host.split(":")
         reader, writer = await asyncio.open_connection(name, int(port))
         writer.write(SLOW.replace(b"/slow", b"/slow?q") + b"ab")
@@ -352,12 +358,12 @@ async def test_a_connection_that_pauses_for_too_long_is_closed(
     monkeypatch.setattr("foretell.app.gateway.KEEP_ALIVE_S", 0.05)
     slow = Slow()
     slow.goes.set()
-    lanes = served_under(
+    fast_routes = served_under(
         "",
-        {("POST", "/slow"): Lane(lambda query: not query, slow.answer)},
+        {("POST", "/slow"): FastRoute(lambda query: not query, slow.answer)},
         Telemetry(say_path, "wire", lambda: "id"),
     )
-    async with serving(say_path, lanes) as host:
+    async with serving(say_path, fast_routes) as host:
         name, port = host.split(":")
         reader, writer = await asyncio.open_connection(name, int(port))
         wire = Wire(slow, reader, writer)

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from tests.rigs.values import a_word
-from tests.trading.rig import Trader, Venue
+from tests.trading.rig import Trader, TradingRig
 
 pytestmark = pytest.mark.anyio
 
@@ -29,8 +29,8 @@ CAMEL_PAGE = {"data": [], "nextCursor": "LTE=", "limit": 100, "count": 0, "total
         ),
     ],
 )
-async def test_what_has_no_programme_is_empty(venue: Venue, path: str, answer: Any) -> None:
-    response = await venue.client.get(path)
+async def test_what_has_no_programme_is_empty(rig: TradingRig, path: str, answer: Any) -> None:
+    response = await rig.client.get(path)
     assert (response.status_code, response.json()) == (200, answer)
 
 
@@ -54,9 +54,9 @@ async def test_what_an_account_has_of_it_is_empty(alice: Trader, path: str, answ
 
 @pytest.mark.parametrize(("prefix", "answer"), [("SERVICE_", {"deleted": []}), ("POLY_", "OK")])
 async def test_there_are_no_notifications_to_drop(
-    venue: Venue, prefix: str, answer: object
+    rig: TradingRig, prefix: str, answer: object
 ) -> None:
-    alice = await venue.trader("alice", prefix=prefix)
+    alice = await rig.trader("alice", prefix=prefix)
     response = await alice.send("DELETE", "/notifications", query={"ids": "1,2"})
     assert (response.status_code, response.json()) == (200, answer)
 

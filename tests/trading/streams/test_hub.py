@@ -3,7 +3,7 @@ import asyncio
 import pytest
 import sqlalchemy as sa
 from tests.rigs.values import a_buy, an_open_market
-from tests.trading.rig import Trader, Venue
+from tests.trading.rig import Trader, TradingRig
 from tests.trading.serving import listening, serving
 
 from foretell.store.trading.api_keys import revoke_key
@@ -12,37 +12,37 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_a_full_process_sends_new_connections_away(
-    venue: Venue, monkeypatch: pytest.MonkeyPatch
+    rig: TradingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with serving(venue.app) as host, listening(host, "/ws/market") as first:
+    async with serving(rig.app) as host, listening(host, "/ws/market") as first:
         monkeypatch.setattr("foretell.trading.streams.hub.CONNECTIONS_MAX", 1)
         async with listening(host, "/ws/market") as second:
             assert await second.close_code() == 1013
         await first.silence()
 
 
-async def test_who_listens_begins_anew_when_an_engine_does(venue: Venue) -> None:
-    async with serving(venue.app) as host, listening(host, "/ws/market") as listener:
+async def test_who_listens_begins_anew_when_an_engine_does(rig: TradingRig) -> None:
+    async with serving(rig.app) as host, listening(host, "/ws/market") as listener:
         await listener.silence()
-        venue.services.begin(lambda _: True)
+        rig.context.begin(lambda _: True)
         assert await listener.close_code() == 1013
 
 
 @pytest.mark.spec(53)
 async def test_a_key_that_another_process_revoked_loses_its_connections(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
-    services = venue.services
-    following = asyncio.create_task(services.streams.follow_revocations(services.database))
+    context = rig.context
+    following = asyncio.create_task(context.streams.follow_revocations(context.database))
     async with (
-        serving(venue.app) as host,
+        serving(rig.app) as host,
         listening(host, "/ws/user") as alices,
         listening(host, "/ws/user") as bobs,
     ):
         await alices.log_in(alice)
         await bobs.log_in(bob)
-        async with services.database.writing() as tx:
-            assert await revoke_key(tx, alice.key_id, venue.clock.at_ms)
+        async with context.database.writing() as tx:
+            assert await revoke_key(tx, alice.key_id, rig.clock.at_ms)
         assert await alices.close_code() == 1008
         await bobs.silence()
         assert (await alice.place(a_buy("alice"))).status_code == 401
@@ -52,43 +52,43 @@ async def test_a_key_that_another_process_revoked_loses_its_connections(
 
 
 async def test_a_revocation_is_found_though_the_storage_failed_in_between(
-    venue: Venue, alice: Trader
+    rig: TradingRig, alice: Trader
 ) -> None:
-    services = venue.services
-    await rename(venue, "api_keys", "hidden")
+    context = rig.context
+    await rename(rig, "api_keys", "hidden")
     following = asyncio.create_task(
-        services.streams.follow_revocations(services.database, look_again_s=0.02)
+        context.streams.follow_revocations(context.database, look_again_s=0.02)
     )
-    await rename(venue, "hidden", "api_keys")
-    async with serving(venue.app) as host, listening(host, "/ws/user") as listener:
+    await rename(rig, "hidden", "api_keys")
+    async with serving(rig.app) as host, listening(host, "/ws/user") as listener:
         await listener.log_in(alice)
-        await rename(venue, "api_keys", "hidden")
+        await rename(rig, "api_keys", "hidden")
         await asyncio.sleep(0.1)
-        await rename(venue, "hidden", "api_keys")
-        async with services.database.writing() as tx:
+        await rename(rig, "hidden", "api_keys")
+        async with context.database.writing() as tx:
             await tx.execute(sa.text("UPDATE api_keys SET status = 'revoked'"))
         assert await listener.close_code() == 1008
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
 
 
-async def test_a_storage_that_fails_loses_an_announcement_and_no_more(venue: Venue) -> None:
-    telling = asyncio.create_task(venue.services.streams.announce())
-    async with serving(venue.app) as host, listening(host, "/ws/market") as listener:
+async def test_a_storage_that_fails_loses_an_announcement_and_no_more(rig: TradingRig) -> None:
+    telling = asyncio.create_task(rig.context.streams.announce())
+    async with serving(rig.app) as host, listening(host, "/ws/market") as listener:
         await listener.subscribe(custom_feature_enabled=True)
         await listener.silence()
-        await rename(venue, "events", "hidden")
-        await venue.tell(an_open_market("lost"))
+        await rename(rig, "events", "hidden")
+        await rig.tell(an_open_market("lost"))
         async with asyncio.timeout(5):
-            while venue.services.streams._market.announcements:  # noqa: ASYNC110 - in its own time
+            while rig.context.streams._market.announcements:  # noqa: ASYNC110 - in its own time
                 await asyncio.sleep(0.01)
-        await rename(venue, "hidden", "events")
-        await venue.open("rain")
+        await rename(rig, "hidden", "events")
+        await rig.open("rain")
         assert (await listener.message())["slug"] == "will-it-rain"
     telling.cancel()
     await asyncio.gather(telling, return_exceptions=True)
 
 
-async def rename(venue: Venue, table: str, name: str) -> None:
-    async with venue.services.database.writing() as tx:
+async def rename(rig: TradingRig, table: str, name: str) -> None:
+    async with rig.context.database.writing() as tx:
         await tx.execute(sa.text(f"ALTER TABLE {table} RENAME TO {name}"))

@@ -18,7 +18,7 @@ from tests.rigs.values import (
     some_funds,
     some_rules,
 )
-from tests.trading.rig import Trader, Venue
+from tests.trading.rig import Trader, TradingRig
 from tests.trading.serving import Listener, listening, serving
 
 from foretell.domain.exchange.commands import AllowanceSeen, CancelOrders, ChangeTick, ResolveMarket
@@ -33,9 +33,9 @@ STREAM = {"sequence", "stream_id", "server_ts_ms", "journal_sequence"}
 
 
 @pytest.fixture
-async def host(venue: Venue) -> AsyncIterator[str]:
-    announcing = asyncio.create_task(venue.services.streams.announce())
-    async with serving(venue.app) as host:
+async def host(rig: TradingRig) -> AsyncIterator[str]:
+    announcing = asyncio.create_task(rig.context.streams.announce())
+    async with serving(rig.app) as host:
         yield host
     announcing.cancel()
     await asyncio.gather(announcing, return_exceptions=True)
@@ -53,30 +53,30 @@ def bare(message: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in message.items() if name not in STREAM}
 
 
-async def book_of(venue: Venue, token_id: str) -> dict[str, Any]:
-    response = await venue.client.get("/book", params={"token_id": token_id})
+async def book_of(rig: TradingRig, token_id: str) -> dict[str, Any]:
+    response = await rig.client.get("/book", params={"token_id": token_id})
     book: dict[str, Any] = response.json()
     return book
 
 
 async def test_who_subscribes_is_told_the_books_at_once_in_one_array(
-    venue: Venue, listener: Listener
+    rig: TradingRig, listener: Listener
 ) -> None:
-    await venue.rest(a_buy("alice", price_ticks=40))
+    await rig.rest(a_buy("alice", price_ticks=40))
     await listener.subscribe(YES, NO)
     frame = await listener.message()
     assert [bare(book) for book in frame] == [
-        {"event_type": "book"} | await book_of(venue, token_id) for token_id in (YES, NO)
+        {"event_type": "book"} | await book_of(rig, token_id) for token_id in (YES, NO)
     ]
     assert [book["sequence"] for book in frame] == [1, 2]
-    assert {book["journal_sequence"] for book in frame} == {venue.services.board.sequence}
+    assert {book["journal_sequence"] for book in frame} == {rig.context.books.sequence}
     assert {book["server_ts_ms"] for book in frame} == {NOW_MS}
 
 
-async def test_an_order_changes_a_level_of_both_tokens(venue: Venue, listener: Listener) -> None:
+async def test_an_order_changes_a_level_of_both_tokens(rig: TradingRig, listener: Listener) -> None:
     await listener.subscribe(YES, initial_dump=False)
     await listener.silence()
-    await venue.rest(a_buy("alice", price_ticks=40))
+    await rig.rest(a_buy("alice", price_ticks=40))
     message = await listener.message()
     assert bare(message) == {
         "event_type": "price_change",
@@ -88,7 +88,7 @@ async def test_an_order_changes_a_level_of_both_tokens(venue: Venue, listener: L
                 "price": "0.4",
                 "size": "10",
                 "side": "BUY",
-                "hash": (await book_of(venue, YES))["hash"],
+                "hash": (await book_of(rig, YES))["hash"],
                 "best_bid": "0.4",
                 "best_ask": "1",
             },
@@ -97,7 +97,7 @@ async def test_an_order_changes_a_level_of_both_tokens(venue: Venue, listener: L
                 "price": "0.6",
                 "size": "10",
                 "side": "SELL",
-                "hash": (await book_of(venue, NO))["hash"],
+                "hash": (await book_of(rig, NO))["hash"],
                 "best_bid": "0",
                 "best_ask": "0.6",
             },
@@ -105,12 +105,12 @@ async def test_an_order_changes_a_level_of_both_tokens(venue: Venue, listener: L
     }
 
 
-async def test_a_cancel_takes_the_level_away(venue: Venue, listener: Listener) -> None:
-    order_id = await venue.rest(a_sell("alice", price_ticks=40))
+async def test_a_cancel_takes_the_level_away(rig: TradingRig, listener: Listener) -> None:
+    order_id = await rig.rest(a_sell("alice", price_ticks=40))
     await listener.subscribe(NO, initial_dump=False)
     await listener.silence()
     alice = a_sell("alice").signer
-    await venue.tell(CancelOrders(NOW_MS, alice, (order_id,)))
+    await rig.tell(CancelOrders(NOW_MS, alice, (order_id,)))
     message = await listener.message()
     sizes = {
         (each["asset_id"], each["side"], each["price"]): each["size"]
@@ -120,13 +120,13 @@ async def test_a_cancel_takes_the_level_away(venue: Venue, listener: Listener) -
 
 
 async def test_a_trade_is_printed_then_the_levels_then_the_whole_book(
-    venue: Venue, listener: Listener
+    rig: TradingRig, listener: Listener
 ) -> None:
-    await venue.rest(a_sell("alice", price_ticks=40, size_units=6 * TOKEN))
-    await venue.rest(a_sell("alice", price_ticks=41, size_units=6 * TOKEN))
+    await rig.rest(a_sell("alice", price_ticks=40, size_units=6 * TOKEN))
+    await rig.rest(a_sell("alice", price_ticks=41, size_units=6 * TOKEN))
     await listener.subscribe(YES, NO, initial_dump=False)
     await listener.silence()
-    await venue.rest(a_buy("bob", price_ticks=41, size_units=10 * TOKEN))
+    await rig.rest(a_buy("bob", price_ticks=41, size_units=10 * TOKEN))
     first, second, changes, yes, no = await listener.messages(5)
     assert bare(first) == {
         "event_type": "last_trade_price",
@@ -140,8 +140,8 @@ async def test_a_trade_is_printed_then_the_levels_then_the_whole_book(
     }
     assert (second["price"], second["size"]) == ("0.41", "4")
     assert changes["event_type"] == "price_change"
-    assert bare(yes) == {"event_type": "book"} | await book_of(venue, YES)
-    assert bare(no) == {"event_type": "book"} | await book_of(venue, NO)
+    assert bare(yes) == {"event_type": "book"} | await book_of(rig, YES)
+    assert bare(no) == {"event_type": "book"} | await book_of(rig, NO)
     assert yes["last_trade_price"] == "0.41"
     numbers = [message["sequence"] for message in (first, second, changes, yes, no)]
     assert numbers == [1, 2, 3, 4, 5]
@@ -149,29 +149,29 @@ async def test_a_trade_is_printed_then_the_levels_then_the_whole_book(
 
 
 async def test_a_print_is_for_the_token_that_the_taker_named(
-    venue: Venue, listener: Listener
+    rig: TradingRig, listener: Listener
 ) -> None:
-    await venue.rest(a_buy("alice", price_ticks=40))
+    await rig.rest(a_buy("alice", price_ticks=40))
     await listener.subscribe(YES, initial_dump=False)
     await listener.silence()
-    await venue.rest(a_buy("bob", price_ticks=60, is_yes=False))
+    await rig.rest(a_buy("bob", price_ticks=60, is_yes=False))
     messages = await listener.messages(2)
     assert [message["event_type"] for message in messages] == ["price_change", "book"]
 
 
-async def test_only_what_was_subscribed_to_is_told(venue: Venue, listener: Listener) -> None:
-    await venue.open("other", "alice")
+async def test_only_what_was_subscribed_to_is_told(rig: TradingRig, listener: Listener) -> None:
+    await rig.open("other", "alice")
     await listener.subscribe(YES, initial_dump=False)
     await listener.silence()
-    await venue.rest(a_buy("alice", market="other"), market=an_open_market("other"))
+    await rig.rest(a_buy("alice", market="other"), market=an_open_market("other"))
     await listener.silence()
 
 
-async def test_a_market_stands_for_both_its_tokens(venue: Venue, listener: Listener) -> None:
+async def test_a_market_stands_for_both_its_tokens(rig: TradingRig, listener: Listener) -> None:
     await listener.send({"type": "MARKET", "markets": [a_word("market").upper(), a_word("x")]})
     frame = await listener.message()
     assert [book["asset_id"] for book in frame] == [YES, NO]
-    await venue.rest(a_buy("alice"))
+    await rig.rest(a_buy("alice"))
     assert (await listener.message())["event_type"] == "price_change"
 
 
@@ -190,38 +190,38 @@ async def test_spellings_of_a_subscription_are_understood(
     assert [book["asset_id"] for book in await listener.message()] == [YES]
 
 
-async def test_tokens_are_added_once_and_taken_away(venue: Venue, listener: Listener) -> None:
+async def test_tokens_are_added_once_and_taken_away(rig: TradingRig, listener: Listener) -> None:
     await listener.subscribe(YES)
     assert len(await listener.message()) == 1
     await listener.send({"assets_ids": [YES, NO], "operation": "subscribe"})
     assert [book["asset_id"] for book in await listener.message()] == [NO]
     await listener.send({"assets_ids": [NO, "12"], "operation": "unsubscribe"})
     await listener.silence()
-    await venue.rest(a_buy("alice", price_ticks=40))
+    await rig.rest(a_buy("alice", price_ticks=40))
     assert (await listener.message())["event_type"] == "price_change"
     await listener.send({"type": "market", "assets_ids": [YES], "operation": "unsubscribe"})
     await listener.silence()
-    await venue.rest(a_buy("alice", price_ticks=41))
+    await rig.rest(a_buy("alice", price_ticks=41))
     await listener.silence()
 
 
 async def test_a_token_that_does_not_trade_yet_is_heard_of_when_it_does(
-    venue: Venue, listener: Listener
+    rig: TradingRig, listener: Listener
 ) -> None:
     token_id = an_asset(is_yes=True, market="later")
     await listener.subscribe(token_id)
     await listener.silence()
-    await venue.open("later", "alice")
-    await venue.rest(a_buy("alice", market="later"), market=an_open_market("later"))
+    await rig.open("later", "alice")
+    await rig.rest(a_buy("alice", market="later"), market=an_open_market("later"))
     assert (await listener.message())["price_changes"][0]["asset_id"] == token_id
 
 
 async def test_best_prices_are_told_to_those_who_want_them(
-    venue: Venue, listener: Listener
+    rig: TradingRig, listener: Listener
 ) -> None:
     await listener.subscribe(YES, initial_dump=False, custom_feature_enabled=True)
     await listener.silence()
-    await venue.rest(a_buy("alice", price_ticks=40))
+    await rig.rest(a_buy("alice", price_ticks=40))
     _, best = await listener.messages(2)
     assert bare(best) == {
         "event_type": "best_bid_ask",
@@ -232,19 +232,19 @@ async def test_best_prices_are_told_to_those_who_want_them(
         "spread": "0.6",
         "timestamp": str(NOW_MS),
     }
-    await venue.rest(a_buy("alice", price_ticks=30))
+    await rig.rest(a_buy("alice", price_ticks=30))
     assert (await listener.message())["event_type"] == "price_change"
     await listener.silence()
 
 
 async def test_a_finer_tick_is_told_of_each_token_before_any_price_in_it(
-    venue: Venue, listener: Listener
+    rig: TradingRig, listener: Listener
 ) -> None:
     await listener.subscribe(YES, NO, initial_dump=False)
     await listener.silence()
-    await venue.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
+    await rig.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
     finer = an_open_market(rules=some_rules(1_000))
-    await venue.rest(a_buy("alice", price_ticks=35, ticks_per_one=1_000), market=finer)
+    await rig.rest(a_buy("alice", price_ticks=35, ticks_per_one=1_000), market=finer)
     yes, no, change = await listener.messages(3)
     assert bare(yes) == {
         "event_type": "tick_size_change",
@@ -259,41 +259,43 @@ async def test_a_finer_tick_is_told_of_each_token_before_any_price_in_it(
 
 
 async def test_a_finer_tick_alone_is_no_change_of_the_best_prices(
-    venue: Venue, listener: Listener
+    rig: TradingRig, listener: Listener
 ) -> None:
-    await venue.rest(a_buy("alice", price_ticks=40))
+    await rig.rest(a_buy("alice", price_ticks=40))
     await listener.subscribe(YES, initial_dump=False, custom_feature_enabled=True)
     await listener.silence()
-    await venue.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
-    await venue.rest(a_buy("bob", price_ticks=30))
+    await rig.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
+    await rig.rest(a_buy("bob", price_ticks=30))
     kinds = [message["event_type"] for message in await listener.messages(2)]
     assert kinds == ["tick_size_change", "price_change"]
     await listener.silence()
 
 
-async def test_a_later_message_turns_the_wish_off_and_on(venue: Venue, listener: Listener) -> None:
+async def test_a_later_message_turns_the_wish_off_and_on(
+    rig: TradingRig, listener: Listener
+) -> None:
     await listener.subscribe(YES, initial_dump=False, custom_feature_enabled=True)
     await listener.subscribe(YES)
     await listener.send({"assets_ids": [YES], "custom_feature_enabled": False})
     await listener.silence()
-    await venue.rest(a_buy("alice", price_ticks=40))
+    await rig.rest(a_buy("alice", price_ticks=40))
     await listener.messages(1)
     await listener.silence()
     await listener.subscribe(YES, custom_feature_enabled=True)
     await listener.silence()
-    await venue.rest(a_buy("alice", price_ticks=41))
+    await rig.rest(a_buy("alice", price_ticks=41))
     assert len(await listener.messages(2)) == 2
 
 
 async def test_a_new_market_is_announced_to_all_who_want_to_know(
-    venue: Venue, host: str, listener: Listener
+    rig: TradingRig, host: str, listener: Listener
 ) -> None:
     await listener.subscribe(custom_feature_enabled=True)
     await listener.silence()
     async with listening(host, "/ws/market") as other:
         await other.subscribe(YES, initial_dump=False)
         await other.silence()
-        await venue.open("rain")
+        await rig.open("rain")
         message = await listener.message()
         await other.silence()
     assert bare(message) == {
@@ -328,14 +330,14 @@ async def test_a_new_market_is_announced_to_all_who_want_to_know(
     [(1, 0, YES, "Yes"), (0, 5, NO, "No"), (1, 1, "", "")],
 )
 async def test_a_resolved_market_is_announced_with_its_winner(
-    venue: Venue, listener: Listener, yes: int, no: int, token_id: str, outcome: str
+    rig: TradingRig, listener: Listener, yes: int, no: int, token_id: str, outcome: str
 ) -> None:
-    await venue.rest(a_buy("alice"))
+    await rig.rest(a_buy("alice"))
     await listener.subscribe(YES, initial_dump=False, custom_feature_enabled=True)
     await listener.silence()
-    async with venue.services.database.writing() as tx:
+    async with rig.context.database.writing() as tx:
         await Rows(tx).resolve("market", yes, no)
-    await venue.tell(ResolveMarket(NOW_MS, a_word("market")))
+    await rig.tell(ResolveMarket(NOW_MS, a_word("market")))
     *_, message = await listener.messages(3)
     assert message["event_type"] == "market_resolved"
     assert (message["winning_asset_id"], message["winning_outcome"]) == (token_id, outcome)
@@ -343,21 +345,21 @@ async def test_a_resolved_market_is_announced_with_its_winner(
 
 
 async def test_what_cannot_be_told_in_full_is_not_announced(
-    venue: Venue, listener: Listener
+    rig: TradingRig, listener: Listener
 ) -> None:
     await listener.subscribe(custom_feature_enabled=True)
     await listener.silence()
-    await venue.tell(an_open_market("nameless"), ResolveMarket(NOW_MS, a_word("market")))
-    await venue.open("rain")
+    await rig.tell(an_open_market("nameless"), ResolveMarket(NOW_MS, a_word("market")))
+    await rig.open("rain")
     assert (await listener.message())["slug"] == "will-it-rain"
 
 
-async def test_a_market_that_nobody_waited_for_is_only_learned(venue: Venue, host: str) -> None:
-    await venue.open("rain")
+async def test_a_market_that_nobody_waited_for_is_only_learned(rig: TradingRig, host: str) -> None:
+    await rig.open("rain")
     async with listening(host, "/ws/market") as listener:
         await listener.subscribe(YES, custom_feature_enabled=True, initial_dump=False)
         await listener.silence()
-    assert venue.services.catalogue.find(a_word("rain")) is not None
+    assert rig.context.market_names.find(a_word("rain")) is not None
 
 
 @pytest.mark.parametrize(
@@ -389,12 +391,12 @@ async def test_a_binary_message_is_not_understood(listener: Listener) -> None:
 
 
 async def test_too_much_that_is_not_understood_ends_the_connection(
-    venue: Venue, listener: Listener
+    rig: TradingRig, listener: Listener
 ) -> None:
     for _ in range(BAD_MESSAGES_MAX):
         await listener.send("hello")
     assert await listener.close_code() == 1008
-    assert not venue.services.streams._connections
+    assert not rig.context.streams._connections
 
 
 async def test_a_connection_holds_only_so_many_tokens(listener: Listener) -> None:
@@ -422,12 +424,12 @@ async def test_the_channel_is_also_there_with_a_slash(host: str, path: str) -> N
 
 
 async def test_what_was_subscribed_to_is_forgotten_with_the_connection(
-    venue: Venue, host: str
+    rig: TradingRig, host: str
 ) -> None:
     async with listening(host, "/ws/market") as listener:
         await listener.subscribe(YES, NO, custom_feature_enabled=True)
         await listener.message()
-    market = venue.services.streams._market
+    market = rig.context.streams._market
     async with asyncio.timeout(5):
         while market._tokens_by_connection:  # noqa: ASYNC110 - the server leaves in its own time
             await asyncio.sleep(0.01)
@@ -435,7 +437,7 @@ async def test_what_was_subscribed_to_is_forgotten_with_the_connection(
     assert not market._custom
 
 
-async def test_two_connections_have_sequences_of_their_own(venue: Venue, host: str) -> None:
+async def test_two_connections_have_sequences_of_their_own(rig: TradingRig, host: str) -> None:
     async with (
         listening(host, "/ws/market") as one,
         listening(host, "/ws/market") as other,
@@ -444,7 +446,7 @@ async def test_two_connections_have_sequences_of_their_own(venue: Venue, host: s
         (first,) = await one.message()
         await other.subscribe(YES, initial_dump=False)
         await other.silence()
-        await venue.rest(a_buy("alice"))
+        await rig.rest(a_buy("alice"))
         second, also = await one.message(), await other.message()
     assert first["stream_id"] == second["stream_id"] != also["stream_id"]
     assert (first["sequence"], second["sequence"], also["sequence"]) == (1, 2, 1)
@@ -452,10 +454,10 @@ async def test_two_connections_have_sequences_of_their_own(venue: Venue, host: s
 
 
 async def test_a_book_kept_from_the_stream_is_the_book(
-    venue: Venue, alice: Trader, bob: Trader, listener: Listener
+    rig: TradingRig, alice: Trader, bob: Trader, listener: Listener
 ) -> None:
     """Follow changes alone through orders, trades, cancels and an allowance that is taken back."""
-    await venue.tell(some_funds("carol"))
+    await rig.tell(some_funds("carol"))
     await listener.subscribe(YES)
     (first,) = await listener.message()
     kept = {
@@ -467,15 +469,15 @@ async def test_a_book_kept_from_the_stream_is_the_book(
     await bob.placed(a_sell("bob", price_ticks=42, size_units=5 * TOKEN))
     await bob.placed(a_buy("bob", price_ticks=55, is_yes=False))
     await bob.placed(a_sell("bob", price_ticks=41, size_units=50 * TOKEN))
-    await venue.rest(a_buy("carol", price_ticks=30))
+    await rig.rest(a_buy("carol", price_ticks=30))
     await alice.placed(a_buy("alice", price_ticks=45, size_units=7 * TOKEN, salt="9"))
     await bob.send("DELETE", "/cancel-all")
     gone = AllowanceSeen(a_buy("carol").signer, EXCHANGE, is_collateral=True, units=0)
-    await venue.tell(an_observation(allowances=[gone]))
+    await rig.tell(an_observation(allowances=[gone]))
     await listener.send("PING")
     while (text := await listener.text()) != "PONG":
         follow(kept, text)
-    book = await book_of(venue, YES)
+    book = await book_of(rig, YES)
     assert kept["BUY"] == {level["price"]: level["size"] for level in book["bids"]}
     assert kept["SELL"] == {level["price"]: level["size"] for level in book["asks"]}
 

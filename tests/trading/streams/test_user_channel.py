@@ -20,7 +20,7 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Trader, Venue, a_venue
+from tests.trading.rig import Trader, TradingRig, a_rig
 from tests.trading.serving import Listener, listening, serving
 
 from foretell.domain.exchange.commands import (
@@ -44,8 +44,8 @@ MARKET = a_word("market")
 
 
 @pytest.fixture
-async def host(venue: Venue) -> AsyncIterator[str]:
-    async with serving(venue.app) as host:
+async def host(rig: TradingRig) -> AsyncIterator[str]:
+    async with serving(rig.app) as host:
         yield host
 
 
@@ -162,29 +162,29 @@ async def test_a_canceled_order_is_told_with_its_reason(alice: Trader, alices: L
 
 
 async def test_an_order_that_leaves_by_itself_is_told(
-    venue: Venue, alice: Trader, alices: Listener
+    rig: TradingRig, alice: Trader, alices: Listener
 ) -> None:
     await alice.placed(a_buy("alice", expiration_s=NOW_S + 100), "GTD")
-    await venue.tell(ExpireOrders(NOW_MS + 40_000))
+    await rig.tell(ExpireOrders(NOW_MS + 40_000))
     _, expired = await alices.messages(2)
     assert (expired["close_reason"], expired["timestamp"]) == ("expired", str(NOW_S + 40))
     await alice.placed(a_buy("alice", price_ticks=20))
     gone = AllowanceSeen(alice.address, EXCHANGE, is_collateral=True, units=0)
-    await venue.tell(an_observation(allowances=[gone]))
+    await rig.tell(an_observation(allowances=[gone]))
     _, underfunded = await alices.messages(2)
     assert underfunded["close_reason"] == "underfunded"
 
 
 @pytest.mark.parametrize("reason", ["canceled_on_chain", "nonce_raised"])
 async def test_who_ends_an_order_on_the_chain_hears_that_it_left_the_book(
-    venue: Venue, alice: Trader, alices: Listener, reason: str
+    rig: TradingRig, alice: Trader, alices: Listener, reason: str
 ) -> None:
     order_id = (await alice.placed(a_buy("alice")))["orderID"]
     ends = {
         "canceled_on_chain": an_observation(cancels=(CancelSeen(EXCHANGE, order_id),)),
         "nonce_raised": an_observation(nonces=(NonceSeen(EXCHANGE, alice.address, 1),)),
     }
-    await venue.tell(ends[reason])
+    await rig.tell(ends[reason])
     _, gone = await alices.messages(2)
     assert (gone["id"], told(gone)) == (order_id, ("order", "CANCELLATION", "CANCELED"))
     assert gone["close_reason"] == reason
@@ -192,10 +192,10 @@ async def test_who_ends_an_order_on_the_chain_hears_that_it_left_the_book(
 
 
 async def test_the_end_of_a_market_closes_its_orders(
-    venue: Venue, alice: Trader, alices: Listener
+    rig: TradingRig, alice: Trader, alices: Listener
 ) -> None:
     await alice.placed(a_buy("alice"))
-    await venue.tell(ResolveMarket(NOW_MS, MARKET))
+    await rig.tell(ResolveMarket(NOW_MS, MARKET))
     _, gone = await alices.messages(2)
     assert (gone["type"], gone["close_reason"]) == ("CANCELLATION", "market_resolved")
 
@@ -275,13 +275,13 @@ async def test_an_order_of_ones_own_in_the_way_is_canceled(alice: Trader, alices
 
 
 async def test_a_trade_is_told_at_every_step_of_its_settlement(
-    venue: Venue, alice: Trader, bob: Trader, alices: Listener
+    rig: TradingRig, alice: Trader, bob: Trader, alices: Listener
 ) -> None:
     await bob.placed(a_sell("bob", price_ticks=40))
     (trade_id,) = (await alice.placed(a_buy("alice", price_ticks=40)))["tradeIDs"]
     await alices.messages(3)
-    venue.clock.move(5_000)
-    await venue.tell(
+    rig.clock.move(5_000)
+    await rig.tell(
         a_settlement(trade_id, TradeStatus.RETRYING, ""),
         a_settlement(trade_id, TradeStatus.CONFIRMED, a_word("tx")),
     )
@@ -289,14 +289,14 @@ async def test_a_trade_is_told_at_every_step_of_its_settlement(
     assert [message["status"] for message in messages] == ["RETRYING", "MINED", "CONFIRMED"]
     assert [message["transaction_hash"] for message in messages] == ["", a_word("tx"), a_word("tx")]
     assert {message["id"] for message in messages} == {trade_id}
-    assert not venue.services.streams._user._unsettled
+    assert not rig.context.streams._user._unsettled
 
 
 async def test_a_trade_that_splits_is_told_part_by_part(
-    venue: Venue, alice: Trader, bob: Trader, alices: Listener
+    rig: TradingRig, alice: Trader, bob: Trader, alices: Listener
 ) -> None:
-    carol = await venue.trader("carol")
-    await venue.tell(some_funds("alice", "bob", "carol"))
+    carol = await rig.trader("carol")
+    await rig.tell(some_funds("alice", "bob", "carol"))
     await bob.placed(a_sell("bob", price_ticks=40))
     refused = (await carol.placed(a_sell("carol", price_ticks=40, size_units=20 * TOKEN)))[
         "orderID"
@@ -304,7 +304,7 @@ async def test_a_trade_that_splits_is_told_part_by_part(
     buying = a_buy("alice", price_ticks=40, size_units=25 * TOKEN)
     (trade_id,) = (await alice.placed(buying))["tradeIDs"]
     await alices.messages(3)
-    await venue.tell(SplitTrade(NOW_MS, trade_id, ((refused,),), (refused,)))
+    await rig.tell(SplitTrade(NOW_MS, trade_id, ((refused,),), (refused,)))
     kept, part = await alices.messages(2)
     assert [(each["status"], each["size"]) for each in (kept, part)] == [
         ("MATCHED", "10"),
@@ -312,7 +312,7 @@ async def test_a_trade_that_splits_is_told_part_by_part(
     ]
     assert [each["maker_orders"][0]["order_id"] for each in (kept, part)][1] == refused
     assert (kept["id"], kept["bucket_index"], part["bucket_index"]) == (trade_id, 0, 0)
-    await venue.tell(a_settlement(part["id"], TradeStatus.FAILED, ""))
+    await rig.tell(a_settlement(part["id"], TradeStatus.FAILED, ""))
     failed = await alices.message()
     assert (failed["id"], failed["status"]) == (part["id"], "FAILED")
     gone = await carol.get(f"/data/order/{refused}")
@@ -322,10 +322,10 @@ async def test_a_trade_that_splits_is_told_part_by_part(
 
 
 async def test_a_maker_hears_of_the_part_that_its_fill_is_in_and_of_no_other(
-    venue: Venue, host: str, alice: Trader, bob: Trader
+    rig: TradingRig, host: str, alice: Trader, bob: Trader
 ) -> None:
-    carol = await venue.trader("carol")
-    await venue.tell(some_funds("alice", "bob", "carol"))
+    carol = await rig.trader("carol")
+    await rig.tell(some_funds("alice", "bob", "carol"))
     await bob.placed(a_sell("bob", price_ticks=40))
     other = (await carol.placed(a_sell("carol", price_ticks=40)))["orderID"]
     async with listening(host, "/ws/user") as bobs, listening(host, "/ws/user") as carols:
@@ -335,7 +335,7 @@ async def test_a_maker_hears_of_the_part_that_its_fill_is_in_and_of_no_other(
         (trade_id,) = (await alice.placed(buying))["tradeIDs"]
         await bobs.messages(2)
         await carols.messages(2)
-        await venue.tell(SplitTrade(NOW_MS, trade_id, ((other,),), ()))
+        await rig.tell(SplitTrade(NOW_MS, trade_id, ((other,),), ()))
         assert (await bobs.message())["id"] == trade_id
         assert (await carols.message())["id"] != trade_id
         await bobs.silence()
@@ -343,25 +343,25 @@ async def test_a_maker_hears_of_the_part_that_its_fill_is_in_and_of_no_other(
 
 
 async def test_orders_in_the_book_name_the_part_that_their_fill_went_to(
-    venue: Venue, alice: Trader, bob: Trader, alices: Listener
+    rig: TradingRig, alice: Trader, bob: Trader, alices: Listener
 ) -> None:
     await bob.placed(a_sell("bob", price_ticks=40))
-    carol = await venue.trader("carol")
-    await venue.tell(some_funds("alice", "bob", "carol"))
+    carol = await rig.trader("carol")
+    await rig.tell(some_funds("alice", "bob", "carol"))
     other = (await carol.placed(a_sell("carol", price_ticks=40)))["orderID"]
     placed = await alice.placed(a_buy("alice", price_ticks=40, size_units=30 * TOKEN))
     (trade_id,) = placed["tradeIDs"]
     await alices.messages(3)
-    await venue.tell(SplitTrade(NOW_MS, trade_id, ((other,),), ()))
+    await rig.tell(SplitTrade(NOW_MS, trade_id, ((other,),), ()))
     _, part = await alices.messages(2)
     await alice.send("DELETE", "/order", {"orderID": placed["orderID"]})
     assert (await alices.message())["associate_trades"] == [trade_id, part["id"]]
 
 
 async def test_both_sides_of_a_trade_are_told_and_nobody_else(
-    venue: Venue, host: str, alice: Trader, bob: Trader
+    rig: TradingRig, host: str, alice: Trader, bob: Trader
 ) -> None:
-    carol = await venue.trader("carol")
+    carol = await rig.trader("carol")
     async with (
         listening(host, "/ws/user") as alices,
         listening(host, "/ws/user") as bobs,
@@ -380,9 +380,9 @@ async def test_both_sides_of_a_trade_are_told_and_nobody_else(
 
 
 async def test_every_key_of_an_address_hears_of_its_orders(
-    venue: Venue, host: str, alice: Trader, alices: Listener
+    rig: TradingRig, host: str, alice: Trader, alices: Listener
 ) -> None:
-    other = await venue.trader("alice", nonce=1)
+    other = await rig.trader("alice", nonce=1)
     async with listening(host, "/ws/user/") as listener:
         await listener.log_in(other)
         await alice.placed(a_buy("alice"))
@@ -423,17 +423,17 @@ async def test_who_is_not_known_is_told_so_and_left(
 
 
 async def test_who_logs_in_while_the_database_does_not_answer_is_told_so_and_left(
-    venue: Venue, host: str, alice: Trader
+    rig: TradingRig, host: str, alice: Trader
 ) -> None:
     auth = {"apiKey": alice.key_id, "secret": alice.secret, "passphrase": alice.passphrase}
-    async with venue.services.database.writing() as tx:
+    async with rig.context.database.writing() as tx:
         await tx.execute(sa.text("ALTER TABLE api_keys RENAME TO hidden"))
     async with listening(host, "/ws/user") as listener:
         await listener.send({"type": "user", "auth": auth})
         message = await listener.message()
         assert (message["code"], message["error"]) == ("store_unavailable", message["message"])
         assert await listener.close_code() == 1013
-    async with venue.services.database.writing() as tx:
+    async with rig.context.database.writing() as tx:
         await tx.execute(sa.text("ALTER TABLE hidden RENAME TO api_keys"))
     async with listening(host, "/ws/user") as listener:
         await listener.log_in(alice)
@@ -441,9 +441,9 @@ async def test_who_logs_in_while_the_database_does_not_answer_is_told_so_and_lef
 
 @pytest.mark.spec(53)
 async def test_a_revoked_keys_connection_is_closed_at_once(
-    venue: Venue, host: str, alice: Trader, alices: Listener
+    rig: TradingRig, host: str, alice: Trader, alices: Listener
 ) -> None:
-    other = await venue.trader("alice", nonce=1)
+    other = await rig.trader("alice", nonce=1)
     async with listening(host, "/ws/user") as listener:
         await listener.log_in(other)
         await alice.send("DELETE", "/auth/api-key")
@@ -480,13 +480,13 @@ async def test_a_revoked_keys_connection_is_closed_at_once(
     ],
 )
 async def test_markets_are_wanted_and_unwanted(
-    venue: Venue,
+    rig: TradingRig,
     host: str,
     alice: Trader,
     messages: list[dict[str, Any]],
     told_of: set[str],
 ) -> None:
-    await venue.open("other", "alice")
+    await rig.open("other", "alice")
     async with listening(host, "/ws/user") as listener:
         await listener.log_in(alice, **messages[0])
         for message in messages[1:]:
@@ -519,16 +519,16 @@ async def test_a_connection_names_only_so_many_markets(alices: Listener) -> None
 async def test_orders_and_trades_of_before_a_restart_are_followed(
     database_file: Path, tmp_path: Path
 ) -> None:
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        await venue.open("market", "alice", "bob")
-        alice, bob = await venue.trader("alice"), await venue.trader("bob")
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        await rig.open("market", "alice", "bob")
+        alice, bob = await rig.trader("alice"), await rig.trader("bob")
         await bob.placed(a_sell("bob", price_ticks=40, size_units=5 * TOKEN))
         answer = await alice.placed(a_buy("alice", price_ticks=40, size_units=12 * TOKEN))
-    async with a_venue(tmp_path / "journal", database_file) as venue:
-        alice.venue = bob.venue = venue
-        async with serving(venue.app) as host, listening(host, "/ws/user") as listener:
+    async with a_rig(tmp_path / "journal", database_file) as rig:
+        alice.rig = bob.rig = rig
+        async with serving(rig.app) as host, listening(host, "/ws/user") as listener:
             await listener.log_in(alice)
-            await venue.tell(a_settlement(answer["tradeIDs"][0], TradeStatus.MINED, a_word("tx")))
+            await rig.tell(a_settlement(answer["tradeIDs"][0], TradeStatus.MINED, a_word("tx")))
             mined = await listener.message()
             await bob.placed(a_sell("bob", price_ticks=40, size_units=5 * TOKEN, salt="2"))
             updated = await listener.message()
@@ -538,13 +538,13 @@ async def test_orders_and_trades_of_before_a_restart_are_followed(
 
 
 async def test_what_is_kept_of_orders_goes_with_them(
-    venue: Venue, alice: Trader, bob: Trader
+    rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     await alice.placed(a_buy("alice", price_ticks=40))
     await bob.placed(a_sell("bob", price_ticks=40))
     await bob.placed(a_sell("bob", price_ticks=80))
     await bob.send("DELETE", "/cancel-all")
-    user = venue.services.streams._user
+    user = rig.context.streams._user
     assert not user._live
     assert len(user._unsettled) == 1
     assert an_address("alice") in next(iter(user._unsettled.values())).addresses

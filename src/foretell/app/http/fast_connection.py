@@ -1,7 +1,7 @@
 """Connections on which the busiest routes are answered past the framework.
 
 uvicorn's connection makes of a request a dictionary, an object with a life of its own and a task;
-for an order that costs more than to judge and to match it. A request that has a lane and comes in
+for an order that costs more than to judge and to match it. A request that has a route and comes in
 the usual way is read and answered by the connection itself; everything else goes on as ever.
 """
 
@@ -16,7 +16,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from foretell.app.http.bounded_connection import BoundedConnection
-from foretell.edge.fast_route import BODY_BYTES_MAX, Answer, Call, Lane, Route
+from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, FastRoute, Route
 from foretell.edge.telemetry import Telemetry
 
 LENGTH_DIGITS_MAX: Final = 5
@@ -26,32 +26,32 @@ _STATUS_LINES: Final = {
 }
 
 
-class ServedLane(NamedTuple):
-    """A lane, the path that it sees, and what watches it."""
+class ServedFastRoute(NamedTuple):
+    """A route, the path that it sees, and what watches it."""
 
-    lane: Lane
+    route: FastRoute
     path: str
     telemetry: Telemetry
 
 
 RequestLine = tuple[bytes, bytes]
 """A method and a path as they stand in the first line of a request."""
-Lanes = Mapping[RequestLine, ServedLane]
+FastRoutes = Mapping[RequestLine, ServedFastRoute]
 
-NO_LANES: Final[Lanes] = MappingProxyType({})
+NO_FAST_ROUTES: Final[FastRoutes] = MappingProxyType({})
 
 
 def served_under(
-    prefix: str, lanes: Mapping[Route, Lane], telemetry: Telemetry
-) -> dict[RequestLine, ServedLane]:
+    prefix: str, fast_routes: Mapping[Route, FastRoute], telemetry: Telemetry
+) -> dict[RequestLine, ServedFastRoute]:
     """Return the lanes of an API as they are found under its prefix."""
     return {
-        (method.encode(), (prefix + path).encode()): ServedLane(lane, path, telemetry)
-        for (method, path), lane in lanes.items()
+        (method.encode(), (prefix + path).encode()): ServedFastRoute(route, path, telemetry)
+        for (method, path), route in fast_routes.items()
     }
 
 
-class _Unheard(asyncio.Event):
+class _UnusedEvent(asyncio.Event):
     """What uvicorn sets as a body arrives; nobody waits for it here."""
 
     @override
@@ -59,18 +59,18 @@ class _Unheard(asyncio.Event):
         pass
 
 
-_UNHEARD: Final = _Unheard()
+_UNUSED_EVENT: Final = _UnusedEvent()
 
 
-class _Taken(RequestResponseCycle):
-    """A request that took a lane, as far as uvicorn's connection looks at one."""
+class _FrameworkCycle(RequestResponseCycle):
+    """A request that took a route, as far as uvicorn's connection looks at one."""
 
-    def __init__(self, served: ServedLane, method: bytes, query: bytes) -> None:
+    def __init__(self, served: ServedFastRoute, method: bytes, query: bytes) -> None:
         self.served = served
         self.method = method
         self.query = query
         self.started = time.perf_counter()
-        self.message_event = _UNHEARD
+        self.message_event = _UNUSED_EVENT
         self.body = bytearray()
         self.more_body = True
         self.keep_alive = True
@@ -78,17 +78,17 @@ class _Taken(RequestResponseCycle):
         self.response_complete = False
 
 
-class LaneConnection(BoundedConnection):
+class FastConnection(BoundedConnection):
     """A connection that knows the lanes.
 
     A connection that is kept has one timer for all its pauses: it looks how long this one has been,
     which costs less than a timer for each.
     """
 
-    def __init__(self, lanes: Lanes, *arguments: Any, **named: Any) -> None:
+    def __init__(self, fast_routes: FastRoutes, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._lanes = lanes
-        self._taken: _Taken | None = None
+        self._fast_routes = fast_routes
+        self._taken: _FrameworkCycle | None = None
         self._idle_since_s: float | None = None
         self._default_headers: list[tuple[bytes, bytes]] = []
         self._default_head = ""
@@ -97,12 +97,12 @@ class LaneConnection(BoundedConnection):
     def on_headers_complete(self) -> None:
         path, _, query = self.url.partition(b"?")
         method = self.parser.get_method()
-        served = self._lanes.get((method, path))
-        if served is None or not (self._is_usual() and served.lane.takes(query)):
+        served = self._fast_routes.get((method, path))
+        if served is None or not (self._is_usual() and served.route.takes(query)):
             super().on_headers_complete()
             return
         self._is_in_head = False
-        self._taken = self.cycle = _Taken(served, method, query)
+        self._taken = self.cycle = _FrameworkCycle(served, method, query)
 
     @override
     def on_message_complete(self) -> None:
@@ -187,18 +187,20 @@ class LaneConnection(BoundedConnection):
         busy = max(len(self.connections), len(self.tasks))
         return self.limit_concurrency is not None and busy >= self.limit_concurrency
 
-    def _begin(self, taken: _Taken) -> None:
+    def _begin(self, taken: _FrameworkCycle) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.headers}
         served = taken.served
         method, body = taken.method.decode(), bytes(taken.body)
-        call = Call(method, served.path, taken.query, headers, body)
-        answer = served.lane.answer(call)
-        if isinstance(answer, Answer):
+        call = FastRequest(method, served.path, taken.query, headers, body)
+        answer = served.route.answer(call)
+        if isinstance(answer, FastResponse):
             self._answer(taken, call, answer)
         else:
             self.tasks.add(self.loop.create_task(self._answer_later(taken, call, answer)))
 
-    async def _answer_later(self, taken: _Taken, call: Call, awaited: Awaitable[Answer]) -> None:
+    async def _answer_later(
+        self, taken: _FrameworkCycle, call: FastRequest, awaited: Awaitable[FastResponse]
+    ) -> None:
         try:
             self._answer(taken, call, await awaited)
         finally:
@@ -206,7 +208,7 @@ class LaneConnection(BoundedConnection):
             assert task is not None
             self.tasks.discard(task)
 
-    def _answer(self, taken: _Taken, call: Call, answer: Answer) -> None:
+    def _answer(self, taken: _FrameworkCycle, call: FastRequest, answer: FastResponse) -> None:
         telemetry = taken.served.telemetry
         request_id = telemetry.request_id(call.headers.get("x-request-id"))
         taken.response_complete = True
@@ -219,7 +221,7 @@ class LaneConnection(BoundedConnection):
             call.method, taken.served.path, answer.status, request_id, taken.started
         )
 
-    def _head(self, taken: _Taken, answer: Answer, request_id: str) -> bytes:
+    def _head(self, taken: _FrameworkCycle, answer: FastResponse, request_id: str) -> bytes:
         retry = "" if answer.retry_after_s is None else f"retry-after: {answer.retry_after_s}\r\n"
         close = "" if taken.keep_alive else "connection: close\r\n"
         return (

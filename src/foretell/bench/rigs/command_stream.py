@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from foretell.bench.rigs.load import make_order
-from foretell.bench.rigs.operations import Operation, operations
+from foretell.bench.rigs.operations import BookOperation, operations
 from foretell.bench.rigs.world import TICKS_PER_ONE, World
 from foretell.domain.exchange.commands import CancelOrders, PlaceOrder
 from foretell.domain.exchange.order import OrderTerms, OrderType, Side
@@ -38,21 +38,21 @@ class Stream:
         for market, book in cycle(books):
             yield self.command(market, next(book))
 
-    def command(self, market: int, operation: Operation) -> PlaceOrder | CancelOrders:
+    def command(self, market: int, operation: BookOperation) -> PlaceOrder | CancelOrders:
         """Return an operation on a market's book as a command."""
         if operation.is_cancel:
             order_id = order_id_of(market, operation.number)
             return CancelOrders(0, self._user(market, operation), (order_id,))
         return self._place(market, operation)
 
-    def _user(self, market: int, operation: Operation) -> Address:
+    def _user(self, market: int, operation: BookOperation) -> Address:
         number = operation.number + market
         if operation.is_taker:
             takers = len(self._world.users) - self._makers
             return self._world.users[self._makers + number % takers].address
         return self._world.users[number % self._makers].address
 
-    def _place(self, market: int, operation: Operation) -> PlaceOrder:
+    def _place(self, market: int, operation: BookOperation) -> PlaceOrder:
         user, size_units = self._user(market, operation), operation.lots * LOT_UNITS
         cost_units = size_units * operation.price_ticks // TICKS_PER_ONE
         order = msgspec.structs.replace(

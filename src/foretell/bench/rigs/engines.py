@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
 from foretell.bench.rigs.command_stream import LOT_UNITS, Stream, order_id_of
-from foretell.bench.rigs.operations import Operation
+from foretell.bench.rigs.operations import BookOperation
 from foretell.bench.rigs.world import TICKS_PER_ONE, World, funding_command, market_commands
 from foretell.domain.exchange.apply import Outcome, apply
 from foretell.domain.exchange.book import Book, LiveOrder
@@ -36,7 +36,7 @@ class BookFill(NamedTuple):
 class Contender(Protocol):
     """An engine with one book."""
 
-    def prepare(self, operations: Sequence[Operation]) -> Sequence[Any]:
+    def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
         """Return operations as it wants them; this is not measured."""
 
     def run(self, prepared: Sequence[Any]) -> Sequence[Any]:
@@ -56,7 +56,7 @@ class WholeEngine:
         self._stream = Stream(world, 1)
         self._number_by_id: dict[Bytes32, int] = {}
 
-    def prepare(self, operations: Sequence[Operation]) -> Sequence[Any]:
+    def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
         """Return the commands."""
         for each in operations:
             self._number_by_id[order_id_of(0, each.number)] = each.number
@@ -90,7 +90,7 @@ class OwnBook:
         self._order_by_id: dict[Bytes32, LiveOrder] = {}
         self._number_by_id: dict[Bytes32, int] = {}
 
-    def prepare(self, operations: Sequence[Operation]) -> Sequence[Any]:
+    def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
         """Return them with the ids and sides of orders, which come with an order."""
         prepared = []
         for each in operations:
@@ -122,7 +122,9 @@ class OwnBook:
             for fill in plan
         ]
 
-    def _match(self, operation: Operation, order_id: Bytes32, side: Side) -> Sequence[PlannedFill]:
+    def _match(
+        self, operation: BookOperation, order_id: Bytes32, side: Side
+    ) -> Sequence[PlannedFill]:
         _, _, is_bid, price_ticks, lots = operation
         size_units = lots * LOT_UNITS
         fills: Sequence[PlannedFill] = ()
@@ -173,7 +175,7 @@ class LightMatchingEngine:
         self._sides = {True: module.Side.BUY, False: module.Side.SELL}
         self._number_by_id: dict[int, int] = {}
 
-    def prepare(self, operations: Sequence[Operation]) -> Sequence[Any]:
+    def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
         """Return its arguments; it numbers orders from one, as they come."""
         prepared = []
         for each in operations:
@@ -212,7 +214,7 @@ class PyOrderBook:
         self._order_by_number: dict[int, Any] = {}
         self._number_by_id: dict[Any, int] = {}
 
-    def prepare(self, operations: Sequence[Operation]) -> Sequence[Any]:
+    def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
         """Return them with what makes an order of each."""
         return [(each, self._make[each.is_bid]) for each in operations]
 

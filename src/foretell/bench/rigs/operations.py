@@ -17,7 +17,7 @@ _SCATTER: Final = 2_654_435_761
 """A prime that takes consecutive numbers far from each other."""
 
 
-class Operation(NamedTuple):
+class BookOperation(NamedTuple):
     """An order that is placed, or the cancellation of one that rests; whole lots, prices in ticks."""
 
     number: int
@@ -33,10 +33,10 @@ class Operation(NamedTuple):
         return not self.is_cancel and self.price_ticks == best
 
 
-def operations(depth: int) -> Iterator[Operation]:
+def operations(depth: int) -> Iterator[BookOperation]:
     """Yield what fills a book to a depth, then rounds for ever."""
     numbers = count()
-    resting: list[Operation] = []
+    resting: list[BookOperation] = []
     for _ in range(depth):
         resting.append(_resting(next(numbers)))
         yield resting[-1]
@@ -49,13 +49,13 @@ def operations(depth: int) -> Iterator[Operation]:
             yield resting[chosen]
         is_bid, is_first = turn // 2 % 2 == 0, turn % 2 == 0
         price = BEST_BID if is_bid else BEST_ASK
-        yield Operation(next(numbers), False, is_bid, price, 2)  # noqa: FBT003 - fields of a row
-        yield Operation(next(numbers), False, not is_bid, price, 1 if is_first else 3)  # noqa: FBT003 - the same
+        yield BookOperation(next(numbers), False, is_bid, price, 2)  # noqa: FBT003 - fields of a row
+        yield BookOperation(next(numbers), False, not is_bid, price, 1 if is_first else 3)  # noqa: FBT003 - the same
 
 
-def _resting(number: int) -> Operation:
+def _resting(number: int) -> BookOperation:
     """Return an order that meets nobody, on either side in turn."""
     is_bid = number % 2 == 0
     distance = 1 + number * 7 % (BEST_BID - 1)
     price = BEST_BID - distance if is_bid else BEST_ASK + distance
-    return Operation(number, False, is_bid, price, 1)  # noqa: FBT003 - fields of a row
+    return BookOperation(number, False, is_bid, price, 1)  # noqa: FBT003 - fields of a row

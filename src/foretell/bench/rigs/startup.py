@@ -27,7 +27,7 @@ from foretell.runtime.garbage_collection import settle_memory
 DECODED_AT_ONCE: Final = 10_000
 
 
-class Folded(NamedTuple):
+class FoldFigures(NamedTuple):
     """The commands after the snapshot, how long they took, and the state that they ended in."""
 
     records: int
@@ -46,7 +46,7 @@ class Restored(NamedTuple):
 
     seconds: float
     bytes_per_order: float
-    folded: Folded
+    folded: FoldFigures
 
 
 def journal_of(folder: Path) -> Path:
@@ -54,7 +54,7 @@ def journal_of(folder: Path) -> Path:
     return folder / "journal"
 
 
-def start_engine(folder: Path) -> Folded:
+def start_engine(folder: Path) -> FoldFigures:
     """Start an engine that nobody hears."""
 
     async def start() -> tuple[Engine, float]:
@@ -69,7 +69,7 @@ def start_engine(folder: Path) -> Folded:
     before = usage_with()
     engine, took_s = uvloop.run(start())
     others_cores = before.others_cores(usage_with())
-    return Folded(engine.sequence - after, took_s, state_digest(engine.state), others_cores)
+    return FoldFigures(engine.sequence - after, took_s, state_digest(engine.state), others_cores)
 
 
 def apply_in_memory(folder: Path) -> Restored:
@@ -85,7 +85,7 @@ def apply_in_memory(folder: Path) -> Restored:
     return Restored(took_s, bytes_per_order, _fold(folder, state))
 
 
-def _fold(folder: Path, state: State) -> Folded:
+def _fold(folder: Path, state: State) -> FoldFigures:
     entries = read_entries(journal_of(folder), _snapshot(folder).sequence)
     before, records, took_s = usage_with(), 0, 0.0
     while commands := [decode_command(entry.payload) for entry in islice(entries, DECODED_AT_ONCE)]:
@@ -95,7 +95,7 @@ def _fold(folder: Path, state: State) -> Folded:
         took_s += time.perf_counter() - began_s
         records += len(commands)
     others_cores = before.others_cores(usage_with())
-    return Folded(records, took_s, state_digest(state), others_cores)
+    return FoldFigures(records, took_s, state_digest(state), others_cores)
 
 
 def _snapshot(folder: Path) -> Snapshot:

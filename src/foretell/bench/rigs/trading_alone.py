@@ -24,7 +24,7 @@ from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.routes.app import build_app
-from foretell.trading.routes.fast_path import trading_lanes
+from foretell.trading.routes.fast_path import fast_routes
 
 
 class Alone(NamedTuple):
@@ -57,10 +57,10 @@ async def trading_alone(
         )
         await trading.start()
         prefix = PREFIX_BY_ROLE[Role.TRADING]
-        app = Telemetry(build_app(trading.services), Role.TRADING, numbered_ids())
-        lanes = served_under(prefix, trading_lanes(trading.services), app)
+        app = Telemetry(build_app(trading.context), Role.TRADING, numbered_ids())
+        served = served_under(prefix, fast_routes(trading.context), app)
         listener = bind("127.0.0.1", 0, "--port")
-        server = build_server(Gateway({prefix: app}, ""), "127.0.0.1", 0, lanes)
+        server = build_server(Gateway({prefix: app}, ""), "127.0.0.1", 0, served)
         loops = asyncio.create_task(run_together([*trading.loops().values(), recovery.run]))
         serving = asyncio.create_task(server.serve([listener]))
         try:

@@ -151,7 +151,7 @@ def _order_filled_v1(words: LogWords) -> ChainLog:
     _, order, maker, counterparty = words.topics
     side, token_id = _side_and_token(words.integer(0), words.integer(1))
     size_units, cost_units = _size_and_cost(side, words.integer(2), words.integer(3))
-    return logs.OrderFilled(
+    return logs.OrderFilledLog(
         bytes32_in(order),
         address_in(maker),
         address_in(counterparty),
@@ -167,7 +167,7 @@ def _order_filled_v2(words: LogWords) -> ChainLog:
     _, order, maker, counterparty = words.topics
     side = Side(_one_of(words.integer(0), 2))
     size_units, cost_units = _size_and_cost(side, words.integer(2), words.integer(3))
-    return logs.OrderFilled(
+    return logs.OrderFilledLog(
         bytes32_in(order),
         address_in(maker),
         address_in(counterparty),

@@ -154,7 +154,7 @@ class PositionsConverted:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderFilled:
+class OrderFilledLog:
     """An order was filled in part or whole. The counterparty of a taker order is the exchange."""
 
     order_id: Bytes32
@@ -304,7 +304,7 @@ ChainLog = (
     | EventSetsMerged
     | EventPayoutRedeemed
     | PositionsConverted
-    | OrderFilled
+    | OrderFilledLog
     | OrdersMatched
     | FeeCharged
     | OrderCancelled

@@ -34,7 +34,7 @@ _PERSONAL_PREFIX: Final = b"\x19Ethereum Signed Message:\n48"
 _SEVEN_BITS: Final = 0x7F
 
 
-class Tag(NamedTuple):
+class ItemTag(NamedTuple):
     """A name and a value that describe an item to everyone."""
 
     name: str
@@ -48,7 +48,7 @@ class DataItem:
     raw: bytes
     signature: bytes
     owner: bytes
-    tags: tuple[Tag, ...]
+    tags: tuple[ItemTag, ...]
     data: bytes
 
     @property
@@ -65,7 +65,7 @@ class DataItem:
         return next(types, "application/octet-stream")
 
 
-def sign_item(data: bytes, tags: Sequence[Tag], private_key: bytes) -> DataItem:
+def sign_item(data: bytes, tags: Sequence[ItemTag], private_key: bytes) -> DataItem:
     """Return the item that the key makes of the data."""
     owner = coincurve.PrivateKey(private_key).public_key.format(compressed=False)
     tag_bytes = _encode_tags(tags)
@@ -143,7 +143,7 @@ def _sha384(data: bytes) -> bytes:
     return hashlib.sha384(data).digest()
 
 
-def _encode_tags(tags: Sequence[Tag]) -> bytes:
+def _encode_tags(tags: Sequence[ItemTag]) -> bytes:
     """Return the tags as Avro has them: one block of pairs of strings, none at all when empty."""
     if not tags:
         return b""
@@ -168,7 +168,7 @@ def _encode_count(count: int) -> bytes:
     return encoded + bytes([rest])
 
 
-def _decode_tags(tag_bytes: bytes) -> tuple[Tag, ...]:
+def _decode_tags(tag_bytes: bytes) -> tuple[ItemTag, ...]:
     """Return the tags that bytes of our own encoding spell, or refuse any other spelling."""
     if len(tag_bytes) > TAG_BYTES_MAX:
         raise MalformedBody(f"a data item with more than {TAG_BYTES_MAX} bytes of tags")
@@ -177,7 +177,9 @@ def _decode_tags(tag_bytes: bytes) -> tuple[Tag, ...]:
     reader = _TagReader(tag_bytes)
     try:
         count = reader.count()
-        tags = tuple(Tag(reader.string(), reader.string()) for _ in range(min(count, TAGS_MAX + 1)))
+        tags = tuple(
+            ItemTag(reader.string(), reader.string()) for _ in range(min(count, TAGS_MAX + 1))
+        )
     except (IndexError, UnicodeDecodeError) as error:
         raise MalformedBody("a data item whose tags end too early") from error
     if len(tags) > TAGS_MAX or _encode_tags(tags) != tag_bytes:

@@ -9,16 +9,16 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from foretell.domain.creation.data_items import Tag
+from foretell.domain.creation.data_items import ItemTag
 from foretell.domain.creation.payload import MarketDraft, Payload
 from foretell.domain.creation.plan import MarketIds
 from foretell.domain.values.hexadecimal import Address, checksum_address
 
 SCHEMA: Final = "foretell-market"
 SCHEMA_VERSION: Final = "1"
-JSON_TAG: Final = Tag("Content-Type", "application/json")
-WEBP_TAG: Final = Tag("Content-Type", "image/webp")
-APP_TAG: Final = Tag("App-Name", "Foretell")
+JSON_TAG: Final = ItemTag("Content-Type", "application/json")
+WEBP_TAG: Final = ItemTag("Content-Type", "image/webp")
+APP_TAG: Final = ItemTag("App-Name", "Foretell")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -17,14 +17,14 @@ Total = NewType("Total", str)
 """Base units in all, a decimal string on the wire: totals outgrow an integer of the journal."""
 
 
-class SliceTotal(msgspec.Struct, frozen=True, array_like=True):
+class AllocationTotal(msgspec.Struct, frozen=True, array_like=True):
     """One of a slice's totals, of a wallet."""
 
     wallet: Address
     total: Total
 
 
-class SliceTotals(msgspec.Struct, frozen=True, array_like=True):
+class AllocationTotals(msgspec.Struct, frozen=True, array_like=True):
     """All of a slice's totals, of a wallet."""
 
     wallet: Address
@@ -32,12 +32,12 @@ class SliceTotals(msgspec.Struct, frozen=True, array_like=True):
     returned: Total
     settled: Total
 
-    def slice(self) -> "Slice":
+    def slice(self) -> "Allocation":
         """Return the slice that they are the totals of."""
-        return Slice.of_totals(self.given, self.returned, self.settled)
+        return Allocation.of_totals(self.given, self.returned, self.settled)
 
 
-class Slice(msgspec.Struct):
+class Allocation(msgspec.Struct):
     """One side's totals, in base units; what a trade settled may be below zero."""
 
     given_units: int = 0
@@ -63,27 +63,27 @@ class Slice(msgspec.Struct):
         return cls(int(given), int(returned), int(settled))
 
 
-class Slices(msgspec.Struct):
+class Allocations(msgspec.Struct):
     """A shard's side: its name, empty while the chain's balance is the whole account, its slices.
 
     While the shard has a name, a slice's units are what its ledger calls confirmed collateral.
     """
 
     shard: str = ""
-    slice_by_wallet: dict[Address, Slice] = msgspec.field(default_factory=dict)
+    allocation_by_wallet: dict[Address, Allocation] = msgspec.field(default_factory=dict)
 
     @property
     def is_joined(self) -> bool:
         """Whether collateral comes from a treasury, not from the chain."""
         return self.shard != ""
 
-    def slice_of(self, wallet: Address) -> Slice:
+    def allocation_of(self, wallet: Address) -> Allocation:
         """Return the wallet's slice, a new one when it had none."""
-        return self.slice_by_wallet.setdefault(wallet, Slice())
+        return self.allocation_by_wallet.setdefault(wallet, Allocation())
 
-    def look_up(self, wallet: Address) -> Slice:
+    def look_up(self, wallet: Address) -> Allocation:
         """Return the wallet's slice, or an empty one that is not kept."""
-        return self.slice_by_wallet.get(wallet) or Slice()
+        return self.allocation_by_wallet.get(wallet) or Allocation()
 
 
 def total_of(units: int) -> Total:

@@ -8,7 +8,7 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
-from foretell.domain.exchange.allocations import SliceTotal
+from foretell.domain.exchange.allocations import AllocationTotal
 from foretell.domain.exchange.commands import (
     CancelOrders,
     ChangeTick,
@@ -19,9 +19,9 @@ from foretell.domain.exchange.commands import (
     OpenMarket,
     PlaceOrder,
     ResolveMarket,
-    ReturnSlice,
+    ReturnAllocation,
     SplitTrade,
-    TakeSlices,
+    TakeAllocations,
 )
 from foretell.domain.exchange.effects import (
     CloseReason,
@@ -30,7 +30,7 @@ from foretell.domain.exchange.effects import (
     MarketResolved,
     TickChanged,
 )
-from foretell.domain.exchange.move_allocations import change_slices
+from foretell.domain.exchange.move_allocations import move_allocations
 from foretell.domain.exchange.observe_chain import observe_chain
 from foretell.domain.exchange.place_order import place_order
 from foretell.domain.exchange.split_trade import split_trade
@@ -49,7 +49,7 @@ class Cancellation(msgspec.Struct, frozen=True):
     not_canceled: dict[Bytes32, str]
 
 
-Result = Placement | Cancellation | SliceTotal | None
+Result = Placement | Cancellation | AllocationTotal | None
 """What the one who told a command is answered."""
 
 
@@ -76,8 +76,8 @@ def _outcome(state: State, command: Command) -> Outcome:
             result, effects = place_order(state, command)
         case CancelOrders():
             result, effects = _cancel(state, command)
-        case JoinTreasury() | TakeSlices() | ReturnSlice():
-            result, effects = change_slices(state, command)
+        case JoinTreasury() | TakeAllocations() | ReturnAllocation():
+            result, effects = move_allocations(state, command)
         case ObserveChain():
             return Outcome(None, observe_chain(state, command), is_change=True)
         case _:

@@ -73,7 +73,7 @@ def is_bid(side: Side, *, is_yes: bool) -> bool:
     return (side is _BUY) == is_yes
 
 
-def yes_price(price_ticks: int, ticks_per_one: int, *, is_yes: bool) -> int:
+def price_in_yes(price_ticks: int, ticks_per_one: int, *, is_yes: bool) -> int:
     """Return a price of either token in terms of yes; the same call turns it back."""
     return price_ticks if is_yes else ticks_per_one - price_ticks
 

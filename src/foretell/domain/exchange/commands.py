@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.exchange.allocations import SliceTotal, Total
+from foretell.domain.exchange.allocations import AllocationTotal, Total
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import MarketRules, OrderTerms, OrderType, SignedOrder
 from foretell.domain.exchange.trade import TradeStatus
@@ -141,15 +141,15 @@ class JoinTreasury(msgspec.Struct, frozen=True, array_like=True, tag="join"):
     shard: str
 
 
-class TakeSlices(msgspec.Struct, frozen=True, array_like=True, tag="take"):
+class TakeAllocations(msgspec.Struct, frozen=True, array_like=True, tag="take"):
     """What the treasury gave the shard in all, of some wallets; told again, it happens once."""
 
     at_ms: int
     shard: str
-    given: tuple[SliceTotal, ...]
+    given: tuple[AllocationTotal, ...]
 
 
-class ReturnSlice(msgspec.Struct, frozen=True, array_like=True, tag="return"):
+class ReturnAllocation(msgspec.Struct, frozen=True, array_like=True, tag="return"):
     """The treasury wants collateral back, until so much was returned in all.
 
     Only a forced return closes orders: the wallet took on the chain what they would spend.
@@ -184,8 +184,8 @@ Command = (
     | ExpireOrders
     | ObserveChain
     | JoinTreasury
-    | TakeSlices
-    | ReturnSlice
+    | TakeAllocations
+    | ReturnAllocation
     | SplitTrade
 )
 

@@ -155,7 +155,7 @@ class TreasuryJoined(msgspec.Struct, frozen=True, array_like=True, tag="joined")
     at_ms: int
 
 
-class SliceMoved(msgspec.Struct, frozen=True, array_like=True, tag="slice_moved"):
+class AllocationMoved(msgspec.Struct, frozen=True, array_like=True, tag="slice_moved"):
     """A wallet's slice changed; these are its totals here after the change."""
 
     wallet: Address
@@ -224,7 +224,7 @@ Effect = (
     | TradeSplit
     | BookChanged
     | TreasuryJoined
-    | SliceMoved
+    | AllocationMoved
     | MarketRestored
     | OrderRestored
     | TradeRestored

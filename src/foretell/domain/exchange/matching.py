@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from foretell.domain.exchange.book import Book, LiveOrder, yes_price
+from foretell.domain.exchange.book import Book, LiveOrder, price_in_yes
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import (
     affordable_size_units,
@@ -85,7 +85,7 @@ def plan_match(book: Book, taker: Taker) -> MatchPlan:
     maker, _, is_yes, taker_is_bid, limit_ticks, size_left, budget_left = taker
     ticks_per_one, filled, is_exhausted = book.ticks_per_one, 0, False
     for order in book.opposite(limit_ticks, taker_is_bid=taker_is_bid):
-        price = yes_price(order.yes_price_ticks, ticks_per_one, is_yes=is_yes)
+        price = price_in_yes(order.yes_price_ticks, ticks_per_one, is_yes=is_yes)
         wanted = _wanted_units(size_left, budget_left, price, ticks_per_one)
         if wanted == 0:
             is_exhausted = True

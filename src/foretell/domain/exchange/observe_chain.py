@@ -14,7 +14,7 @@ from foretell.domain.exchange.book import LiveOrder
 from foretell.domain.exchange.commands import CancelSeen, NonceSeen, ObserveChain, TradeSeen
 from foretell.domain.exchange.effects import CloseReason, Effect, TradeAdvanced
 from foretell.domain.exchange.ledger import COLLATERAL, Account, AssetId
-from foretell.domain.exchange.move_allocations import settle_slices
+from foretell.domain.exchange.move_allocations import settle_allocations
 from foretell.domain.exchange.state import State, UnsettledTrade
 from foretell.domain.exchange.trade import PENDING, TradeStatus, trade_steps
 from foretell.domain.values.hexadecimal import Address
@@ -95,7 +95,7 @@ def _count(state: State, command: ObserveChain) -> dict[tuple[Address, AssetId],
     """Take balances and allowances into the ledger, and return the accounts that they concern."""
     touched: dict[tuple[Address, AssetId], None] = {}
     for balance in command.balances:
-        if balance.asset == COLLATERAL and state.slices.is_joined:
+        if balance.asset == COLLATERAL and state.allocations.is_joined:
             continue
         state.ledger.account(balance.wallet, balance.asset).confirmed_units = balance.units
         touched[balance.wallet, balance.asset] = None
@@ -114,7 +114,7 @@ def _count(state: State, command: ObserveChain) -> dict[tuple[Address, AssetId],
 def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -> list[Effect]:
     """Move a trade along its table; only what is neither on the chain nor given up still pends."""
     effects: list[Effect] = []
-    is_joined, condition_id = state.slices.is_joined, trade.trade.condition_id
+    is_joined, condition_id = state.allocations.is_joined, trade.trade.condition_id
     for status in trade_steps(trade.status, seen.status):
         pended, settled = trade.status in PENDING, trade.status in _SETTLED
         trade.status = status
@@ -122,7 +122,7 @@ def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -
         _pend(state, trade, before=pended, after=status in PENDING)
         if is_joined:
             sign = (status in _SETTLED) - settled
-            effects += settle_slices(state, trade, sign, at_ms) if sign else []
+            effects += settle_allocations(state, trade, sign, at_ms) if sign else []
         effects.append(TradeAdvanced(seen.trade_id, condition_id, status, seen.tx_hash, at_ms))
     if trade.status in _FINAL:
         del state.unsettled_trades[seen.trade_id]

@@ -164,12 +164,12 @@ def check_order(
     price_ticks = _price_ticks(order, order_type, rules.ticks_per_one, order_id)
     if order.size_units < rules.size_units_min:
         raise SizeBelowMinimum(order_id, order.size_units, rules.size_units_min)
-    is_spending = order.side is Side.BUY and not order_type.may_rest
+    has_budget = order.side is Side.BUY and not order_type.may_rest
     return OrderTerms(
         price_ticks=price_ticks,
         ticks_per_one=rules.ticks_per_one,
-        size_units=None if is_spending else order.size_units,
-        budget_units=order.collateral_units if is_spending else None,
+        size_units=None if has_budget else order.size_units,
+        budget_units=order.collateral_units if has_budget else None,
     )
 
 

@@ -14,7 +14,7 @@ from foretell.domain.errors.exchange import (
     UnknownMarket,
 )
 from foretell.domain.errors.order import InvalidOrderNonce
-from foretell.domain.exchange.book import LiveOrder, is_bid, yes_price
+from foretell.domain.exchange.book import LiveOrder, is_bid, price_in_yes
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.effects import (
     CloseReason,
@@ -127,9 +127,9 @@ def _judge(state: State, market: Market, command: PlaceOrder, arrival: LiveOrder
     need_units = market.reserved_units(arrival) if budget_units is None else budget_units
     asset = market.asset_given(arrival.side, is_yes=arrival.is_yes)
     state.ledger.check_funds(arrival.maker, market.opened.exchange, asset, need_units)
-    limit_ticks, wants_a_rise = arrival.yes_price_ticks, arrival.is_bid
+    limit_ticks, taker_is_bid = arrival.yes_price_ticks, arrival.is_bid
     plan = _NOBODY
-    if market.book.is_met(limit_ticks, taker_is_bid=wants_a_rise):
+    if market.book.is_met(limit_ticks, taker_is_bid=taker_is_bid):
         plan = plan_match(market.book, _taker(command, arrival))
         if command.is_post_only and plan.crosses:
             raise PostOnlyWouldCross
@@ -140,7 +140,7 @@ def _judge(state: State, market: Market, command: PlaceOrder, arrival: LiveOrder
 
 def _check_standing(state: State, market: Market, arrival: LiveOrder) -> None:
     """Refuse what was placed and is forgotten, or what its maker has ended on the chain."""
-    if market.is_spent(arrival.order_id):
+    if market.was_placed(arrival.order_id):
         raise OrderPlacedBefore(arrival.order_id)
     exchange = market.opened.exchange
     if state.canceled_orders and (exchange, arrival.order_id) in state.canceled_orders:
@@ -203,7 +203,7 @@ def _meet(
 
 
 def _trades(market: Market, command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
-    spends = command.terms.budget_units is not None
+    has_budget = command.terms.budget_units is not None
     trades = []
     for index, group in enumerate(split_into_trades(fills)):
         size, cost = sum(fill.size_units for fill in group), total_cost_units(group)
@@ -218,7 +218,7 @@ def _trades(market: Market, command: PlaceOrder, fills: list[Fill]) -> list[Trad
                 is_yes=command.is_yes,
                 size_units=size,
                 cost_units=cost,
-                taker_fill_units=taker_fill_units(command.order, size, cost, spends=spends),
+                taker_fill_units=taker_fill_units(command.order, size, cost, has_budget=has_budget),
                 matched_at_ms=command.at_ms,
                 fills=group,
                 ticks_per_one=market.book.ticks_per_one,
@@ -250,15 +250,15 @@ def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrde
             )
         )
     last = trade.fills[-1]
-    market.last_price_ticks = yes_price(
+    market.last_price_ticks = price_in_yes(
         last.price_ticks, market.book.ticks_per_one, is_yes=last.is_yes
     )
     market.last_side = _BUY if is_bid(trade.side, is_yes=trade.is_yes) else Side.SELL
     moves = trade_moves(market, trade)
     state.ledger.pend(moves)
-    spends = command.terms.budget_units is not None
+    has_budget = command.terms.budget_units is not None
     state.unsettled_trades[trade.trade_id] = UnsettledTrade(
-        trade, command.order, spends, _MATCHED, "", moves, signer_by_order
+        trade, command.order, has_budget, _MATCHED, "", moves, signer_by_order
     )
     return effects
 

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.exchange.allocations import Slice, Slices, Total
-from foretell.domain.exchange.book import LiveOrder, is_bid, yes_price
+from foretell.domain.exchange.allocations import Allocation, Allocations, Total
+from foretell.domain.exchange.book import LiveOrder, is_bid, price_in_yes
 from foretell.domain.exchange.commands import ObserveChain, OpenMarket
 from foretell.domain.exchange.ledger import AssetId, Ledger
 from foretell.domain.exchange.order import OrderType, Side
@@ -38,7 +38,7 @@ class _Market(msgspec.Struct, frozen=True, array_like=True):
     last_price_ticks: int | None
     last_side: Side | None
     changed_at_ms: int
-    spent_orders: bytes
+    forgotten_order_ids: bytes
 
 
 class _Order(msgspec.Struct, frozen=True, array_like=True):
@@ -74,7 +74,7 @@ class _Allowance(msgspec.Struct, frozen=True, array_like=True):
     units: int
 
 
-class _Slice(msgspec.Struct, frozen=True, array_like=True):
+class _Allocation(msgspec.Struct, frozen=True, array_like=True):
     wallet: Address
     given: Total
     returned: Total
@@ -102,7 +102,7 @@ class _Body(msgspec.Struct, frozen=True, array_like=True):
     canceled_orders: list[tuple[Address, Bytes32]]
     maker_nonces: list[_Nonce]
     shard: str
-    slices: list[_Slice]
+    allocations: list[_Allocation]
 
 
 _BYTES: Final = Versioned(VERSION, _Body)
@@ -124,9 +124,10 @@ def encode_state(state: State) -> bytes:
         placements=list(state.placement_by_order.values()),
         canceled_orders=sorted(state.canceled_orders),
         maker_nonces=[_Nonce(*key, nonce) for key, nonce in state.maker_nonces.items()],
-        shard=state.slices.shard,
-        slices=[
-            _Slice(wallet, *each.totals()) for wallet, each in state.slices.slice_by_wallet.items()
+        shard=state.allocations.shard,
+        allocations=[
+            _Allocation(wallet, *each.totals())
+            for wallet, each in state.allocations.allocation_by_wallet.items()
         ],
     )
     return _BYTES.encode(body)
@@ -158,16 +159,16 @@ def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> 
     state.placement_by_order = {each.order_id: each for each in body.placements}
     state.canceled_orders = set(body.canceled_orders)
     state.maker_nonces = {(each.exchange, each.maker): each.nonce for each in body.maker_nonces}
-    state.slices = _restored_slices(body)
+    state.allocations = _restored_allocations(body)
     return state
 
 
-def _restored_slices(body: _Body) -> Slices:
-    return Slices(
+def _restored_allocations(body: _Body) -> Allocations:
+    return Allocations(
         body.shard,
         {
-            each.wallet: Slice.of_totals(each.given, each.returned, each.settled)
-            for each in body.slices
+            each.wallet: Allocation.of_totals(each.given, each.returned, each.settled)
+            for each in body.allocations
         },
     )
 
@@ -181,7 +182,7 @@ def _market(market: Market) -> _Market:
         last_price_ticks=market.last_price_ticks,
         last_side=market.last_side,
         changed_at_ms=market.changed_at_ms,
-        spent_orders=b"".join(sorted(market.spent_orders)),
+        forgotten_order_ids=b"".join(sorted(market.forgotten_order_ids)),
     )
 
 
@@ -191,8 +192,8 @@ def _restored_market(seen: _Market) -> Market:
     market.is_open = seen.is_open
     market.last_price_ticks, market.last_side = seen.last_price_ticks, seen.last_side
     market.changed_at_ms = seen.changed_at_ms
-    spent = seen.spent_orders
-    market.spent_orders = {
+    spent = seen.forgotten_order_ids
+    market.forgotten_order_ids = {
         spent[start : start + SPENT_BYTES] for start in range(0, len(spent), SPENT_BYTES)
     }
     return market
@@ -242,7 +243,7 @@ def _restored_order(market: Market, seen: _Order) -> LiveOrder:
         seen.is_yes,
         is_bid(seen.side, is_yes=seen.is_yes),
         seen.price_ticks,
-        yes_price(seen.price_ticks, market.book.ticks_per_one, is_yes=seen.is_yes),
+        price_in_yes(seen.price_ticks, market.book.ticks_per_one, is_yes=seen.is_yes),
         seen.size_units,
         seen.remaining_units,
         seen.order_type,

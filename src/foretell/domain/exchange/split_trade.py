@@ -41,12 +41,12 @@ def _split(state: State, unsettled: UnsettledTrade, command: SplitTrade) -> list
         return []
     parts = []
     for fills in groups:
-        part = trade_with(whole, fills, unsettled.order, spends=unsettled.spends)
+        part = trade_with(whole, fills, unsettled.order, has_budget=unsettled.has_budget)
         part = msgspec.structs.replace(
             part, trade_id=part_id_of(whole.trade_id, fills[0].maker_order_id)
         )
         parts.append(part)
-    remaining = trade_with(whole, kept, unsettled.order, spends=unsettled.spends)
+    remaining = trade_with(whole, kept, unsettled.order, has_budget=unsettled.has_budget)
     for part in parts:
         _move_fills(state, whole.trade_id, part)
     for trade in (remaining, *parts):

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.exchange.allocations import Slices
+from foretell.domain.exchange.allocations import Allocations
 from foretell.domain.exchange.book import Book, LevelSize, LiveOrder
 from foretell.domain.exchange.commands import ObserveChain, OpenMarket
 from foretell.domain.exchange.effects import BookChanged, CloseReason, LevelChange, OrderClosed
@@ -46,19 +46,19 @@ class Market:
     """A market that trades or did.
 
     `opened` is how it was opened, `rules` what it asks of orders now. `last_side` is what the last
-    taker did with yes; `spent_orders` are the orders that were placed and whose placements are
+    taker did with yes; `forgotten_order_ids` are the orders that were placed and whose placements are
     forgotten.
     """
 
     __slots__ = (
         "book",
         "changed_at_ms",
+        "forgotten_order_ids",
         "is_open",
         "last_price_ticks",
         "last_side",
         "opened",
         "rules",
-        "spent_orders",
         "touched",
     )
 
@@ -70,7 +70,7 @@ class Market:
         self.last_price_ticks: int | None = None
         self.last_side: Side | None = None
         self.changed_at_ms = opened.at_ms
-        self.spent_orders: set[bytes] = set()
+        self.forgotten_order_ids: set[bytes] = set()
         self.touched: dict[tuple[bool, int], None] = {}
 
     def reserved_units(self, order: LiveOrder) -> int:
@@ -79,9 +79,9 @@ class Market:
             return reserve_units(order.remaining_units, order.price_ticks, self.book.ticks_per_one)
         return order.remaining_units
 
-    def is_spent(self, order_id: Bytes32) -> bool:
+    def was_placed(self, order_id: Bytes32) -> bool:
         """Return whether an order was placed here whose placement is forgotten."""
-        return bool(self.spent_orders) and word_bytes(order_id) in self.spent_orders
+        return bool(self.forgotten_order_ids) and word_bytes(order_id) in self.forgotten_order_ids
 
     def token(self, *, is_yes: bool) -> AssetId:
         """Return the token of one outcome."""
@@ -122,13 +122,13 @@ class Placement(msgspec.Struct, frozen=True, array_like=True):
 class UnsettledTrade(msgspec.Struct, array_like=True):
     """A trade whose movements the chain does not hold for good.
 
-    `order` is its taker's, which `spends` a budget or trades a size; `signer_by_order` are those
+    `order` is its taker's, which `has_budget` a budget or trades a size; `signer_by_order` are those
     who signed the orders that met.
     """
 
     trade: Trade
     order: SignedOrder
-    spends: bool
+    has_budget: bool
     status: TradeStatus
     tx_hash: str
     moves: tuple[Move, ...]
@@ -143,6 +143,7 @@ class State:
         "_placements_forgotten_above",
         "_placements_kept_max",
         "_touched",
+        "allocations",
         "canceled_orders",
         "exchanges",
         "latest_ms",
@@ -154,8 +155,7 @@ class State:
         "observed_hash",
         "observed_parts",
         "placement_by_order",
-        "slices",
-        "tells_books",
+        "tracks_book_changes",
         "unsettled_trades",
     )
 
@@ -173,12 +173,12 @@ class State:
         self.observed_block = 0
         self.observed_hash = ZERO_BYTES32
         self.observed_parts: list[ObserveChain] = []
-        self.slices = Slices()
+        self.allocations = Allocations()
         self.canceled_orders: set[tuple[Address, Bytes32]] = set()
         """What was canceled at an exchange before anybody placed it here."""
         self.maker_nonces: dict[tuple[Address, Address], int] = {}
         """The nonce at an exchange of each maker that ever raised it."""
-        self.tells_books = True
+        self.tracks_book_changes = True
         """Whether commands tell what they changed in the books: a replay that nobody hears need not."""
         self._expiries: list[tuple[int, Bytes32]] = []
         self._touched: dict[Bytes32, None] = {}
@@ -214,13 +214,13 @@ class State:
         """End a market's trading: whoever sends an order of it again is refused for that."""
         market.is_open = False
         market.changed_at_ms = at_ms
-        market.spent_orders.clear()
+        market.forgotten_order_ids.clear()
 
     def _forget(self, placement: Placement) -> None:
         market, leaves_at_s = self.market_by_id[placement.condition_id], placement.leaves_at_s
         is_over = leaves_at_s is not None and leaves_at_s * 1000 <= self.latest_ms
         if market.is_open and not is_over:
-            market.spent_orders.add(word_bytes(placement.order_id))
+            market.forgotten_order_ids.add(word_bytes(placement.order_id))
 
     def rest(self, order: LiveOrder) -> None:
         """Put an order into its book and set aside what it may cost."""
@@ -279,7 +279,7 @@ class State:
         markets = [self.market_by_id[condition] for condition in touched]
         for market in markets:
             market.changed_at_ms = at_ms
-        if self.tells_books:
+        if self.tracks_book_changes:
             return [_book_changed(market, at_ms) for market in markets]
         for market in markets:
             market.touched.clear()

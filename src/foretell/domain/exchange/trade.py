@@ -156,7 +156,9 @@ def split_into_trades(fills: Sequence[Fill]) -> list[tuple[Fill, ...]]:
     ]
 
 
-def taker_fill_units(order: SignedOrder, size_units: int, cost_units: int, *, spends: bool) -> int:
+def taker_fill_units(
+    order: SignedOrder, size_units: int, cost_units: int, *, has_budget: bool
+) -> int:
     """Return how much of the taker's maker asset a trade uses up.
 
     A seller uses the tokens it sells, an order that spends a budget the collateral it paid. A
@@ -165,19 +167,21 @@ def taker_fill_units(order: SignedOrder, size_units: int, cost_units: int, *, sp
     """
     if order.side is _SELL:
         return size_units
-    if spends:
+    if has_budget:
         return cost_units
     return size_units * order.maker_amount // order.taker_amount
 
 
-def trade_with(trade: Trade, fills: tuple[Fill, ...], order: SignedOrder, *, spends: bool) -> Trade:
+def trade_with(
+    trade: Trade, fills: tuple[Fill, ...], order: SignedOrder, *, has_budget: bool
+) -> Trade:
     """Return the trade with these fills alone; the order is its taker's."""
     size, cost = sum(fill.size_units for fill in fills), total_cost_units(fills)
     return msgspec.structs.replace(
         trade,
         size_units=size,
         cost_units=cost,
-        taker_fill_units=taker_fill_units(order, size, cost, spends=spends),
+        taker_fill_units=taker_fill_units(order, size, cost, has_budget=has_budget),
         fills=fills,
     )
 

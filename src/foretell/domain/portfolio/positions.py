@@ -121,7 +121,7 @@ class Conversion(NamedTuple):
     """What a conversion does to each No that it takes, and to each Yes that it gives."""
 
     given: tuple[Change, ...]
-    gotten: tuple[Change, ...]
+    received: tuple[Change, ...]
 
 
 def conversion(units: int, given_count: int, gotten_count: int) -> Conversion:

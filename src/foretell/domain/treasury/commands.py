@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.exchange.allocations import SliceTotal, Total
+from foretell.domain.exchange.allocations import AllocationTotal, Total
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
@@ -21,7 +21,7 @@ class AdmitShard(msgspec.Struct, frozen=True, array_like=True, tag="admit"):
     shard: str
 
 
-class GrantSlice(msgspec.Struct, frozen=True, array_like=True, tag="grant"):
+class GrantAllocation(msgspec.Struct, frozen=True, array_like=True, tag="grant"):
     """A shard has an order that it could place if it had been given so much of a wallet in all."""
 
     at_ms: int
@@ -35,7 +35,7 @@ class TakeBack(msgspec.Struct, frozen=True, array_like=True, tag="take_back"):
 
     at_ms: int
     shard: str
-    returned: tuple[SliceTotal, ...]
+    returned: tuple[AllocationTotal, ...]
 
 
 class SettledSeen(msgspec.Struct, frozen=True, array_like=True):
@@ -73,7 +73,7 @@ class ObserveCollateral(msgspec.Struct, frozen=True, array_like=True, tag="colla
     parts: int = 1
 
 
-TreasuryCommand = AdmitShard | GrantSlice | TakeBack | ObserveCollateral
+TreasuryCommand = AdmitShard | GrantAllocation | TakeBack | ObserveCollateral
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final[msgspec.msgpack.Decoder[TreasuryCommand]] = msgspec.msgpack.Decoder(TreasuryCommand)

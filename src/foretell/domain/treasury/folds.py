@@ -14,7 +14,7 @@ from foretell.domain.treasury.snapshot import decode_treasury, encode_treasury
 from foretell.domain.treasury.treasury import Treasury, apply_to_treasury
 
 
-class Fold(Protocol):
+class JournalFold(Protocol):
     """A state that payloads are taken into, one after the other."""
 
     def take(self, payload: bytes) -> None:
@@ -29,7 +29,7 @@ class ShardFold:
 
     def __init__(self, raw: bytes | None) -> None:
         self.state = State() if raw is None else decode_state(raw)
-        self.state.tells_books = False
+        self.state.tracks_book_changes = False
 
     def take(self, payload: bytes) -> None:
         """Take the next payload of the journal."""
@@ -62,6 +62,6 @@ class JournalKind(enum.StrEnum):
     TREASURY = "treasury"
 
 
-FOLD_BY_KIND: Final[Mapping[JournalKind, Callable[[bytes | None], Fold]]] = MappingProxyType(
+FOLD_BY_KIND: Final[Mapping[JournalKind, Callable[[bytes | None], JournalFold]]] = MappingProxyType(
     {JournalKind.SHARD: ShardFold, JournalKind.TREASURY: TreasuryFold}
 )

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.exchange.allocations import Slice, Total
+from foretell.domain.exchange.allocations import Allocation, Total
 from foretell.domain.treasury.commands import ObserveCollateral
 from foretell.domain.treasury.treasury import Treasury
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -18,7 +18,7 @@ from foretell.domain.values.versioned import Versioned
 VERSION: Final = 1
 
 
-class _Slice(msgspec.Struct, frozen=True, array_like=True):
+class _Allocation(msgspec.Struct, frozen=True, array_like=True):
     shard: str
     given: Total
     returned: Total
@@ -30,7 +30,7 @@ class _Body(msgspec.Struct, frozen=True, array_like=True):
     shards: list[str]
     confirmed: list[tuple[Address, int]]
     allowances: list[tuple[Address, list[tuple[Address, int]]]]
-    slices: list[tuple[Address, list[_Slice]]]
+    allocations: list[tuple[Address, list[_Allocation]]]
     overdrawn: list[Address]
     observations: int
     observed_block: int
@@ -51,9 +51,9 @@ def encode_treasury(treasury: Treasury) -> bytes:
             (wallet, list(allowances.items()))
             for wallet, allowances in treasury.allowances_by_wallet.items()
         ],
-        slices=[
-            (wallet, [_Slice(shard, *held.totals()) for shard, held in slices.items()])
-            for wallet, slices in treasury.slices_by_wallet.items()
+        allocations=[
+            (wallet, [_Allocation(shard, *held.totals()) for shard, held in allocations.items()])
+            for wallet, allocations in treasury.allocations_by_wallet.items()
         ],
         overdrawn=list(treasury.overdrawn),
         observations=treasury.observations,
@@ -76,12 +76,12 @@ def decode_treasury(raw: bytes) -> Treasury:
         shards=dict.fromkeys(body.shards),
         confirmed_by_wallet=dict(body.confirmed),
         allowances_by_wallet={wallet: dict(allowances) for wallet, allowances in body.allowances},
-        slices_by_wallet={
+        allocations_by_wallet={
             wallet: {
-                each.shard: Slice.of_totals(each.given, each.returned, each.settled)
-                for each in slices
+                each.shard: Allocation.of_totals(each.given, each.returned, each.settled)
+                for each in allocations
             }
-            for wallet, slices in body.slices
+            for wallet, allocations in body.allocations
         },
         overdrawn=dict.fromkeys(body.overdrawn),
         observations=body.observations,

@@ -9,11 +9,11 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
-from foretell.domain.exchange.allocations import Slice, SliceTotal, total_of
+from foretell.domain.exchange.allocations import Allocation, AllocationTotal, total_of
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.treasury.commands import (
     AdmitShard,
-    GrantSlice,
+    GrantAllocation,
     ObserveCollateral,
     ShardSeen,
     TakeBack,
@@ -28,7 +28,9 @@ class Treasury(msgspec.Struct):
     shards: dict[str, None] = msgspec.field(default_factory=dict)
     confirmed_by_wallet: dict[Address, int] = msgspec.field(default_factory=dict)
     allowances_by_wallet: dict[Address, dict[Address, int]] = msgspec.field(default_factory=dict)
-    slices_by_wallet: dict[Address, dict[str, Slice]] = msgspec.field(default_factory=dict)
+    allocations_by_wallet: dict[Address, dict[str, Allocation]] = msgspec.field(
+        default_factory=dict
+    )
     overdrawn: dict[Address, None] = msgspec.field(default_factory=dict)
     observations: int = 0
     observed_block: int = 0
@@ -36,7 +38,7 @@ class Treasury(msgspec.Struct):
     observed_parts: list[ObserveCollateral] = msgspec.field(default_factory=list)
 
 
-class Holder(NamedTuple):
+class AllocationHolder(NamedTuple):
     """A shard that was granted some of a wallet, and what it has returned in all."""
 
     shard: str
@@ -49,13 +51,13 @@ class Recall(NamedTuple):
 
     wallet: Address
     units: int
-    holders: tuple[Holder, ...]
+    holders: tuple[AllocationHolder, ...]
 
 
 class Granting(NamedTuple):
     """What a shard was given in all; what is missing when it was less than it asked for."""
 
-    given: SliceTotal
+    given: AllocationTotal
     missing: Recall | None
 
 
@@ -72,7 +74,7 @@ def apply_to_treasury(treasury: Treasury, command: TreasuryCommand) -> TreasuryO
         case AdmitShard():
             is_change = command.shard not in treasury.shards
             treasury.shards[command.shard] = None
-        case GrantSlice():
+        case GrantAllocation():
             return _grant(treasury, command)
         case TakeBack():
             is_change = _take_back(treasury, command)
@@ -83,9 +85,9 @@ def apply_to_treasury(treasury: Treasury, command: TreasuryCommand) -> TreasuryO
     return TreasuryOutcome(None, is_change)
 
 
-def look_up_slice(treasury: Treasury, shard: str, wallet: Address) -> Slice:
+def look_up_allocation(treasury: Treasury, shard: str, wallet: Address) -> Allocation:
     """Return the treasury's side of a slice, or an empty one that is not kept."""
-    return treasury.slices_by_wallet.get(wallet, {}).get(shard) or Slice()
+    return treasury.allocations_by_wallet.get(wallet, {}).get(shard) or Allocation()
 
 
 def free_units(treasury: Treasury, wallet: Address) -> int:
@@ -93,16 +95,18 @@ def free_units(treasury: Treasury, wallet: Address) -> int:
 
     A shard counts as having no less than nothing: what one owes is not for another to spend.
     """
-    granted = sum(max(each.units, 0) for each in treasury.slices_by_wallet.get(wallet, {}).values())
+    granted = sum(
+        max(each.units, 0) for each in treasury.allocations_by_wallet.get(wallet, {}).values()
+    )
     return _cap_units(treasury, wallet) - granted
 
 
-def given_to(treasury: Treasury, shard: str) -> list[SliceTotal]:
+def given_to(treasury: Treasury, shard: str) -> list[AllocationTotal]:
     """Return what a shard was given in all of each wallet, to be told to it after any break."""
     return [
-        SliceTotal(wallet, total_of(slices[shard].given_units))
-        for wallet, slices in treasury.slices_by_wallet.items()
-        if shard in slices
+        AllocationTotal(wallet, total_of(allocations[shard].given_units))
+        for wallet, allocations in treasury.allocations_by_wallet.items()
+        if shard in allocations
     ]
 
 
@@ -119,13 +123,13 @@ def _cap_units(treasury: Treasury, wallet: Address) -> int:
     return min(treasury.confirmed_by_wallet.get(wallet, 0), allowed)
 
 
-def _grant(treasury: Treasury, command: GrantSlice) -> TreasuryOutcome:
+def _grant(treasury: Treasury, command: GrantAllocation) -> TreasuryOutcome:
     """Give a shard all that it needs, and half of the rest so that it need not ask soon, or none.
 
     Giving a part would let two shards starve each other, each with a part of what it needs.
     """
     wallet, shard = command.wallet, command.shard
-    granted = look_up_slice(treasury, shard, wallet)
+    granted = look_up_allocation(treasury, shard, wallet)
     need = int(command.given) - granted.given_units
     missing, is_change = None, False
     if need > 0:
@@ -133,14 +137,14 @@ def _grant(treasury: Treasury, command: GrantSlice) -> TreasuryOutcome:
         if rest < 0:
             missing = _recall(treasury, wallet, -rest, besides=shard)
         else:
-            granted = _slice_of(treasury, shard, wallet)
+            granted = _allocation_of(treasury, shard, wallet)
             granted.given_units += need + rest // 2
             is_change = True
-    given = SliceTotal(wallet, total_of(granted.given_units))
+    given = AllocationTotal(wallet, total_of(granted.given_units))
     return TreasuryOutcome(Granting(given, missing), is_change)
 
 
-def _cost_units(granted: Slice, units: int) -> int:
+def _cost_units(granted: Allocation, units: int) -> int:
     """Return what giving a slice more takes from what is free: first it pays what it owes."""
     return max(granted.units + units, 0) - max(granted.units, 0)
 
@@ -149,8 +153,8 @@ def _take_back(treasury: Treasury, command: TakeBack) -> bool:
     is_change = False
     for returned in command.returned:
         total = int(returned.total)
-        if total > look_up_slice(treasury, command.shard, returned.wallet).returned_units:
-            _slice_of(treasury, command.shard, returned.wallet).returned_units = total
+        if total > look_up_allocation(treasury, command.shard, returned.wallet).returned_units:
+            _allocation_of(treasury, command.shard, returned.wallet).returned_units = total
             _judge(treasury, returned.wallet)
             is_change = True
     return is_change
@@ -196,7 +200,7 @@ def _take_in(treasury: Treasury, parts: list[ObserveCollateral]) -> None:
             allowances[seen.exchange] = seen.units
             touched[seen.wallet] = None
         for settled in command.settled:
-            granted = _slice_of(treasury, settled.shard, settled.wallet)
+            granted = _allocation_of(treasury, settled.shard, settled.wallet)
             granted.settled_units = int(settled.total)
             touched[settled.wallet] = None
     treasury.observations += 1
@@ -206,10 +210,10 @@ def _take_in(treasury: Treasury, parts: list[ObserveCollateral]) -> None:
         _judge(treasury, wallet)
 
 
-def _slice_of(treasury: Treasury, shard: str, wallet: Address) -> Slice:
+def _allocation_of(treasury: Treasury, shard: str, wallet: Address) -> Allocation:
     """Return the treasury's side of a slice, a new one when there was none."""
     assert shard in treasury.shards, "only a shard that was admitted has slices"
-    return treasury.slices_by_wallet.setdefault(wallet, {}).setdefault(shard, Slice())
+    return treasury.allocations_by_wallet.setdefault(wallet, {}).setdefault(shard, Allocation())
 
 
 def _judge(treasury: Treasury, wallet: Address) -> None:
@@ -222,8 +226,8 @@ def _judge(treasury: Treasury, wallet: Address) -> None:
 
 def _recall(treasury: Treasury, wallet: Address, units: int, besides: str = "") -> Recall:
     holders = [
-        Holder(shard, granted.units, granted.returned_units)
-        for shard, granted in treasury.slices_by_wallet.get(wallet, {}).items()
+        AllocationHolder(shard, granted.units, granted.returned_units)
+        for shard, granted in treasury.allocations_by_wallet.get(wallet, {}).items()
         if granted.units > 0 and shard != besides
     ]
     holders.sort(key=lambda holder: (-holder.units, holder.shard))

@@ -13,11 +13,18 @@ from weakref import WeakValueDictionary
 from foretell.domain.errors.exchange import NotEnoughFunds, TreasuryUnavailable
 from foretell.domain.errors.families import Unavailable
 from foretell.domain.exchange.allocations import total_of
-from foretell.domain.exchange.commands import TakeSlices
+from foretell.domain.exchange.commands import TakeAllocations
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine import answers
-from foretell.engine.protocol.requests import Answer, Answering, Fund, Funded, JudgeOrder, Place
+from foretell.engine.protocol.requests import (
+    CheckOrderRequest,
+    EngineEndpoint,
+    EngineReply,
+    FundReply,
+    FundRequest,
+    PlaceRequest,
+)
 from foretell.engine.writer.engine import Engine
 
 FUND_DEADLINE_S: Final = 5.0
@@ -29,26 +36,28 @@ FUND_TRIES_MAX: Final = 3
 class _Given(NamedTuple):
     """What the treasury gave in all, and whether it is what was wanted."""
 
-    taking: TakeSlices
+    taking: TakeAllocations
     is_enough: bool
 
 
-class Purse:
+class AllocationClient:
     """A shard's way to the treasury, which knows the shard by this name."""
 
-    def __init__(self, shard: str, treasury: Answering) -> None:
+    def __init__(self, shard: str, treasury: EngineEndpoint) -> None:
         self.shard = shard
         self._treasury = treasury
         self._locks: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
-    async def answer(self, engine: Engine, question: Place | JudgeOrder) -> Answer:
+    async def answer(
+        self, engine: Engine, question: PlaceRequest | CheckOrderRequest
+    ) -> EngineReply:
         """Return what the engine makes of an order, with what the treasury finds for it.
 
         A wallet's orders that lack something wait for each other, lest one takes away what was
         just gathered for another.
         """
         try:
-            return await answers.answer(engine, question)
+            return await answers.handle(engine, question)
         except NotEnoughFunds as refusal:
             if refusal.details["asset"] != COLLATERAL:
                 raise
@@ -72,8 +81,12 @@ class Purse:
             lock.release()
 
     async def _answer_funded(
-        self, engine: Engine, question: Place | JudgeOrder, lack: NotEnoughFunds, deadline_s: float
-    ) -> Answer:
+        self,
+        engine: Engine,
+        question: PlaceRequest | CheckOrderRequest,
+        lack: NotEnoughFunds,
+        deadline_s: float,
+    ) -> EngineReply:
         """Have what is missing given, and try the order again, until it is there or nowhere."""
         wallet, tries = question.command.order.maker, 0
         while True:
@@ -90,19 +103,21 @@ class Purse:
         self, engine: Engine, wallet: Address, lack: NotEnoughFunds, deadline_s: float
     ) -> _Given:
         """Return what the treasury gave, once it was asked for what is missing now."""
-        slices = engine.state.slices
-        if slices.shard != self.shard:
+        allocations = engine.state.allocations
+        if allocations.shard != self.shard:
             raise TreasuryUnavailable("it has not greeted the shard yet")
         spender, need_units = lack.details["spender"], lack.details["need"]
         missing_units = engine.state.ledger.missing_units(wallet, spender, COLLATERAL, need_units)
         if missing_units == 0:
-            return _Given(TakeSlices(engine.clock_ms(), self.shard, ()), is_enough=False)
-        wanted_units = slices.look_up(wallet).given_units + missing_units
-        funded = await self._ask(Fund(self.shard, wallet, total_of(wanted_units)), deadline_s)
-        taking = TakeSlices(engine.clock_ms(), self.shard, (funded.given,))
+            return _Given(TakeAllocations(engine.clock_ms(), self.shard, ()), is_enough=False)
+        wanted_units = allocations.look_up(wallet).given_units + missing_units
+        funded = await self._ask(
+            FundRequest(self.shard, wallet, total_of(wanted_units)), deadline_s
+        )
+        taking = TakeAllocations(engine.clock_ms(), self.shard, (funded.given,))
         return _Given(taking, is_enough=int(funded.given.total) >= wanted_units)
 
-    async def _ask(self, question: Fund, deadline_s: float) -> Funded:
+    async def _ask(self, question: FundRequest, deadline_s: float) -> FundReply:
         try:
             async with asyncio.timeout_at(deadline_s):
                 funded = await self._treasury.ask(question)
@@ -110,14 +125,16 @@ class Purse:
             raise TreasuryUnavailable("it does not answer") from None
         except Unavailable as cause:
             raise TreasuryUnavailable(cause.message) from cause
-        assert isinstance(funded, Funded)
+        assert isinstance(funded, FundReply)
         return funded
 
 
-async def _answer_with(engine: Engine, question: Place | JudgeOrder, taking: TakeSlices) -> Answer:
+async def _answer_with(
+    engine: Engine, question: PlaceRequest | CheckOrderRequest, taking: TakeAllocations
+) -> EngineReply:
     """Return the answer once the slice is here; nothing comes between the two."""
     taken, answered = await asyncio.gather(
-        engine.submit(taking), answers.answer(engine, question), return_exceptions=True
+        engine.submit(taking), answers.handle(engine, question), return_exceptions=True
     )
     if not isinstance(answered, BaseException):
         return answered

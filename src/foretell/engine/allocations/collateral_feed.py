@@ -16,7 +16,7 @@ from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.treasury.treasury import Treasury
 from foretell.domain.values.hexadecimal import Address
-from foretell.engine.allocations.coordinator import Treasurer
+from foretell.engine.allocations.coordinator import AllocationCoordinator
 from foretell.engine.writer.treasury_engine import TreasuryEngine
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import (
@@ -53,7 +53,7 @@ class CollateralFeed:
     """The treasury's eyes on the tables."""
 
     engine: TreasuryEngine
-    treasurer: Treasurer
+    coordinator: AllocationCoordinator
     database: Database
     exchanges: Collection[Address]
     _overdrawn_since_ms: dict[Address, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class CollateralFeed:
         """Tell the treasury of the last block, and call back what is not there; say if they met."""
         async with self.database.reading() as tx:
             sight = await self._sight(tx)
-        has_met = sight is None or await self.treasurer.observe(
+        has_met = sight is None or await self.coordinator.observe(
             sight.block.block_number, sight.block.block_hash, sight.balances, sight.allowances
         )
         await self._call_back()
@@ -90,7 +90,7 @@ class CollateralFeed:
         if self._overdrawn_since_ms:
             since_ms = now_ms - OVERDRAWN_MS_MAX
             forced = [wallet for wallet, at in self._overdrawn_since_ms.items() if at <= since_ms]
-            await self.treasurer.call_back(forced=forced)
+            await self.coordinator.call_back(forced=forced)
 
     async def _sight(self, tx: Transaction) -> Sight | None:
         """Return what changed since the treasury looked last, if there is a new block."""

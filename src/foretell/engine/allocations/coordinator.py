@@ -12,31 +12,37 @@ from weakref import WeakValueDictionary
 
 from foretell.domain.errors.exchange import EngineStopped, TreasuryUnavailable
 from foretell.domain.errors.families import Unavailable
-from foretell.domain.exchange.allocations import Slice, SliceTotal, Total, total_of
+from foretell.domain.exchange.allocations import Allocation, AllocationTotal, Total, total_of
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.treasury.commands import (
     AdmitShard,
-    GrantSlice,
+    GrantAllocation,
     ObserveCollateral,
     SettledSeen,
     ShardSeen,
     TakeBack,
 )
-from foretell.domain.treasury.treasury import Granting, Recall, given_to, look_up_slice, recalls
+from foretell.domain.treasury.treasury import (
+    Granting,
+    Recall,
+    given_to,
+    look_up_allocation,
+    recalls,
+)
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.engine.protocol.requests import (
-    Answering,
-    GiveBack,
-    GivenBack,
-    Join,
-    ReportSlices,
-    SlicesReported,
-    Take,
+    EngineEndpoint,
+    JoinRequest,
+    ReportReply,
+    ReportRequest,
+    ReturnReply,
+    ReturnRequest,
+    TakeRequest,
 )
 from foretell.engine.writer.treasury_engine import TreasuryEngine
 
 TOTALS_PER_COMMAND_MAX: Final = 1_000
-NOTHING: Final = Slice()
+NOTHING: Final = Allocation()
 GIVE_BACK_DEADLINE_S: Final = 2.0
 """How long a shard may take to give something back before the next one is asked."""
 
@@ -50,25 +56,25 @@ class Report(NamedTuple):
     """
 
     seen: ShardSeen
-    slice_by_wallet: Mapping[Address, Slice]
+    allocation_by_wallet: Mapping[Address, Allocation]
     sequence: int
     is_whole: bool
 
 
-class Treasurer:
+class AllocationCoordinator:
     """One treasury and the shards that spend from it."""
 
-    def __init__(self, treasury: TreasuryEngine, shards: Mapping[str, Answering]) -> None:
+    def __init__(self, treasury: TreasuryEngine, shards: Mapping[str, EngineEndpoint]) -> None:
         self._treasury = treasury
         self._shards = shards
-        self._strangers = dict.fromkeys(shards)
+        self._unjoined_shards = dict.fromkeys(shards)
         self._sequence_by_shard: dict[str, int] = {}
         self._locks: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
     @property
-    def strangers(self) -> list[str]:
+    def unjoined_shards(self) -> list[str]:
         """The shards that are to be caught up with before they get anything."""
-        return list(self._strangers)
+        return list(self._unjoined_shards)
 
     async def start(self) -> None:
         """Make the shards known to the treasury, and the treasury to them."""
@@ -80,22 +86,22 @@ class Treasurer:
 
         Refuses when one side's journal has lost what the other side's has.
         """
-        await self._shards[name].ask(Join(name))
+        await self._shards[name].ask(JoinRequest(name))
         await self._treasury.submit(AdmitShard(self._treasury.now_ms(), name))
         report = await self._report(name)
         if report is not None:
             await self._reconcile(report)
-            self._strangers.pop(name, None)
+            self._unjoined_shards.pop(name, None)
 
-    async def fund(self, name: str, wallet: Address, given: Total) -> SliceTotal:
+    async def fund(self, name: str, wallet: Address, given: Total) -> AllocationTotal:
         """Return what a shard was given in all: what it wants, if there is as much.
 
         Who wants something of a wallet waits for who came before, so that what is gathered for one
         is not granted to another.
         """
-        if name in self._strangers or not self._is_complete():
+        if name in self._unjoined_shards or not self._is_complete():
             raise TreasuryUnavailable("it has not heard of every shard yet")
-        command = GrantSlice(self._treasury.now_ms(), name, wallet, given)
+        command = GrantAllocation(self._treasury.now_ms(), name, wallet, given)
         async with self._lock(wallet):
             granting = await self._grant(command)
             if granting.missing is not None:
@@ -160,7 +166,7 @@ class Treasurer:
         """Whether every shard was admitted: one that was not may have settled trades to tell of."""
         return self._shards.keys() <= self._treasury.state.shards.keys()
 
-    async def _grant(self, command: GrantSlice) -> Granting:
+    async def _grant(self, command: GrantAllocation) -> Granting:
         granting = await self._treasury.submit(command)
         assert granting is not None
         return granting
@@ -184,59 +190,61 @@ class Treasurer:
 
     async def _give_back(
         self, name: str, wallet: Address, target: Total, *, is_forced: bool
-    ) -> SliceTotal | None:
+    ) -> AllocationTotal | None:
         """Return what a shard returned in all, or None when it does not say."""
-        if name not in self._shards or name in self._strangers:
+        if name not in self._shards or name in self._unjoined_shards:
             return None
-        given = look_up_slice(self._treasury.state, name, wallet).given_units
-        question = GiveBack(name, SliceTotal(wallet, total_of(given)), target, is_forced)
+        given = look_up_allocation(self._treasury.state, name, wallet).given_units
+        question = ReturnRequest(name, AllocationTotal(wallet, total_of(given)), target, is_forced)
         try:
             async with asyncio.timeout(GIVE_BACK_DEADLINE_S):
                 answer = await self._shards[name].ask(question)
         except (TimeoutError, Unavailable):
             return None
-        assert isinstance(answer, GivenBack)
+        assert isinstance(answer, ReturnReply)
         return answer.returned
 
     async def _report(self, name: str, block_hash: Bytes32 | None = None) -> Report | None:
         """Return what a shard counts; None when it is not, or does not stay, at the named block."""
         known = self._returned_units(name) if block_hash is None else {}
         since = self._sequence_by_shard.get(name) if block_hash is not None else None
-        parts: list[SlicesReported] = []
+        parts: list[ReportReply] = []
         count = 0
         while not parts or count < parts[-1].count:
-            part = await self._shards[name].ask(ReportSlices(count, block_hash, since))
-            assert isinstance(part, SlicesReported)
+            part = await self._shards[name].ask(ReportRequest(count, block_hash, since))
+            assert isinstance(part, ReportReply)
             if part.shard != name:
-                self._strangers[name] = None
+                self._unjoined_shards[name] = None
                 return None
             if block_hash not in {None, part.block_hash}:
                 return None
             parts.append(part)
-            count += len(part.slices)
+            count += len(part.allocations)
             since = None
-        slice_by_wallet = {each.wallet: each.slice() for part in parts for each in part.slices}
-        self._check_journals(name, known, slice_by_wallet)
+        allocation_by_wallet = {
+            each.wallet: each.slice() for part in parts for each in part.allocations
+        }
+        self._check_journals(name, known, allocation_by_wallet)
         seen = ShardSeen(name, parts[-1].block_number, parts[-1].block_hash)
-        return Report(seen, slice_by_wallet, parts[0].sequence, parts[0].is_whole)
+        return Report(seen, allocation_by_wallet, parts[0].sequence, parts[0].is_whole)
 
     async def _reconcile(self, report: Report) -> None:
         """Tell each side what the other's totals say that it has not heard."""
         name = report.seen.shard
-        here, treasury = report.slice_by_wallet, self._treasury.state
+        here, treasury = report.allocation_by_wallet, self._treasury.state
         given = [
             total
             for total in given_to(treasury, name)
             if int(total.total) > here.get(total.wallet, NOTHING).given_units
         ]
         returned = [
-            SliceTotal(wallet, total_of(held.returned_units))
+            AllocationTotal(wallet, total_of(held.returned_units))
             for wallet, held in here.items()
-            if held.returned_units > look_up_slice(treasury, name, wallet).returned_units
+            if held.returned_units > look_up_allocation(treasury, name, wallet).returned_units
         ]
         await self._treasury.sync()
         for some in _batches(given):
-            await self._shards[name].ask(Take(name, some))
+            await self._shards[name].ask(TakeRequest(name, some))
         for some in _batches(returned):
             await self._treasury.submit(TakeBack(self._treasury.now_ms(), name, some))
 
@@ -245,43 +253,43 @@ class Treasurer:
         return [
             SettledSeen(report.seen.shard, wallet, total_of(held.settled_units))
             for report in reports
-            for wallet, held in report.slice_by_wallet.items()
+            for wallet, held in report.allocation_by_wallet.items()
             if held.settled_units
-            != look_up_slice(self._treasury.state, report.seen.shard, wallet).settled_units
+            != look_up_allocation(self._treasury.state, report.seen.shard, wallet).settled_units
         ]
 
     def _returned_units(self, name: str) -> dict[Address, int]:
         """Return what the treasury knows of to be returned; what is asked later knows no less."""
-        slices_by_wallet = self._treasury.state.slices_by_wallet
+        allocations_by_wallet = self._treasury.state.allocations_by_wallet
         return {
             wallet: held[name].returned_units
-            for wallet, held in slices_by_wallet.items()
+            for wallet, held in allocations_by_wallet.items()
             if name in held
         }
 
     def _check_journals(
-        self, name: str, returned: Mapping[Address, int], slices: Mapping[Address, Slice]
+        self, name: str, returned: Mapping[Address, int], allocations: Mapping[Address, Allocation]
     ) -> None:
         """Refuse to go on when one side's journal has lost what the other side's has."""
-        for wallet, here in slices.items():
-            there = look_up_slice(self._treasury.state, name, wallet)
+        for wallet, here in allocations.items():
+            there = look_up_allocation(self._treasury.state, name, wallet)
             if here.given_units > there.given_units:
-                self._strangers[name] = None
+                self._unjoined_shards[name] = None
                 raise EngineStopped(
                     f"shard {name} was given {here.given_units} of {wallet}, and the treasury's"
                     f" journal says {there.given_units}"
                 )
         for wallet, units in returned.items():
-            here = slices.get(wallet, NOTHING)
+            here = allocations.get(wallet, NOTHING)
             if units > here.returned_units:
-                self._strangers[name] = None
+                self._unjoined_shards[name] = None
                 raise EngineStopped(
                     f"shard {name} returned {units} of {wallet}, and its journal says"
                     f" {here.returned_units}"
                 )
 
 
-def _batches(totals: Sequence[SliceTotal]) -> Iterator[tuple[SliceTotal, ...]]:
+def _batches(totals: Sequence[AllocationTotal]) -> Iterator[tuple[AllocationTotal, ...]]:
     for start in range(0, len(totals), TOTALS_PER_COMMAND_MAX):
         yield tuple(totals[start : start + TOTALS_PER_COMMAND_MAX])
 

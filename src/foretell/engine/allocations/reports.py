@@ -7,32 +7,32 @@ which did, by the sequence that told it. Whoever asks for more than is remembere
 from itertools import islice
 from typing import Final
 
-from foretell.domain.exchange.allocations import SliceTotals
-from foretell.domain.exchange.commands import TakeSlices
-from foretell.domain.exchange.effects import SliceMoved
+from foretell.domain.exchange.allocations import AllocationTotals
+from foretell.domain.exchange.commands import TakeAllocations
+from foretell.domain.exchange.effects import AllocationMoved
 from foretell.domain.values.hexadecimal import Address
-from foretell.engine.protocol.requests import Durable, ReportSlices, SlicesReported
+from foretell.engine.protocol.requests import CommittedCommand, ReportReply, ReportRequest
 from foretell.engine.writer.engine import Engine
 
 SLICES_PER_REPORT_MAX: Final = 10_000
 """How many wallets one answer tells of: half a megabyte."""
 
 
-class ChangedSlices:
+class ChangedAllocations:
     """When each slice changed last, as far as an engine told it."""
 
     def __init__(self) -> None:
         self._sequence_by_wallet: dict[Address, int] = {}
         self._first_sequence: int | None = None
 
-    def hear(self, durable: Durable) -> None:
+    def on_committed(self, committed: CommittedCommand) -> None:
         """Take what a command did."""
         if self._first_sequence is None:
-            self._first_sequence = durable.sequence
-        for effect in durable.effects:
-            if isinstance(effect, SliceMoved):
+            self._first_sequence = committed.sequence
+        for effect in committed.effects:
+            if isinstance(effect, AllocationMoved):
                 self._sequence_by_wallet.pop(effect.wallet, None)
-                self._sequence_by_wallet[effect.wallet] = durable.sequence
+                self._sequence_by_wallet[effect.wallet] = committed.sequence
 
     def since(self, sequence: int) -> list[Address] | None:
         """Return whose slice changed after a sequence, if nothing before this was missed."""
@@ -46,9 +46,9 @@ class ChangedSlices:
         return wallets
 
 
-async def report_slices(
-    engine: Engine, changed: ChangedSlices | None, wanted: ReportSlices
-) -> SlicesReported:
+async def report_allocations(
+    engine: Engine, changed: ChangedAllocations | None, wanted: ReportRequest
+) -> ReportReply:
     """Return what is asked for, once it is durable."""
     if changed is not None and wanted.since is not None and wanted.since <= engine.sequence:
         report = await _report_changed(engine, changed, wanted, wanted.since)
@@ -57,18 +57,20 @@ async def report_slices(
     state = engine.state
     is_wanted = wanted.block_hash in {None, state.observed_hash}
     end = wanted.start + SLICES_PER_REPORT_MAX if is_wanted else wanted.start
-    slices = [
-        SliceTotals(wallet, *held.totals())
-        for wallet, held in islice(state.slices.slice_by_wallet.items(), wanted.start, end)
+    allocations = [
+        AllocationTotals(wallet, *held.totals())
+        for wallet, held in islice(
+            state.allocations.allocation_by_wallet.items(), wanted.start, end
+        )
     ]
-    report = _report(engine, slices, engine.sequence, is_whole=True)
+    report = _report(engine, allocations, engine.sequence, is_whole=True)
     await _sync(engine)
     return report
 
 
 async def _report_changed(
-    engine: Engine, changed: ChangedSlices, wanted: ReportSlices, since: int
-) -> SlicesReported | None:
+    engine: Engine, changed: ChangedAllocations, wanted: ReportRequest, since: int
+) -> ReportReply | None:
     """Return what changed since; None when too much did, it is not known, or the block moves.
 
     A change is heard of once it is durable. What changes while that is awaited comes in the next
@@ -81,23 +83,23 @@ async def _report_changed(
         return None
     if {engine.state.observed_hash, wanted.block_hash or block_hash} != {block_hash}:
         return None
-    slices = engine.state.slices
-    totals = [SliceTotals(wallet, *slices.look_up(wallet).totals()) for wallet in wallets]
+    allocations = engine.state.allocations
+    totals = [AllocationTotals(wallet, *allocations.look_up(wallet).totals()) for wallet in wallets]
     report = _report(engine, totals, sequence, is_whole=False)
     await _sync(engine)
     return report
 
 
 def _report(
-    engine: Engine, slices: list[SliceTotals], sequence: int, *, is_whole: bool
-) -> SlicesReported:
+    engine: Engine, allocations: list[AllocationTotals], sequence: int, *, is_whole: bool
+) -> ReportReply:
     state = engine.state
-    return SlicesReported(
-        shard=state.slices.shard,
+    return ReportReply(
+        shard=state.allocations.shard,
         block_number=state.observed_block,
         block_hash=state.observed_hash,
-        count=len(state.slices.slice_by_wallet) if is_whole else len(slices),
-        slices=slices,
+        count=len(state.allocations.allocation_by_wallet) if is_whole else len(allocations),
+        allocations=allocations,
         sequence=sequence,
         is_whole=is_whole,
     )
@@ -105,5 +107,5 @@ def _report(
 
 async def _sync(engine: Engine) -> None:
     """Return once all that the engine holds in memory is durable; refuse when it cannot be."""
-    shard = engine.state.slices.shard
-    await engine.submit(TakeSlices(engine.clock_ms(), shard, ()))
+    shard = engine.state.allocations.shard
+    await engine.submit(TakeAllocations(engine.clock_ms(), shard, ()))

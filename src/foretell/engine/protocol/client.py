@@ -15,29 +15,29 @@ import structlog
 from typing_extensions import override
 
 from foretell.domain.errors.exchange import AnswerLost, EngineRestarting
-from foretell.engine.protocol.framing import Framed
+from foretell.engine.protocol.framing import FramedConnection
 from foretell.engine.protocol.messages import (
     VERSION,
-    Answered,
-    Ask,
-    Begin,
-    Begun,
+    CommittedMessage,
     Hello,
     Ping,
     Pong,
-    Refused,
-    Told,
+    RefusalMessage,
+    ReplyMessage,
+    RequestMessage,
+    StateBegin,
+    StateEnd,
     decode_engine,
     frame,
     refusal_of,
 )
 from foretell.engine.protocol.requests import (
-    Answer,
-    AwaitTables,
-    Durable,
-    FindPlacement,
-    Place,
-    Question,
+    CommittedCommand,
+    EngineReply,
+    EngineRequest,
+    FindPlacementRequest,
+    PlaceRequest,
+    TablesRequest,
 )
 
 CONNECT_DEADLINE_S: Final = 2.0
@@ -58,42 +58,44 @@ Connect = Callable[[Callable[[], asyncio.Protocol]], Awaitable[object]]
 """Makes a connection to where the engine is now; raises OSError when it is nowhere."""
 
 
-class Hearer(Protocol):
+class EngineSubscriber(Protocol):
     """Who wants to know what an engine does."""
 
     def begin(self) -> None:
         """Forget what was heard of this engine: its whole state is told next."""
 
-    def hear(self, durable: Durable) -> None:
+    def on_committed(self, committed: CommittedCommand) -> None:
         """Take what a command did."""
 
 
 class _Waiting(NamedTuple):
-    question: Question
-    answer: asyncio.Future[Answer]
+    question: EngineRequest
+    answer: asyncio.Future[EngineReply]
 
 
 class RemoteShard:
     """One engine behind a socket; see `shards.Shard`."""
 
-    def __init__(self, connect: Connect, token: bytes, hearer: Hearer | None = None) -> None:
+    def __init__(
+        self, connect: Connect, token: bytes, subscriber: EngineSubscriber | None = None
+    ) -> None:
         self._connect = connect
         self._token = token
-        self.hearer = hearer
+        self.subscriber = subscriber
         self._line: _Line | None = None
         self._waiting_by_number: dict[int, _Waiting] = {}
         self._next_number = 1
         self._held = 0
         self.begun = asyncio.Event()
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: EngineRequest) -> EngineReply:
         """Return the answer, durable if anything changed; or raise the refusal."""
         await self._wait_for_line()
         assert self._line is not None
         number, self._next_number = self._next_number, self._next_number + 1
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[EngineReply] = asyncio.get_running_loop().create_future()
         self._waiting_by_number[number] = _Waiting(question, answer)
-        self._line.send(frame(Ask(number, question)))
+        self._line.send(frame(RequestMessage(number, question)))
         try:
             async with asyncio.timeout(ANSWER_DEADLINE_S):
                 return await answer
@@ -119,7 +121,7 @@ class RemoteShard:
 
     async def wait_for_tables(self) -> None:
         """Return when the tables hold everything that is durable now, or refuse."""
-        await self.ask(AwaitTables())
+        await self.ask(TablesRequest())
 
     async def run(self) -> None:
         """Keep a connection to the engine, until cancelled."""
@@ -129,7 +131,7 @@ class RemoteShard:
                 try:
                     await self._speak(line)
                 finally:
-                    line.hang_up()
+                    line.disconnect()
             await asyncio.sleep(RETRY_S)
 
     async def _is_connected(self, line: "_Line") -> bool:
@@ -142,9 +144,9 @@ class RemoteShard:
 
     async def _speak(self, line: "_Line") -> None:
         """Greet, begin, and go on until the line is lost."""
-        line.send(frame(Hello(VERSION, self._token, self.hearer is not None)))
+        line.send(frame(Hello(VERSION, self._token, self.subscriber is not None)))
         self._line = line
-        await _stay_while_heard(line)
+        await _stay_while_alive(line)
         self._line = None
         self.begun.clear()
         for waiting in list(self._waiting_by_number.values()):
@@ -155,47 +157,47 @@ class RemoteShard:
         """Take questions, those first that an earlier line lost."""
         assert self._line is not None
         for number, waiting in self._waiting_by_number.items():
-            self._line.send(frame(Ask(number, waiting.question)))
+            self._line.send(frame(RequestMessage(number, waiting.question)))
         self.begun.set()
 
     def take(self, message: bytes) -> None:
         """Take what the engine says."""
         said = decode_engine(message)
         match said:
-            case Told():
-                assert self.hearer is not None
-                self.hearer.hear(Durable(said.sequence, said.effects))
-            case Answered() | Refused():
+            case CommittedMessage():
+                assert self.subscriber is not None
+                self.subscriber.on_committed(CommittedCommand(said.sequence, said.effects))
+            case ReplyMessage() | RefusalMessage():
                 self._settle(said)
-            case Begin():
-                assert self.hearer is not None
-                self.hearer.begin()
-            case Begun():
+            case StateBegin():
+                assert self.subscriber is not None
+                self.subscriber.begin()
+            case StateEnd():
                 self._begin()
             case Pong():
                 pass
 
-    def _settle(self, said: Answered | Refused) -> None:
+    def _settle(self, said: ReplyMessage | RefusalMessage) -> None:
         waiting = self._waiting_by_number.get(said.number)
         if waiting is None or waiting.answer.done():
             return
-        if isinstance(said, Answered):
+        if isinstance(said, ReplyMessage):
             waiting.answer.set_result(said.answer)
         else:
             waiting.answer.set_exception(refusal_of(said))
 
 
-_ASKED_AGAIN: Final = (Place, FindPlacement, AwaitTables)
+_ASKED_AGAIN: Final = (PlaceRequest, FindPlacementRequest, TablesRequest)
 _PING: Final = frame(Ping())
 
 
-class _Line(Framed):
+class _Line(FramedConnection):
     """One connection to the engine."""
 
     def __init__(self, shard: RemoteShard) -> None:
         super().__init__()
         self._shard = shard
-        self.has_heard = False
+        self.has_received = False
         self.lost = asyncio.Event()
 
     @override
@@ -205,7 +207,7 @@ class _Line(Framed):
 
     @override
     def data_received(self, data: bytes) -> None:
-        self.has_heard = True
+        self.has_received = True
         super().data_received(data)
 
     @override
@@ -213,18 +215,18 @@ class _Line(Framed):
         self._shard.take(message)
 
 
-async def _stay_while_heard(line: _Line) -> None:
+async def _stay_while_alive(line: _Line) -> None:
     """Return when the line is lost; an engine that says nothing, asked or not, is hung up on.
 
     Looks are counted, not time: whoever was stopped itself hears first what came meanwhile.
     """
     quiet = 0
     while not await _is_lost_within(line, SILENT_S / LOOKS):
-        quiet = 0 if line.has_heard else quiet + 1
-        line.has_heard = False
+        quiet = 0 if line.has_received else quiet + 1
+        line.has_received = False
         if quiet == LOOKS:
             log.warning("hung up on an engine that is silent")
-            line.hang_up()
+            line.disconnect()
             await line.lost.wait()
         elif quiet:
             line.send(_PING)

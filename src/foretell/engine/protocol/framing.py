@@ -21,7 +21,7 @@ def framed(message: bytes) -> bytes:
     return len(message).to_bytes(LENGTH_BYTES, "little") + message
 
 
-class Framed(asyncio.Protocol, ABC):
+class FramedConnection(asyncio.Protocol, ABC):
     """One end; subclasses say what a message means."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Framed(asyncio.Protocol, ABC):
                 start = end
         except (ValueError, msgspec.MsgspecError) as error:
             log.warning("hung up on the other end", cause=str(error))
-            self.hang_up()
+            self.disconnect()
         del self._buffer[:start]
 
     def send(self, frame: bytes) -> None:
@@ -60,7 +60,7 @@ class Framed(asyncio.Protocol, ABC):
             asyncio.get_running_loop().call_soon(self._flush)
         self._unsent.append(frame)
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         """End the connection."""
         if self._transport is not None:
             self._transport.abort()
@@ -82,4 +82,4 @@ class Framed(asyncio.Protocol, ABC):
         self._transport.write(b"".join(unsent))
         if self._transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
             log.error("hung up on one who does not read")
-            self.hang_up()
+            self.disconnect()

@@ -18,7 +18,7 @@ from foretell.domain.errors import storage as storage_errors
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.effects import Effect
 from foretell.engine.protocol.framing import framed
-from foretell.engine.protocol.requests import Answer, Question
+from foretell.engine.protocol.requests import EngineReply, EngineRequest
 
 VERSION: Final = 2
 
@@ -28,14 +28,14 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
 
     version: int
     token: bytes
-    hears: bool
+    subscribes: bool
 
 
-class Ask(msgspec.Struct, frozen=True, array_like=True, tag="ask"):
+class RequestMessage(msgspec.Struct, frozen=True, array_like=True, tag="ask"):
     """A question, by the asker's own number."""
 
     number: int
-    question: Question
+    question: EngineRequest
 
 
 class Ping(msgspec.Struct, frozen=True, array_like=True, tag="ping"):
@@ -46,14 +46,14 @@ class Pong(msgspec.Struct, frozen=True, array_like=True, tag="pong"):
     """The answer to a ping, begun or not."""
 
 
-class Answered(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
+class ReplyMessage(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
     """The answer to a question."""
 
     number: int
-    answer: Answer
+    answer: EngineReply
 
 
-class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
+class RefusalMessage(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
     """The refusal of a question."""
 
     number: int
@@ -62,37 +62,37 @@ class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
     details: dict[str, Any]
 
 
-class Begin(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
-    """Forget what was heard of this engine: the state at a sequence follows, and `Begun` ends it."""
+class StateBegin(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
+    """Forget what was heard of this engine: the state at a sequence follows, and `StateEnd` ends it."""
 
     sequence: int
 
 
-class Begun(msgspec.Struct, frozen=True, array_like=True, tag="begun"):
+class StateEnd(msgspec.Struct, frozen=True, array_like=True, tag="begun"):
     """Questions are taken; the state, if it was wanted, is whole, and what is told now came after it."""
 
 
-class Told(msgspec.Struct, frozen=True, array_like=True, tag="told"):
+class CommittedMessage(msgspec.Struct, frozen=True, array_like=True, tag="told"):
     """What one command did, or a part of the state that the rest follows."""
 
     sequence: int
     effects: Sequence[Effect]
 
 
-FromAsker = Hello | Ask | Ping
-FromEngine = Answered | Refused | Begin | Begun | Told | Pong
+FromClient = Hello | RequestMessage | Ping
+FromEngine = ReplyMessage | RefusalMessage | StateBegin | StateEnd | CommittedMessage | Pong
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_FROM_ASKER: Final[msgspec.msgpack.Decoder[FromAsker]] = msgspec.msgpack.Decoder(FromAsker)
+_FROM_ASKER: Final[msgspec.msgpack.Decoder[FromClient]] = msgspec.msgpack.Decoder(FromClient)
 _FROM_ENGINE: Final[msgspec.msgpack.Decoder[FromEngine]] = msgspec.msgpack.Decoder(FromEngine)
 
 
-def frame(message: FromAsker | FromEngine) -> bytes:
+def frame(message: FromClient | FromEngine) -> bytes:
     """Return the bytes of a message, its length before it."""
     return framed(_ENCODER.encode(message))
 
 
-def decode_asker(raw: bytes) -> FromAsker:
+def decode_client(raw: bytes) -> FromClient:
     """Return a message of one who asks; raises msgspec.MsgspecError."""
     return _FROM_ASKER.decode(raw)
 
@@ -102,12 +102,12 @@ def decode_engine(raw: bytes) -> FromEngine:
     return _FROM_ENGINE.decode(raw)
 
 
-def refused(number: int, refusal: ForetellError) -> Refused:
+def refused(number: int, refusal: ForetellError) -> RefusalMessage:
     """Return a refusal as it is sent."""
-    return Refused(number, type(refusal).__name__, refusal.message, dict(refusal.details))
+    return RefusalMessage(number, type(refusal).__name__, refusal.message, dict(refusal.details))
 
 
-def refusal_of(sent: Refused) -> ForetellError:
+def refusal_of(sent: RefusalMessage) -> ForetellError:
     """Return the refusal that was sent, of its own class."""
     kind = _KIND_BY_NAME.get(sent.kind, errors.Unavailable)
     refusal = kind.__new__(kind)

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from foretell.domain.exchange.allocations import SliceTotal, SliceTotals, Total
+from foretell.domain.exchange.allocations import AllocationTotal, AllocationTotals, Total
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.effects import Effect
 from foretell.domain.exchange.ledger import AssetId
@@ -17,49 +17,49 @@ from foretell.domain.exchange.state import Placement
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 
-class Place(msgspec.Struct, frozen=True, array_like=True, tag="place"):
+class PlaceRequest(msgspec.Struct, frozen=True, array_like=True, tag="place"):
     """Place an order; its time is when the engine gets it."""
 
     command: PlaceOrder
 
 
-class Placed(msgspec.Struct, frozen=True, array_like=True, tag="placed"):
+class PlaceReply(msgspec.Struct, frozen=True, array_like=True, tag="placed"):
     """What became of an order, and whether it had been placed before."""
 
     placement: Placement
     is_known: bool
 
 
-class FindPlacement(msgspec.Struct, frozen=True, array_like=True, tag="find"):
+class FindPlacementRequest(msgspec.Struct, frozen=True, array_like=True, tag="find"):
     """Say whether an order was ever placed."""
 
     order_id: Bytes32
 
 
-class FoundPlacement(msgspec.Struct, frozen=True, array_like=True, tag="found"):
+class FindPlacementReply(msgspec.Struct, frozen=True, array_like=True, tag="found"):
     """What became of an order at once, or None when it never was placed."""
 
     placement: Placement | None
 
 
-class JudgeOrder(msgspec.Struct, frozen=True, array_like=True, tag="judge"):
+class CheckOrderRequest(msgspec.Struct, frozen=True, array_like=True, tag="judge"):
     """Refuse an order that would be refused if it were placed now; nothing changes."""
 
     command: PlaceOrder
 
 
-class Judged(msgspec.Struct, frozen=True, array_like=True, tag="judged"):
+class CheckOrderReply(msgspec.Struct, frozen=True, array_like=True, tag="judged"):
     """Nothing speaks against the order."""
 
 
-class CancelNamed(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
+class CancelOrdersRequest(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
     """Take orders out of the book that an address signed."""
 
     signer: Address
     order_ids: Sequence[Bytes32]
 
 
-class CancelMatching(msgspec.Struct, frozen=True, array_like=True, tag="cancel_matching"):
+class CancelMatchingRequest(msgspec.Struct, frozen=True, array_like=True, tag="cancel_matching"):
     """Take every order that an address signed out of the book, of a key, market or token alone."""
 
     signer: Address
@@ -69,14 +69,14 @@ class CancelMatching(msgspec.Struct, frozen=True, array_like=True, tag="cancel_m
     token_id: str | None = None
 
 
-class Canceled(msgspec.Struct, frozen=True, array_like=True, tag="canceled"):
+class CancelOrdersReply(msgspec.Struct, frozen=True, array_like=True, tag="canceled"):
     """Which orders are out of the book by this question, and why the others are not."""
 
     canceled: list[Bytes32]
     not_canceled: dict[Bytes32, str]
 
 
-class LookUpAccount(msgspec.Struct, frozen=True, array_like=True, tag="account"):
+class AccountRequest(msgspec.Struct, frozen=True, array_like=True, tag="account"):
     """Say what a wallet has of an asset, and lets each of the exchanges move."""
 
     wallet: Address
@@ -84,7 +84,7 @@ class LookUpAccount(msgspec.Struct, frozen=True, array_like=True, tag="account")
     exchanges: Sequence[Address]
 
 
-class AccountView(msgspec.Struct, frozen=True, array_like=True, tag="account_view"):
+class AccountReply(msgspec.Struct, frozen=True, array_like=True, tag="account_view"):
     """One wallet's units of one asset; `allowed_units` are in the order of the exchanges."""
 
     confirmed_units: int
@@ -94,7 +94,7 @@ class AccountView(msgspec.Struct, frozen=True, array_like=True, tag="account_vie
     observed_block: int
 
 
-class Beat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
+class HeartbeatRequest(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
     """Take a beat of a key, which names the one before it."""
 
     key_id: str
@@ -102,42 +102,42 @@ class Beat(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
     heartbeat_id: str | None
 
 
-class AwaitTables(msgspec.Struct, frozen=True, array_like=True, tag="await_tables"):
+class TablesRequest(msgspec.Struct, frozen=True, array_like=True, tag="await_tables"):
     """Say when the tables hold everything that is durable now."""
 
 
-class TablesReady(msgspec.Struct, frozen=True, array_like=True, tag="tables_ready"):
+class TablesReply(msgspec.Struct, frozen=True, array_like=True, tag="tables_ready"):
     """The tables hold it."""
 
 
-class Beaten(msgspec.Struct, frozen=True, array_like=True, tag="beaten"):
+class HeartbeatReply(msgspec.Struct, frozen=True, array_like=True, tag="beaten"):
     """What the next beat must name."""
 
     heartbeat_id: str
 
 
-class Join(msgspec.Struct, frozen=True, array_like=True, tag="join"):
+class JoinRequest(msgspec.Struct, frozen=True, array_like=True, tag="join"):
     """Take collateral from a treasury from now on, which knows the shard by this name."""
 
     shard: str
 
 
-class Joined(msgspec.Struct, frozen=True, array_like=True, tag="joined"):
+class JoinReply(msgspec.Struct, frozen=True, array_like=True, tag="joined"):
     """Collateral comes from the treasury."""
 
 
-class Take(msgspec.Struct, frozen=True, array_like=True, tag="take"):
+class TakeRequest(msgspec.Struct, frozen=True, array_like=True, tag="take"):
     """Take what the treasury gave the shard in all, of some wallets."""
 
     shard: str
-    given: Sequence[SliceTotal]
+    given: Sequence[AllocationTotal]
 
 
-class Taken(msgspec.Struct, frozen=True, array_like=True, tag="taken"):
+class TakeReply(msgspec.Struct, frozen=True, array_like=True, tag="taken"):
     """The shard has it."""
 
 
-class GiveBack(msgspec.Struct, frozen=True, array_like=True, tag="give_back"):
+class ReturnRequest(msgspec.Struct, frozen=True, array_like=True, tag="give_back"):
     """Give of a wallet's slice back what is free, until so much was returned in all.
 
     What was given in all is told too, so that what is still on its way can be given back. By force,
@@ -145,18 +145,18 @@ class GiveBack(msgspec.Struct, frozen=True, array_like=True, tag="give_back"):
     """
 
     shard: str
-    given: SliceTotal
+    given: AllocationTotal
     returned: Total
     is_forced: bool
 
 
-class GivenBack(msgspec.Struct, frozen=True, array_like=True, tag="given_back"):
+class ReturnReply(msgspec.Struct, frozen=True, array_like=True, tag="given_back"):
     """What was returned in all."""
 
-    returned: SliceTotal
+    returned: AllocationTotal
 
 
-class ReportSlices(msgspec.Struct, frozen=True, array_like=True, tag="report"):
+class ReportRequest(msgspec.Struct, frozen=True, array_like=True, tag="report"):
     """Say what became of the shard's slices, those from a place in their order on.
 
     Whoever names a block wants them as of that block alone; whoever names the sequence of an earlier
@@ -168,7 +168,7 @@ class ReportSlices(msgspec.Struct, frozen=True, array_like=True, tag="report"):
     since: int | None = None
 
 
-class SlicesReported(msgspec.Struct, frozen=True, array_like=True, tag="reported"):
+class ReportReply(msgspec.Struct, frozen=True, array_like=True, tag="reported"):
     """A part of the slices, `count` in all, as of the block that the shard has observed.
 
     There is none of them when another block was wanted. Slices keep their order, and new ones
@@ -179,12 +179,12 @@ class SlicesReported(msgspec.Struct, frozen=True, array_like=True, tag="reported
     block_number: int
     block_hash: Bytes32
     count: int
-    slices: Sequence[SliceTotals]
+    allocations: Sequence[AllocationTotals]
     sequence: int
     is_whole: bool
 
 
-class Fund(msgspec.Struct, frozen=True, array_like=True, tag="fund"):
+class FundRequest(msgspec.Struct, frozen=True, array_like=True, tag="fund"):
     """Give a shard of a wallet's collateral, until it was given so much in all: for a treasury."""
 
     shard: str
@@ -192,45 +192,54 @@ class Fund(msgspec.Struct, frozen=True, array_like=True, tag="fund"):
     given: Total
 
 
-class Funded(msgspec.Struct, frozen=True, array_like=True, tag="funded"):
+class FundReply(msgspec.Struct, frozen=True, array_like=True, tag="funded"):
     """What the shard was given in all; less than it wanted when the wallet has no more."""
 
-    given: SliceTotal
+    given: AllocationTotal
 
 
-LookQuestion = FindPlacement | JudgeOrder | LookUpAccount
+ReadRequest = FindPlacementRequest | CheckOrderRequest | AccountRequest
 
 
-SliceQuestion = Join | Take | GiveBack
+AllocationRequest = JoinRequest | TakeRequest | ReturnRequest
 
 
-BookQuestion = Place | CancelNamed | CancelMatching | LookQuestion | SliceQuestion
+ShardRequest = (
+    PlaceRequest | CancelOrdersRequest | CancelMatchingRequest | ReadRequest | AllocationRequest
+)
 
 
-Question = BookQuestion | Beat | AwaitTables | ReportSlices | Fund
+EngineRequest = ShardRequest | HeartbeatRequest | TablesRequest | ReportRequest | FundRequest
 
 
-SliceAnswer = Joined | Taken | GivenBack
+AllocationReply = JoinReply | TakeReply | ReturnReply
 
 
-BookAnswer = Placed | FoundPlacement | Judged | Canceled | AccountView | SliceAnswer
+ShardReply = (
+    PlaceReply
+    | FindPlacementReply
+    | CheckOrderReply
+    | CancelOrdersReply
+    | AccountReply
+    | AllocationReply
+)
 
 
-Answer = BookAnswer | Beaten | TablesReady | SlicesReported | Funded
+EngineReply = ShardReply | HeartbeatReply | TablesReply | ReportReply | FundReply
 
 
-class Answering(Protocol):
+class EngineEndpoint(Protocol):
     """Whatever can be asked: an engine, or a treasury, wherever it runs."""
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: EngineRequest) -> EngineReply:
         """Return the answer, durable if anything changed; or raise the refusal."""
 
 
-class Durable(NamedTuple):
+class CommittedCommand(NamedTuple):
     """What one journalled command did, told once it is durable."""
 
     sequence: int
     effects: Sequence[Effect]
 
 
-Hearer = Callable[[Durable], None]
+Subscriber = Callable[[CommittedCommand], None]

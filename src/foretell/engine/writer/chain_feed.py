@@ -63,7 +63,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class ChainFeed:
     """One engine's eyes on the tables."""
 
     engine: Engine
@@ -104,7 +104,7 @@ class Feed:
         """Open the shard's markets, and return the assets that are not for it to observe."""
         async with self.database.reading() as tx:
             markets = await load_markets(tx)
-        is_granted = self.place.has_treasury or self.engine.state.slices.is_joined
+        is_granted = self.place.has_treasury or self.engine.state.allocations.is_joined
         foreign = {COLLATERAL} if is_granted else set[AssetId]()
         for market in markets:
             if not self.place.has(market.condition_id):

@@ -38,19 +38,19 @@ from foretell.domain.exchange.snapshot import decode_state
 from foretell.domain.exchange.state import State
 from foretell.domain.exchange.state_effects import restored_effects
 from foretell.domain.values.hexadecimal import word_bytes
-from foretell.engine.protocol.requests import Durable, Hearer
+from foretell.engine.protocol.requests import CommittedCommand, Subscriber
 from foretell.journal.memory import unsearched_memory
-from foretell.journal.port import Journal, Room, Snapshot
+from foretell.journal.port import Capacity, Journal, Snapshot
 
 WAITING_MAX: Final = 50_000
-REPLAY_SLICE: Final = 2_000
+REPLAY_BATCH: Final = 2_000
 EXPIRY_LOOK_S: Final = 1.0
 STALLED_AFTER_S: Final = 10.0
 
 log = structlog.get_logger(__name__)
 
 
-Relieve = Callable[[], Awaitable[None]]
+Drain = Callable[[], Awaitable[None]]
 
 
 async def _nothing() -> None:
@@ -71,7 +71,7 @@ class Engine:
         self._journal = journal
         self._now_ms = now_ms
         self._waiting: deque[_Waiting] = deque()
-        self._hearers: list[Hearer] = []
+        self._subscribers: list[Subscriber] = []
         self._failure: Exception | None = None
         self._synced_sequence = 0
         self._stall_watch: asyncio.TimerHandle | None = None
@@ -79,7 +79,7 @@ class Engine:
         self.failed = asyncio.Event()
         self.state = State()
         self.sequence = 0
-        self.told_sequence = 0
+        self.published_sequence = 0
 
     @property
     def is_ready(self) -> bool:
@@ -91,11 +91,13 @@ class Engine:
         """The sequence at which the journal ends, which is known before it is read."""
         return self._journal.last_sequence
 
-    def hear(self, hearer: Hearer) -> None:
+    def subscribe(self, subscriber: Subscriber) -> None:
         """Tell this one of every command from now on, in order, once it is durable."""
-        self._hearers.append(hearer)
+        self._subscribers.append(subscriber)
 
-    async def start(self, tables_sequence: int | None = None, relieve: Relieve = _nothing) -> None:
+    async def start(
+        self, tables_sequence: int | None = None, drain_if_large: Drain = _nothing
+    ) -> None:
         """Restore the newest snapshot, fold the rest of the journal, and begin to take commands.
 
         The hearers are told of everything that was there when the tables were written last, and of
@@ -108,36 +110,36 @@ class Engine:
         with unsearched_memory():
             if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
                 self.state, self.sequence = decode_state(snapshot.payload), snapshot.sequence
-            await self._replay(max(self.sequence, tables_sequence or 0), relieve)
+            await self._replay(max(self.sequence, tables_sequence or 0), drain_if_large)
         self._journal.start(self._synced, self._fail)
         self._is_ready = True
 
-    async def _replay(self, told_sequence: int, relieve: Relieve) -> None:
+    async def _replay(self, published_sequence: int, drain_if_large: Drain) -> None:
         """Fold what follows in the journal, in silence up to a sequence at which the state is told.
 
         With nobody to hear it is silent to the end.
         """
-        if not self._hearers:
-            told_sequence = self._journal.last_sequence
+        if not self._subscribers:
+            published_sequence = self._journal.last_sequence
         entries = self._journal.entries(self.sequence)
-        self.state.tells_books = False
-        for entry in entries if self.sequence < told_sequence else ():
+        self.state.tracks_book_changes = False
+        for entry in entries if self.sequence < published_sequence else ():
             apply(self.state, decode_command(entry.payload))
             self.sequence = entry.sequence
-            if entry.sequence == told_sequence:
+            if entry.sequence == published_sequence:
                 break
-            if entry.sequence % REPLAY_SLICE == 0:
+            if entry.sequence % REPLAY_BATCH == 0:
                 await asyncio.sleep(0)
-        self.state.tells_books = True
-        self.told_sequence = self.sequence
-        if self._hearers:
-            await self._tell_state()
+        self.state.tracks_book_changes = True
+        self.published_sequence = self.sequence
+        if self._subscribers:
+            await self._publish_state()
         for entry in entries:
             outcome = apply(self.state, decode_command(entry.payload))
             self.sequence = entry.sequence
-            self._tell(Durable(entry.sequence, outcome.effects))
-            if entry.sequence % REPLAY_SLICE == 0:
-                await relieve()
+            self._publish(CommittedCommand(entry.sequence, outcome.effects))
+            if entry.sequence % REPLAY_BATCH == 0:
+                await drain_if_large()
                 await asyncio.sleep(0)
 
     def _may_begin_with(self, snapshot: Snapshot, tables_sequence: int | None) -> bool:
@@ -149,11 +151,11 @@ class Engine:
             raise TablesBehindSnapshot(tables_sequence, snapshot.sequence) from damage
         return False
 
-    async def _tell_state(self) -> None:
+    async def _publish_state(self) -> None:
         """Tell the hearers of everything that is there now."""
         effects = restored_effects(self.state)
-        while part := list(islice(effects, REPLAY_SLICE)):
-            self._tell(Durable(self.sequence, part))
+        while part := list(islice(effects, REPLAY_BATCH)):
+            self._publish(CommittedCommand(self.sequence, part))
             await asyncio.sleep(0)
 
     def clock_ms(self) -> int:
@@ -184,7 +186,7 @@ class Engine:
         while True:
             expiry_s = self.state.next_expiry_s()
             is_due = expiry_s is not None and expiry_s * 1000 <= self.clock_ms()
-            if is_due and self._journal.room is not Room.NONE:
+            if is_due and self._journal.room is not Capacity.NONE:
                 await self.submit(ExpireOrders(self.clock_ms()))
             await asyncio.sleep(EXPIRY_LOOK_S)
 
@@ -207,15 +209,15 @@ class Engine:
     def _check_room(self, command: Command) -> None:
         """Refuse what the disk has no room for; an order that is known needs none."""
         room = self._journal.room
-        if room is Room.AMPLE:
+        if room is Capacity.AMPLE:
             return
         if isinstance(command, PlaceOrder):
             is_known = command.order_id in self.state.placement_by_order
-            if room is Room.SCARCE and not is_known:
+            if room is Capacity.SCARCE and not is_known:
                 raise EngineCancelOnly
             if is_known:
                 return
-        if room is Room.NONE:
+        if room is Capacity.NONE:
             raise EngineReadOnly
 
     def _expire_before(self, at_ms: int) -> None:
@@ -281,7 +283,7 @@ class Engine:
         while self._waiting and self._waiting[0].sequence <= sequence:
             waiting = self._waiting.popleft()
             if waiting.effects:
-                self._tell(Durable(waiting.sequence, waiting.effects))
+                self._publish(CommittedCommand(waiting.sequence, waiting.effects))
             if not waiting.answer.done():
                 _settle(waiting)
 
@@ -292,10 +294,10 @@ class Engine:
         self._waiting.clear()
         self.failed.set()
 
-    def _tell(self, durable: Durable) -> None:
-        self.told_sequence = durable.sequence
-        for hearer in self._hearers:
-            hearer(durable)
+    def _publish(self, committed: CommittedCommand) -> None:
+        self.published_sequence = committed.sequence
+        for subscriber in self._subscribers:
+            subscriber(committed)
 
 
 def _command_id(command: Command) -> bytes | None:

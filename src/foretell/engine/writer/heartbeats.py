@@ -16,14 +16,14 @@ from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.order import HeartbeatMismatch
 from foretell.domain.values.hexadecimal import Address
-from foretell.engine.protocol.requests import Canceled, CancelMatching
+from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrdersReply
 from foretell.store.database import Database
 from foretell.store.trading.heartbeats import Beating, load_beatings, record_beating, record_stopped
 
 BEAT_WITHIN_MS: Final = 10_000
 LOOK_S: Final = 0.5
 
-Cancel = Callable[[CancelMatching], Awaitable[Canceled]]
+Cancel = Callable[[CancelMatchingRequest], Awaitable[CancelOrdersReply]]
 """Takes orders out of whichever book they are in."""
 
 log = structlog.get_logger(__name__)
@@ -111,7 +111,7 @@ class Heartbeats:
             del self._pulse_by_key[key_id]
             try:
                 wallets = self._wallets.of(pulse.address)
-                wanted = CancelMatching(pulse.address, wallets, owner=key_id)
+                wanted = CancelMatchingRequest(pulse.address, wallets, owner=key_id)
                 count = len((await self._cancel(wanted)).canceled)
                 async with self._database.writing() as tx:
                     await record_stopped(tx, key_id)

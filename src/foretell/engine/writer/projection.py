@@ -10,9 +10,10 @@ import contextlib
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.storage import JournalBehindTables
-from foretell.domain.exchange.book import yes_price
+from foretell.domain.exchange.book import price_in_yes
 from foretell.domain.exchange.commands import OpenMarket
 from foretell.domain.exchange.effects import (
+    AllocationMoved,
     BookChanged,
     CloseReason,
     Effect,
@@ -23,7 +24,6 @@ from foretell.domain.exchange.effects import (
     OrderFilled,
     OrderPlaced,
     OrderRestored,
-    SliceMoved,
     TickChanged,
     TradeAdvanced,
     TradeMatched,
@@ -37,7 +37,7 @@ from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.sharding import ALONE
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.store.database import Database, Transaction
 from foretell.store.trading.orders import OrderChange, OrderRow, record_changes, record_orders
 from foretell.store.trading.quote_points import QuoteKey, record_quote_points
@@ -72,7 +72,7 @@ class Projection:
     def __init__(self, database: Database, name: str = ALONE.name) -> None:
         self._database = database
         self._name = name
-        self._heard: list[Durable] = []
+        self._pending: list[CommittedCommand] = []
         self._wakes = asyncio.Event()
         self._hurries = asyncio.Event()
         self._market_by_id: dict[Bytes32, OpenMarket] = {}
@@ -90,23 +90,23 @@ class Projection:
         if journal_sequence < self.sequence:
             raise JournalBehindTables(self.sequence, journal_sequence)
 
-    def hear(self, durable: Durable) -> None:
+    def on_committed(self, committed: CommittedCommand) -> None:
         """Take what a command did, unless the tables have it already."""
-        for effect in durable.effects:
+        for effect in committed.effects:
             if isinstance(effect, MarketOpened | MarketRestored):
                 self._market_by_id[effect.market.condition_id] = effect.market
-        if durable.sequence > self.sequence:
-            self._heard.append(durable)
+        if committed.sequence > self.sequence:
+            self._pending.append(committed)
             self._wakes.set()
 
     @property
     def is_behind(self) -> bool:
         """Whether so much waits to be written that no more orders should be taken."""
-        return len(self._heard) > COMMANDS_BEHIND_MAX
+        return len(self._pending) > COMMANDS_BEHIND_MAX
 
-    async def relieve(self) -> None:
+    async def drain_if_large(self) -> None:
         """Write what was heard if it is much: a start may tell of a whole journal."""
-        if len(self._heard) >= HELD_AT_START_MAX:
+        if len(self._pending) >= HELD_AT_START_MAX:
             await self.catch_up()
 
     async def run(self) -> None:
@@ -119,29 +119,29 @@ class Projection:
                 async with asyncio.timeout(PAUSE_S):
                     await self._hurries.wait()
 
-    def hurry(self) -> None:
+    def flush_now(self) -> None:
         """Write what was heard at once: somebody waits for it."""
         self._hurries.set()
 
     async def catch_up(self) -> None:
         """Write everything that was heard until now; what fails is tried again at the next call."""
-        while self._heard:
+        while self._pending:
             await self._write()
 
     async def _write(self) -> None:
-        part = self._heard[:COMMANDS_PER_WRITE_MAX]
+        part = self._pending[:COMMANDS_PER_WRITE_MAX]
         if part:
             batch = _Batch(self._market_by_id, self._quote_by_id)
-            for durable in part:
-                for effect in durable.effects:
-                    batch.take(durable.sequence, effect)
+            for committed in part:
+                for effect in committed.effects:
+                    batch.take(committed.sequence, effect)
             async with self._database.writing() as tx:
                 await batch.record(tx)
                 await record_sequence(tx, self._name, part[-1].sequence)
             self._quote_by_id.update(batch.quote_by_id())
             self.sequence = part[-1].sequence
-            del self._heard[: len(part)]
-        if not self._heard:
+            del self._pending[: len(part)]
+        if not self._pending:
             self._wakes.clear()
 
 
@@ -200,7 +200,7 @@ class _Batch:
                 self._quote(effect)
             case (
                 TreasuryJoined()
-                | SliceMoved()
+                | AllocationMoved()
                 | MarketRestored()
                 | OrderRestored()
                 | TradeRestored()
@@ -237,7 +237,7 @@ class _Batch:
         )
         last = trade.fills[-1]
         latest = self._latest(trade.condition_id, trade.matched_at_ms)
-        latest.last_price_ticks = yes_price(
+        latest.last_price_ticks = price_in_yes(
             last.price_ticks, trade.ticks_per_one, is_yes=last.is_yes
         )
         latest.last_side = trade.side.name

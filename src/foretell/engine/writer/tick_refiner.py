@@ -13,13 +13,13 @@ from foretell.domain.exchange.commands import ChangeTick
 from foretell.domain.exchange.effects import MarketRestored, TradeMatched
 from foretell.domain.exchange.tick_size import ticks_after_trade
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.engine import Engine
 
 RETRY_S: Final = 1.0
 
 
-class TickWatch:
+class TickRefiner:
     """The markets of one engine whose tick is to become finer."""
 
     def __init__(self, engine: Engine) -> None:
@@ -27,9 +27,9 @@ class TickWatch:
         self._ticks_by_id: dict[Bytes32, int] = {}
         self._wakes = asyncio.Event()
 
-    def hear(self, durable: Durable) -> None:
+    def on_committed(self, committed: CommittedCommand) -> None:
         """Look at the price of every trade, and at the last one of a market that is restored."""
-        for effect in durable.effects:
+        for effect in committed.effects:
             if isinstance(effect, TradeMatched):
                 trade = effect.trade
                 last_price = trade.fills[-1].price_ticks

@@ -21,7 +21,7 @@ from foretell.domain.treasury.snapshot import decode_treasury
 from foretell.domain.treasury.treasury import Granting, Treasury, TreasuryOutcome, apply_to_treasury
 from foretell.journal.port import Journal
 
-REPLAY_SLICE: Final = 2_000
+REPLAY_BATCH: Final = 2_000
 
 log = structlog.get_logger(__name__)
 
@@ -61,7 +61,7 @@ class TreasuryEngine:
         for entry in self._journal.entries(self._sequence):
             apply_to_treasury(self.state, decode_treasury_command(entry.payload))
             self._sequence = entry.sequence
-            if entry.sequence % REPLAY_SLICE == 0:
+            if entry.sequence % REPLAY_BATCH == 0:
                 await asyncio.sleep(0)
         self.synced_sequence = self._sequence
 

@@ -30,9 +30,9 @@ from foretell.journal.files.snapshots import (
     remove_parts,
     write_snapshot,
 )
-from foretell.journal.files.tail import Tail
+from foretell.journal.files.tail import SegmentTail
 from foretell.journal.framing import ALIGNMENT, HEADER_BYTES, PAYLOAD_BYTES_MAX
-from foretell.journal.port import Entry, InFolder, Room, Snapshot
+from foretell.journal.port import Capacity, Entry, InFolder, Snapshot
 
 SEGMENT_BYTES: Final = 16 * 1024 * 1024
 MARK_AFTER_S: Final = 0.05
@@ -50,7 +50,7 @@ class FileJournal:
         self._lock = lock_folder(folder)
         try:
             remove_parts(folder)
-            self._tail = Tail(folder, find_end(folder), segment_bytes)
+            self._tail = SegmentTail(folder, find_end(folder), segment_bytes)
         except BaseException:
             unlock_folder(self._lock)
             raise
@@ -64,11 +64,11 @@ class FileJournal:
         self._mark_at = time.monotonic() + MARK_EVERY_S
 
     @property
-    def room(self) -> Room:
+    def room(self) -> Capacity:
         """How much more can be written."""
         if self._is_stuck:
-            return Room.NONE
-        return Room.SCARCE if self._tail.is_scarce else Room.AMPLE
+            return Capacity.NONE
+        return Capacity.SCARCE if self._tail.is_scarce else Capacity.AMPLE
 
     @property
     def folder(self) -> Path:

@@ -27,7 +27,7 @@ class DiskFull(Exception):
     """The disk has no room for this now; the same may be tried again."""
 
 
-class Blanks:
+class SegmentPool:
     """The spare and the reserve of a folder, each as long as a segment."""
 
     def __init__(self, folder: Path, segment_bytes: int) -> None:

@@ -60,5 +60,5 @@ def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Folde
         for entry in read_entries(folder, sequence, until):
             shard.take(entry.payload)
             sequence = entry.sequence
-    shard.state.tells_books = True
+    shard.state.tracks_book_changes = True
     return Folded(shard.state, sequence)

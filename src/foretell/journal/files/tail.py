@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from foretell.journal.files.preallocation import FULL, Blanks, DiskFull, write_at
+from foretell.journal.files.preallocation import FULL, DiskFull, SegmentPool, write_at
 from foretell.journal.files.segments import (
     HEAD_BYTES,
     End,
@@ -17,14 +17,14 @@ from foretell.journal.files.segments import (
 from foretell.journal.framing import encode_record, next_chain
 
 
-class Tail:
+class SegmentTail:
     """The end of the newest segment, where records are written."""
 
     def __init__(self, folder: Path, end: End, segment_bytes: int) -> None:
         self._folder = folder
         self._segment_bytes = segment_bytes
         self._handle: int | None = None
-        self._blanks = Blanks(folder, segment_bytes)
+        self._segment_pool = SegmentPool(folder, segment_bytes)
         self._mark = Mark(folder)
         self.end = end
         if end.path is not None:
@@ -44,7 +44,7 @@ class Tail:
     @property
     def is_scarce(self) -> bool:
         """Whether the disk has no room for another segment after the next."""
-        return self._blanks.is_scarce
+        return self._segment_pool.is_scarce
 
     def write(self, payloads: Sequence[bytes]) -> int:
         """Write and sync as many of the payloads as the segment takes, and return how many.
@@ -74,7 +74,7 @@ class Tail:
 
     def close(self) -> None:
         """Let go of the files."""
-        self._blanks.close()
+        self._segment_pool.close()
         self._mark.close()
         if self._handle is not None:
             os.close(self._handle)
@@ -82,7 +82,7 @@ class Tail:
 
     def _begin_segment(self) -> None:
         """Go on in the spare file, which gets its header before it gets its name."""
-        end, spare = self.end, self._blanks.take()
+        end, spare = self.end, self._segment_pool.take()
         path = self._folder / segment_name(end.sequence + 1)
         handle = os.open(spare, os.O_RDWR)
         try:
@@ -98,7 +98,7 @@ class Tail:
         if self._handle is not None:
             os.close(self._handle)
         self._handle = handle
-        self._blanks.taken()
+        self._segment_pool.taken()
         self.end = End(path, HEAD_BYTES, end.sequence, end.chain)
 
     def _erase_rest(self) -> None:

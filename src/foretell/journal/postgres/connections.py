@@ -135,7 +135,7 @@ async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
     except BaseException:
         connection.terminate()
         raise
-    await hang_up(connection)
+    await disconnect(connection)
 
 
 def ask(url: str, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) -> T:
@@ -154,7 +154,7 @@ def ask(url: str, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) 
         thread.close()
 
 
-async def hang_up(connection: asyncpg.Connection) -> None:
+async def disconnect(connection: asyncpg.Connection) -> None:
     """Close a connection, politely if the server still answers."""
     try:
         await connection.close(timeout=HANG_UP_DEADLINE_S)

@@ -18,13 +18,13 @@ import structlog
 
 from foretell.domain.errors.storage import JournalFailed, LeaseHeld, LeaseLost
 from foretell.journal.framing import PAYLOAD_BYTES_MAX, next_chain
-from foretell.journal.port import Entry, InRows, Room, Snapshot
+from foretell.journal.port import Capacity, Entry, InRows, Snapshot
 from foretell.journal.postgres.connections import (
     LOST,
     ask,
     cause_of,
     connect,
-    hang_up,
+    disconnect,
     is_passing,
     retry_delays_s,
 )
@@ -135,9 +135,9 @@ class PostgresJournal:
         return self._last_sequence
 
     @property
-    def room(self) -> Room:
+    def room(self) -> Capacity:
         """How much more can be written: a full database shows in its statements alone."""
-        return Room.AMPLE
+        return Capacity.AMPLE
 
     def snapshot(self) -> Snapshot | None:
         """Return the newest snapshot that is whole, None when there is none."""
@@ -185,9 +185,9 @@ class PostgresJournal:
         await asyncio.to_thread(self._lease.close)
 
 
-def _tell(loop: asyncio.AbstractEventLoop, hearer: Callable[[T], None], told: T) -> None:
+def _tell(loop: asyncio.AbstractEventLoop, subscriber: Callable[[T], None], told: T) -> None:
     with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
-        loop.call_soon_threadsafe(hearer, told)
+        loop.call_soon_threadsafe(subscriber, told)
 
 
 class _Writer:
@@ -231,7 +231,7 @@ class _Writer:
 
     def close(self) -> None:
         """End the thread and its connection."""
-        self._thread.run(self._hang_up())
+        self._thread.run(self._disconnect())
         self._thread.close()
 
     def _wake(self) -> None:
@@ -350,9 +350,9 @@ class _Writer:
         log.warning("journal warned", shard=self._place.shard, message=str(message))
         self._is_doubtful = True
 
-    async def _hang_up(self) -> None:
+    async def _disconnect(self) -> None:
         if self._connection is not None:
-            await hang_up(self._connection)
+            await disconnect(self._connection)
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None

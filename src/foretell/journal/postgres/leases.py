@@ -169,7 +169,7 @@ class Lease:
             try:
                 left_s, endpoint = await self._try_to_take()
             except LOST as error:
-                self._hang_up()
+                self._disconnect()
                 left_s, endpoint = next(delays_s), ""
                 if not is_passing(error) or time.monotonic() + left_s >= give_up_at:
                     raise JournalFailed(cause_of(error)) from error
@@ -234,7 +234,7 @@ class Lease:
                 timeout=self.lease_s / RENEWALS_PER_LEASE,
             )
         except LOST as error:
-            self._hang_up()
+            self._disconnect()
             log.warning("lease not renewed", shard=self.place.shard, cause=cause_of(error))
             if not is_passing(error):
                 raise self._lost(cause_of(error)) from error
@@ -248,7 +248,7 @@ class Lease:
         """Give back what is held, on a new connection: this one may have a renewal under way."""
         if self._keeping is not None:
             self._keeping.cancel()
-        self._hang_up()
+        self._disconnect()
         if self._ends_at:
             async with asyncio.timeout(self.lease_s), connected(self.place.url) as connection:
                 await connection.execute(_RELEASE, self.place.shard, self.holder, self.synced)
@@ -264,7 +264,7 @@ class Lease:
             self._connection = connection
         return self._connection
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()

@@ -16,7 +16,7 @@ from foretell.journal.port import Entry
 from foretell.journal.postgres.connections import LOST, cause_of, connect
 from foretell.runtime.event_loop_thread import LoopThread
 
-SLICE_RECORDS: Final = 2_000
+DELETE_BATCH_RECORDS: Final = 2_000
 SLICE_BYTES: Final = 16 * 1024 * 1024
 
 _INSERT: Final = """
@@ -110,14 +110,14 @@ async def find_tail(connection: asyncpg.Connection, shard: int) -> Tail:
 
 
 def read_entries(
-    url: str, shard: int, after: int = 0, *, slice_records: int = SLICE_RECORDS
+    url: str, shard: int, after: int = 0, *, delete_batch_records: int = DELETE_BATCH_RECORDS
 ) -> Generator[Entry, None, None]:
     """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
 
     While a slice is used, the next one is fetched by a thread of its own.
     """
     thread = LoopThread("journal reader")
-    reader = _Reader(url, shard, slice_records)
+    reader = _Reader(url, shard, delete_batch_records)
     try:
         end = _outcome(thread.submit(reader.begin(after)))
         pending = thread.submit(reader.fetch(after))
@@ -135,10 +135,10 @@ def read_entries(
 class _Reader:
     """A connection that slices are fetched on, one after the other."""
 
-    def __init__(self, url: str, shard: int, slice_records: int) -> None:
+    def __init__(self, url: str, shard: int, delete_batch_records: int) -> None:
         self._url = url
         self._shard = shard
-        self._slice_records = slice_records
+        self._delete_batch_records = delete_batch_records
         self._connection: asyncpg.Connection | None = None
 
     async def begin(self, after: int) -> Tail:
@@ -151,7 +151,7 @@ class _Reader:
         """Return the next rows, none at the end."""
         assert self._connection is not None
         return await self._connection.fetch(
-            _SLICE, self._shard, after, self._slice_records, SLICE_BYTES
+            _SLICE, self._shard, after, self._delete_batch_records, SLICE_BYTES
         )
 
     async def close(self) -> None:

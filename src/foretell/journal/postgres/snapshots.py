@@ -14,7 +14,7 @@ from foretell.journal.port import Snapshot
 
 PART_BYTES: Final = 4 * 1024 * 1024
 KEPT_COUNT: Final = 2
-SLICE_RECORDS: Final = 5_000
+DELETE_BATCH_RECORDS: Final = 5_000
 CHECKSUM_BYTES: Final = 16
 
 _KEEP_PART: Final = """
@@ -119,8 +119,8 @@ async def compact(connection: asyncpg.Connection, shard: int, *, keeps_all: bool
     await connection.execute(_FORGET_PARTS, shard, needed_after)
     if keeps_all:
         return 0
-    for start in range(first, needed_after + 1, SLICE_RECORDS):
-        end = min(start + SLICE_RECORDS - 1, needed_after)
+    for start in range(first, needed_after + 1, DELETE_BATCH_RECORDS):
+        end = min(start + DELETE_BATCH_RECORDS - 1, needed_after)
         await connection.execute(_FORGET_RECORDS, shard, end)
     return max(needed_after + 1 - first, 0)
 

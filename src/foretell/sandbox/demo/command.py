@@ -6,7 +6,7 @@ from rich.console import Console
 from foretell.domain.contracts.deployment import Deployment, parse_deployment
 from foretell.sandbox.demo.dispute import play_dispute
 from foretell.sandbox.demo.event import play_event
-from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.story import play
 from foretell.sandbox.ready import read_ready
 from foretell.settings import Settings
@@ -18,10 +18,10 @@ def run_demo(settings: Settings, console: Console, *, is_all: bool = False) -> N
     deployment = parse_deployment(settings.deployment_file.read_bytes())
 
     async def run(deployment: Deployment) -> None:
-        async with Stage.open(ready, deployment, console) as stage:
-            await play(stage)
+        async with DemoSession.open(ready, deployment, console) as session:
+            await play(session)
             if is_all:
-                await play_event(stage)
-                await play_dispute(stage)
+                await play_event(session)
+                await play_dispute(session)
 
     uvloop.run(run(deployment))

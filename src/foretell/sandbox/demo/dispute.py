@@ -8,7 +8,7 @@ from foretell.chain.reader import Reader
 from foretell.chain.views import ViewCall, ask
 from foretell.domain.contracts.calldata import PRICE_NO, PRICE_YES, Approve, RedeemPositions
 from foretell.domain.contracts.oracle import OWED, RESOLVE, WITHDRAW, PriceRequest
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.creation.payload import ResolutionType
 from foretell.domain.errors.command import DemoMismatch
 from foretell.domain.evm.transaction import ContractCall
@@ -22,9 +22,9 @@ from foretell.domain.values.hexadecimal import (
     parse_bytes32,
     word_bytes,
 )
-from foretell.sandbox.demo.create_market import DemoMarket, demo_wish, make_market
+from foretell.sandbox.demo.create_market import DemoMarket, demo_draft, make_market
 from foretell.sandbox.demo.resolution import wait_for_interest, wait_until_closed
-from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.trade import (
     FUNDS_UNITS,
     agree,
@@ -66,37 +66,37 @@ class Answerer(NamedTuple):
         return address_of_key(self.private_key)
 
 
-async def play_dispute(stage: Stage) -> None:
+async def play_dispute(session: DemoSession) -> None:
     """Play a market from creation through a dispute to redemption; all else raises."""
-    stage.chapter("10. A market is created whose answer may be disputed")
-    wish = demo_wish(stage, stage.new_salt(), ResolutionType.OPTIMISTIC)
-    market = await make_market(stage, wish, stage.account(Role.CREATOR))
-    stack = await _stack(stage)
-    dana = await _trader(stage, "Dana")
-    erik = await _trader(stage, "Erik")
-    await _trade(stage, market, dana, erik)
-    stage.chapter("11. A wrong answer is disputed, and a right one stands")
-    petra = await _answerer(stage, stack, "Petra", bonds=1)
-    quentin = await _answerer(stage, stack, "Quentin", bonds=2)
-    question_id = await _question_id(stage, market)
-    treasury = address_of_key(stage.account(Role.TREASURY))
-    owed_before = await _owed(stage, stack, treasury)
-    await _answer(stage, stack, question_id, petra, quentin)
-    await wait_until_closed(stage, market)
-    listed = await stage.discovery.get("/markets", condition_ids=market.condition_id)
+    session.chapter("10. A market is created whose answer may be disputed")
+    wish = demo_draft(session, session.new_salt(), ResolutionType.OPTIMISTIC)
+    market = await make_market(session, wish, session.account(AccountRole.CREATOR))
+    stack = await _stack(session)
+    dana = await _trader(session, "Dana")
+    erik = await _trader(session, "Erik")
+    await _trade(session, market, dana, erik)
+    session.chapter("11. A wrong answer is disputed, and a right one stands")
+    petra = await _answerer(session, stack, "Petra", bonds=1)
+    quentin = await _answerer(session, stack, "Quentin", bonds=2)
+    question_id = await _question_id(session, market)
+    treasury = address_of_key(session.account(AccountRole.TREASURY))
+    owed_before = await _owed(session, stack, treasury)
+    await _answer(session, stack, question_id, petra, quentin)
+    await wait_until_closed(session, market)
+    listed = await session.discovery.get("/markets", condition_ids=market.condition_id)
     statuses = msgspec.json.decode(listed[0]["umaResolutionStatuses"])
     agree("umaResolutionStatuses", statuses, STATUSES)
-    stage.tell(f"GET /markets: {', '.join(statuses)}")
-    stage.chapter("12. The winner redeems, and the books are closed")
-    await _redeem(stage, market, dana)
-    owed = await _owed(stage, stack, treasury) - owed_before
+    session.tell(f"GET /markets: {', '.join(statuses)}")
+    session.chapter("12. The winner redeems, and the books are closed")
+    await _redeem(session, market, dana)
+    owed = await _owed(session, stack, treasury) - owed_before
     wallets = (dana.wallet.maker, erik.wallet.maker, petra.address, quentin.address)
-    await _balance(stage, stack, wallets, owed)
-    await wait_for_interest(stage, market, 0)
+    await _balance(session, stack, wallets, owed)
+    await wait_for_interest(session, market, 0)
 
 
-async def _stack(stage: Stage) -> Stack:
-    config = await stage.worker.get("/market-config")
+async def _stack(session: DemoSession) -> Stack:
+    config = await session.worker.get("/market-config")
     told = config["chains"][0]["resolutionStacks"][ResolutionType.OPTIMISTIC]
     return Stack(
         parse_address(told["oracle"]),
@@ -107,107 +107,111 @@ async def _stack(stage: Stage) -> Stack:
     )
 
 
-async def _trader(stage: Stage, name: str) -> TradingClient:
-    trader = await new_trader(stage, Wallet(await stage.new_account()))
-    await stage.fund(trader.wallet.maker, FUNDS_UNITS)
-    await stage.caller(trader.wallet.private_key).call_all(
-        [ContractCall(call.to, call.calldata) for call in approvals(stage)]
+async def _trader(session: DemoSession, name: str) -> TradingClient:
+    trader = await new_trader(session, Wallet(await session.new_account()))
+    await session.fund(trader.wallet.maker, FUNDS_UNITS)
+    await session.caller(trader.wallet.private_key).call_all(
+        [ContractCall(call.to, call.calldata) for call in approvals(session)]
     )
-    await wait_for_collateral(stage, trader)
-    stage.tell(f"{name} has {decimal_text(FUNDS_UNITS)} collateral, and approvals")
+    await wait_for_collateral(session, trader)
+    session.tell(f"{name} has {decimal_text(FUNDS_UNITS)} collateral, and approvals")
     return trader
 
 
 async def _trade(
-    stage: Stage, market: DemoMarket, dana: TradingClient, erik: TradingClient
+    session: DemoSession, market: DemoMarket, dana: TradingClient, erik: TradingClient
 ) -> None:
-    await place(stage, dana, market.token_yes, Side.BUY, SET_UNITS, YES_UNITS)
-    matched = await place(stage, erik, market.token_no, Side.BUY, SET_UNITS, SET_UNITS - YES_UNITS)
+    await place(session, dana, market.token_yes, Side.BUY, SET_UNITS, YES_UNITS)
+    matched = await place(
+        session, erik, market.token_no, Side.BUY, SET_UNITS, SET_UNITS - YES_UNITS
+    )
     agree("Erik's order", matched["status"], "matched")
-    await wait_for_trades(stage, erik, market, 1)
-    stage.tell("Dana buys 100 Yes at 0.60, Erik 100 No at 0.40: CONFIRMED")
+    await wait_for_trades(session, erik, market, 1)
+    session.tell("Dana buys 100 Yes at 0.60, Erik 100 No at 0.40: CONFIRMED")
 
 
-async def _answerer(stage: Stage, stack: Stack, name: str, bonds: int) -> Answerer:
+async def _answerer(session: DemoSession, stack: Stack, name: str, bonds: int) -> Answerer:
     """Return somebody new who can put so many bonds at stake."""
-    answerer = Answerer(name, await stage.new_account())
-    await stage.fund(answerer.address, bonds * stack.bond_units)
+    answerer = Answerer(name, await session.new_account())
+    await session.fund(answerer.address, bonds * stack.bond_units)
     approval = Approve(stack.oracle, bonds * stack.bond_units)
-    await stage.caller(answerer.private_key).call(stage.deployment.collateral, approval.encode())
+    await session.caller(answerer.private_key).call(
+        session.deployment.collateral, approval.encode()
+    )
     return answerer
 
 
-async def _question_id(stage: Stage, market: DemoMarket) -> Bytes32:
-    listed = await stage.discovery.get("/markets", condition_ids=market.condition_id)
+async def _question_id(session: DemoSession, market: DemoMarket) -> Bytes32:
+    listed = await session.discovery.get("/markets", condition_ids=market.condition_id)
     return parse_bytes32(listed[0]["questionID"])
 
 
 async def _answer(
-    stage: Stage, stack: Stack, question_id: Bytes32, petra: Answerer, quentin: Answerer
+    session: DemoSession, stack: Stack, question_id: Bytes32, petra: Answerer, quentin: Answerer
 ) -> None:
     """No is proposed and disputed; asked anew, Yes is proposed and nobody disputes it."""
     bond = decimal_text(stack.bond_units)
-    first = await _request(stage, stack, question_id)
-    await stage.caller(petra.private_key).call(stack.oracle, first.propose(PRICE_NO))
-    stage.tell(f"Petra proposes No, with {bond} at stake")
-    await stage.caller(quentin.private_key).call(stack.oracle, first.dispute())
-    stage.tell(f"Quentin disputes it, with {bond} at stake: the question is asked anew")
-    second = await _request(stage, stack, question_id)
+    first = await _request(session, stack, question_id)
+    await session.caller(petra.private_key).call(stack.oracle, first.propose(PRICE_NO))
+    session.tell(f"Petra proposes No, with {bond} at stake")
+    await session.caller(quentin.private_key).call(stack.oracle, first.dispute())
+    session.tell(f"Quentin disputes it, with {bond} at stake: the question is asked anew")
+    second = await _request(session, stack, question_id)
     if second == first:
         raise DemoMismatch("the question after a dispute", "the same", "asked anew")
-    await stage.caller(quentin.private_key).call(stack.oracle, second.propose(PRICE_YES))
-    stage.tell(f"Quentin proposes Yes, with {bond} at stake")
-    await stage.rpc.send("evm_increaseTime", stack.liveness_s + 1)
-    await stage.rpc.send("evm_mine")
-    stage.tell(f"{stack.liveness_s} s pass on the chain, and nobody disputes it")
-    caller = stage.caller(petra.private_key)
+    await session.caller(quentin.private_key).call(stack.oracle, second.propose(PRICE_YES))
+    session.tell(f"Quentin proposes Yes, with {bond} at stake")
+    await session.rpc.send("evm_increaseTime", stack.liveness_s + 1)
+    await session.rpc.send("evm_mine")
+    session.tell(f"{stack.liveness_s} s pass on the chain, and nobody disputes it")
+    caller = session.caller(petra.private_key)
     await caller.call(stack.adapter, RESOLVE.encode(word_bytes(question_id)))
     await caller.call(stack.oracle, first.settle())
-    stage.tell("Petra, as anybody may, has the answer reported and the bonds shared out")
-    await stage.caller(quentin.private_key).call(stack.oracle, WITHDRAW.encode())
-    gained = await Reader(stage.rpc, stage.deployment).collateral_units(quentin.address)
+    session.tell("Petra, as anybody may, has the answer reported and the bonds shared out")
+    await session.caller(quentin.private_key).call(stack.oracle, WITHDRAW.encode())
+    gained = await Reader(session.rpc, session.deployment).collateral_units(quentin.address)
     wanted = 2 * stack.bond_units + stack.bond_units // 2 + stack.reward_units
     agree("what Quentin has", gained, wanted)
-    stage.tell(
+    session.tell(
         f"Quentin withdraws {decimal_text(gained)}: both bonds, half of Petra's, and the reward of"
         f" {decimal_text(stack.reward_units)}"
     )
 
 
-async def _request(stage: Stage, stack: Stack, question_id: Bytes32) -> PriceRequest:
+async def _request(session: DemoSession, stack: Stack, question_id: Bytes32) -> PriceRequest:
     """Return the question as it was asked last."""
-    question = await Reader(stage.rpc, stage.deployment).question(question_id, stack.adapter)
+    question = await Reader(session.rpc, session.deployment).question(question_id, stack.adapter)
     if question is None:
         raise DemoMismatch("the question", "unknown", "on the chain")
     return PriceRequest(stack.adapter, question.asked_at_s, question.ancillary_data)
 
 
-async def _redeem(stage: Stage, market: DemoMarket, dana: TradingClient) -> None:
-    reader, wallet = Reader(stage.rpc, stage.deployment), dana.wallet
+async def _redeem(session: DemoSession, market: DemoMarket, dana: TradingClient) -> None:
+    reader, wallet = Reader(session.rpc, session.deployment), dana.wallet
     before = await reader.collateral_units(wallet.maker)
-    redemption = RedeemPositions(stage.deployment.collateral, market.condition_id)
-    with stage.waiting("Dana redeems"):
-        await stage.caller(wallet.private_key).call(
-            stage.deployment.conditional_tokens, redemption.encode()
+    redemption = RedeemPositions(session.deployment.collateral, market.condition_id)
+    with session.waiting("Dana redeems"):
+        await session.caller(wallet.private_key).call(
+            session.deployment.conditional_tokens, redemption.encode()
         )
     gained = await reader.collateral_units(wallet.maker) - before
     agree("what the redemption paid", gained, SET_UNITS)
-    stage.tell(f"Dana redeems 100 Yes for {decimal_text(gained)} collateral")
+    session.tell(f"Dana redeems 100 Yes for {decimal_text(gained)} collateral")
 
 
-async def _owed(stage: Stage, stack: Stack, account: Address) -> int:
-    return int(await ask(stage.rpc, ViewCall(stack.oracle, OWED, (account,))))
+async def _owed(session: DemoSession, stack: Stack, account: Address) -> int:
+    return int(await ask(session.rpc, ViewCall(stack.oracle, OWED, (account,))))
 
 
 async def _balance(
-    stage: Stage, stack: Stack, wallets: tuple[Address, ...], owed_units: int
+    session: DemoSession, stack: Stack, wallets: tuple[Address, ...], owed_units: int
 ) -> None:
     """What went in, the creator's reward included, is what all have and the treasury is owed."""
-    reader = Reader(stage.rpc, stage.deployment)
-    total_in = sum(stage.paid_in_units[wallet] for wallet in wallets) + stack.reward_units
+    reader = Reader(session.rpc, session.deployment)
+    total_in = sum(session.paid_in_units[wallet] for wallet in wallets) + stack.reward_units
     total_out = sum([await reader.collateral_units(wallet) for wallet in wallets])
     agree("collateral out", total_out + owed_units, total_in)
-    stage.tell(
+    session.tell(
         f"{decimal_text(total_in)} in = {decimal_text(total_out)} out + {decimal_text(owed_units)}"
         " of Petra's bond owed to the treasury"
     )

@@ -8,16 +8,16 @@ from foretell.domain.contracts import neg_risk
 from foretell.domain.contracts.calldata import PRICE_YES, YES_OR_NO_QUERY
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.safe import InnerCall
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.command import DemoMismatch
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.domain.values.hexadecimal import Address, Bytes32, parse_bytes32, word_bytes
-from foretell.sandbox.demo.create_market import DemoMarket, event_wish, make_markets
+from foretell.sandbox.demo.create_market import DemoMarket, event_draft, make_markets
 from foretell.sandbox.demo.resolution import wait_for_interest, wait_until_closed
-from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.trade import (
     Traders,
     agree,
@@ -40,10 +40,10 @@ SALE_CENTS: Final = 20
 FIRST_TWO: Final = 0b011
 
 
-class EventStage(NamedTuple):
+class EventSession(NamedTuple):
     """The stage of this story: who trades what, at the exchange of events."""
 
-    stage: Stage
+    session: DemoSession
     traders: Traders
     alice: TradingClient
     bob: TradingClient
@@ -52,89 +52,93 @@ class EventStage(NamedTuple):
     @property
     def adapter(self) -> Address:
         """Where positions of events are split, merged, converted and redeemed."""
-        return self.stage.deployment.address(ContractName.NEG_RISK_ADAPTER)
+        return self.session.deployment.address(ContractName.NEG_RISK_ADAPTER)
 
     @property
     def reader(self) -> Reader:
         """The chain, read."""
-        return Reader(self.stage.rpc, self.stage.deployment)
+        return Reader(self.session.rpc, self.session.deployment)
 
 
-async def play_event(stage: Stage) -> None:
+async def play_event(session: DemoSession) -> None:
     """Play an event from creation to redemption; anything but the story's end raises."""
-    stage.chapter("6. An event of three outcomes is created")
-    config = await stage.worker.get("/market-config")
+    session.chapter("6. An event of three outcomes is created")
+    config = await session.worker.get("/market-config")
     fee = config["directNegRiskQuestionFeeUsdc"]
-    stage.tell(f"the worker asks {fee} collateral for each question of an event")
-    wish = event_wish(stage, stage.new_salt())
-    markets = await make_markets(stage, event_payload(wish, OUTCOMES), stage.account(Role.CREATOR))
-    traders = await gather_traders(stage)
-    await wait_for_funds(stage, traders)
-    signers = stage.deployment.neg_risk_separators()
-    event = EventStage(stage, traders, traders.alice.at(signers), traders.bob.at(signers), markets)
-    stage.chapter("7. Its markets trade, and No's are converted")
+    session.tell(f"the worker asks {fee} collateral for each question of an event")
+    wish = event_draft(session, session.new_salt())
+    markets = await make_markets(
+        session, event_payload(wish, OUTCOMES), session.account(AccountRole.CREATOR)
+    )
+    traders = await gather_traders(session)
+    await wait_for_funds(session, traders)
+    signers = session.deployment.neg_risk_separators()
+    event = EventSession(
+        session, traders, traders.alice.at(signers), traders.bob.at(signers), markets
+    )
+    session.chapter("7. Its markets trade, and No's are converted")
     await _mint(event)
     await _convert(event)
     await _sell(event)
-    stage.chapter("8. Cleo wins")
+    session.chapter("8. Cleo wins")
     await _resolve(event)
     await _redeem(event)
-    stage.chapter("9. The books of the event are closed")
+    session.chapter("9. The books of the event are closed")
     await _balance(event)
 
 
-async def _mint(event: EventStage) -> None:
+async def _mint(event: EventSession) -> None:
     """Alice bids for two Yes and Bob for their No: two complete sets are minted between them."""
-    stage = event.stage
+    session = event.session
     for name, market, cents in zip(OUTCOMES, event.markets, YES_CENTS, strict=False):
         cost = SET_UNITS * cents // PERCENT
-        await place(stage, event.alice, market.token_yes, Side.BUY, SET_UNITS, cost)
-        told = await stage.trading.get("/neg-risk", token_id=market.token_yes)
+        await place(session, event.alice, market.token_yes, Side.BUY, SET_UNITS, cost)
+        told = await session.trading.get("/neg-risk", token_id=market.token_yes)
         agree("neg_risk of the market", told["neg_risk"], wanted=True)
         matched = await place(
-            stage, event.bob, market.token_no, Side.BUY, SET_UNITS, SET_UNITS - cost
+            session, event.bob, market.token_no, Side.BUY, SET_UNITS, SET_UNITS - cost
         )
         agree("Bob's order", matched["status"], "matched")
-        stage.tell(f"Alice buys 100 Yes of {name} at 0.{cents}, Bob 100 No: a mint of 100 sets")
+        session.tell(f"Alice buys 100 Yes of {name} at 0.{cents}, Bob 100 No: a mint of 100 sets")
     for market in event.markets[:2]:
-        await wait_for_trades(stage, event.bob, market, 1)
+        await wait_for_trades(session, event.bob, market, 1)
 
 
-async def _convert(event: EventStage) -> None:
+async def _convert(event: EventSession) -> None:
     """Bob's two No's become one collateral each and Yes of the third outcome."""
-    stage, safe = event.stage, event.traders.bobs_safe
+    session, safe = event.session, event.traders.bobs_safe
     before = await event.reader.collateral_units(safe.safe)
     calldata = neg_risk.CONVERT_POSITIONS.encode(
         word_bytes(await _event_id(event)), FIRST_TWO, SET_UNITS
     )
-    with stage.waiting("Bob's Safe converts, sent by the relayer"):
+    with session.waiting("Bob's Safe converts, sent by the relayer"):
         await safe.submit([InnerCall(event.adapter, calldata)])
     gained = await event.reader.collateral_units(safe.safe) - before
     agree("what the conversion paid", gained, SET_UNITS)
     third = event.markets[2].token_yes
     (yes_units,) = await event.reader.token_units([(safe.safe, AssetId(third))])
     agree("the Yes that it gave", yes_units, SET_UNITS)
-    stage.tell("Bob converts 100 No of Anna and of Ben: 100 collateral, and 100 Yes of Cleo")
+    session.tell("Bob converts 100 No of Anna and of Ben: 100 collateral, and 100 Yes of Cleo")
 
     async def look() -> bool | None:
-        rows = await stage.data.get("/activity", user=safe.safe, type="CONVERSION")
+        rows = await session.data.get("/activity", user=safe.safe, type="CONVERSION")
         return True if rows else None
 
-    with stage.waiting("the indexer sees it"):
+    with session.waiting("the indexer sees it"):
         await wait_for("the conversion in GET /activity", look)
-    stage.tell("GET /activity: Bob's Safe has a CONVERSION")
+    session.tell("GET /activity: Bob's Safe has a CONVERSION")
 
 
-async def _event_id(event: EventStage) -> Bytes32:
-    listed = await event.stage.discovery.get(
+async def _event_id(event: EventSession) -> Bytes32:
+    listed = await event.session.discovery.get(
         "/markets", condition_ids=event.markets[0].condition_id
     )
     return parse_bytes32(listed[0]["negRiskMarketID"])
 
 
-async def _sell(event: EventStage) -> None:
+async def _sell(event: EventSession) -> None:
     """Bob sells Alice some of the Yes that he has never bought."""
-    stage, market = event.stage, event.markets[2]
+    session, market = event.session, event.markets[2]
     kind = int(event.bob.wallet.signature_type)
 
     async def look() -> bool | None:
@@ -146,23 +150,23 @@ async def _sell(event: EventStage) -> None:
         )
         return True if int(found["balance"]) >= SALE_UNITS else None
 
-    with stage.waiting("the exchange sees what the conversion gave"):
+    with session.waiting("the exchange sees what the conversion gave"):
         await wait_for("Bob's Yes at the exchange", look)
     cost = SALE_UNITS * SALE_CENTS // PERCENT
-    await place(stage, event.alice, market.token_yes, Side.BUY, SALE_UNITS, cost)
-    matched = await place(stage, event.bob, market.token_yes, Side.SELL, SALE_UNITS, cost)
+    await place(session, event.alice, market.token_yes, Side.BUY, SALE_UNITS, cost)
+    matched = await place(session, event.bob, market.token_yes, Side.SELL, SALE_UNITS, cost)
     agree("Bob's order", matched["status"], "matched")
-    await wait_for_trades(stage, event.bob, market, 1)
-    stage.tell(f"Bob sells Alice 40 Yes of Cleo at 0.{SALE_CENTS}: CONFIRMED")
+    await wait_for_trades(session, event.bob, market, 1)
+    session.tell(f"Bob sells Alice 40 Yes of Cleo at 0.{SALE_CENTS}: CONFIRMED")
 
 
-async def _resolve(event: EventStage) -> None:
+async def _resolve(event: EventSession) -> None:
     """The proposer answers Yes for the third outcome, and anybody closes the others as No."""
-    stage, address = event.stage, event.stage.deployment.address
+    session, address = event.session, event.session.deployment.address
     adapter = address(ContractName.NEG_RISK_DIRECT_ADAPTER)
     operator = address(ContractName.NEG_RISK_OPERATOR)
     listed = [
-        (await stage.discovery.get("/markets", condition_ids=market.condition_id))[0]
+        (await session.discovery.get("/markets", condition_ids=market.condition_id))[0]
         for market in event.markets
     ]
     asked_id = parse_bytes32(listed[2]["negRiskRequestID"])
@@ -180,9 +184,9 @@ async def _resolve(event: EventStage) -> None:
         PRICE_YES,
     )
     oracle = address(ContractName.DIRECT_RESOLUTION_ORACLE)
-    with stage.waiting("the proposer answers Yes for Cleo"):
-        await stage.caller(stage.account(Role.PROPOSER)).call(oracle, answer)
-    stage.tell("the proposer answered Yes for Cleo: final at once")
+    with session.waiting("the proposer answers Yes for Cleo"):
+        await session.caller(session.account(AccountRole.PROPOSER)).call(oracle, answer)
+    session.tell("the proposer answered Yes for Cleo: final at once")
     closing = [
         ContractCall(
             operator,
@@ -190,42 +194,42 @@ async def _resolve(event: EventStage) -> None:
         )
         for each in listed[:2]
     ]
-    with stage.waiting("Alice closes the others"):
-        await stage.caller(event.alice.wallet.private_key).call_all(closing)
+    with session.waiting("Alice closes the others"):
+        await session.caller(event.alice.wallet.private_key).call_all(closing)
     for market in event.markets:
-        await wait_until_closed(stage, market)
-    stage.tell("Alice, as anybody may, closed Anna and Ben as No")
+        await wait_until_closed(session, market)
+    session.tell("Alice, as anybody may, closed Anna and Ben as No")
 
 
-async def _redeem(event: EventStage) -> None:
+async def _redeem(event: EventSession) -> None:
     """Both redeem the winning Yes at the adapter: Alice by herself, Bob's Safe by the relayer."""
-    stage, market = event.stage, event.markets[2]
+    session, market = event.session, event.markets[2]
     safe, alice = event.traders.bobs_safe, event.alice.wallet
     wallets = (alice.maker, safe.safe)
     units = await event.reader.token_units([(each, market.token_yes) for each in wallets])
     calls = [
         neg_risk.REDEEM_SETS.encode(word_bytes(market.condition_id), [each, 0]) for each in units
     ]
-    with stage.waiting("Alice and Bob redeem"):
-        await stage.caller(alice.private_key).call(event.adapter, calls[0])
+    with session.waiting("Alice and Bob redeem"):
+        await session.caller(alice.private_key).call(event.adapter, calls[0])
         await safe.submit([InnerCall(event.adapter, calls[1])])
     agree("what both redeemed", tuple(units), (SALE_UNITS, SET_UNITS - SALE_UNITS))
-    stage.tell("Alice redeems 40 Yes of Cleo for 40 collateral, Bob's Safe 60 for 60")
+    session.tell("Alice redeems 40 Yes of Cleo for 40 collateral, Bob's Safe 60 for 60")
 
 
-async def _balance(event: EventStage) -> None:
+async def _balance(event: EventSession) -> None:
     """What both have is what both paid in, and nothing is locked in any of the markets."""
-    stage = event.stage
+    session = event.session
     wallets = (event.alice.wallet.maker, event.bob.wallet.maker)
-    total_in = sum(stage.paid_in_units[wallet] for wallet in wallets)
+    total_in = sum(session.paid_in_units[wallet] for wallet in wallets)
     out = [await event.reader.collateral_units(wallet) for wallet in wallets]
     agree("collateral out", sum(out), total_in)
-    wrapped = stage.deployment.address(ContractName.WRAPPED_COLLATERAL)
+    wrapped = session.deployment.address(ContractName.WRAPPED_COLLATERAL)
     for market in event.markets:
-        await wait_for_interest(stage, market, 0)
-    stage.tell(
+        await wait_for_interest(session, market, 0)
+    session.tell(
         f"Alice has {decimal_text(out[0])} and Bob's Safe {decimal_text(out[1])}:"
         f" {decimal_text(total_in)} in = {decimal_text(sum(out))} out, GET /oi says 0 of each outcome"
     )
     left = await event.reader.collateral_units(wrapped)
-    stage.tell(f"{decimal_text(left)} collateral is left under the positions of all events")
+    session.tell(f"{decimal_text(left)} collateral is left under the positions of all events")

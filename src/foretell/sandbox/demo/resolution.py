@@ -15,13 +15,13 @@ from foretell.domain.contracts.calldata import (
 )
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.safe import InnerCall
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.command import ApiRefused, DemoMismatch
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.domain.values.hexadecimal import Address, parse_bytes32
 from foretell.sandbox.demo.create_market import DemoMarket
-from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.trade import Traders, approvals, new_safe_owner
 from foretell.sdk.http import wait_for
 from foretell.sdk.relayer import RelayerClient
@@ -30,42 +30,44 @@ SET_UNITS: Final = 50 * UNITS_PER_TOKEN
 SPLIT_UNITS: Final = 80 * UNITS_PER_TOKEN
 
 
-async def merge(stage: Stage, market: DemoMarket) -> Address:
+async def merge(session: DemoSession, market: DemoMarket) -> Address:
     """A third account makes complete sets in its Safe and merges some back; return its Safe."""
-    _, carol = await new_safe_owner(stage)
-    await stage.fund(carol.safe, SPLIT_UNITS)
-    split = SplitPosition(stage.deployment.collateral, market.condition_id, SPLIT_UNITS)
+    _, carol = await new_safe_owner(session)
+    await session.fund(carol.safe, SPLIT_UNITS)
+    split = SplitPosition(session.deployment.collateral, market.condition_id, SPLIT_UNITS)
     calls = [
-        *approvals(stage),
-        InnerCall(stage.deployment.conditional_tokens, split.encode()),
+        *approvals(session),
+        InnerCall(session.deployment.conditional_tokens, split.encode()),
     ]
-    with stage.waiting("Carol's Safe splits 80 collateral into complete sets"):
+    with session.waiting("Carol's Safe splits 80 collateral into complete sets"):
         await carol.submit(calls)
-    wanted = MergePositions(stage.deployment.collateral, market.condition_id, SET_UNITS)
-    with stage.waiting("Carol merges 50 of them back"):
+    wanted = MergePositions(session.deployment.collateral, market.condition_id, SET_UNITS)
+    with session.waiting("Carol merges 50 of them back"):
         answer = await carol.operate("merge-position", wanted.encode())
-    stage.tell(
+    session.tell(
         f"POST /operations/merge-position: 50 sets merged in {answer['txHash'][:18]}…"
         f" ({answer['confirmations']} confirmation)"
     )
     return carol.safe
 
 
-async def refuse_early_redemption(stage: Stage, market: DemoMarket, safe: RelayerClient) -> None:
+async def refuse_early_redemption(
+    session: DemoSession, market: DemoMarket, safe: RelayerClient
+) -> None:
     """Redeeming before the resolution is refused, and costs nobody anything."""
     try:
-        await safe.operate("redeem-position", _redemption(stage, market))
+        await safe.operate("redeem-position", _redemption(session, market))
     except ApiRefused as refusal:
-        stage.tell(f"redeeming before the resolution is refused: {refusal.details['status']}")
+        session.tell(f"redeeming before the resolution is refused: {refusal.details['status']}")
     else:
         raise DemoMismatch("an early redemption", "accepted", "refused")
 
 
-async def resolve(stage: Stage, market: DemoMarket) -> None:
+async def resolve(session: DemoSession, market: DemoMarket) -> None:
     """The proposer answers Yes on the chain."""
-    reader = Reader(stage.rpc, stage.deployment)
-    adapter = stage.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
-    listed = await stage.discovery.get("/markets", condition_ids=market.condition_id)
+    reader = Reader(session.rpc, session.deployment)
+    adapter = session.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    listed = await session.discovery.get("/markets", condition_ids=market.condition_id)
     question_id = parse_bytes32(listed[0]["questionID"])
     question = await reader.question(question_id)
     if question is None:
@@ -77,71 +79,73 @@ async def resolve(stage: Stage, market: DemoMarket) -> None:
         ancillary_data=question.ancillary_data,
         price=PRICE_YES,
     )
-    oracle = stage.deployment.address(ContractName.DIRECT_RESOLUTION_ORACLE)
-    with stage.waiting("the proposer answers Yes"):
-        await stage.caller(stage.account(Role.PROPOSER)).call(oracle, answer.encode())
-    stage.tell("the proposer answered Yes: final at once")
-    await wait_until_closed(stage, market)
+    oracle = session.deployment.address(ContractName.DIRECT_RESOLUTION_ORACLE)
+    with session.waiting("the proposer answers Yes"):
+        await session.caller(session.account(AccountRole.PROPOSER)).call(oracle, answer.encode())
+    session.tell("the proposer answered Yes: final at once")
+    await wait_until_closed(session, market)
 
 
-async def wait_until_closed(stage: Stage, market: DemoMarket) -> None:
+async def wait_until_closed(session: DemoSession, market: DemoMarket) -> None:
     """Wait until the discovery API shows that a market was resolved."""
 
     async def look() -> bool | None:
-        found = await stage.discovery.get("/markets", condition_ids=market.condition_id)
+        found = await session.discovery.get("/markets", condition_ids=market.condition_id)
         return True if found[0]["closed"] else None
 
-    with stage.waiting("the market closes"):
+    with session.waiting("the market closes"):
         await wait_for("the market to close", look)
 
 
-async def redeem(stage: Stage, market: DemoMarket, bob: RelayerClient) -> None:
+async def redeem(session: DemoSession, market: DemoMarket, bob: RelayerClient) -> None:
     """The winner's Safe gets its collateral, to the unit."""
-    reader = Reader(stage.rpc, stage.deployment)
+    reader = Reader(session.rpc, session.deployment)
     before = await reader.collateral_units(bob.safe)
     winning = await reader.token_units([(bob.safe, AssetId(market.token_yes))])
-    with stage.waiting("Bob redeems from his Safe"):
-        answer = await bob.operate("redeem-position", _redemption(stage, market))
+    with session.waiting("Bob redeems from his Safe"):
+        answer = await bob.operate("redeem-position", _redemption(session, market))
     gained = await reader.collateral_units(bob.safe) - before
     if gained != winning[0]:
         raise DemoMismatch("what the redemption paid", gained, winning[0])
-    stage.tell(
+    session.tell(
         f"POST /operations/redeem-position: {decimal_text(gained)} collateral arrived in"
         f" {answer['txHash'][:18]}…"
     )
 
 
-async def balance(stage: Stage, market: DemoMarket, wallet_by_name: Mapping[str, Address]) -> None:
+async def balance(
+    session: DemoSession, market: DemoMarket, wallet_by_name: Mapping[str, Address]
+) -> None:
     """Print who put in what, who has what, and what is still locked; the sums must be equal."""
-    reader = Reader(stage.rpc, stage.deployment)
+    reader = Reader(session.rpc, session.deployment)
     table = Table("", "collateral in", "collateral out", "locked in Yes", title="to the base unit")
     total_in = total_out = locked = 0
     for name, wallet in wallet_by_name.items():
-        paid_in = stage.paid_in_units.get(wallet, 0)
+        paid_in = session.paid_in_units.get(wallet, 0)
         has = await reader.collateral_units(wallet)
         units = (await reader.token_units([(wallet, AssetId(market.token_yes))]))[0]
         table.add_row(name, *map(decimal_text, (paid_in, has, units)))
         total_in, total_out, locked = total_in + paid_in, total_out + has, locked + units
     table.add_section()
     table.add_row("all", *map(decimal_text, (total_in, total_out, locked)))
-    stage.console.print(table)
+    session.console.print(table)
     if total_in != total_out + locked:
         raise DemoMismatch("collateral in", total_in, total_out + locked)
-    await wait_for_interest(stage, market, locked)
-    stage.tell(
+    await wait_for_interest(session, market, locked)
+    session.tell(
         f"{decimal_text(total_in)} in = {decimal_text(total_out)} out + {decimal_text(locked)}"
         " still locked, and GET /oi says so too"
     )
 
 
-async def wait_for_interest(stage: Stage, market: DemoMarket, units: int) -> None:
+async def wait_for_interest(session: DemoSession, market: DemoMarket, units: int) -> None:
     """Wait until the data API shows this open interest of a market."""
 
     async def look() -> bool | None:
-        (interest,) = await stage.data.get("/oi", market=market.condition_id)
+        (interest,) = await session.data.get("/oi", market=market.condition_id)
         return True if round(interest["value"] * UNITS_PER_TOKEN) == units else None
 
-    with stage.waiting("the indexer sees it too"):
+    with session.waiting("the indexer sees it too"):
         await wait_for(f"GET /oi to be {decimal_text(units)}", look)
 
 
@@ -154,5 +158,5 @@ def wallets(traders: Traders, carols_safe: Address) -> dict[str, Address]:
     }
 
 
-def _redemption(stage: Stage, market: DemoMarket) -> bytes:
-    return RedeemPositions(stage.deployment.collateral, market.condition_id).encode()
+def _redemption(session: DemoSession, market: DemoMarket) -> bytes:
+    return RedeemPositions(session.deployment.collateral, market.condition_id).encode()

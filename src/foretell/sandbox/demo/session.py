@@ -10,10 +10,10 @@ from rich.markup import escape
 
 from foretell.app.clock_and_ids import new_key, now_ms
 from foretell.chain.rpc import Rpc
-from foretell.chain.setup_caller import Caller
+from foretell.chain.setup_caller import SetupCaller
 from foretell.domain.contracts.calldata import Transfer
 from foretell.domain.contracts.deployment import Deployment
-from foretell.domain.contracts.sandbox_accounts import Role
+from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address
@@ -24,7 +24,7 @@ GAS_MONEY_WEI: Final = 10**18
 
 
 @dataclass(slots=True)
-class Stage:
+class DemoSession:
     """An installation as its users see it."""
 
     ready: Ready
@@ -79,27 +79,27 @@ class Stage:
         with self.console.status(f"  {escape(text)} …", spinner="dots"):
             yield
 
-    def caller(self, private_key: bytes) -> Caller:
+    def caller(self, private_key: bytes) -> SetupCaller:
         """Return the hand of a key on the chain."""
-        return Caller(self.rpc, private_key, self.ready.chain_id)
+        return SetupCaller(self.rpc, private_key, self.ready.chain_id)
 
     def new_salt(self) -> int:
         """Return a number that makes an order unlike any other."""
         return int.from_bytes(new_key()[:6], "big")
 
-    def account(self, role: Role) -> bytes:
+    def account(self, role: AccountRole) -> bytes:
         """Return the key of an account of the sandbox."""
         return self.ready.account(role).key
 
     async def new_account(self) -> bytes:
         """Return a new key whose address has money for gas."""
         key = new_key()
-        faucet = self.caller(self.account(Role.FAUCET))
+        faucet = self.caller(self.account(AccountRole.FAUCET))
         await faucet.call_all([ContractCall(address_of_key(key), b"", 21_000, GAS_MONEY_WEI)])
         return key
 
     async def fund(self, wallet: Address, units: int) -> None:
         """Give a wallet collateral from the faucet."""
-        faucet = self.caller(self.account(Role.FAUCET))
+        faucet = self.caller(self.account(AccountRole.FAUCET))
         await faucet.call(self.deployment.collateral, Transfer(wallet, units).encode())
         self.paid_in_units[wallet] = self.paid_in_units.get(wallet, 0) + units

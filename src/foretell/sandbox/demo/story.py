@@ -1,7 +1,7 @@
 """The story of a market, told while it happens."""
 
-from foretell.domain.contracts.sandbox_accounts import Role
-from foretell.sandbox.demo.create_market import demo_wish, make_market
+from foretell.domain.contracts.sandbox_accounts import AccountRole
+from foretell.sandbox.demo.create_market import demo_draft, make_market
 from foretell.sandbox.demo.output import show
 from foretell.sandbox.demo.resolution import (
     balance,
@@ -11,25 +11,25 @@ from foretell.sandbox.demo.resolution import (
     resolve,
     wallets,
 )
-from foretell.sandbox.demo.session import Stage
+from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.trade import gather_traders, trade
 
 
-async def play(stage: Stage) -> None:
+async def play(session: DemoSession) -> None:
     """Play a market from creation to redemption; anything but the story's end raises."""
-    stage.chapter("1. A market is created")
+    session.chapter("1. A market is created")
     market = await make_market(
-        stage, demo_wish(stage, stage.new_salt()), stage.account(Role.CREATOR)
+        session, demo_draft(session, session.new_salt()), session.account(AccountRole.CREATOR)
     )
-    stage.chapter("2. Two traders meet")
-    traders = await gather_traders(stage)
-    await trade(stage, market, traders)
-    stage.chapter("3. What happened")
-    await show(stage, market, traders.alice.wallet.maker, traders.bob.wallet.maker)
-    stage.chapter("4. The market ends")
-    carols_safe = await merge(stage, market)
-    await refuse_early_redemption(stage, market, traders.bobs_safe)
-    await resolve(stage, market)
-    await redeem(stage, market, traders.bobs_safe)
-    stage.chapter("5. The books are closed")
-    await balance(stage, market, wallets(traders, carols_safe))
+    session.chapter("2. Two traders meet")
+    traders = await gather_traders(session)
+    await trade(session, market, traders)
+    session.chapter("3. What happened")
+    await show(session, market, traders.alice.wallet.maker, traders.bob.wallet.maker)
+    session.chapter("4. The market ends")
+    carols_safe = await merge(session, market)
+    await refuse_early_redemption(session, market, traders.bobs_safe)
+    await resolve(session, market)
+    await redeem(session, market, traders.bobs_safe)
+    session.chapter("5. The books are closed")
+    await balance(session, market, wallets(traders, carols_safe))

@@ -15,7 +15,7 @@ FRAMES_KEPT_MAX: Final = 10_000
 Frame = dict[str, Any]
 
 
-class Stream:
+class MessageStream:
     """The messages of one subscription, kept until somebody asks for one."""
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class Stream:
 
 
 @contextlib.asynccontextmanager
-async def subscribed(url: str, first: Frame) -> AsyncIterator[Stream]:
+async def subscribed(url: str, first: Frame) -> AsyncIterator[MessageStream]:
     """Give the stream of a subscription; it ends with the block."""
-    stream = Stream()
+    stream = MessageStream()
     async with connect(url, proxy=None) as connection:
         await connection.send(msgspec.json.encode(first).decode())
         reader = asyncio.create_task(_read(connection, stream))
@@ -55,7 +55,7 @@ async def subscribed(url: str, first: Frame) -> AsyncIterator[Stream]:
             reader.cancel()
 
 
-async def _read(connection: ClientConnection, stream: Stream) -> None:
+async def _read(connection: ClientConnection, stream: MessageStream) -> None:
     async for text in connection:
         try:
             message = msgspec.json.decode(text)

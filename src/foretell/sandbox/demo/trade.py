@@ -10,8 +10,8 @@ from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.sandbox.demo.create_market import DemoMarket
-from foretell.sandbox.demo.session import Stage
-from foretell.sandbox.demo.streams import Stream, subscribed
+from foretell.sandbox.demo.session import DemoSession
+from foretell.sandbox.demo.streams import MessageStream, subscribed
 from foretell.sdk.http import wait_for
 from foretell.sdk.relayer import RelayerClient
 from foretell.sdk.trading import TradingClient, Wallet
@@ -35,43 +35,45 @@ class Traders:
         self.bobs_safe = bobs_safe
 
 
-async def gather_traders(stage: Stage) -> Traders:
+async def gather_traders(session: DemoSession) -> Traders:
     """Make two accounts, get their keys, and fund and approve what they trade with."""
-    alice = await new_trader(stage, Wallet(await stage.new_account()))
-    await stage.fund(alice.wallet.maker, FUNDS_UNITS)
-    await stage.caller(alice.wallet.private_key).call_all(
-        [ContractCall(call.to, call.calldata) for call in approvals(stage)]
+    alice = await new_trader(session, Wallet(await session.new_account()))
+    await session.fund(alice.wallet.maker, FUNDS_UNITS)
+    await session.caller(alice.wallet.private_key).call_all(
+        [ContractCall(call.to, call.calldata) for call in approvals(session)]
     )
-    stage.tell(f"Alice has an API key, {decimal_text(FUNDS_UNITS)} collateral and approvals")
-    bob, safe = await new_safe_owner(stage)
-    await stage.fund(safe.safe, FUNDS_UNITS)
-    with stage.waiting("Bob's Safe approves, sent by the relayer"):
-        await safe.submit(approvals(stage))
-    stage.tell(f"Bob trades with Safe {safe.safe}, deployed and driven by the relayer")
+    session.tell(f"Alice has an API key, {decimal_text(FUNDS_UNITS)} collateral and approvals")
+    bob, safe = await new_safe_owner(session)
+    await session.fund(safe.safe, FUNDS_UNITS)
+    with session.waiting("Bob's Safe approves, sent by the relayer"):
+        await safe.submit(approvals(session))
+    session.tell(f"Bob trades with Safe {safe.safe}, deployed and driven by the relayer")
     return Traders(alice, bob, safe)
 
 
-async def new_trader(stage: Stage, wallet: Wallet) -> TradingClient:
+async def new_trader(session: DemoSession, wallet: Wallet) -> TradingClient:
     """Return a wallet that has just got its API key."""
-    separators = stage.deployment.separators()
-    client = TradingClient(stage.trading, wallet, stage.ready.chain_id, separators, stage.now_s)
+    separators = session.deployment.separators()
+    client = TradingClient(
+        session.trading, wallet, session.ready.chain_id, separators, session.now_s
+    )
     await client.create_key()
     return client
 
 
-async def new_safe_owner(stage: Stage) -> tuple[TradingClient, RelayerClient]:
+async def new_safe_owner(session: DemoSession) -> tuple[TradingClient, RelayerClient]:
     """Return an owner with an API key and a Safe that the relayer deployed."""
-    key = await stage.new_account()
-    signer = await new_trader(stage, Wallet(key))
-    relayer = RelayerClient(stage.relayer, signer, stage.deployment)
-    with stage.waiting("the relayer deploys a Safe"):
+    key = await session.new_account()
+    signer = await new_trader(session, Wallet(key))
+    relayer = RelayerClient(session.relayer, signer, session.deployment)
+    with session.waiting("the relayer deploys a Safe"):
         safe = await relayer.create_safe()
-    return await new_trader(stage, Wallet(key, safe)), relayer
+    return await new_trader(session, Wallet(key, safe)), relayer
 
 
-def approvals(stage: Stage) -> list[InnerCall]:
+def approvals(session: DemoSession) -> list[InnerCall]:
     """Return the calls that let the exchanges and who splits and merges move a wallet's assets."""
-    deployment = stage.deployment
+    deployment = session.deployment
     collateral, tokens = deployment.collateral, deployment.conditional_tokens
     movers = (*deployment.exchanges, deployment.address(ContractName.NEG_RISK_ADAPTER))
     return [
@@ -80,19 +82,19 @@ def approvals(stage: Stage) -> list[InnerCall]:
     ]
 
 
-async def trade(stage: Stage, market: DemoMarket, traders: Traders) -> None:
+async def trade(session: DemoSession, market: DemoMarket, traders: Traders) -> None:
     """Play one mint match and one complementary match, and see both settle."""
-    await wait_for_funds(stage, traders)
+    await wait_for_funds(session, traders)
     async with (
         subscribed(
-            f"{stage.ready.ws}/market",
+            f"{session.ready.ws}/market",
             {"type": "market", "assets_ids": [market.token_yes, market.token_no]},
         ) as tape,
-        subscribed(f"{stage.ready.ws}/user", _user_subscription(traders.alice)) as alices,
+        subscribed(f"{session.ready.ws}/user", _user_subscription(traders.alice)) as alices,
     ):
-        await _mint(stage, market, traders, tape)
-        await _sell(stage, market, traders, tape)
-        await _settle(stage, market, traders, alices)
+        await _mint(session, market, traders, tape)
+        await _sell(session, market, traders, tape)
+        await _settle(session, market, traders, alices)
 
 
 def _user_subscription(trader: TradingClient) -> dict[str, Any]:
@@ -106,13 +108,13 @@ def _user_subscription(trader: TradingClient) -> dict[str, Any]:
     return {"type": "user", "auth": auth, "markets": []}
 
 
-async def wait_for_funds(stage: Stage, traders: Traders) -> None:
+async def wait_for_funds(session: DemoSession, traders: Traders) -> None:
     """Wait until the exchange has seen what the chain has."""
     for trader in (traders.alice, traders.bob):
-        await wait_for_collateral(stage, trader)
+        await wait_for_collateral(session, trader)
 
 
-async def wait_for_collateral(stage: Stage, trader: TradingClient) -> None:
+async def wait_for_collateral(session: DemoSession, trader: TradingClient) -> None:
     """Wait until both exchanges may move what a trader has, and trading knows it."""
     kind = int(trader.wallet.signature_type)
 
@@ -121,12 +123,12 @@ async def wait_for_collateral(stage: Stage, trader: TradingClient) -> None:
         allowed = min(map(int, found["allowances"].values()))
         return True if int(found["balance"]) >= FUNDS_UNITS and allowed > 0 else None
 
-    with stage.waiting("the exchange sees the funds"):
+    with session.waiting("the exchange sees the funds"):
         await wait_for("funds at the exchange", look)
 
 
 async def wait_for_trades(
-    stage: Stage, trader: TradingClient, market: DemoMarket, count: int
+    session: DemoSession, trader: TradingClient, market: DemoMarket, count: int
 ) -> list[Any]:
     """Return a market's trades, once there are so many and all are confirmed."""
 
@@ -137,49 +139,60 @@ async def wait_for_trades(
             raise DemoMismatch("a trade", "FAILED", "CONFIRMED")
         return list(page["data"]) if states == ["CONFIRMED"] * count else None
 
-    with stage.waiting("the trades settle on the chain"):
+    with session.waiting("the trades settle on the chain"):
         return await wait_for(f"{count} confirmed trades", look, SETTLED_S)
 
 
-async def _mint(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream) -> None:
+async def _mint(
+    session: DemoSession, market: DemoMarket, traders: Traders, tape: MessageStream
+) -> None:
     """Alice bids for Yes, Bob bids for No, and a complete set is minted between them."""
     cost = MINT_UNITS * MINT_YES_CENTS // PERCENT
-    resting = await place(stage, traders.alice, market.token_yes, Side.BUY, MINT_UNITS, cost)
-    stage.tell(f"Alice bids 0.{MINT_YES_CENTS} for 100 Yes: {resting['status']}")
-    book = await stage.trading.get("/book", token_id=market.token_yes)
-    price = await stage.trading.get("/price", token_id=market.token_yes, side="SELL")
+    resting = await place(session, traders.alice, market.token_yes, Side.BUY, MINT_UNITS, cost)
+    session.tell(f"Alice bids 0.{MINT_YES_CENTS} for 100 Yes: {resting['status']}")
+    book = await session.trading.get("/book", token_id=market.token_yes)
+    price = await session.trading.get("/price", token_id=market.token_yes, side="SELL")
     agree("the book's best bid", book["bids"][-1]["price"], f"0.{MINT_YES_CENTS // 10}")
     agree("what a seller gets", price["price"], f"0.{MINT_YES_CENTS // 10}")
     matched = await place(
-        stage, traders.bob, market.token_no, Side.BUY, MINT_UNITS, MINT_UNITS - cost
+        session, traders.bob, market.token_no, Side.BUY, MINT_UNITS, MINT_UNITS - cost
     )
     agree("Bob's order", matched["status"], "matched")
     await _see_on_tape(tape, market.token_no, f"0.{(PERCENT - MINT_YES_CENTS) // 10}")
-    stage.tell(f"Bob bids 0.{PERCENT - MINT_YES_CENTS} for 100 No: matched, a mint of 100 sets")
+    session.tell(f"Bob bids 0.{PERCENT - MINT_YES_CENTS} for 100 No: matched, a mint of 100 sets")
 
 
-async def _sell(stage: Stage, market: DemoMarket, traders: Traders, tape: Stream) -> None:
+async def _sell(
+    session: DemoSession, market: DemoMarket, traders: Traders, tape: MessageStream
+) -> None:
     """Alice sells Bob some of what she has just bought, settled or not."""
     cost = SALE_UNITS * SALE_CENTS // PERCENT
-    resting = await place(stage, traders.alice, market.token_yes, Side.SELL, SALE_UNITS, cost)
+    resting = await place(session, traders.alice, market.token_yes, Side.SELL, SALE_UNITS, cost)
     agree("Alice's offer", resting["status"], "live")
     bid = await place(
-        stage, traders.bob, market.token_yes, Side.BUY, SALE_UNITS // 2, SALE_UNITS * 25 // PERCENT
+        session,
+        traders.bob,
+        market.token_yes,
+        Side.BUY,
+        SALE_UNITS // 2,
+        SALE_UNITS * 25 // PERCENT,
     )
-    midpoint = await stage.trading.get("/midpoint", token_id=market.token_yes)
+    midpoint = await session.trading.get("/midpoint", token_id=market.token_yes)
     agree("the midpoint", midpoint["mid"], "0.575")
     await traders.bob.send("DELETE", "/order", {"orderID": bid["orderID"]})
-    stage.tell("Alice offers 40 Yes at 0.65, Bob bids 0.50 and cancels: the midpoint was 0.575")
-    matched = await place(stage, traders.bob, market.token_yes, Side.BUY, SALE_UNITS, cost)
+    session.tell("Alice offers 40 Yes at 0.65, Bob bids 0.50 and cancels: the midpoint was 0.575")
+    matched = await place(session, traders.bob, market.token_yes, Side.BUY, SALE_UNITS, cost)
     agree("Bob's order", matched["status"], "matched")
     await _see_on_tape(tape, market.token_yes, f"0.{SALE_CENTS}")
-    stage.tell("Bob takes it: 40 Yes change hands at 0.65")
+    session.tell("Bob takes it: 40 Yes change hands at 0.65")
 
 
-async def _settle(stage: Stage, market: DemoMarket, traders: Traders, alices: Stream) -> None:
+async def _settle(
+    session: DemoSession, market: DemoMarket, traders: Traders, alices: MessageStream
+) -> None:
     """Wait until both trades are confirmed, on the stream and in the list."""
-    trades = await wait_for_trades(stage, traders.bob, market, 2)
-    with stage.waiting("Alice's stream tells of it"):
+    trades = await wait_for_trades(session, traders.bob, market, 2)
+    with session.waiting("Alice's stream tells of it"):
         for trade in trades:
             await alices.wait_for(
                 "the confirmation on Alice's stream",
@@ -189,14 +202,14 @@ async def _settle(stage: Stage, market: DemoMarket, traders: Traders, alices: St
                 SETTLED_S,
             )
     for trade in trades:
-        stage.tell(f"trade {trade['id']} is CONFIRMED in {trade['transaction_hash'][:18]}…")
+        session.tell(f"trade {trade['id']} is CONFIRMED in {trade['transaction_hash'][:18]}…")
 
 
 async def place(
-    stage: Stage, trader: TradingClient, token: str, side: Side, size: int, cost: int
+    session: DemoSession, trader: TradingClient, token: str, side: Side, size: int, cost: int
 ) -> Any:
     """Place an order for so many token units at so much collateral, once its market is open."""
-    order = trader.sign_order(token, side, size, cost, salt=stage.new_salt())
+    order = trader.sign_order(token, side, size, cost, salt=session.new_salt())
 
     async def look() -> Any:
         try:
@@ -206,13 +219,13 @@ async def place(
                 raise
             return None
 
-    with stage.waiting("the market opens"):
+    with session.waiting("the market opens"):
         answer = await wait_for("an order book", look)
     agree("the order", answer["success"], wanted=True)
     return answer
 
 
-async def _see_on_tape(tape: Stream, token_id: str, price: str) -> None:
+async def _see_on_tape(tape: MessageStream, token_id: str, price: str) -> None:
     """Wait until the market stream has told of a trade in the taker's token."""
     wanted = {"event_type": "last_trade_price", "asset_id": token_id, "price": price}
     await tape.wait_for(

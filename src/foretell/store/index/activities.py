@@ -24,7 +24,7 @@ class ActivityKind(enum.StrEnum):
     CONVERSION = "CONVERSION"
 
 
-class Activity(NamedTuple):
+class ActivityRow(NamedTuple):
     """One act of a wallet; only a trade has a token, a side, and a part in its match."""
 
     block_number: int
@@ -82,7 +82,7 @@ class ActivityFilter(NamedTuple):
     cost_units_min: int | None = None
 
 
-class Page(NamedTuple):
+class ActivityPage(NamedTuple):
     """Which part of a sorted list is meant."""
 
     limit: int
@@ -99,7 +99,7 @@ class TradingTotals(NamedTuple):
     volume_units: int
 
 
-async def record_activities(tx: Transaction, acts: Sequence[Activity]) -> None:
+async def record_activities(tx: Transaction, acts: Sequence[ActivityRow]) -> None:
     """Store what wallets did."""
     if acts:
         await tx.execute(activities.insert(), [_activity_values(act) for act in acts])
@@ -113,8 +113,8 @@ async def record_exchange_fills(tx: Transaction, fills: Sequence[ExchangeFill]) 
 
 
 async def load_activities(
-    tx: Transaction, chosen: ActivityFilter, page: Page
-) -> Sequence[Activity]:
+    tx: Transaction, chosen: ActivityFilter, page: ActivityPage
+) -> Sequence[ActivityRow]:
     """Return one page of the activities that the filter lets through."""
     columns: list[sa.ColumnElement[Any]] = [activities.c[page.order.value]]
     columns += [activities.c.block_number, activities.c.log_index, activities.c.part]
@@ -169,11 +169,11 @@ def _conditions(chosen: ActivityFilter) -> list[sa.ColumnElement[bool]]:
     return [clause() for wanted, clause in asked if wanted is not None]
 
 
-def _activity_values(act: Activity) -> dict[str, Any]:
+def _activity_values(act: ActivityRow) -> dict[str, Any]:
     side = None if act.side is None else act.side.name
     return act._asdict() | {"kind": act.kind.value, "side": side}
 
 
-def _activity(row: sa.Row[Any]) -> Activity:
+def _activity(row: sa.Row[Any]) -> ActivityRow:
     side = None if row.side is None else Side[row.side]
-    return Activity._make(row)._replace(kind=ActivityKind(row.kind), side=side)
+    return ActivityRow._make(row)._replace(kind=ActivityKind(row.kind), side=side)

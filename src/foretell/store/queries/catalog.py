@@ -42,7 +42,7 @@ _VOLUME_PERIODS_MS: Final = (DAY_MS, WEEK_MS, MONTH_MS, YEAR_MS)
 _CHANGE_PERIODS_MS: Final = (HOUR_MS, DAY_MS, WEEK_MS, MONTH_MS)
 
 
-class Volumes(NamedTuple):
+class VolumeSums(NamedTuple):
     """Collateral that was traded: ever, and within the last day, week, 30 days and 365 days."""
 
     total_units: int
@@ -80,7 +80,7 @@ class CatalogEvent(NamedTuple):
     ends_at_ms: int
     created_at_ms: int
     updated_at_ms: int
-    volumes: Volumes
+    volumes: VolumeSums
     liquidity_units: int
     locked_units: int
     closed_at_s: int | None
@@ -118,7 +118,7 @@ class CatalogMarket(NamedTuple):
     fee_rate_bps: int
     created_at_ms: int
     updated_at_ms: int
-    volumes: Volumes
+    volumes: VolumeSums
     liquidity_units: int
     closed_at_s: int | None
     top: BookTop | None
@@ -351,7 +351,7 @@ def _event(row: Any) -> CatalogEvent:
     return CatalogEvent._make(
         (
             *row[:count],
-            Volumes._make(map(int, totals[:5])),
+            VolumeSums._make(map(int, totals[:5])),
             round(totals[5]),
             int(totals[6]),
             row.closed_at_s if is_closed else None,
@@ -372,7 +372,7 @@ def _market(row: Any, answer_steps: Sequence[str]) -> CatalogMarket:
     return CatalogMarket._make(
         (
             *row[:count],
-            Volumes._make(map(int, row[count : count + 5])),
+            VolumeSums._make(map(int, row[count : count + 5])),
             round(row.liquidity),
             row.closed_at_s,
             top,

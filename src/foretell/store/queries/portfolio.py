@@ -28,7 +28,7 @@ _IS_YES: Final = positions.c.token_id == conditions.c.token_yes
 _LIKE_ESCAPE: Final = "\\"
 
 
-class Listing(NamedTuple):
+class MarketCaption(NamedTuple):
     """What a market is listed as."""
 
     title: str
@@ -76,7 +76,7 @@ class Holding(NamedTuple):
     is_mergeable: bool
     top: BookTop | None
     payout: Payout | None
-    listing: Listing | None
+    listing: MarketCaption | None
 
 
 class HoldingOrder(enum.Enum):
@@ -227,7 +227,7 @@ async def load_volumes(
 
 async def load_listings(
     tx: Transaction, condition_ids: Collection[Bytes32]
-) -> Mapping[Bytes32, tuple[AssetId, Listing | None]]:
+) -> Mapping[Bytes32, tuple[AssetId, MarketCaption | None]]:
     """Return the first outcome's token of conditions, and the listing of those that are our markets."""
     rows = await tx.all(
         sa.select(conditions.c.condition_id, conditions.c.token_yes, *LISTED)
@@ -325,6 +325,6 @@ def _holding(row: Any) -> Holding:
     )
 
 
-def _listing(row: Any) -> Listing | None:
+def _listing(row: Any) -> MarketCaption | None:
     """Return the listing in a row whose last columns are `LISTED`, if it is one of our markets."""
-    return None if row.title is None else Listing._make(row[-len(LISTED) :])
+    return None if row.title is None else MarketCaption._make(row[-len(LISTED) :])

@@ -31,7 +31,7 @@ class OrderRow(NamedTuple):
     signed: SignedOrder
 
     @property
-    def is_spending(self) -> bool:
+    def has_budget(self) -> bool:
         """Whether it names the collateral to spend, and not a size."""
         return self.signed.side is Side.BUY and not self.order_type.may_rest
 

@@ -18,7 +18,7 @@ from foretell.domain.errors.order import InvalidOrderNonce
 from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
-from foretell.engine.protocol.requests import AccountView
+from foretell.engine.protocol.requests import AccountReply
 
 NONCES_KEPT_MAX: Final = 20_000
 NONCE_KEPT_MS: Final = 30_000
@@ -96,7 +96,7 @@ class BalanceRecord(msgspec.Struct, frozen=True):
 
 
 def balance_record(
-    wallet: Address, view: AccountView, exchanges: Sequence[Address], exchange: Address
+    wallet: Address, view: AccountReply, exchanges: Sequence[Address], exchange: Address
 ) -> BalanceRecord:
     """Return what the ledger knows of a wallet's asset; the view is of these exchanges.
 

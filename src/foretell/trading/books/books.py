@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from foretell.domain.errors.exchange import UnknownMarket
-from foretell.domain.exchange.book import is_bid, yes_price
+from foretell.domain.exchange.book import is_bid, price_in_yes
 from foretell.domain.exchange.commands import OpenMarket
 from foretell.domain.exchange.effects import (
     BookChanged,
@@ -29,7 +29,7 @@ from foretell.domain.exchange.trade import Trade
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.amounts import decimal_text, price_text, ratio_text, tick_text
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 
 TICK_SCALES_KEPT_MAX: Final = 16
 
@@ -71,7 +71,7 @@ def price_texts(ticks_per_one: int) -> tuple[str, ...]:
     return tuple(price_text(ticks, ticks_per_one) for ticks in range(ticks_per_one + 1))
 
 
-class MarketBoard:
+class PublicBook:
     """One market as it is shown: `opened` is how it began, `rules` what it asks of orders now."""
 
     __slots__ = (
@@ -160,7 +160,7 @@ class MarketBoard:
     def trade(self, trade: Trade, sequence: int) -> None:
         """Take the last price from a trade."""
         last = trade.fills[-1]
-        price = yes_price(last.price_ticks, self.ticks_per_one, is_yes=last.is_yes)
+        price = price_in_yes(last.price_ticks, self.ticks_per_one, is_yes=last.is_yes)
         self.top = self.top._replace(last_price_ticks=price)
         is_buy = is_bid(trade.side, is_yes=trade.is_yes)
         self._last_side_of_yes = Side.BUY if is_buy else Side.SELL
@@ -209,7 +209,7 @@ class MarketBoard:
         prices = price_texts(self.ticks_per_one)
         return [
             LevelRecord(
-                prices[yes_price(ticks, self.ticks_per_one, is_yes=is_yes)],
+                prices[price_in_yes(ticks, self.ticks_per_one, is_yes=is_yes)],
                 decimal_text(levels[ticks]),
             )
             for ticks in sorted(levels, reverse=is_falling)
@@ -223,66 +223,66 @@ def _encode(record: BookRecord) -> EncodedBook:
     return EncodedBook(raw.replace(_HASH_KEY, f'"hash":"{digest}"'.encode(), 1), digest)
 
 
-class TokenPlace(NamedTuple):
+class TokenRef(NamedTuple):
     """A market, and which of its tokens is meant."""
 
-    market: MarketBoard
+    market: PublicBook
     is_yes: bool
 
 
-class Board:
+class PublicBooks:
     """Every market that was ever opened."""
 
     def __init__(self, standard_exchange: Address) -> None:
         self._standard_exchange = standard_exchange
-        self._place_by_token: dict[str, TokenPlace] = {}
-        self.market_by_id: dict[Bytes32, MarketBoard] = {}
+        self._place_by_token: dict[str, TokenRef] = {}
+        self.market_by_id: dict[Bytes32, PublicBook] = {}
         self.sequence = 0
 
-    def hear(self, durable: Durable) -> None:
+    def on_committed(self, committed: CommittedCommand) -> None:
         """Take what a command did."""
-        self.sequence = durable.sequence
-        for effect in durable.effects:
+        self.sequence = committed.sequence
+        for effect in committed.effects:
             match effect:
                 case BookChanged():
                     market = self.market_by_id[effect.condition_id]
-                    market.change(effect, durable.sequence)
+                    market.change(effect, committed.sequence)
                 case TradeMatched():
                     market = self.market_by_id[effect.trade.condition_id]
-                    market.trade(effect.trade, durable.sequence)
+                    market.trade(effect.trade, committed.sequence)
                 case MarketOpened():
-                    self._open(effect.market, durable.sequence)
+                    self._open(effect.market, committed.sequence)
                 case MarketRestored():
-                    self._open(effect.market, durable.sequence).restore(effect)
+                    self._open(effect.market, committed.sequence).restore(effect)
                 case TickChanged():
                     market = self.market_by_id[effect.condition_id]
-                    market.change_tick(effect, durable.sequence)
+                    market.change_tick(effect, committed.sequence)
                 case MarketResolved():
                     market = self.market_by_id[effect.condition_id]
-                    market.resolve(effect.at_ms, durable.sequence)
+                    market.resolve(effect.at_ms, committed.sequence)
                 case _:
                     pass
 
-    def find(self, token_id: str) -> TokenPlace:
+    def find(self, token_id: str) -> TokenRef:
         """Return where a token trades or did, or refuse."""
         place = self._place_by_token.get(token_id)
         if place is None:
             raise UnknownMarket(f"token {token_id[:80]}")
         return place
 
-    def find_open(self, token_id: str) -> TokenPlace:
+    def find_open(self, token_id: str) -> TokenRef:
         """Return where a token trades now, or refuse."""
         place = self.find(token_id)
         if not place.market.is_open:
             raise UnknownMarket(f"token {token_id} any more")
         return place
 
-    def _open(self, opened: OpenMarket, sequence: int) -> MarketBoard:
+    def _open(self, opened: OpenMarket, sequence: int) -> PublicBook:
         is_neg_risk = opened.exchange != self._standard_exchange
-        market = MarketBoard(opened, is_neg_risk=is_neg_risk, sequence=sequence)
+        market = PublicBook(opened, is_neg_risk=is_neg_risk, sequence=sequence)
         self.market_by_id[opened.condition_id] = market
-        self._place_by_token[opened.token_yes] = TokenPlace(market, is_yes=True)
-        self._place_by_token[opened.token_no] = TokenPlace(market, is_yes=False)
+        self._place_by_token[opened.token_yes] = TokenRef(market, is_yes=True)
+        self._place_by_token[opened.token_no] = TokenRef(market, is_yes=False)
         return market
 
 

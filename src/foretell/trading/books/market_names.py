@@ -16,7 +16,7 @@ OUTCOMES: Final = ("Yes", "No")
 """What outcomes are called until the names of their market are known."""
 
 
-class Catalogue:
+class MarketNames:
     """The listings that were asked for."""
 
     def __init__(self, database: Database) -> None:

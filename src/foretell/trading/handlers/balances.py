@@ -2,19 +2,19 @@
 
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.values.hexadecimal import Address
-from foretell.engine.protocol.requests import LookUpAccount
+from foretell.engine.protocol.requests import AccountRequest
 from foretell.trading.accounts.accounts import BalanceRecord, balance_record
-from foretell.trading.books.books import TokenPlace
-from foretell.trading.context import TradingServices
+from foretell.trading.books.books import TokenRef
+from foretell.trading.context import TradingContext
 
 
 async def balance(
-    services: TradingServices, wallet: Address, place: TokenPlace | None
+    context: TradingContext, wallet: Address, place: TokenRef | None
 ) -> BalanceRecord:
     """Return what a wallet has of a token, or of collateral when none is named."""
     asset = COLLATERAL if place is None else place.market.token(is_yes=place.is_yes)
-    wanted = LookUpAccount(wallet, asset, services.exchanges)
+    wanted = AccountRequest(wallet, asset, context.exchanges)
     condition_id = None if place is None else place.market.condition_id
-    view = await services.shards.account(wanted, condition_id)
-    exchange = services.deployment.exchange if place is None else place.market.opened.exchange
-    return balance_record(wallet, view, services.exchanges, exchange)
+    view = await context.shards.account(wanted, condition_id)
+    exchange = context.deployment.exchange if place is None else place.market.opened.exchange
+    return balance_record(wallet, view, context.exchanges, exchange)

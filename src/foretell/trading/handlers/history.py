@@ -16,7 +16,7 @@ from foretell.domain.values.tokens import is_token_id
 from foretell.edge.query import Query
 from foretell.store.trading.orders import OrderFilter, OrderRow, load_live_orders, load_order
 from foretell.store.trading.trades import TradeFilter, load_trade_ids, load_wallet_trades
-from foretell.trading.context import TradingServices
+from foretell.trading.context import TradingContext
 from foretell.trading.wire.orders import (
     OrderRecord,
     TradeRecord,
@@ -29,9 +29,7 @@ from foretell.trading.wire.pages import Page, page, parse_cursor
 ENTRIES_PER_PAGE: Final = 100
 
 
-async def live_orders(
-    services: TradingServices, address: Address, query: Query
-) -> Page[OrderRecord]:
+async def live_orders(context: TradingContext, address: Address, query: Query) -> Page[OrderRecord]:
     """Return a page of the orders of an address that are in the books, the newest first."""
     offset = parse_cursor(query.text("next_cursor"))
     wanted = OrderFilter(
@@ -39,53 +37,53 @@ async def live_orders(
         condition_id=_word(query, "market", InvalidOrderFilter),
         token_id=_token(query, InvalidOrderFilter),
     )
-    await services.shards.wait_for_tables()
-    async with services.database.reading() as tx:
+    await context.shards.wait_for_tables()
+    async with context.database.reading() as tx:
         rows = await load_live_orders(tx, address, wanted, offset, ENTRIES_PER_PAGE + 1)
         trade_ids = await load_trade_ids(tx, [row.order_id for row in rows])
-    await services.catalogue.load(row.condition_id for row in rows)
-    return page([_order(services, row, trade_ids) for row in rows], offset, ENTRIES_PER_PAGE)
+    await context.market_names.load(row.condition_id for row in rows)
+    return page([_order(context, row, trade_ids) for row in rows], offset, ENTRIES_PER_PAGE)
 
 
-async def order(services: TradingServices, address: Address, order_id: str) -> OrderRecord:
+async def order(context: TradingContext, address: Address, order_id: str) -> OrderRecord:
     """Return any order that an address ever placed, or refuse."""
-    await services.shards.wait_for_tables()
-    async with services.database.reading() as tx:
+    await context.shards.wait_for_tables()
+    async with context.database.reading() as tx:
         row = await load_order(tx, order_id.lower())
         if row is None or row.signed.signer != address:
             raise OrderNotFound(order_id)
         trade_ids = await load_trade_ids(tx, [row.order_id])
-    await services.catalogue.load([row.condition_id])
-    return _order(services, row, trade_ids)
+    await context.market_names.load([row.condition_id])
+    return _order(context, row, trade_ids)
 
 
-async def trades(services: TradingServices, address: Address, query: Query) -> Page[TradeRecord]:
+async def trades(context: TradingContext, address: Address, query: Query) -> Page[TradeRecord]:
     """Return a page of the trades that an address took part in, the newest first."""
     offset = parse_cursor(query.text("next_cursor"))
     wanted = _trade_filter(query)
-    wallets = _wallets(services, address, query)
-    await services.shards.wait_for_tables()
-    async with services.database.reading() as tx:
+    wallets = _wallets(context, address, query)
+    await context.shards.wait_for_tables()
+    async with context.database.reading() as tx:
         rows = await load_wallet_trades(tx, wallets, (), wanted, offset, ENTRIES_PER_PAGE + 1)
-    await services.catalogue.load(row.trade.condition_id for row in rows)
-    own = services.wallets.of(address)
-    fee_by_market = _fees(services, (row.trade.condition_id for row in rows))
+    await context.market_names.load(row.trade.condition_id for row in rows)
+    own = context.wallets.of(address)
+    fee_by_market = _fees(context, (row.trade.condition_id for row in rows))
     records = [
-        trade_record(row, own, services.catalogue.outcome, fee_by_market[row.trade.condition_id])
+        trade_record(row, own, context.market_names.outcome, fee_by_market[row.trade.condition_id])
         for row in rows
     ]
     return page(records, offset, ENTRIES_PER_PAGE)
 
 
 def _order(
-    services: TradingServices, row: OrderRow, trade_ids: Mapping[str, Sequence[str]]
+    context: TradingContext, row: OrderRow, trade_ids: Mapping[str, Sequence[str]]
 ) -> OrderRecord:
     return order_record(
         view_of_row(row),
         row.status,
         row.matched_units,
         trade_ids.get(row.order_id, ()),
-        services.catalogue.outcome(row.condition_id, row.is_yes),
+        context.market_names.outcome(row.condition_id, row.is_yes),
         row.close_reason,
     )
 
@@ -107,15 +105,15 @@ def _trade_filter(query: Query) -> TradeFilter:
     )
 
 
-def _wallets(services: TradingServices, address: Address, query: Query) -> Sequence[Address]:
+def _wallets(context: TradingContext, address: Address, query: Query) -> Sequence[Address]:
     """Return the caller's wallets, or the one that the query names if it is one of them."""
     wanted = _address(query, "maker_address")
-    own = services.wallets.of(address)
+    own = context.wallets.of(address)
     return own if wanted is None else [wallet for wallet in own if wallet == wanted]
 
 
-def _fees(services: TradingServices, condition_ids: Iterable[Bytes32]) -> Mapping[Bytes32, int]:
-    markets = services.board.market_by_id
+def _fees(context: TradingContext, condition_ids: Iterable[Bytes32]) -> Mapping[Bytes32, int]:
+    markets = context.books.market_by_id
     return {one: markets[one].rules.fee_rate_bps for one in condition_ids}
 
 

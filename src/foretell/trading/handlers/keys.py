@@ -26,7 +26,7 @@ from foretell.store.trading.api_keys import (
     record_key,
     revoke_key,
 )
-from foretell.trading.context import TradingServices
+from foretell.trading.context import TradingContext
 
 BARE_DIALECT = "poly_"
 """Clients of this dialect want answers of another shape."""
@@ -50,72 +50,72 @@ class KeyRecord(msgspec.Struct, frozen=True):
     revoked_at: str | None = msgspec.field(name="revokedAt")
 
 
-async def create_key(services: TradingServices, caller: L1Caller) -> CredentialsRecord:
+async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:
     """Return the set of a nonce: the one that there is, or a new one.
 
     After a revocation the same nonce gives other credentials, and so it does after a change of the
     master key: the set of before, which nobody can derive any more, is revoked for good. A nonce
     that was never used must be greater than every one that was.
     """
-    async with services.database.writing() as tx:
+    async with context.database.writing() as tx:
         await lock_keys(tx, caller.address)
         keys = await load_keys(tx, caller.chain_id, caller.address)
         latest = _latest(keys, caller.nonce)
         if latest is None:
             used = [key.index.nonce for key in keys]
             check_nonce_order(caller.nonce, max(used, default=None))
-        elif _opens(services, latest):
-            return _record(services.key_ring.credentials(latest.index))
+        elif _opens(context, latest):
+            return _record(context.key_ring.credentials(latest.index))
         elif latest.is_active:
-            await revoke_key(tx, latest.key_id, services.now_ms())
+            await revoke_key(tx, latest.key_id, context.now_ms())
         generation = next_generation(
             None if latest is None else latest.index.generation, is_revoked=True
         )
         index = KeyIndex(caller.chain_id, caller.address, caller.nonce, generation)
-        credentials = services.key_ring.credentials(index)
-        await record_key(tx, credentials.key_id, index, services.now_ms())
+        credentials = context.key_ring.credentials(index)
+        await record_key(tx, credentials.key_id, index, context.now_ms())
     if latest is not None:
-        _close(services, latest.key_id)
+        _close(context, latest.key_id)
     return _record(credentials)
 
 
-async def derive_key(services: TradingServices, caller: L1Caller) -> CredentialsRecord:
+async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:
     """Return the set of a nonce that was created before, or refuse."""
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         latest = _latest(await load_keys(tx, caller.chain_id, caller.address), caller.nonce)
     if latest is None or not latest.is_active:
         raise NoSuchCredentials("no credentials of this address and nonce are in use")
-    if not _opens(services, latest):
+    if not _opens(context, latest):
         raise NoSuchCredentials(
             "the credentials of this address and nonce are of a master key that the operator has"
             " changed; create them anew"
         )
-    return _record(services.key_ring.credentials(latest.index))
+    return _record(context.key_ring.credentials(latest.index))
 
 
-async def list_keys(services: TradingServices, caller: L2Caller, *, with_metadata: bool) -> object:
+async def list_keys(context: TradingContext, caller: L2Caller, *, with_metadata: bool) -> object:
     """Return the caller's keys that open something: none that is revoked, or of another master key."""
-    keys = [key for key in await _load_keys(services, caller) if _opens(services, key)]
+    keys = [key for key in await _load_keys(context, caller) if _opens(context, key)]
     if with_metadata:
         return [_key_record(key) for key in keys]
     ids = [key.key_id for key in keys]
     return {"apiKeys": ids} if caller.dialect == BARE_DIALECT else ids
 
 
-async def revoke(services: TradingServices, caller: L2Caller, key_id: str | None) -> object:
+async def revoke(context: TradingContext, caller: L2Caller, key_id: str | None) -> object:
     """End a key of the caller's address, the calling one if none is named, and all it opened."""
     meant = key_id or caller.key_id
-    async with services.database.writing() as tx:
+    async with context.database.writing() as tx:
         key = await load_key(tx, meant)
         is_own = key is not None and key.index.address == caller.address
-        if not is_own or not await revoke_key(tx, meant, services.now_ms()):
+        if not is_own or not await revoke_key(tx, meant, context.now_ms()):
             raise KeyNotOwned
-    _close(services, meant)
+    _close(context, meant)
     return "OK" if caller.dialect == BARE_DIALECT else {"revoked": True}
 
 
-async def _load_keys(services: TradingServices, caller: L2Caller) -> Sequence[ApiKey]:
-    async with services.database.reading() as tx:
+async def _load_keys(context: TradingContext, caller: L2Caller) -> Sequence[ApiKey]:
+    async with context.database.reading() as tx:
         calling = await load_key(tx, caller.key_id)
         if calling is None:
             return ()
@@ -128,15 +128,15 @@ def _latest(keys: Sequence[ApiKey], nonce: int) -> ApiKey | None:
     return max(same, key=lambda key: key.index.generation, default=None)
 
 
-def _opens(services: TradingServices, key: ApiKey) -> bool:
+def _opens(context: TradingContext, key: ApiKey) -> bool:
     """Return whether the set of a key can be told: it is in use, and of the present master key."""
-    return key.is_active and services.key_ring.credentials(key.index).key_id == key.key_id
+    return key.is_active and context.key_ring.credentials(key.index).key_id == key.key_id
 
 
-def _close(services: TradingServices, key_id: str) -> None:
+def _close(context: TradingContext, key_id: str) -> None:
     """Let a key that was revoked open nothing any more, and end what it opened."""
-    services.key_ring.forget(key_id)
-    services.streams.revoke(key_id)
+    context.key_ring.forget(key_id)
+    context.streams.revoke(key_id)
 
 
 def _record(credentials: Credentials) -> CredentialsRecord:

@@ -10,7 +10,7 @@ from foretell.domain.values.hexadecimal import parse_bytes32
 from foretell.edge.rendering import blob_url
 from foretell.store.queries.market_listings import Listing, load_listings, load_listings_of
 from foretell.store.trading.trades import load_market_trades
-from foretell.trading.context import TradingServices
+from foretell.trading.context import TradingContext
 from foretell.trading.wire.markets import (
     CompactMarketRecord,
     MarketRecord,
@@ -30,7 +30,7 @@ Record = TypeVar("Record")
 
 
 async def market_page(
-    services: TradingServices,
+    context: TradingContext,
     cursor: str | None,
     record_of: Callable[[Listing, BookTop | None], Record],
     *,
@@ -41,56 +41,56 @@ async def market_page(
     Nobody is rewarded here, so the markets that would be sampled are those that take orders.
     """
     offset = parse_cursor(cursor)
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         listings = await load_listings(
             tx, offset, MARKETS_PER_PAGE + 1, is_unresolved_only=is_sampling
         )
-    shown = [_as_shown(services, listing) for listing in listings]
-    records = [record_of(listing, _top(services, listing)) for listing in shown]
+    shown = [_as_shown(context, listing) for listing in listings]
+    records = [record_of(listing, _top(context, listing)) for listing in shown]
     return page(records, offset, MARKETS_PER_PAGE)
 
 
-async def market(services: TradingServices, condition_id: str) -> MarketRecord:
+async def market(context: TradingContext, condition_id: str) -> MarketRecord:
     """Return one market, or refuse."""
-    listing = await _listing(services, condition_id)
-    return market_record(listing, _top(services, listing))
+    listing = await _listing(context, condition_id)
+    return market_record(listing, _top(context, listing))
 
 
-async def compact_market(services: TradingServices, condition_id: str) -> CompactMarketRecord:
+async def compact_market(context: TradingContext, condition_id: str) -> CompactMarketRecord:
     """Return what a client must know to trade one market, or refuse."""
-    return compact_record(await _listing(services, condition_id))
+    return compact_record(await _listing(context, condition_id))
 
 
-async def market_tape(services: TradingServices, condition_id: str) -> list[TapeRecord]:
+async def market_tape(context: TradingContext, condition_id: str) -> list[TapeRecord]:
     """Return the last trades of one market, the newest first, or refuse."""
-    listing = await _listing(services, condition_id)
-    await services.shards.wait_for_tables()
-    async with services.database.reading() as tx:
+    listing = await _listing(context, condition_id)
+    await context.shards.wait_for_tables()
+    async with context.database.reading() as tx:
         rows = await load_market_trades(tx, listing.condition_id, TAPE_TRADES)
     return [tape_record(row, listing) for row in rows]
 
 
-async def market_of_token(services: TradingServices, token_id: str) -> TokenMarketRecord:
+async def market_of_token(context: TradingContext, token_id: str) -> TokenMarketRecord:
     """Return which market a token belongs to, or refuse."""
-    found = services.board.find(token_id)
-    return token_market_record(await _listing(services, found.market.condition_id))
+    found = context.books.find(token_id)
+    return token_market_record(await _listing(context, found.market.condition_id))
 
 
-async def _listing(services: TradingServices, condition_id: str) -> Listing:
+async def _listing(context: TradingContext, condition_id: str) -> Listing:
     try:
         wanted = parse_bytes32(condition_id)
     except MalformedHex as error:
         raise InvalidMarketId from error
-    async with services.database.reading() as tx:
+    async with context.database.reading() as tx:
         listing = (await load_listings_of(tx, [wanted])).get(wanted)
     if listing is None:
         raise MarketNotFound(wanted)
-    return _as_shown(services, listing)
+    return _as_shown(context, listing)
 
 
-def _as_shown(services: TradingServices, listing: Listing) -> Listing:
+def _as_shown(context: TradingContext, listing: Listing) -> Listing:
     """Return the listing with addresses of its images in place of their ids, and its tick of now."""
-    base_url, top = services.blob_base_url, _top(services, listing)
+    base_url, top = context.blob_base_url, _top(context, listing)
     return listing._replace(
         icon=blob_url(base_url, listing.icon),
         event_image=blob_url(base_url, listing.event_image),
@@ -98,6 +98,6 @@ def _as_shown(services: TradingServices, listing: Listing) -> Listing:
     )
 
 
-def _top(services: TradingServices, listing: Listing) -> BookTop | None:
-    known = services.board.market_by_id.get(listing.condition_id)
+def _top(context: TradingContext, listing: Listing) -> BookTop | None:
+    known = context.books.market_by_id.get(listing.condition_id)
     return None if known is None else known.top

@@ -30,15 +30,15 @@ from foretell.edge.auth import L2Caller
 from foretell.edge.codec import decode
 from foretell.edge.refusals import trading_body
 from foretell.engine.protocol.requests import (
-    CancelMatching,
-    CancelNamed,
-    FindPlacement,
-    FoundPlacement,
-    Place,
-    Placed,
+    CancelMatchingRequest,
+    CancelOrdersRequest,
+    FindPlacementReply,
+    FindPlacementRequest,
+    PlaceReply,
+    PlaceRequest,
 )
 from foretell.engine.protocol.router import Shards
-from foretell.trading.context import TradingServices
+from foretell.trading.context import TradingContext
 from foretell.trading.wire.order_body import PlacingBody, parse_batch, parse_placing, signed_order
 
 ORDERS_PER_BATCH_MAX: Final = 15
@@ -79,14 +79,14 @@ class _CancelMarketBody(msgspec.Struct):
     asset_id_camel: str | None = msgspec.field(name="assetId", default=None)
 
 
-async def place_order(services: TradingServices, caller: L2Caller, raw: bytes) -> PlacementReply:
+async def place_order(context: TradingContext, caller: L2Caller, raw: bytes) -> PlacementReply:
     """Return what became of the order in the body, once that is durable."""
-    command = await prepare_order(services, caller, parse_placing(raw))
-    return await _place(services.shards, command)
+    command = await prepare_order(context, caller, parse_placing(raw))
+    return await _place(context.shards, command)
 
 
 async def place_orders(
-    services: TradingServices, caller: L2Caller, raw: bytes
+    context: TradingContext, caller: L2Caller, raw: bytes
 ) -> list[PlacementReply]:
     """Return what became of each of the orders in the body, in their order."""
     entries = parse_batch(raw)
@@ -94,31 +94,29 @@ async def place_orders(
         raise MalformedOrder("there is no order in the body")
     if len(entries) > ORDERS_PER_BATCH_MAX:
         raise TooManyOrders(len(entries), ORDERS_PER_BATCH_MAX)
-    commands = await asyncio.gather(*(_try_prepare(services, caller, raw) for raw in entries))
+    commands = await asyncio.gather(*(_try_prepare(context, caller, raw) for raw in entries))
     return list(
-        await asyncio.gather(*(_try_place(services.shards, command) for command in commands))
+        await asyncio.gather(*(_try_place(context.shards, command) for command in commands))
     )
 
 
-async def prepare_order(
-    services: TradingServices, caller: L2Caller, body: PlacingBody
-) -> PlaceOrder:
+async def prepare_order(context: TradingContext, caller: L2Caller, body: PlacingBody) -> PlaceOrder:
     """Return the command that places the order, or refuse it for what needs no book."""
     order = check_sender(caller, body)
-    services.wallets.check_maker(order)
-    market, is_yes = services.board.find(order.token_id)
+    context.wallets.check_maker(order)
+    market, is_yes = context.books.find(order.token_id)
     rules, exchange = market.rules, market.opened.exchange
-    profile, order_id = await services.signers.identify(order, exchange)
+    profile, order_id = await context.signers.identify(order, exchange)
     order = msgspec.structs.replace(order, profile=profile)
     terms = check_order(order, body.order_type, rules, order_id)
     try:
-        check_expiration(order, services.now_ms() // 1000)
-        await services.nonces.check(exchange, order)
+        check_expiration(order, context.now_ms() // 1000)
+        await context.nonces.check(exchange, order)
     except ForetellError:
-        if not await _is_known(services.shards, market.condition_id, order_id):
+        if not await _is_known(context.shards, market.condition_id, order_id):
             raise
     return PlaceOrder(
-        at_ms=services.now_ms(),
+        at_ms=context.now_ms(),
         order_id=order_id,
         order=order,
         order_type=body.order_type,
@@ -140,65 +138,67 @@ def check_sender(caller: L2Caller, body: PlacingBody) -> SignedOrder:
     return order
 
 
-async def cancel_order(services: TradingServices, caller: L2Caller, raw: bytes) -> CancelReply:
+async def cancel_order(context: TradingContext, caller: L2Caller, raw: bytes) -> CancelReply:
     """Take the order that the body names out of the book."""
     body = decode(raw, _CancelBody, MalformedOrder)
     order_id = _order_id(body.order_id or body.order_id_camel)
-    return await _cancel(services, CancelNamed(caller.address, [order_id]))
+    return await _cancel(context, CancelOrdersRequest(caller.address, [order_id]))
 
 
-async def cancel_orders(services: TradingServices, caller: L2Caller, raw: bytes) -> CancelReply:
+async def cancel_orders(context: TradingContext, caller: L2Caller, raw: bytes) -> CancelReply:
     """Take the orders that the body names out of the book."""
     ids = decode(raw, list[str], MalformedOrder)
     if len(ids) > CANCELS_PER_REQUEST_MAX:
         raise TooManyCancels(CANCELS_PER_REQUEST_MAX)
-    named = CancelNamed(caller.address, [_order_id(one) for one in ids])
-    return await _cancel(services, named)
+    named = CancelOrdersRequest(caller.address, [_order_id(one) for one in ids])
+    return await _cancel(context, named)
 
 
-async def cancel_all(services: TradingServices, caller: L2Caller) -> CancelReply:
+async def cancel_all(context: TradingContext, caller: L2Caller) -> CancelReply:
     """Take every order of the caller's address out of the book."""
-    wallets = services.wallets.of(caller.address)
-    return await _cancel(services, CancelMatching(caller.address, wallets))
+    wallets = context.wallets.of(caller.address)
+    return await _cancel(context, CancelMatchingRequest(caller.address, wallets))
 
 
 async def cancel_market_orders(
-    services: TradingServices, caller: L2Caller, raw: bytes
+    context: TradingContext, caller: L2Caller, raw: bytes
 ) -> CancelReply:
     """Take the caller's orders in a market, or in one of its tokens, out of the book."""
     body = decode(raw, _CancelMarketBody, MalformedOrder)
     token_id = body.asset_id or body.asset_id_camel
     if not (body.market or token_id):
         raise NothingNamed
-    meant = CancelMatching(
+    meant = CancelMatchingRequest(
         caller.address,
-        services.wallets.of(caller.address),
+        context.wallets.of(caller.address),
         condition_id=_condition_id(body.market) if body.market else None,
         token_id=token_id or None,
     )
-    return await _cancel(services, meant)
+    return await _cancel(context, meant)
 
 
-async def _cancel(services: TradingServices, question: CancelNamed | CancelMatching) -> CancelReply:
-    answer = await services.shards.cancel(question)
+async def _cancel(
+    context: TradingContext, question: CancelOrdersRequest | CancelMatchingRequest
+) -> CancelReply:
+    answer = await context.shards.cancel(question)
     return CancelReply(answer.canceled, answer.not_canceled)
 
 
 async def _place(shards: Shards, command: PlaceOrder) -> PlacementReply:
-    return _reply(await shards.ask(command.condition_id, Place(command), Placed))
+    return _reply(await shards.ask(command.condition_id, PlaceRequest(command), PlaceReply))
 
 
 async def _is_known(shards: Shards, condition_id: Bytes32, order_id: Bytes32) -> bool:
     """Return whether the order was placed before: it is judged once, when it first comes."""
-    found = await shards.ask(condition_id, FindPlacement(order_id), FoundPlacement)
+    found = await shards.ask(condition_id, FindPlacementRequest(order_id), FindPlacementReply)
     return found.placement is not None
 
 
 async def _try_prepare(
-    services: TradingServices, caller: L2Caller, raw: msgspec.Raw
+    context: TradingContext, caller: L2Caller, raw: msgspec.Raw
 ) -> PlaceOrder | ForetellError:
     try:
-        return await prepare_order(services, caller, parse_placing(raw))
+        return await prepare_order(context, caller, parse_placing(raw))
     except ForetellError as refusal:
         return refusal
 
@@ -212,7 +212,7 @@ async def _try_place(shards: Shards, command: PlaceOrder | ForetellError) -> Pla
         return _refused(refusal)
 
 
-def _reply(placed: Placed) -> PlacementReply:
+def _reply(placed: PlaceReply) -> PlacementReply:
     placement = placed.placement
     is_matched = placement.taking_units > 0
     return PlacementReply(

@@ -23,8 +23,8 @@ from foretell.edge.paging import parse_integer
 from foretell.edge.query import Query
 from foretell.edge.rendering import rounded
 from foretell.store.trading.quote_points import load_first_minute, load_history
-from foretell.trading.books.books import Board, TokenPlace
-from foretell.trading.context import TradingServices
+from foretell.trading.books.books import PublicBooks, TokenRef
+from foretell.trading.context import TradingContext
 
 TOKENS_PER_BATCH_MAX: Final = 20
 
@@ -66,20 +66,20 @@ class _BatchBody(msgspec.Struct):
     end_ts_camel: int | None = msgspec.field(name="endTs", default=None)
 
 
-async def price_history(services: TradingServices, query: Query) -> HistoryRecord:
+async def price_history(context: TradingContext, query: Query) -> HistoryRecord:
     """Return the history that a query asks for."""
-    place = _find(services.board, query.text("market", "token_id") or "")
+    place = _find(context.books, query.text("market", "token_id") or "")
     span = _span(
         query.text("interval"),
         query.optional_integer("startTs", 0, SECONDS_MAX),
         query.optional_integer("endTs", 0, SECONDS_MAX),
         query.optional_integer("fidelity", 1, FIDELITY_MINUTES_MAX),
-        services.now_ms() // 1000,
+        context.now_ms() // 1000,
     )
-    return HistoryRecord(await _points(services, place, span))
+    return HistoryRecord(await _points(context, place, span))
 
 
-async def price_histories(services: TradingServices, raw: bytes) -> BatchHistoryRecord:
+async def price_histories(context: TradingContext, raw: bytes) -> BatchHistoryRecord:
     """Return the histories that the body of a batch asks for."""
     body = decode(raw, _BatchBody, MalformedBatch)
     if not body.markets:
@@ -93,11 +93,11 @@ async def price_histories(services: TradingServices, raw: bytes) -> BatchHistory
         _in_range(start_s, "start_ts", 0, SECONDS_MAX),
         _in_range(end_s, "end_ts", 0, SECONDS_MAX),
         _in_range(body.fidelity, "fidelity", 1, FIDELITY_MINUTES_MAX),
-        services.now_ms() // 1000,
+        context.now_ms() // 1000,
     )
-    places = {token_id: _find(services.board, token_id) for token_id in body.markets}
+    places = {token_id: _find(context.books, token_id) for token_id in body.markets}
     return BatchHistoryRecord(
-        {token_id: await _points(services, place, span) for token_id, place in places.items()}
+        {token_id: await _points(context, place, span) for token_id, place in places.items()}
     )
 
 
@@ -117,8 +117,8 @@ def _span(
     return Span(start_s, now_s if end_s is None else min(end_s, now_s), fidelity_minutes)
 
 
-async def _points(services: TradingServices, place: TokenPlace, span: Span) -> Sequence[PricePoint]:
-    async with services.database.reading() as tx:
+async def _points(context: TradingContext, place: TokenRef, span: Span) -> Sequence[PricePoint]:
+    async with context.database.reading() as tx:
         first = await load_first_minute(tx, place.market.condition_id)
         if first is None:
             return ()
@@ -138,11 +138,11 @@ def _buckets(span: Span, first_s: int) -> Buckets:
     return buckets(start_s, span.end_s, span.fidelity_minutes)
 
 
-def _find(board: Board, token_id: str) -> TokenPlace:
+def _find(books: PublicBooks, token_id: str) -> TokenRef:
     """Return where a token trades or did: history outlives a market."""
     if not is_token_id(token_id):
         raise InvalidTokenId
-    return board.find(token_id)
+    return books.find(token_id)
 
 
 def _in_range(value: int | None, field: str, least: int, most: int) -> int | None:

@@ -25,9 +25,9 @@ from foretell.domain.values.amounts import ratio_text, tick_text
 from foretell.domain.values.tokens import is_token_id
 from foretell.edge.codec import decode
 from foretell.trading.books.books import (
-    Board,
     PriceSide,
-    TokenPlace,
+    PublicBooks,
+    TokenRef,
     bests,
     price_texts,
     spread_text,
@@ -116,28 +116,30 @@ class FeeRecord(msgspec.Struct, frozen=True):
     fee_schedule: FeeSchedule
 
 
-def find(board: Board, token_id: str | None) -> TokenPlace:
+def find(books: PublicBooks, token_id: str | None) -> TokenRef:
     """Return where a token trades now, or refuse with the words that clients know."""
     if token_id is None or not is_token_id(token_id):
         raise InvalidTokenId
-    return board.find_open(token_id)
+    return books.find_open(token_id)
 
 
-def book(board: Board, token_id: str | None) -> bytes:
+def book(books: PublicBooks, token_id: str | None) -> bytes:
     """Return the JSON of a token's book, encoded when it last changed."""
-    market, is_yes = find(board, token_id)
+    market, is_yes = find(books, token_id)
     return market.book(is_yes=is_yes).raw
 
 
-def books(board: Board, queries: Sequence[TokenQuery]) -> bytes:
+def books(books: PublicBooks, queries: Sequence[TokenQuery]) -> bytes:
     """Return the JSON of several books; tokens that do not trade are left out."""
-    found = _found(board, queries)
+    found = _found(books, queries)
     return b"[" + b",".join(market.book(is_yes=is_yes).raw for _, (market, is_yes) in found) + b"]"
 
 
-def price(board: Board, token_id: str | None, side: str | None, meaning: PriceSide) -> PriceRecord:
+def price(
+    books: PublicBooks, token_id: str | None, side: str | None, meaning: PriceSide
+) -> PriceRecord:
     """Return the price of a side, or refuse when nobody offers it."""
-    place = find(board, token_id)
+    place = find(books, token_id)
     wanted = _side(side)
     text = _price_text(place, wanted, meaning)
     if text is None:
@@ -146,11 +148,11 @@ def price(board: Board, token_id: str | None, side: str | None, meaning: PriceSi
 
 
 def prices(
-    board: Board, queries: Sequence[TokenQuery], meaning: PriceSide
+    books: PublicBooks, queries: Sequence[TokenQuery], meaning: PriceSide
 ) -> Mapping[str, Mapping[str, str]]:
     """Return the prices of several tokens, of both sides where none is named."""
     answer: dict[str, dict[str, str]] = {}
-    for query, place in _found(board, queries):
+    for query, place in _found(books, queries):
         sides = [_side(query.side)] if query.side else list(Side)
         texts = {side.name: _price_text(place, side, meaning) for side in sides}
         known = answer.setdefault(query.token_id, {})
@@ -158,59 +160,59 @@ def prices(
     return answer
 
 
-def midpoint(board: Board, token_id: str | None) -> MidpointRecord:
+def midpoint(books: PublicBooks, token_id: str | None) -> MidpointRecord:
     """Return half the way between a token's best prices."""
-    return MidpointRecord(_midpoint_text(_top(find(board, token_id))))
+    return MidpointRecord(_midpoint_text(_top(find(books, token_id))))
 
 
-def midpoints(board: Board, queries: Sequence[TokenQuery]) -> Mapping[str, str]:
+def midpoints(books: PublicBooks, queries: Sequence[TokenQuery]) -> Mapping[str, str]:
     """Return the midpoints of several tokens."""
-    found = _found(board, queries)
+    found = _found(books, queries)
     return {query.token_id: _midpoint_text(_top(place)) for query, place in found}
 
 
-def spread(board: Board, token_id: str | None) -> SpreadRecord:
+def spread(books: PublicBooks, token_id: str | None) -> SpreadRecord:
     """Return how far a token's best prices are apart."""
-    return SpreadRecord(spread_text(_top(find(board, token_id))))
+    return SpreadRecord(spread_text(_top(find(books, token_id))))
 
 
-def spreads(board: Board, queries: Sequence[TokenQuery]) -> Mapping[str, str]:
+def spreads(books: PublicBooks, queries: Sequence[TokenQuery]) -> Mapping[str, str]:
     """Return the spreads of several tokens."""
-    found = _found(board, queries)
+    found = _found(books, queries)
     return {query.token_id: spread_text(_top(place)) for query, place in found}
 
 
-def last_trade(board: Board, token_id: str | None) -> LastTradeRecord:
+def last_trade(books: PublicBooks, token_id: str | None) -> LastTradeRecord:
     """Return a token's last price, or refuse when it was never traded."""
-    place = find(board, token_id)
+    place = find(books, token_id)
     text = _last_price_text(place)
     if text is None:
         raise NeverTraded(str(token_id))
     return LastTradeRecord(text, place.market.last_side(is_yes=place.is_yes).name)
 
 
-def last_trades(board: Board, queries: Sequence[TokenQuery]) -> list[TokenLastTradeRecord]:
+def last_trades(books: PublicBooks, queries: Sequence[TokenQuery]) -> list[TokenLastTradeRecord]:
     """Return the last prices of those of the tokens that were ever traded."""
     return [
         TokenLastTradeRecord(query.token_id, text, place.market.last_side(is_yes=place.is_yes).name)
-        for query, place in _found(board, queries)
+        for query, place in _found(books, queries)
         if (text := _last_price_text(place)) is not None
     ]
 
 
-def tick_size(board: Board, token_id: str | None) -> TickSizeRecord:
+def tick_size(books: PublicBooks, token_id: str | None) -> TickSizeRecord:
     """Return the smallest step of a token's price."""
-    return TickSizeRecord(Decimal(tick_text(find(board, token_id).market.ticks_per_one)))
+    return TickSizeRecord(Decimal(tick_text(find(books, token_id).market.ticks_per_one)))
 
 
-def neg_risk(board: Board, token_id: str | None) -> NegRiskRecord:
+def neg_risk(books: PublicBooks, token_id: str | None) -> NegRiskRecord:
     """Return whether a token is one of a group of which exactly one pays."""
-    return NegRiskRecord(find(board, token_id).market.is_neg_risk)
+    return NegRiskRecord(find(books, token_id).market.is_neg_risk)
 
 
-def fee_rate(board: Board, token_id: str | None) -> FeeRecord:
+def fee_rate(books: PublicBooks, token_id: str | None) -> FeeRecord:
     """Return what a v1 order for a token must state as its fee."""
-    bps = find(board, token_id).market.rules.fee_rate_bps
+    bps = find(books, token_id).market.rules.fee_rate_bps
     return FeeRecord(
         base_fee=bps,
         fd=FeeDetails(r=0, e=0, to=True),
@@ -234,12 +236,12 @@ def parse_tokens(raw: bytes) -> list[TokenQuery]:
     return queries
 
 
-def _found(board: Board, queries: Sequence[TokenQuery]) -> list[tuple[TokenQuery, TokenPlace]]:
+def _found(books: PublicBooks, queries: Sequence[TokenQuery]) -> list[tuple[TokenQuery, TokenRef]]:
     """Return those of the tokens that trade now, each with its place."""
     found = []
     for query in queries:
         try:
-            found.append((query, find(board, query.token_id)))
+            found.append((query, find(books, query.token_id)))
         except UnknownMarket:
             continue
     return found
@@ -252,11 +254,11 @@ def _side(text: str | None) -> Side:
         raise InvalidSide from None
 
 
-def _top(place: TokenPlace) -> BookTop:
+def _top(place: TokenRef) -> BookTop:
     return place.market.top.seen_from(is_yes=place.is_yes)
 
 
-def _price_text(place: TokenPlace, side: Side, meaning: PriceSide) -> str | None:
+def _price_text(place: TokenRef, side: Side, meaning: PriceSide) -> str | None:
     """Return the price of a side: a taker who buys pays the best ask."""
     top = _top(place)
     is_ask = (side is Side.BUY) == (meaning == "taker")
@@ -269,7 +271,7 @@ def _midpoint_text(top: BookTop) -> str:
     return ratio_text(bid + ask, 2 * top.ticks_per_one)
 
 
-def _last_price_text(place: TokenPlace) -> str | None:
+def _last_price_text(place: TokenRef) -> str | None:
     top = _top(place)
     ticks = top.last_price_ticks
     return None if ticks is None else price_texts(top.ticks_per_one)[ticks]

@@ -53,10 +53,10 @@ from foretell.domain.values.eip712 import recover_signer, typed_digest
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address, word_of
 from foretell.edge.auth import L2Caller
 from foretell.edge.refusals import trading_body
-from foretell.engine.protocol.requests import Judged, JudgeOrder
+from foretell.engine.protocol.requests import CheckOrderReply, CheckOrderRequest
 from foretell.trading.accounts.accounts import BalanceRecord
-from foretell.trading.books.books import TokenPlace
-from foretell.trading.context import TradingServices
+from foretell.trading.books.books import TokenRef
+from foretell.trading.context import TradingContext
 from foretell.trading.handlers.balances import balance
 from foretell.trading.wire.order_body import PlacingBody, parse_placing, signed_order
 
@@ -133,20 +133,20 @@ class Validation(msgspec.Struct, frozen=True):
 class _Trial:
     """One order on its way through the rules, with what is known of it so far."""
 
-    def __init__(self, services: TradingServices, caller: L2Caller) -> None:
-        self.services = services
+    def __init__(self, context: TradingContext, caller: L2Caller) -> None:
+        self.context = context
         self.caller = caller
         self.verdicts: list[Verdict] = []
         self.body: PlacingBody | None = None
         self.order: SignedOrder | None = None
-        self.place: TokenPlace | None = None
+        self.place: TokenRef | None = None
         self.order_id: Bytes32 | None = None
         self.terms: OrderTerms | None = None
 
     @property
     def is_own(self) -> bool:
         """Whether the caller's own wallet would pay."""
-        wallets = self.services.wallets.of(self.caller.address)
+        wallets = self.context.wallets.of(self.caller.address)
         return self.order is not None and self.order.maker in wallets
 
     async def judge(
@@ -184,18 +184,18 @@ class _Trial:
 
     def check_maker(self) -> None:
         assert self.order is not None
-        self.services.wallets.check_maker(self.order)
+        self.context.wallets.check_maker(self.order)
 
     def find_market(self) -> None:
         assert self.order is not None
-        self.place = self.services.board.find(self.order.token_id)
-        self.services.board.find_open(self.order.token_id)
+        self.place = self.context.books.find(self.order.token_id)
+        self.context.books.find_open(self.order.token_id)
 
     async def check_signature(self) -> None:
         assert self.order is not None
         assert self.place is not None
         exchange = self.place.market.opened.exchange
-        profile, self.order_id = await self.services.signers.identify(self.order, exchange)
+        profile, self.order_id = await self.context.signers.identify(self.order, exchange)
         self.order = msgspec.structs.replace(self.order, profile=profile)
 
     def check_terms(self) -> None:
@@ -208,12 +208,12 @@ class _Trial:
 
     def check_expiration(self) -> None:
         assert self.order is not None
-        check_expiration(self.order, self.services.now_ms() // 1000)
+        check_expiration(self.order, self.context.now_ms() // 1000)
 
     async def check_nonce(self) -> None:
         assert self.order is not None
         assert self.place is not None
-        await self.services.nonces.check(self.place.market.opened.exchange, self.order)
+        await self.context.nonces.check(self.place.market.opened.exchange, self.order)
 
     async def check_engine(self) -> None:
         assert self.order is not None
@@ -221,7 +221,7 @@ class _Trial:
         assert self.body is not None
         assert self.terms is not None
         command = PlaceOrder(
-            at_ms=self.services.now_ms(),
+            at_ms=self.context.now_ms(),
             order_id=self.order_id or word_of(order_struct_hash(self.order)),
             order=self.order,
             order_type=self.body.order_type,
@@ -231,12 +231,14 @@ class _Trial:
             is_yes=self.place.is_yes,
             terms=self.terms,
         )
-        await self.services.shards.ask(command.condition_id, JudgeOrder(command), Judged)
+        await self.context.shards.ask(
+            command.condition_id, CheckOrderRequest(command), CheckOrderReply
+        )
 
 
-async def validate_order(services: TradingServices, caller: L2Caller, raw: bytes) -> Validation:
+async def validate_order(context: TradingContext, caller: L2Caller, raw: bytes) -> Validation:
     """Return what every rule says of the order in the body."""
-    trial = _Trial(services, caller)
+    trial = _Trial(context, caller)
     await trial.judge("body", lambda: trial.read(raw), when=True)
     await trial.judge("owner", trial.check_owner, when=trial.body is not None)
     await trial.judge("fields", trial.read_fields, when=trial.body is not None)
@@ -271,14 +273,14 @@ def _validation(trial: _Trial, funds: BalanceRecord | None) -> Validation:
 
 def _signed_as(trial: _Trial) -> list[SignedAs]:
     """Return what the signature says under every domain, the signer's or not."""
-    order, place, services = trial.order, trial.place, trial.services
+    order, place, context = trial.order, trial.place, trial.context
     if order is None or place is None:
         return []
     exchange = place.market.opened.exchange
     struct_hash = order_struct_hash(order)
-    separators = services.signers.separators(exchange).by_profile
+    separators = context.signers.separators(exchange).by_profile
     answers = []
-    for profile, separator in zip(services.signers.profiles_of(exchange), separators, strict=True):
+    for profile, separator in zip(context.signers.profiles_of(exchange), separators, strict=True):
         digest = typed_digest(separator, struct_hash)
         try:
             recovered = recover_signer(digest, order.signature)
@@ -299,10 +301,10 @@ def _signed_as(trial: _Trial) -> list[SignedAs]:
 
 async def _funds(trial: _Trial) -> BalanceRecord | None:
     """Return what the maker has of what it would give; told to the maker's own signer alone."""
-    order, place, services = trial.order, trial.place, trial.services
+    order, place, context = trial.order, trial.place, trial.context
     if order is None or place is None or not trial.is_own:
         return None
-    return await balance(services, order.maker, None if order.side is Side.BUY else place)
+    return await balance(context, order.maker, None if order.side is Side.BUY else place)
 
 
 def _failed(rule: str, refusal: ForetellError) -> Verdict:

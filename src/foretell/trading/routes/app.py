@@ -8,12 +8,12 @@ from litestar.di import NamedDependency
 
 from foretell.domain.errors.families import ForetellError, Unauthenticated
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.injection import carried, carrying
+from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.openapi import DecimalsAreNumbers, answering, booleans, documented, taking, texts
 from foretell.edge.query import Query, check_taken
 from foretell.edge.refusals import Handler, handlers, trading_body, trading_l1_body
 from foretell.trading.accounts.accounts import AccountRecord, account_record
-from foretell.trading.context import TradingServices
+from foretell.trading.context import TradingContext
 from foretell.trading.handlers import keys
 from foretell.trading.handlers.callers import caller_of
 from foretell.trading.routes import placeholders, private, public
@@ -29,7 +29,7 @@ ABOUT: Final = (
 
 Answer = Response[bytes]
 AnySocket = WebSocket[Any, Any, State]
-Services = NamedDependency[TradingServices]
+Services = NamedDependency[TradingContext]
 
 _L1_REFUSALS: Final[dict[int | type[Exception], Handler]] = {
     Unauthenticated: handlers(trading_l1_body)[ForetellError]
@@ -43,9 +43,9 @@ async def get_root() -> Answer:
 
 
 @get("/time", responses=answering(int, "Seconds since 1970."))
-async def get_time(services: Services) -> Answer:
+async def get_time(context: Services) -> Answer:
     """Return the server's clock."""
-    return json_response(services.now_ms() // 1000)
+    return json_response(context.now_ms() // 1000)
 
 
 @get("/version", responses=answering(dict[str, int], "The version."))
@@ -60,10 +60,10 @@ async def get_version() -> Answer:
     responses=answering(keys.CredentialsRecord, "The credentials, this once."),
     exception_handlers=_L1_REFUSALS,
 )
-async def create_key(request: AnyRequest, services: Services) -> Answer:
+async def create_key(request: AnyRequest, context: Services) -> Answer:
     """Create the credentials of a nonce, or return them again (L1)."""
-    caller = services.key_ring.check_l1(request.headers)
-    return json_response(await keys.create_key(services, caller))
+    caller = context.key_ring.check_l1(request.headers)
+    return json_response(await keys.create_key(context, caller))
 
 
 @get(
@@ -71,10 +71,10 @@ async def create_key(request: AnyRequest, services: Services) -> Answer:
     responses=answering(keys.CredentialsRecord, "The credentials."),
     exception_handlers=_L1_REFUSALS,
 )
-async def derive_key(request: AnyRequest, services: Services) -> Answer:
+async def derive_key(request: AnyRequest, context: Services) -> Answer:
     """Return the credentials of a nonce that was created before (L1)."""
-    caller = services.key_ring.check_l1(request.headers)
-    return json_response(await keys.derive_key(services, caller))
+    caller = context.key_ring.check_l1(request.headers)
+    return json_response(await keys.derive_key(context, caller))
 
 
 @get(
@@ -82,14 +82,14 @@ async def derive_key(request: AnyRequest, services: Services) -> Answer:
     responses=answering(list[str], "Key ids; objects with `metadata=true`."),
     operation_class=taking(booleans("metadata", "whether more than ids is wanted", default=False)),
 )
-async def list_keys(request: AnyRequest, services: Services) -> Answer:
+async def list_keys(request: AnyRequest, context: Services) -> Answer:
     """List the address's keys; revoked ones are never listed (L2)."""
-    caller, _ = await caller_of(request, services)
+    caller, _ = await caller_of(request, context)
     query = Query.of(request)
     with_metadata = query.boolean("metadata", default=False)
     query.skip("includeRevoked")
     query.check_known()
-    return json_response(await keys.list_keys(services, caller, with_metadata=with_metadata))
+    return json_response(await keys.list_keys(context, caller, with_metadata=with_metadata))
 
 
 @delete(
@@ -98,19 +98,19 @@ async def list_keys(request: AnyRequest, services: Services) -> Answer:
     responses=answering(dict[str, bool], "Revoked."),
     operation_class=taking(texts("apiKey", "the key, the calling one if absent")),
 )
-async def revoke_key(request: AnyRequest, services: Services) -> Answer:
+async def revoke_key(request: AnyRequest, context: Services) -> Answer:
     """Revoke a key of the address at once, and close what it opened (L2)."""
-    caller, _ = await caller_of(request, services)
+    caller, _ = await caller_of(request, context)
     query = Query.of(request)
     key_id = query.text("apiKey")
     query.check_known()
-    return json_response(await keys.revoke(services, caller, key_id))
+    return json_response(await keys.revoke(context, caller, key_id))
 
 
 @get("/auth/ban-status/closed-only", responses=answering(dict[str, bool], "Always open."))
-async def get_closed_only(request: AnyRequest, services: Services) -> Answer:
+async def get_closed_only(request: AnyRequest, context: Services) -> Answer:
     """Say whether the address may only close positions: nobody is so restricted (L2)."""
-    await caller_of(request, services)
+    await caller_of(request, context)
     return json_response({"closed_only": False, "closedOnly": False})
 
 
@@ -119,32 +119,32 @@ async def get_closed_only(request: AnyRequest, services: Services) -> Answer:
     responses=answering(AccountRecord, "Wallets, domains and nonces."),
     operation_class=taking(texts("address", "the signing address", required=True)),
 )
-async def get_account(request: AnyRequest, services: Services) -> Answer:
+async def get_account(request: AnyRequest, context: Services) -> Answer:
     """Return everything a client must know to sign an order for an address."""
     query = Query.of(request)
     address = query.wallet("address")
     query.check_known()
     return json_response(
         await account_record(
-            services.deployment,
-            services.wallets,
-            services.nonces,
-            services.fetch_has_code,
+            context.deployment,
+            context.wallets,
+            context.nonces,
+            context.fetch_has_code,
             address,
         )
     )
 
 
 @websocket("/ws/market")
-async def serve_market(socket: AnySocket, services: Services) -> None:
+async def serve_market(socket: AnySocket, context: Services) -> None:
     """Tell of books, prices and the lives of markets."""
-    await services.streams.serve_market(Socket(socket.receive, socket.send))
+    await context.streams.serve_market(Socket(socket.receive, socket.send))
 
 
 @websocket("/ws/user")
-async def serve_user(socket: AnySocket, services: Services) -> None:
+async def serve_user(socket: AnySocket, context: Services) -> None:
     """Tell an account of its orders and trades."""
-    await services.streams.serve_user(Socket(socket.receive, socket.send))
+    await context.streams.serve_user(Socket(socket.receive, socket.send))
 
 
 ROUTES: Final = (
@@ -165,12 +165,12 @@ ROUTES: Final = (
 )
 
 
-def build_app(services: TradingServices) -> Litestar:
+def build_app(context: TradingContext) -> Litestar:
     """Return the API as an application of its own, its paths starting at /."""
     return Litestar(
         route_handlers=ROUTES,
-        state=carrying(services),
-        dependencies=carried(),
+        state=state_with(context),
+        dependencies=context_dependency(),
         before_request=check_taken,
         exception_handlers=handlers(trading_body),
         openapi_config=documented(TITLE, ABOUT),

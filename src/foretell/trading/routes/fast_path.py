@@ -15,9 +15,9 @@ import structlog
 
 from foretell.domain.errors.families import ForetellError
 from foretell.edge.auth import L2Caller
-from foretell.edge.fast_route import Answer, Call, Lane, Route
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Route
 from foretell.edge.refusals import InternalError, trading_body
-from foretell.trading.context import TradingServices
+from foretell.trading.context import TradingContext
 from foretell.trading.handlers import orders, quotes
 
 log = structlog.get_logger(__name__)
@@ -25,15 +25,15 @@ log = structlog.get_logger(__name__)
 _TOKEN_QUERY: Final = re.compile(rb"token_id=(\d{1,78})\Z")
 _ENCODER: Final = msgspec.json.Encoder()
 
-_Act = Callable[[TradingServices, L2Caller, bytes], Awaitable[object]]
+_Act = Callable[[TradingContext, L2Caller, bytes], Awaitable[object]]
 
 
-def trading_lanes(services: TradingServices) -> Mapping[Route, Lane]:
+def fast_routes(context: TradingContext) -> Mapping[Route, FastRoute]:
     """Return the lanes by their routes."""
     return {
-        ("POST", "/order"): Lane(_has_no_query, partial(_act, services, orders.place_order)),
-        ("DELETE", "/order"): Lane(_has_no_query, partial(_act, services, orders.cancel_order)),
-        ("GET", "/book"): Lane(_names_a_token, partial(_book, services)),
+        ("POST", "/order"): FastRoute(_has_no_query, partial(_act, context, orders.place_order)),
+        ("DELETE", "/order"): FastRoute(_has_no_query, partial(_act, context, orders.cancel_order)),
+        ("GET", "/book"): FastRoute(_names_a_token, partial(_book, context)),
     }
 
 
@@ -45,11 +45,11 @@ def _names_a_token(query: bytes) -> bool:
     return _TOKEN_QUERY.match(query) is not None
 
 
-async def _act(services: TradingServices, act: _Act, call: Call) -> Answer:
+async def _act(context: TradingContext, act: _Act, call: FastRequest) -> FastResponse:
     """Answer what only a key's holder may do."""
     try:
-        caller = await services.key_ring.check_l2(call.headers, call.method, call.path, call.body)
-        return Answer(200, _ENCODER.encode(await act(services, caller, call.body)))
+        caller = await context.key_ring.check_l2(call.headers, call.method, call.path, call.body)
+        return FastResponse(200, _ENCODER.encode(await act(context, caller, call.body)))
     except ForetellError as refusal:
         return _refused(refusal)
     except Exception:
@@ -57,11 +57,11 @@ async def _act(services: TradingServices, act: _Act, call: Call) -> Answer:
         return _refused(InternalError())
 
 
-def _book(services: TradingServices, call: Call) -> Answer:
+def _book(context: TradingContext, call: FastRequest) -> FastResponse:
     token = _TOKEN_QUERY.match(call.query)
     assert token is not None
     try:
-        return Answer(200, quotes.book(services.board, token[1].decode()))
+        return FastResponse(200, quotes.book(context.books, token[1].decode()))
     except ForetellError as refusal:
         return _refused(refusal)
     except Exception:
@@ -69,6 +69,6 @@ def _book(services: TradingServices, call: Call) -> Answer:
         return _refused(InternalError())
 
 
-def _refused(refusal: ForetellError) -> Answer:
+def _refused(refusal: ForetellError) -> FastResponse:
     status, body = trading_body(refusal)
-    return Answer(status, _ENCODER.encode(body), refusal.details.get("retry_after_s"))
+    return FastResponse(status, _ENCODER.encode(body), refusal.details.get("retry_after_s"))

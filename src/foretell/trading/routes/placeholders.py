@@ -12,13 +12,13 @@ from litestar.params import FromPath
 
 from foretell.edge.codec import AnyRequest, decode, json_response
 from foretell.edge.openapi import answering
-from foretell.trading.context import TradingServices
+from foretell.trading.context import TradingContext
 from foretell.trading.handlers.callers import caller_of
 from foretell.trading.handlers.keys import BARE_DIALECT
 from foretell.trading.wire.pages import END
 
 Answer = Response[bytes]
-Services = NamedDependency[TradingServices]
+Services = NamedDependency[TradingContext]
 
 ENTRIES_PER_PAGE: Final = 100
 EMPTY_PAGE: Final = {"limit": ENTRIES_PER_PAGE, "count": 0, "next_cursor": END, "data": []}
@@ -55,23 +55,23 @@ async def get_rebates() -> Answer:
 
 
 @get(["/rewards/user", "/rewards/user/markets"], responses=_EMPTY)
-async def get_user_rewards(request: AnyRequest, services: Services) -> Answer:
+async def get_user_rewards(request: AnyRequest, context: Services) -> Answer:
     """Nobody earns rewards."""
-    await caller_of(request, services)
+    await caller_of(request, context)
     return json_response(EMPTY_PAGE)
 
 
 @get("/rewards/user/total", responses=answering(list[str], "Nothing."))
-async def get_user_reward_totals(request: AnyRequest, services: Services) -> Answer:
+async def get_user_reward_totals(request: AnyRequest, context: Services) -> Answer:
     """Nobody has earned rewards."""
-    await caller_of(request, services)
+    await caller_of(request, context)
     return json_response([])
 
 
 @get("/rewards/user/percentages", responses=_EMPTY)
-async def get_user_reward_percentages(request: AnyRequest, services: Services) -> Answer:
+async def get_user_reward_percentages(request: AnyRequest, context: Services) -> Answer:
     """Nobody has a part of any reward."""
-    await caller_of(request, services)
+    await caller_of(request, context)
     return json_response({})
 
 
@@ -90,9 +90,9 @@ async def get_rfq_config() -> Answer:
     ],
     responses=_EMPTY,
 )
-async def get_rfq_lists(request: AnyRequest, services: Services) -> Answer:
+async def get_rfq_lists(request: AnyRequest, context: Services) -> Answer:
     """There is no request and no quote."""
-    await caller_of(request, services)
+    await caller_of(request, context)
     return json_response(EMPTY_CAMEL_PAGE)
 
 
@@ -104,37 +104,37 @@ async def get_builder_fees(builder_code: FromPath[str]) -> Answer:
 
 
 @get("/data/pre-migration-orders", responses=_EMPTY)
-async def get_earlier_orders(request: AnyRequest, services: Services) -> Answer:
+async def get_earlier_orders(request: AnyRequest, context: Services) -> Answer:
     """There are no orders of an earlier system."""
-    await caller_of(request, services)
+    await caller_of(request, context)
     return json_response(EMPTY_PAGE)
 
 
 @get("/notifications", responses=answering(list[str], "Nothing."))
-async def get_notifications(request: AnyRequest, services: Services) -> Answer:
+async def get_notifications(request: AnyRequest, context: Services) -> Answer:
     """Nobody is notified: the user stream tells what happens."""
-    await caller_of(request, services)
+    await caller_of(request, context)
     return json_response([])
 
 
 @delete("/notifications", status_code=200, responses=_EMPTY)
-async def drop_notifications(request: AnyRequest, services: Services) -> Answer:
+async def drop_notifications(request: AnyRequest, context: Services) -> Answer:
     """There is nothing to drop."""
-    caller, _ = await caller_of(request, services)
+    caller, _ = await caller_of(request, context)
     return json_response("OK" if caller.dialect == BARE_DIALECT else {"deleted": []})
 
 
 @get("/order-scoring", responses=answering(dict[str, bool], "Not scoring."))
-async def get_order_scoring(request: AnyRequest, services: Services) -> Answer:
+async def get_order_scoring(request: AnyRequest, context: Services) -> Answer:
     """No order scores: there are no rewards to score for."""
-    await caller_of(request, services)
+    await caller_of(request, context)
     return json_response({"scoring": False})
 
 
 @post("/orders-scoring", status_code=200, responses=answering(dict[str, bool], "Not scoring."))
-async def get_orders_scoring(request: AnyRequest, services: Services) -> Answer:
+async def get_orders_scoring(request: AnyRequest, context: Services) -> Answer:
     """No order scores."""
-    _, raw = await caller_of(request, services)
+    _, raw = await caller_of(request, context)
     return json_response(dict.fromkeys(decode(raw, list[str]), False))
 
 

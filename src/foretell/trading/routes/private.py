@@ -14,10 +14,10 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.edge.codec import AnyRequest, decode, json_response
 from foretell.edge.openapi import answering, choices, integers, taking, texts
 from foretell.edge.query import Query
-from foretell.engine.protocol.requests import Beat
+from foretell.engine.protocol.requests import HeartbeatRequest
 from foretell.trading.accounts.accounts import BalanceRecord
-from foretell.trading.books.books import TokenPlace
-from foretell.trading.context import TradingServices
+from foretell.trading.books.books import TokenRef
+from foretell.trading.context import TradingContext
 from foretell.trading.handlers import history, orders
 from foretell.trading.handlers.balances import balance
 from foretell.trading.handlers.callers import caller_of
@@ -26,7 +26,7 @@ from foretell.trading.wire.orders import OrderRecord, TradeRecord
 from foretell.trading.wire.pages import Page
 
 Answer = Response[bytes]
-Services = NamedDependency[TradingServices]
+Services = NamedDependency[TradingContext]
 
 ASSET_TYPES: Final = ("COLLATERAL", "CONDITIONAL")
 SIGNATURE_TYPES: Final = ("0", "2")
@@ -49,10 +49,10 @@ class HeartbeatRecord(msgspec.Struct, frozen=True):
 
 
 @post("/order", status_code=200, responses=answering(orders.PlacementReply, "What became of it."))
-async def place_order(request: AnyRequest, services: Services) -> Answer:
+async def place_order(request: AnyRequest, context: Services) -> Answer:
     """Place a signed order; sent again it is not placed again, and the answer is the same."""
-    caller, raw = await caller_of(request, services)
-    return json_response(await orders.place_order(services, caller, raw))
+    caller, raw = await caller_of(request, context)
+    return json_response(await orders.place_order(context, caller, raw))
 
 
 @post(
@@ -60,45 +60,45 @@ async def place_order(request: AnyRequest, services: Services) -> Answer:
     status_code=200,
     responses=answering(list[orders.PlacementReply], "One answer an order, in their order."),
 )
-async def place_orders(request: AnyRequest, services: Services) -> Answer:
+async def place_orders(request: AnyRequest, context: Services) -> Answer:
     """Place at most 15 signed orders; each succeeds or fails alone."""
-    caller, raw = await caller_of(request, services)
-    return json_response(await orders.place_orders(services, caller, raw))
+    caller, raw = await caller_of(request, context)
+    return json_response(await orders.place_orders(context, caller, raw))
 
 
 @post("/order/validate", status_code=200, responses=answering(Validation, "Every rule's verdict."))
-async def validate(request: AnyRequest, services: Services) -> Answer:
+async def validate(request: AnyRequest, context: Services) -> Answer:
     """Say what every rule makes of an order, without placing it."""
-    caller, raw = await caller_of(request, services)
-    return json_response(await validate_order(services, caller, raw))
+    caller, raw = await caller_of(request, context)
+    return json_response(await validate_order(context, caller, raw))
 
 
 @delete("/order", status_code=200, responses=CANCELED)
-async def cancel_order(request: AnyRequest, services: Services) -> Answer:
+async def cancel_order(request: AnyRequest, context: Services) -> Answer:
     """Take an order out of the book."""
-    caller, raw = await caller_of(request, services)
-    return json_response(await orders.cancel_order(services, caller, raw))
+    caller, raw = await caller_of(request, context)
+    return json_response(await orders.cancel_order(context, caller, raw))
 
 
 @delete("/orders", status_code=200, responses=CANCELED)
-async def cancel_orders(request: AnyRequest, services: Services) -> Answer:
+async def cancel_orders(request: AnyRequest, context: Services) -> Answer:
     """Take at most 3000 orders out of the book."""
-    caller, raw = await caller_of(request, services)
-    return json_response(await orders.cancel_orders(services, caller, raw))
+    caller, raw = await caller_of(request, context)
+    return json_response(await orders.cancel_orders(context, caller, raw))
 
 
 @delete("/cancel-all", status_code=200, responses=CANCELED)
-async def cancel_all(request: AnyRequest, services: Services) -> Answer:
+async def cancel_all(request: AnyRequest, context: Services) -> Answer:
     """Take every order of the address out of the books."""
-    caller, _ = await caller_of(request, services)
-    return json_response(await orders.cancel_all(services, caller))
+    caller, _ = await caller_of(request, context)
+    return json_response(await orders.cancel_all(context, caller))
 
 
 @delete("/cancel-market-orders", status_code=200, responses=CANCELED)
-async def cancel_market_orders(request: AnyRequest, services: Services) -> Answer:
+async def cancel_market_orders(request: AnyRequest, context: Services) -> Answer:
     """Take the address's orders in a market, or in one of its tokens, out of the book."""
-    caller, raw = await caller_of(request, services)
-    return json_response(await orders.cancel_market_orders(services, caller, raw))
+    caller, raw = await caller_of(request, context)
+    return json_response(await orders.cancel_market_orders(context, caller, raw))
 
 
 @get(
@@ -106,20 +106,20 @@ async def cancel_market_orders(request: AnyRequest, services: Services) -> Answe
     responses=answering(Page[OrderRecord], "A page, the newest first."),
     operation_class=taking(texts("id", "order id"), MARKET, TOKEN, CURSOR),
 )
-async def get_orders(request: AnyRequest, services: Services) -> Answer:
+async def get_orders(request: AnyRequest, context: Services) -> Answer:
     """Return the address's orders that are in the books."""
-    caller, _ = await caller_of(request, services)
+    caller, _ = await caller_of(request, context)
     query = Query.of(request)
-    answer = await history.live_orders(services, caller.address, query)
+    answer = await history.live_orders(context, caller.address, query)
     query.check_known()
     return json_response(answer)
 
 
 @get("/data/order/{order_id:str}", responses=answering(OrderRecord, "The order."))
-async def get_order(request: AnyRequest, order_id: FromPath[str], services: Services) -> Answer:
+async def get_order(request: AnyRequest, order_id: FromPath[str], context: Services) -> Answer:
     """Return any order that the address ever placed."""
-    caller, _ = await caller_of(request, services)
-    return json_response(await history.order(services, caller.address, order_id))
+    caller, _ = await caller_of(request, context)
+    return json_response(await history.order(context, caller.address, order_id))
 
 
 @get(
@@ -137,11 +137,11 @@ async def get_order(request: AnyRequest, order_id: FromPath[str], services: Serv
         CURSOR,
     ),
 )
-async def get_trades(request: AnyRequest, services: Services) -> Answer:
+async def get_trades(request: AnyRequest, context: Services) -> Answer:
     """Return the trades that the address took part in, as taker or maker."""
-    caller, _ = await caller_of(request, services)
+    caller, _ = await caller_of(request, context)
     query = Query.of(request)
-    answer = await history.trades(services, caller.address, query)
+    answer = await history.trades(context, caller.address, query)
     query.check_known()
     return json_response(answer)
 
@@ -155,14 +155,14 @@ async def get_trades(request: AnyRequest, services: Services) -> Answer:
         choices("signature_type", "which wallet is meant", SIGNATURE_TYPES, "0"),
     ),
 )
-async def get_balance_allowance(request: AnyRequest, services: Services) -> Answer:
+async def get_balance_allowance(request: AnyRequest, context: Services) -> Answer:
     """Return what a wallet has and allows; it follows the chain, so there is nothing to update."""
-    caller, _ = await caller_of(request, services)
+    caller, _ = await caller_of(request, context)
     query = Query.of(request)
-    place = _place(services, query)
-    wallet = _wallet(services, caller.address, query)
+    place = _place(context, query)
+    wallet = _wallet(context, caller.address, query)
     query.check_known()
-    return json_response(await balance(services, wallet, place))
+    return json_response(await balance(context, wallet, place))
 
 
 @post(
@@ -170,17 +170,17 @@ async def get_balance_allowance(request: AnyRequest, services: Services) -> Answ
     status_code=200,
     responses=answering(HeartbeatRecord, "What the next beat must name."),
 )
-async def beat(request: AnyRequest, services: Services) -> Answer:
+async def beat(request: AnyRequest, context: Services) -> Answer:
     """Take a beat; once they began, orders of the key are canceled 10 s after the last one."""
-    caller, raw = await caller_of(request, services)
+    caller, raw = await caller_of(request, context)
     body = decode(raw, HeartbeatBody)
-    heartbeat_id = await services.shards.beat(
-        Beat(caller.key_id, caller.address, body.heartbeat_id)
+    heartbeat_id = await context.shards.beat(
+        HeartbeatRequest(caller.key_id, caller.address, body.heartbeat_id)
     )
     return json_response(HeartbeatRecord(heartbeat_id))
 
 
-def _place(services: TradingServices, query: Query) -> TokenPlace | None:
+def _place(context: TradingContext, query: Query) -> TokenRef | None:
     """Return which token is meant, or None for collateral."""
     try:
         kind = query.choice("asset_type", "", ASSET_TYPES)
@@ -191,16 +191,16 @@ def _place(services: TradingServices, query: Query) -> TokenPlace | None:
         return None
     if kind != "CONDITIONAL":
         raise InvalidAssetType
-    return services.board.find(token_id)
+    return context.books.find(token_id)
 
 
-def _wallet(services: TradingServices, address: Address, query: Query) -> Address:
+def _wallet(context: TradingContext, address: Address, query: Query) -> Address:
     """Return the wallet that a signature type means."""
     try:
         signature_type = query.choice("signature_type", "0", SIGNATURE_TYPES)
     except MalformedQuery as error:
         raise InvalidSignatureType from error
-    return services.wallets.by_signature_type(address, int(signature_type))
+    return context.wallets.by_signature_type(address, int(signature_type))
 
 
 ROUTES: Final = (

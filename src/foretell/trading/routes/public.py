@@ -11,7 +11,7 @@ from foretell.edge.codec import AnyRequest, json_response, read_body
 from foretell.edge.openapi import answering, choices, integers, taking, texts
 from foretell.edge.query import Query
 from foretell.trading.books.books import BookRecord
-from foretell.trading.context import TradingServices
+from foretell.trading.context import TradingContext
 from foretell.trading.handlers import markets, price_history, quotes
 from foretell.trading.wire.markets import (
     CompactMarketRecord,
@@ -25,7 +25,7 @@ from foretell.trading.wire.markets import (
 from foretell.trading.wire.pages import Page
 
 Answer = Response[bytes]
-Services = NamedDependency[TradingServices]
+Services = NamedDependency[TradingContext]
 
 TOKEN: Final = texts("token_id", "token id, a decimal integer", required=True)
 SIDE: Final = choices("side", "BUY or SELL, in any case", ("BUY", "SELL"))
@@ -45,15 +45,15 @@ def _json(raw: bytes) -> Answer:
 
 
 @get("/book", responses=answering(BookRecord, "The book."), operation_class=taking(TOKEN))
-async def get_book(request: AnyRequest, services: Services) -> Answer:
+async def get_book(request: AnyRequest, context: Services) -> Answer:
     """Return a token's book; the best price is the last of each side."""
-    return _json(quotes.book(services.board, _token(request)))
+    return _json(quotes.book(context.books, _token(request)))
 
 
 @post("/books", status_code=200, responses=answering(list[BookRecord], "Those that trade."))
-async def get_books(request: AnyRequest, services: Services) -> Answer:
+async def get_books(request: AnyRequest, context: Services) -> Answer:
     """Return the books of at most 500 tokens."""
-    return _json(quotes.books(services.board, quotes.parse_tokens(await read_body(request))))
+    return _json(quotes.books(context.books, quotes.parse_tokens(await read_body(request))))
 
 
 @get(
@@ -61,19 +61,19 @@ async def get_books(request: AnyRequest, services: Services) -> Answer:
     responses=answering(quotes.PriceRecord, "The price."),
     operation_class=taking(TOKEN, SIDE),
 )
-async def get_price(request: AnyRequest, services: Services) -> Answer:
+async def get_price(request: AnyRequest, context: Services) -> Answer:
     """Return the best price of a side: what a taker who buys pays, or who sells gets."""
     query = Query.of(request)
     token_id, side = query.text("token_id"), query.text("side")
     query.check_known()
-    return json_response(quotes.price(services.board, token_id, side, services.price_side))
+    return json_response(quotes.price(context.books, token_id, side, context.price_side))
 
 
 @post("/prices", status_code=200, responses=answering(dict[str, Texts], "By token and side."))
-async def get_prices(request: AnyRequest, services: Services) -> Answer:
+async def get_prices(request: AnyRequest, context: Services) -> Answer:
     """Return the best prices of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
-    return json_response(quotes.prices(services.board, wanted, services.price_side))
+    return json_response(quotes.prices(context.books, wanted, context.price_side))
 
 
 @get(
@@ -81,16 +81,16 @@ async def get_prices(request: AnyRequest, services: Services) -> Answer:
     responses=answering(quotes.MidpointRecord, "The midpoint."),
     operation_class=taking(TOKEN),
 )
-async def get_midpoint(request: AnyRequest, services: Services) -> Answer:
+async def get_midpoint(request: AnyRequest, context: Services) -> Answer:
     """Return half the way between a token's best prices."""
-    return json_response(quotes.midpoint(services.board, _token(request)))
+    return json_response(quotes.midpoint(context.books, _token(request)))
 
 
 @post("/midpoints", status_code=200, responses=answering(Texts, "By token."))
-async def get_midpoints(request: AnyRequest, services: Services) -> Answer:
+async def get_midpoints(request: AnyRequest, context: Services) -> Answer:
     """Return the midpoints of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
-    return json_response(quotes.midpoints(services.board, wanted))
+    return json_response(quotes.midpoints(context.books, wanted))
 
 
 @get(
@@ -98,16 +98,16 @@ async def get_midpoints(request: AnyRequest, services: Services) -> Answer:
     responses=answering(quotes.SpreadRecord, "The spread."),
     operation_class=taking(TOKEN),
 )
-async def get_spread(request: AnyRequest, services: Services) -> Answer:
+async def get_spread(request: AnyRequest, context: Services) -> Answer:
     """Return how far a token's best prices are apart."""
-    return json_response(quotes.spread(services.board, _token(request)))
+    return json_response(quotes.spread(context.books, _token(request)))
 
 
 @post("/spreads", status_code=200, responses=answering(Texts, "By token."))
-async def get_spreads(request: AnyRequest, services: Services) -> Answer:
+async def get_spreads(request: AnyRequest, context: Services) -> Answer:
     """Return the spreads of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
-    return json_response(quotes.spreads(services.board, wanted))
+    return json_response(quotes.spreads(context.books, wanted))
 
 
 @get(
@@ -115,9 +115,9 @@ async def get_spreads(request: AnyRequest, services: Services) -> Answer:
     responses=answering(quotes.LastTradeRecord, "The last price."),
     operation_class=taking(TOKEN),
 )
-async def get_last_trade_price(request: AnyRequest, services: Services) -> Answer:
+async def get_last_trade_price(request: AnyRequest, context: Services) -> Answer:
     """Return a token's last price and what its taker did; 404 before the first trade."""
-    return json_response(quotes.last_trade(services.board, _token(request)))
+    return json_response(quotes.last_trade(context.books, _token(request)))
 
 
 @post(
@@ -125,10 +125,10 @@ async def get_last_trade_price(request: AnyRequest, services: Services) -> Answe
     status_code=200,
     responses=answering(list[quotes.TokenLastTradeRecord], "Those that were traded."),
 )
-async def get_last_trades_prices(request: AnyRequest, services: Services) -> Answer:
+async def get_last_trades_prices(request: AnyRequest, context: Services) -> Answer:
     """Return the last prices of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
-    return json_response(quotes.last_trades(services.board, wanted))
+    return json_response(quotes.last_trades(context.books, wanted))
 
 
 @get(
@@ -136,15 +136,15 @@ async def get_last_trades_prices(request: AnyRequest, services: Services) -> Ans
     responses=answering(quotes.TickSizeRecord, "A number."),
     operation_class=taking(TOKEN),
 )
-async def get_tick_size(request: AnyRequest, services: Services) -> Answer:
+async def get_tick_size(request: AnyRequest, context: Services) -> Answer:
     """Return the smallest step of a token's price."""
-    return json_response(quotes.tick_size(services.board, _token(request)))
+    return json_response(quotes.tick_size(context.books, _token(request)))
 
 
 @get("/tick-size/{token_id:str}", responses=answering(quotes.TickSizeRecord, "A number."))
-async def get_tick_size_of(token_id: FromPath[str], services: Services) -> Answer:
+async def get_tick_size_of(token_id: FromPath[str], context: Services) -> Answer:
     """Return the same of the token in the path."""
-    return json_response(quotes.tick_size(services.board, token_id))
+    return json_response(quotes.tick_size(context.books, token_id))
 
 
 @get(
@@ -152,15 +152,15 @@ async def get_tick_size_of(token_id: FromPath[str], services: Services) -> Answe
     responses=answering(quotes.NegRiskRecord, "True or false."),
     operation_class=taking(TOKEN),
 )
-async def get_neg_risk(request: AnyRequest, services: Services) -> Answer:
+async def get_neg_risk(request: AnyRequest, context: Services) -> Answer:
     """Return whether a token is one of a group of which exactly one pays."""
-    return json_response(quotes.neg_risk(services.board, _token(request)))
+    return json_response(quotes.neg_risk(context.books, _token(request)))
 
 
 @get("/neg-risk/{token_id:str}", responses=answering(quotes.NegRiskRecord, "True or false."))
-async def get_neg_risk_of(token_id: FromPath[str], services: Services) -> Answer:
+async def get_neg_risk_of(token_id: FromPath[str], context: Services) -> Answer:
     """Return the same of the token in the path."""
-    return json_response(quotes.neg_risk(services.board, token_id))
+    return json_response(quotes.neg_risk(context.books, token_id))
 
 
 @get(
@@ -168,15 +168,15 @@ async def get_neg_risk_of(token_id: FromPath[str], services: Services) -> Answer
     responses=answering(quotes.FeeRecord, "What a v1 order must state."),
     operation_class=taking(TOKEN),
 )
-async def get_fee_rate(request: AnyRequest, services: Services) -> Answer:
+async def get_fee_rate(request: AnyRequest, context: Services) -> Answer:
     """Return what an order for a token must state as its fee."""
-    return json_response(quotes.fee_rate(services.board, _token(request)))
+    return json_response(quotes.fee_rate(context.books, _token(request)))
 
 
 @get("/fee-rate/{token_id:str}", responses=answering(quotes.FeeRecord, "The same."))
-async def get_fee_rate_of(token_id: FromPath[str], services: Services) -> Answer:
+async def get_fee_rate_of(token_id: FromPath[str], context: Services) -> Answer:
     """Return the same of the token in the path."""
-    return json_response(quotes.fee_rate(services.board, token_id))
+    return json_response(quotes.fee_rate(context.books, token_id))
 
 
 @get(
@@ -190,10 +190,10 @@ async def get_fee_rate_of(token_id: FromPath[str], services: Services) -> Answer
         integers("fidelity", None, 1, FIDELITY_MINUTES_MAX, "minutes a point"),
     ),
 )
-async def get_prices_history(request: AnyRequest, services: Services) -> Answer:
+async def get_prices_history(request: AnyRequest, context: Services) -> Answer:
     """Return what a token was worth, once a bucket: its midpoint, or its last price without one."""
     query = Query.of(request)
-    answer = await price_history.price_history(services, query)
+    answer = await price_history.price_history(context, query)
     query.check_known()
     return json_response(answer)
 
@@ -203,19 +203,19 @@ async def get_prices_history(request: AnyRequest, services: Services) -> Answer:
     status_code=200,
     responses=answering(price_history.BatchHistoryRecord, "By token."),
 )
-async def get_prices_histories(request: AnyRequest, services: Services) -> Answer:
+async def get_prices_histories(request: AnyRequest, context: Services) -> Answer:
     """Return the histories of at most 20 tokens."""
-    return json_response(await price_history.price_histories(services, await read_body(request)))
+    return json_response(await price_history.price_histories(context, await read_body(request)))
 
 
 async def _page(
-    request: AnyRequest, services: TradingServices, record_of: Any, *, is_sampling: bool
+    request: AnyRequest, context: TradingContext, record_of: Any, *, is_sampling: bool
 ) -> Answer:
     query = Query.of(request)
     cursor = query.text("next_cursor")
     query.check_known()
     return json_response(
-        await markets.market_page(services, cursor, record_of, is_sampling=is_sampling)
+        await markets.market_page(context, cursor, record_of, is_sampling=is_sampling)
     )
 
 
@@ -224,9 +224,9 @@ async def _page(
     responses=answering(Page[MarketRecord], "A page, the oldest first."),
     operation_class=taking(CURSOR),
 )
-async def get_markets(request: AnyRequest, services: Services) -> Answer:
+async def get_markets(request: AnyRequest, context: Services) -> Answer:
     """Return every market at length."""
-    return await _page(request, services, market_record, is_sampling=False)
+    return await _page(request, context, market_record, is_sampling=False)
 
 
 @get(
@@ -234,9 +234,9 @@ async def get_markets(request: AnyRequest, services: Services) -> Answer:
     responses=answering(Page[SimplifiedMarketRecord], "A page, the oldest first."),
     operation_class=taking(CURSOR),
 )
-async def get_simplified_markets(request: AnyRequest, services: Services) -> Answer:
+async def get_simplified_markets(request: AnyRequest, context: Services) -> Answer:
     """Return every market in short."""
-    return await _page(request, services, simplified_record, is_sampling=False)
+    return await _page(request, context, simplified_record, is_sampling=False)
 
 
 @get(
@@ -244,9 +244,9 @@ async def get_simplified_markets(request: AnyRequest, services: Services) -> Ans
     responses=answering(Page[MarketRecord], "A page, the oldest first."),
     operation_class=taking(CURSOR),
 )
-async def get_sampling_markets(request: AnyRequest, services: Services) -> Answer:
+async def get_sampling_markets(request: AnyRequest, context: Services) -> Answer:
     """Return the markets that take orders: none is rewarded, so all of them would be sampled."""
-    return await _page(request, services, market_record, is_sampling=True)
+    return await _page(request, context, market_record, is_sampling=True)
 
 
 @get(
@@ -254,36 +254,36 @@ async def get_sampling_markets(request: AnyRequest, services: Services) -> Answe
     responses=answering(Page[SimplifiedMarketRecord], "A page, the oldest first."),
     operation_class=taking(CURSOR),
 )
-async def get_sampling_simplified_markets(request: AnyRequest, services: Services) -> Answer:
+async def get_sampling_simplified_markets(request: AnyRequest, context: Services) -> Answer:
     """Return the same in short."""
-    return await _page(request, services, simplified_record, is_sampling=True)
+    return await _page(request, context, simplified_record, is_sampling=True)
 
 
 @get("/markets/{condition_id:str}", responses=answering(MarketRecord, "The market."))
-async def get_market(condition_id: FromPath[str], services: Services) -> Answer:
+async def get_market(condition_id: FromPath[str], context: Services) -> Answer:
     """Return one market."""
-    return json_response(await markets.market(services, condition_id))
+    return json_response(await markets.market(context, condition_id))
 
 
 @get("/clob-markets/{condition_id:str}", responses=answering(CompactMarketRecord, "Compact."))
-async def get_compact_market(condition_id: FromPath[str], services: Services) -> Answer:
+async def get_compact_market(condition_id: FromPath[str], context: Services) -> Answer:
     """Return what a client must know to trade one market."""
-    return json_response(await markets.compact_market(services, condition_id))
+    return json_response(await markets.compact_market(context, condition_id))
 
 
 @get(
     ["/live-activity/events/{condition_id:str}", "/markets/live-activity/{condition_id:str}"],
     responses=answering(list[TapeRecord], "The newest first."),
 )
-async def get_tape(condition_id: FromPath[str], services: Services) -> Answer:
+async def get_tape(condition_id: FromPath[str], context: Services) -> Answer:
     """Return the last 100 trades of one market."""
-    return json_response(await markets.market_tape(services, condition_id))
+    return json_response(await markets.market_tape(context, condition_id))
 
 
 @get("/markets-by-token/{token_id:str}", responses=answering(TokenMarketRecord, "The market."))
-async def get_market_of_token(token_id: FromPath[str], services: Services) -> Answer:
+async def get_market_of_token(token_id: FromPath[str], context: Services) -> Answer:
     """Return which market a token belongs to."""
-    return json_response(await markets.market_of_token(services, token_id))
+    return json_response(await markets.market_of_token(context, token_id))
 
 
 ROUTES: Final = (

@@ -15,11 +15,11 @@ from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import KeyRing
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import TOPIC, load_key
-from foretell.trading.books.books import Board
-from foretell.trading.books.market_names import Catalogue
+from foretell.trading.books.books import PublicBooks
+from foretell.trading.books.market_names import MarketNames
 from foretell.trading.streams.connection import (
     CLOSE_TRY_LATER,
     Connection,
@@ -42,8 +42,8 @@ class Streams:
     def __init__(
         self,
         *,
-        board: Board,
-        catalogue: Catalogue,
+        books: PublicBooks,
+        market_names: MarketNames,
         wallets: Wallets,
         key_ring: KeyRing,
         now_ms: Callable[[], int],
@@ -52,16 +52,18 @@ class Streams:
         self._now_ms = now_ms
         self._new_uuid = new_uuid
         self._key_ring = key_ring
-        self._catalogue = catalogue
-        self._market = MarketChannel(board, catalogue, self._stamp)
-        self._user = UserChannel(board, catalogue.outcome, wallets, key_ring.check_set, self._stamp)
+        self._market_names = market_names
+        self._market = MarketChannel(books, market_names, self._stamp)
+        self._user = UserChannel(
+            books, market_names.outcome, wallets, key_ring.check_set, self._stamp
+        )
         self._announced = asyncio.Event()
         self._connections: set[Connection] = set()
 
-    def hear(self, durable: Durable) -> None:
+    def on_committed(self, committed: CommittedCommand) -> None:
         """Tell everyone what a command did."""
-        self._market.hear(durable)
-        self._user.hear(durable)
+        self._market.on_committed(committed)
+        self._user.on_committed(committed)
         if self._market.announcements:
             self._announced.set()
 

@@ -18,9 +18,9 @@ from foretell.domain.exchange.effects import (
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.tokens import is_token_id
-from foretell.engine.protocol.requests import Durable
-from foretell.trading.books.books import Board, MarketBoard
-from foretell.trading.books.market_names import Catalogue
+from foretell.engine.protocol.requests import CommittedCommand
+from foretell.trading.books.books import PublicBook, PublicBooks
+from foretell.trading.books.market_names import MarketNames
 from foretell.trading.streams.connection import Connection
 from foretell.trading.streams.messages import (
     best_prices_texts,
@@ -69,9 +69,11 @@ _OPERATIONS: Final = frozenset({None, "subscribe", "unsubscribe"})
 class MarketChannel:
     """Who subscribed to which token, and what is told to them."""
 
-    def __init__(self, board: Board, catalogue: Catalogue, stamp: Callable[[int], str]) -> None:
-        self._board = board
-        self._catalogue = catalogue
+    def __init__(
+        self, books: PublicBooks, market_names: MarketNames, stamp: Callable[[int], str]
+    ) -> None:
+        self._books = books
+        self._market_names = market_names
         self._stamp = stamp
         self._connections_by_token: dict[str, dict[Connection, None]] = {}
         self._tokens_by_connection: dict[Connection, dict[str, None]] = {}
@@ -105,32 +107,32 @@ class MarketChannel:
         else:
             self._subscribe(connection, tokens, wanted)
 
-    def hear(self, durable: Durable) -> None:
+    def on_committed(self, committed: CommittedCommand) -> None:
         """Tell the subscribers what a command did."""
         traded: set[Bytes32] = set()
-        for effect in durable.effects:
+        for effect in committed.effects:
             match effect:
                 case TradeMatched():
                     traded.add(effect.trade.condition_id)
-                    self._tell_trade(effect, durable.sequence)
+                    self._tell_trade(effect, committed.sequence)
                 case BookChanged():
                     self._tell_book(
-                        effect, durable.sequence, is_traded=effect.condition_id in traded
+                        effect, committed.sequence, is_traded=effect.condition_id in traded
                     )
                 case TickChanged():
-                    self._tell_tick(effect, durable.sequence)
+                    self._tell_tick(effect, committed.sequence)
                 case MarketRestored():
                     condition_id = effect.market.condition_id
-                    top = self._board.market_by_id[condition_id].top
+                    top = self._books.market_by_id[condition_id].top
                     self._top_by_market[condition_id] = top._replace(last_price_ticks=None)
                 case MarketOpened():
                     opened = effect.market
                     self._announce(
-                        opened.condition_id, opened.at_ms, durable.sequence, is_resolved=False
+                        opened.condition_id, opened.at_ms, committed.sequence, is_resolved=False
                     )
                 case MarketResolved():
                     self._announce(
-                        effect.condition_id, effect.at_ms, durable.sequence, is_resolved=True
+                        effect.condition_id, effect.at_ms, committed.sequence, is_resolved=True
                     )
                 case _:
                     pass
@@ -138,8 +140,8 @@ class MarketChannel:
     async def announce(self, announcement: Announcement) -> None:
         """Learn the names of a market, and tell those who want to hear of every market."""
         condition_id, at_ms, sequence, is_resolved, is_awaited = announcement
-        await self._catalogue.load([condition_id], again=is_resolved and is_awaited)
-        listing = self._catalogue.find(condition_id)
+        await self._market_names.load([condition_id], again=is_resolved and is_awaited)
+        listing = self._market_names.find(condition_id)
         if not is_awaited or listing is None or (is_resolved and listing.payout is None):
             return
         text_of = market_resolved_text if is_resolved else new_market_text
@@ -151,7 +153,7 @@ class MarketChannel:
         if not all(map(is_token_id, tokens)):
             return None
         for condition_id in wanted.markets:
-            market = self._board.market_by_id.get(Bytes32(condition_id.lower()))
+            market = self._books.market_by_id.get(Bytes32(condition_id.lower()))
             if market is not None:
                 tokens += (market.opened.token_yes, market.opened.token_no)
         return list(dict.fromkeys(tokens))
@@ -173,7 +175,7 @@ class MarketChannel:
             held[token_id] = None
             self._connections_by_token.setdefault(token_id, {})[connection] = None
         if wanted.initial_dump:
-            connection.say_all(self._stamp(self._board.sequence), self._books(new))
+            connection.say_all(self._stamp(self._books.sequence), self._book_texts(new))
 
     def _unsubscribe(self, connection: Connection, tokens: Iterable[str]) -> None:
         held = self._tokens_by_connection[connection]
@@ -188,11 +190,11 @@ class MarketChannel:
         if not connections:
             del self._connections_by_token[token_id]
 
-    def _books(self, tokens: Iterable[str]) -> list[str]:
+    def _book_texts(self, tokens: Iterable[str]) -> list[str]:
         texts = []
         for token_id in tokens:
             try:
-                market, is_yes = self._board.find_open(token_id)
+                market, is_yes = self._books.find_open(token_id)
             except ForetellError:
                 continue
             texts.append(book_text(market.book(is_yes=is_yes)))
@@ -200,7 +202,7 @@ class MarketChannel:
 
     def _tell_trade(self, matched: TradeMatched, sequence: int) -> None:
         trade = matched.trade
-        market = self._board.market_by_id[trade.condition_id]
+        market = self._books.market_by_id[trade.condition_id]
         connections = self._subscribers(market.token(is_yes=trade.is_yes))
         for fill in trade.fills if connections else ():
             self._say(connections, sequence, last_trade_text(market, trade, fill))
@@ -211,7 +213,7 @@ class MarketChannel:
         self._top_by_market[changed.condition_id] = top
         if not self._connections_by_token:
             return
-        market = self._board.market_by_id[changed.condition_id]
+        market = self._books.market_by_id[changed.condition_id]
         by_token = {
             token_id: self._subscribers(token_id)
             for token_id in (market.opened.token_yes, market.opened.token_no)
@@ -233,11 +235,11 @@ class MarketChannel:
         top = self._top_by_market.get(changed.condition_id)
         if top is not None:
             self._top_by_market[changed.condition_id] = top.refined(changed.ticks_per_one)
-        market = self._board.market_by_id[changed.condition_id]
+        market = self._books.market_by_id[changed.condition_id]
         for token_id, text in tick_size_texts(market, changed):
             self._say(self._subscribers(token_id), sequence, text)
 
-    def _tell_whole_books(self, market: MarketBoard, sequence: int) -> None:
+    def _tell_whole_books(self, market: PublicBook, sequence: int) -> None:
         for is_yes in (True, False):
             connections = self._subscribers(market.token(is_yes=is_yes))
             if connections:

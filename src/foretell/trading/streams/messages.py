@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from foretell.domain.exchange.book import yes_price
+from foretell.domain.exchange.book import price_in_yes
 from foretell.domain.exchange.effects import BookChanged, TickChanged
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.matching import Fill
@@ -19,7 +19,8 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.amounts import decimal_text, ratio_text, tick_text
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.queries.market_listings import Listing
-from foretell.trading.books.books import EncodedBook, MarketBoard, bests, price_texts, spread_text
+from foretell.trading.books.books import EncodedBook, PublicBook, bests, price_texts, spread_text
+from foretell.trading.wire.markets import EventRecord
 from foretell.trading.wire.orders import OrderRecord, TradeRecord
 
 
@@ -74,16 +75,6 @@ class TickSizeMessage(msgspec.Struct, frozen=True, tag="tick_size_change", tag_f
     old_tick_size: str
     new_tick_size: str
     timestamp: str
-
-
-class EventRecord(msgspec.Struct, frozen=True):
-    """The group that a market belongs to."""
-
-    id: str
-    ticker: str
-    slug: str
-    title: str
-    description: str
 
 
 class NewMarketMessage(msgspec.Struct, frozen=True, tag="new_market", tag_field="event_type"):
@@ -155,14 +146,14 @@ def book_text(book: EncodedBook) -> str:
     return f'"event_type":"book",{book.raw[1:].decode()}'
 
 
-def price_change_text(market: MarketBoard, changed: BookChanged) -> str:
+def price_change_text(market: PublicBook, changed: BookChanged) -> str:
     """Return the levels that changed, each told of both tokens."""
     scale = market.ticks_per_one
     prices = price_texts(scale)
     changes = [
         PriceChange(
             asset_id=market.token(is_yes=is_yes),
-            price=prices[yes_price(change.level.price_ticks, scale, is_yes=is_yes)],
+            price=prices[price_in_yes(change.level.price_ticks, scale, is_yes=is_yes)],
             size=decimal_text(change.level.size_units),
             side="BUY" if change.is_bid == is_yes else "SELL",
             hash=market.book(is_yes=is_yes).hash,
@@ -175,15 +166,15 @@ def price_change_text(market: MarketBoard, changed: BookChanged) -> str:
     return tail(PriceChangeMessage(market.condition_id, str(changed.at_ms), changes))
 
 
-def last_trade_text(market: MarketBoard, trade: Trade, fill: Fill) -> str:
+def last_trade_text(market: PublicBook, trade: Trade, fill: Fill) -> str:
     """Return one fill as a print on the tape of the token that the taker named."""
     scale = market.ticks_per_one
-    of_yes = yes_price(fill.price_ticks, scale, is_yes=fill.is_yes)
+    of_yes = price_in_yes(fill.price_ticks, scale, is_yes=fill.is_yes)
     return tail(
         LastTradeMessage(
             asset_id=market.token(is_yes=trade.is_yes),
             market=market.condition_id,
-            price=price_texts(scale)[yes_price(of_yes, scale, is_yes=trade.is_yes)],
+            price=price_texts(scale)[price_in_yes(of_yes, scale, is_yes=trade.is_yes)],
             size=decimal_text(fill.size_units),
             side=trade.side.name,
             fee_rate_bps=str(market.rules.fee_rate_bps),
@@ -192,7 +183,7 @@ def last_trade_text(market: MarketBoard, trade: Trade, fill: Fill) -> str:
     )
 
 
-def best_prices_texts(market: MarketBoard, at_ms: int) -> Iterator[TokenText]:
+def best_prices_texts(market: PublicBook, at_ms: int) -> Iterator[TokenText]:
     """Yield the best prices of both tokens."""
     for is_yes, (best_bid, best_ask) in _both_bests(market.top):
         token_id = market.token(is_yes=is_yes)
@@ -207,7 +198,7 @@ def best_prices_texts(market: MarketBoard, at_ms: int) -> Iterator[TokenText]:
         yield TokenText(token_id, tail(message))
 
 
-def tick_size_texts(market: MarketBoard, changed: TickChanged) -> Iterator[TokenText]:
+def tick_size_texts(market: PublicBook, changed: TickChanged) -> Iterator[TokenText]:
     """Yield the change of the tick, once for each token."""
     for is_yes in (True, False):
         token_id = market.token(is_yes=is_yes)

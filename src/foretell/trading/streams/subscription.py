@@ -6,7 +6,7 @@ from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import L2Caller
 
 
-class Wish:
+class Subscription:
     """Which markets a connection wants to hear of: all but some, or some alone."""
 
     __slots__ = ("caller", "excluded", "included", "wants_all")

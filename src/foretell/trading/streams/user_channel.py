@@ -29,12 +29,12 @@ from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.auth import L2Caller
 from foretell.edge.refusals import trading_body
-from foretell.engine.protocol.requests import Durable
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.store.trading.trades import TradeRow
-from foretell.trading.books.books import Board
+from foretell.trading.books.books import PublicBooks
 from foretell.trading.streams.connection import CLOSE_POLICY, CLOSE_TRY_LATER, Connection
 from foretell.trading.streams.messages import order_text, trade_text
-from foretell.trading.streams.subscription import Wish
+from foretell.trading.streams.subscription import Subscription
 from foretell.trading.wire.orders import (
     OrderView,
     OutcomeOf,
@@ -105,18 +105,18 @@ class UserChannel:
 
     def __init__(
         self,
-        board: Board,
+        books: PublicBooks,
         outcome_of: OutcomeOf,
         wallets: Wallets,
         check_set: CheckSet,
         stamp: Callable[[int], str],
     ) -> None:
-        self._board = board
+        self._books = books
         self._outcome_of = outcome_of
         self._wallets = wallets
         self._check_set = check_set
         self._stamp = stamp
-        self._wish_by_connection: dict[Connection, Wish] = {}
+        self._wish_by_connection: dict[Connection, Subscription] = {}
         self._connections_by_address: dict[Address, dict[Connection, None]] = {}
         self._live: dict[Bytes32, _Live] = {}
         self._unsettled: dict[str, _Unsettled] = {}
@@ -163,25 +163,25 @@ class UserChannel:
         else:
             wish.add(markets)
 
-    def hear(self, durable: Durable) -> None:
+    def on_committed(self, committed: CommittedCommand) -> None:
         """Tell accounts what a command did: of orders first, of trades afterwards."""
         later: list[tuple[_Unsettled, int]] = []
-        for effect in durable.effects:
+        for effect in committed.effects:
             match effect:
                 case OrderPlaced():
-                    self._place(effect, durable)
+                    self._place(effect, committed)
                 case OrderFilled():
-                    self._fill(effect, durable.sequence)
+                    self._fill(effect, committed.sequence)
                 case OrderClosed():
-                    self._close(effect, durable.sequence)
+                    self._close(effect, committed.sequence)
                 case TradeMatched():
-                    later.append((self._match(effect.trade, durable), effect.trade.matched_at_ms))
+                    later.append((self._match(effect.trade, committed), effect.trade.matched_at_ms))
                 case TradeAdvanced() | TradeSplit():
                     later += self._move(effect)
                 case _:
-                    self._restore(effect, durable.sequence)
+                    self._restore(effect, committed.sequence)
         for unsettled, at_ms in later:
-            self._tell_trade(unsettled, at_ms, durable.sequence)
+            self._tell_trade(unsettled, at_ms, committed.sequence)
 
     def forget(self, is_theirs: Callable[[Bytes32], bool]) -> None:
         """Forget the orders and trades of some markets: they are told anew."""
@@ -196,7 +196,7 @@ class UserChannel:
             if not is_theirs(unsettled.row.trade.condition_id)
         }
 
-    async def _admit(self, connection: Connection, wanted: UserSubscription) -> Wish | None:
+    async def _admit(self, connection: Connection, wanted: UserSubscription) -> Subscription | None:
         auth = wanted.auth or StreamAuth()
         try:
             caller = await self._check_set(auth.key_id, auth.secret, auth.passphrase)
@@ -205,29 +205,31 @@ class UserChannel:
             connection.put(msgspec.json.encode(trading_body(refusal)[1]).decode())
             connection.close(CLOSE_POLICY if is_unknown else CLOSE_TRY_LATER)
             return None
-        wish = self._wish_by_connection[connection] = Wish(caller)
+        wish = self._wish_by_connection[connection] = Subscription(caller)
         self._connections_by_address.setdefault(caller.address, {})[connection] = None
         connection.is_subscribed = True
         return wish
 
-    def _place(self, placed: OrderPlaced, durable: Durable) -> None:
+    def _place(self, placed: OrderPlaced, committed: CommittedCommand) -> None:
         command = placed.command
         view = view_of_command(command, placed.size_units)
         trade_ids = tuple(
-            effect.trade.trade_id for effect in durable.effects if isinstance(effect, TradeMatched)
+            effect.trade.trade_id
+            for effect in committed.effects
+            if isinstance(effect, TradeMatched)
         )
         live = _Live(view, placed.matched_units, trade_ids)
         if placed.status is OrderStatus.LIVE:
             self._live[command.order_id] = live
         fresh = _Live(view, 0, ())
-        self._tell_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, durable.sequence)
+        self._tell_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, committed.sequence)
         if placed.status is not OrderStatus.LIVE or placed.matched_units:
             self._tell_order(
                 live,
                 placed.status,
                 "UPDATE",
                 command.at_ms,
-                durable.sequence,
+                committed.sequence,
                 placed.close_reason,
             )
 
@@ -247,7 +249,7 @@ class UserChannel:
 
     def _row(self, trade: Trade, sequence: int) -> TradeRow:
         """Return a trade as it is at its match."""
-        market = self._board.market_by_id[trade.condition_id]
+        market = self._books.market_by_id[trade.condition_id]
         return TradeRow(
             trade=trade,
             sequence=sequence,
@@ -268,12 +270,12 @@ class UserChannel:
             row = row._replace(status=effect.status, tx_hash=effect.tx_hash)
             self._unsettled[effect.trade.trade_id] = _Unsettled(row, effect.signer_by_order)
 
-    def _match(self, trade: Trade, durable: Durable) -> _Unsettled:
-        row = self._row(trade, durable.sequence)
+    def _match(self, trade: Trade, committed: CommittedCommand) -> _Unsettled:
+        row = self._row(trade, committed.sequence)
         signers = {
             fill.maker_order_id: self._live[fill.maker_order_id].view.signer for fill in trade.fills
         }
-        signers[trade.taker_order_id] = _placer(durable.effects)
+        signers[trade.taker_order_id] = _placer(committed.effects)
         unsettled = _Unsettled(row, signers)
         self._unsettled[trade.trade_id] = unsettled
         return unsettled
@@ -346,7 +348,7 @@ class UserChannel:
 
     def _tell_trade(self, unsettled: _Unsettled, at_ms: int, sequence: int) -> None:
         row = unsettled.row
-        market = self._board.market_by_id[row.trade.condition_id]
+        market = self._books.market_by_id[row.trade.condition_id]
         for address in unsettled.addresses:
             connections = self._listeners(address, market.condition_id)
             if connections:

@@ -45,7 +45,7 @@ class Venue(NamedTuple):
     lock: str
 
 
-class Stage(NamedTuple):
+class Arena(NamedTuple):
     """What is put up once; every life begins here and is undone."""
 
     neg_risk: NegRisk
@@ -66,7 +66,7 @@ class Stage(NamedTuple):
 
 
 @cache
-def stage() -> Stage:
+def arena() -> Arena:
     """Put up a market, an event of three questions, two exchanges, traders and hostile wallets."""
     evm = FastEvm()
     neg_risk = deploy_neg_risk(deploy_resolution(deploy_world(evm)))
@@ -102,7 +102,7 @@ def stage() -> Stage:
         for index in range(QUESTIONS):
             neg_risk.split(trader, index, SETS)
     approve_all(neg_risk, world.fee_receiver)
-    return Stage(neg_risk, traders, hostile, plain, questions)
+    return Arena(neg_risk, traders, hostile, plain, questions)
 
 
 def hostile_codes(neg_risk: NegRisk, master: str) -> Iterator[bytes]:

@@ -233,7 +233,7 @@ async def test_a_chain_that_ends_is_started_again_with_what_it_had(
         with capture_logs() as logs:
             os.kill(before, signal.SIGTERM)
 
-            async def look() -> str | None:
+            async def run_once() -> str | None:
                 try:
                     code: str = await rpc.call("eth_getCode", exchange, "latest")
                     return code if anvil_pid(settings) != before else None
@@ -241,7 +241,7 @@ async def test_a_chain_that_ends_is_started_again_with_what_it_had(
                     return None  # it is down, or writes its id just now
 
             async with Rpc(f"http://127.0.0.1:{settings.chain_port}") as rpc:
-                assert len(await wait_for("the chain", look, WITHIN_S)) > 2
+                assert len(await wait_for("the chain", run_once, WITHIN_S)) > 2
         assert (await get(settings, "/clob/ok")).status_code == 200
     assert "the chain ended and is started again" in {each["event"] for each in logs}
 

@@ -121,11 +121,11 @@ def test_an_installation_runs_until_a_signal_comes(
 def test_it_answers_when_it_greets(
     installation: Installation, settings: Settings, run: Run
 ) -> None:
-    async def look() -> None:
+    async def run_once() -> None:
         run.story.append((await get(settings, "/")).text)
         await run.greet_and_stop()
 
-    run_until_stopped(installation, look, run.part)
+    run_until_stopped(installation, run_once, run.part)
     assert run.story == ['{"data":"OK"}', "greeted", "parted"]
 
 

@@ -58,7 +58,7 @@ async def test_a_broadcast_that_worked_whatever_was_said_of_it_is_not_repeated(
     proxy.fail(BROADCAST, refuse_after(words))
     sent = await sender.send(approving())
     assert sent.status in {TxStatus.PENDING, TxStatus.SENT}
-    await sender.look()
+    await sender.run_once()
     mined = await stored(outbox)
     assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
     assert proxy.asked[BROADCAST] == 1
@@ -77,9 +77,9 @@ async def test_bytes_that_no_node_takes_make_way_for_what_waits_behind_them(
     assert given_up.failure == "exceeds block gas limit"
     after = await sender.send(approving("approve-2", units=9))
     assert after.account_nonce == given_up.account_nonce + 1
-    await sender.look()
+    await sender.run_once()
     await fresh_sandbox.mine()
-    assert await sender.look() == 0
+    assert await sender.run_once() == 0
     canceled = await stored(outbox)
     assert canceled.status is TxStatus.CANCELED
     assert canceled.failure == given_up.failure
@@ -95,9 +95,9 @@ async def test_what_no_block_takes_at_any_price_is_given_up(
     for _ in range(ATTEMPTS_MAX):
         assert not (await stored(outbox)).is_given_up
         clock.pass_seconds(20)
-        await sender.look()
+        await sender.run_once()
     await still_sandbox.mine(2)
-    assert await sender.look() == 0
+    assert await sender.run_once() == 0
     canceled = await stored(outbox)
     assert canceled.status is TxStatus.CANCELED
     assert canceled.failure == "in no block after 10 attempts"
@@ -116,7 +116,7 @@ async def test_the_first_attempt_counts_when_it_was_taken_after_all(
     given_up = await sender.send(approving())
     assert len(given_up.attempts) == 2
     await still_sandbox.mine()
-    await sender.look()
+    await sender.run_once()
     mined = await stored(outbox)
     assert mined.status is TxStatus.MINED
     assert mined.mined_hash == given_up.attempts[0].tx_hash
@@ -142,7 +142,7 @@ async def test_fees_that_a_node_finds_too_low_are_raised_at_once(
     assert len(sent.attempts) == 2
     first, second = sent.attempts
     assert 8 * second.fees.max_fee_wei >= 9 * first.fees.max_fee_wei
-    await sender.look()
+    await sender.run_once()
     assert (await stored(outbox)).mined_hash == second.tx_hash
 
 
@@ -159,12 +159,12 @@ async def test_the_cap_on_fees_holds_and_waits_for_cheaper_days(
     sent = await sender.send(approving())
     assert sent.status is TxStatus.PENDING
     assert sent.newest.fees.max_fee_wei == cap_wei
-    await sender.look()
+    await sender.run_once()
     assert len((await stored(outbox)).attempts) == 1
     await set_base_fee(fresh_sandbox, 16)
     clock.pass_seconds(2)
-    await sender.look()
-    await sender.look()
+    await sender.run_once()
+    await sender.run_once()
     mined = await stored(outbox)
     assert mined.status is TxStatus.MINED
     assert mined.mined_hash == sent.newest.tx_hash

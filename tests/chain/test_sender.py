@@ -35,7 +35,7 @@ async def test_what_is_sent_is_mined_and_then_confirmed(
 ) -> None:
     sent = await sender.send(approving())
     assert sent.status is TxStatus.SENT
-    assert await sender.look() == 1
+    assert await sender.run_once() == 1
     mined = await stored(outbox)
     assert mined.status is TxStatus.MINED
     assert mined.mined_hash == sent.newest.tx_hash
@@ -44,9 +44,9 @@ async def test_what_is_sent_is_mined_and_then_confirmed(
     assert mined.block_number == receipt.block_number
     assert receipt.gas_used < sent.gas < 2 * receipt.gas_used
     await fresh_sandbox.mine()
-    assert await sender.look() == 0
+    assert await sender.run_once() == 0
     assert (await stored(outbox)).status is TxStatus.CONFIRMED
-    assert await sender.look() == 0
+    assert await sender.run_once() == 0
     assert await allowed(fresh_sandbox) == 7
 
 
@@ -59,7 +59,7 @@ async def test_an_id_is_one_transaction_however_often_it_is_sent(
     again = await asyncio.gather(*(sender.send(approving("approve-2")) for _ in range(8)))
     assert len({tx.newest.tx_hash for tx in again}) == 1
     assert await used_nonces(fresh_sandbox) == before + 2
-    await sender.look()
+    await sender.run_once()
     assert (await sender.send(approving())).status is TxStatus.CONFIRMED
     with pytest.raises(TxIdReused):
         await sender.send(approving(units=8))
@@ -124,8 +124,8 @@ async def test_many_at_once_take_one_nonce_each_and_leave_no_gap(
     nonces = sorted(tx.account_nonce for tx in sent)
     assert nonces == list(range(before, before + 20))
     await fresh_sandbox.mine()
-    await sender.look()
-    assert await sender.look() == 0
+    await sender.run_once()
+    assert await sender.run_once() == 0
 
 
 async def test_two_senders_of_one_account_do_no_harm(

@@ -19,7 +19,7 @@ async def test_a_broadcast_that_was_lost_is_repeated_with_the_same_bytes(
     proxy.fail(BROADCAST, lose_request, refuse("Too Many Requests", -32005))
     sent = await sender.send(approving())
     assert sent.status is TxStatus.PENDING
-    await sender.look()
+    await sender.run_once()
     assert (await stored(outbox)).status is TxStatus.PENDING
 
 
@@ -34,9 +34,9 @@ async def test_a_process_that_died_before_its_broadcast_is_taken_up_by_the_next(
     sent = await make_sender().send(approving())
     assert sent.status is TxStatus.PENDING
     heir = make_sender()
-    assert await heir.look() == 1
+    assert await heir.run_once() == 1
     assert (await stored(outbox)).status is TxStatus.SENT
-    await heir.look()
+    await heir.run_once()
     mined = await stored(outbox)
     assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
     assert await allowed(fresh_sandbox) == 7
@@ -49,7 +49,7 @@ async def test_a_process_that_died_after_its_broadcast_finds_what_it_did(
     await make_sender().send(approving())
     heir = make_sender()
     assert (await heir.send(approving())).status is TxStatus.PENDING
-    await heir.look()
+    await heir.run_once()
     assert (await stored(outbox)).status is TxStatus.MINED
     assert proxy.asked[BROADCAST] == 1
 
@@ -62,12 +62,12 @@ async def test_a_call_that_fails_in_its_block_is_reverted_and_then_failed(
     collateral = still_sandbox.deployment.collateral
     await still_sandbox.rpc.send("anvil_setCode", collateral, "0x60006000fd")
     await still_sandbox.mine()
-    await sender.look()
+    await sender.run_once()
     reverted = await stored(outbox)
     assert reverted.status is TxStatus.REVERTED
     assert reverted.failure == f"reverted in block {reverted.block_number}"
     await still_sandbox.mine()
-    assert await sender.look() == 0
+    assert await sender.run_once() == 0
     assert (await stored(outbox)).status is TxStatus.FAILED
 
 
@@ -81,10 +81,10 @@ async def test_what_waits_too_long_is_replaced_by_a_dearer_attempt_with_the_same
     first = await sender.send(approving())
     behind = await sender.send(approving("approve-2", units=9))
     clock.pass_seconds(19)
-    await sender.look()
+    await sender.run_once()
     assert len((await stored(outbox)).attempts) == 1
     clock.pass_seconds(1)
-    await sender.look()
+    await sender.run_once()
     bumped = await stored(outbox)
     old, new = bumped.attempts
     assert bumped.account_nonce == first.account_nonce
@@ -92,7 +92,7 @@ async def test_what_waits_too_long_is_replaced_by_a_dearer_attempt_with_the_same
     assert 8 * new.fees.priority_fee_wei >= 9 * old.fees.priority_fee_wei
     assert (await stored(outbox, "approve-2")).attempts == behind.attempts
     await still_sandbox.mine()
-    await sender.look()
+    await sender.run_once()
     assert (await stored(outbox)).mined_hash == new.tx_hash
 
 
@@ -107,10 +107,10 @@ async def test_an_older_attempt_may_be_the_one_that_is_mined(
     first = await sender.send(approving())
     clock.pass_seconds(20)
     proxy.fail(BROADCAST, lose_request)
-    await sender.look()
+    await sender.run_once()
     assert len((await stored(outbox)).attempts) == 2
     await still_sandbox.mine(2)
-    assert await sender.look() == 0
+    assert await sender.run_once() == 0
     confirmed = await stored(outbox)
     assert confirmed.status is TxStatus.CONFIRMED
     assert confirmed.mined_hash == first.newest.tx_hash
@@ -126,13 +126,13 @@ async def test_a_node_that_dropped_what_it_took_is_told_again(
     sent = await sender.send(approving())
     await still_sandbox.rpc.send("anvil_dropTransaction", sent.newest.tx_hash)
     clock.pass_seconds(9)
-    await sender.look()
+    await sender.run_once()
     await still_sandbox.mine()
     assert await used_nonces(still_sandbox) == sent.account_nonce
     clock.pass_seconds(1)
-    await sender.look()
+    await sender.run_once()
     await still_sandbox.mine()
-    await sender.look()
+    await sender.run_once()
     mined = await stored(outbox)
     assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
 
@@ -142,15 +142,15 @@ async def test_a_reorg_brings_the_same_bytes_back_into_a_block(
 ) -> None:
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
     sent = await sender.send(approving())
-    await sender.look()
+    await sender.run_once()
     assert (await stored(outbox)).status is TxStatus.MINED
     clock.pass_seconds(60)
     await fresh_sandbox.rpc.send("evm_revert", snapshot)
     assert await allowed(fresh_sandbox) == 0
-    await sender.look()
+    await sender.run_once()
     unmined = await stored(outbox)
     assert (unmined.status, unmined.block_number) == (TxStatus.SENT, None)
-    await sender.look()
+    await sender.run_once()
     mined = await stored(outbox)
     assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
     assert await allowed(fresh_sandbox) == 7
@@ -164,12 +164,12 @@ async def test_a_receipt_that_vanishes_for_a_moment_does_no_harm(
     proxy: FaultProxy,
 ) -> None:
     await sender.send(approving())
-    await sender.look()
+    await sender.run_once()
     proxy.fail("eth_getTransactionReceipt", change(lambda _: None))
     await fresh_sandbox.mine(5)
-    await sender.look()
+    await sender.run_once()
     assert (await stored(outbox)).status is TxStatus.SENT
-    assert await sender.look() == 0
+    assert await sender.run_once() == 0
     confirmed = await stored(outbox)
     assert (confirmed.status, len(confirmed.attempts)) == (TxStatus.CONFIRMED, 1)
 
@@ -187,10 +187,10 @@ async def test_a_nonce_that_the_key_used_elsewhere_cancels_and_the_next_is_in_st
     trader = fresh_sandbox.trader()
     await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, elsewhere)
     assert await used_nonces(fresh_sandbox) == lost.account_nonce + 1
-    assert await sender.look() == 1
+    assert await sender.run_once() == 1
     assert (await stored(outbox)).status is TxStatus.PENDING
     await fresh_sandbox.mine()
-    await sender.look()
+    await sender.run_once()
     canceled = await stored(outbox)
     assert canceled.status is TxStatus.CANCELED
     assert (
@@ -208,12 +208,12 @@ async def test_a_node_that_hides_receipts_cancels_nothing(
 ) -> None:
     proxy.fail_always("eth_getTransactionReceipt", change(lambda _: None))
     await sender.send(approving())
-    await sender.look()
+    await sender.run_once()
     await fresh_sandbox.mine(5)
-    await sender.look()
+    await sender.run_once()
     assert (await stored(outbox)).status is TxStatus.SENT
     proxy.heal()
-    assert await sender.look() == 0
+    assert await sender.run_once() == 0
     assert (await stored(outbox)).status is TxStatus.CONFIRMED
 
 
@@ -229,16 +229,16 @@ async def test_a_gap_before_the_first_waiting_nonce_is_filled(
     proxy.fail("eth_getTransactionCount", change(lambda count: hex(int(count, 16) + 2)))
     sent = await sender.send(approving())
     assert sent.account_nonce == before + 2
-    await sender.look()
+    await sender.run_once()
     clock.pass_seconds(19)
-    await sender.look()
+    await sender.run_once()
     assert await used_nonces(fresh_sandbox) == before
     clock.pass_seconds(1)
-    await sender.look()
+    await sender.run_once()
     assert await used_nonces(fresh_sandbox) == before + 3
     await fresh_sandbox.mine()
-    await sender.look()
-    assert await sender.look() == 0
+    await sender.run_once()
+    assert await sender.run_once() == 0
     assert (await stored(outbox)).status is TxStatus.CONFIRMED
     filler = await outbox.load_at_nonce(sender.address, before)
     assert filler is not None
@@ -250,15 +250,15 @@ async def test_a_chain_that_lost_what_was_final_gets_it_again(
 ) -> None:
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
     await sender.send(approving())
-    await sender.look()
+    await sender.run_once()
     await fresh_sandbox.mine()
-    assert await sender.look() == 0
+    assert await sender.run_once() == 0
     await fresh_sandbox.rpc.send("evm_revert", snapshot)
     behind = Approve(Address("0x" + "77" * 20), 5).encode()
     await sender.send(OutgoingTx("other", fresh_sandbox.deployment.collateral, behind))
-    await sender.look()
+    await sender.run_once()
     clock.pass_seconds(20)
-    await sender.look()
+    await sender.run_once()
     assert await allowed(fresh_sandbox) == 7
-    await sender.look()
+    await sender.run_once()
     assert (await stored(outbox, "other")).block_number is not None

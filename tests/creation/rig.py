@@ -122,17 +122,17 @@ class CreationRig:
     def _new_uuid(self) -> str:
         return str(uuid.UUID(bytes=keccak256(f"id {next(self.numbers)}".encode())[:16], version=4))
 
-    async def look(self) -> int:
+    async def run_once(self) -> int:
         """Do one pass of the background work, the registrar's part included, and one more block."""
         await self.sandbox.mine()
-        running = await self.desk.look()
-        await self.context.registrar.look()
+        running = await self.desk.run_once()
+        await self.context.registrar.run_once()
         return running
 
     async def settle(self) -> None:
         """Do background work until nothing of it is left, or it only waits."""
         for _ in range(LOOKS_MAX):
-            if not await self.look():
+            if not await self.run_once():
                 return
         raise AssertionError("the background work does not end")
 

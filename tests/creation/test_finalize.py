@@ -435,10 +435,10 @@ async def test_confirmations_are_waited_for_while_finalization_runs(
 
     before = await sent_by_registrar(rig)
     await rig.sandbox.mine(1)
-    await rig.desk.look()
+    await rig.desk.run_once()
     too_early = await sent_by_registrar(rig) - before
     await rig.sandbox.mine(1)
-    await rig.desk.look()
+    await rig.desk.run_once()
 
     assert (too_early, await sent_by_registrar(rig) - before) == (0, 1)
     assert await status_of(creator, request_id) == "finalize_running"
@@ -491,7 +491,7 @@ async def test_transactions_that_a_reorg_took_back_are_waited_for(creator: Creat
 
     await take_back(rig, snapshot)
     for _ in range(3):
-        await rig.look()
+        await rig.run_once()
     assert await status_of(creator, request_id) == "finalize_running"
     rig.clock.now_ms += rig.options.finalize_deadline_ms + 1
     await rig.settle()
@@ -518,7 +518,7 @@ async def test_a_question_that_was_adopted_and_taken_back_is_not_registered(
     await creator.finalize(second)
 
     await take_back(rig, snapshot)
-    await rig.look()
+    await rig.run_once()
     assert await status_of(creator, second) == "finalize_running"
     rig.clock.now_ms += rig.options.finalize_deadline_ms + 1
     await rig.settle()

@@ -92,7 +92,7 @@ async def test_a_life_that_stops_before_every_step_ends_as_any_other(
     seen = [(await creator.record(request_id))["status"]]
     for _ in range(2):
         await rig.restart()
-        await rig.look()
+        await rig.run_once()
     seen.append((await creator.record(request_id))["status"])
     for item in (await creator.record(request_id))["prepared"]["txPlan"]:
         await creator.confirm(request_id, await creator.execute([item]))
@@ -101,7 +101,7 @@ async def test_a_life_that_stops_before_every_step_ends_as_any_other(
     seen.append((await creator.record(request_id))["status"])
     for _ in range(5):
         await rig.restart()
-        await rig.look()
+        await rig.run_once()
     record = await creator.record(request_id)
     seen.append(record["status"])
     await creator.confirm(request_id, await creator.execute(record["metadataUpdateTxPlan"]))
@@ -121,7 +121,7 @@ async def test_a_life_that_stops_before_every_step_ends_as_any_other(
 
 async def killed_look(rig: CreationRig, after_s: float) -> None:
     """Begin a pass of the background work and break it off wherever it is by then."""
-    looking = asyncio.create_task(rig.desk.look())
+    looking = asyncio.create_task(rig.desk.run_once())
     await asyncio.sleep(after_s)
     looking.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -170,8 +170,8 @@ class Walk:
         envelope = self.creator.sign(self.challenge, nonce=a_word("other"))
         await self.creator.send(self.raw, envelope)
 
-    async def look(self) -> None:
-        await self.rig.look()
+    async def run_once(self) -> None:
+        await self.rig.run_once()
 
     async def restart(self) -> None:
         await self.rig.restart()
@@ -208,7 +208,7 @@ class Walk:
 STEPS: Final = (
     "send",
     "send_tampered",
-    "look",
+    "run_once",
     "restart",
     "pay",
     "confirm",
@@ -218,7 +218,17 @@ STEPS: Final = (
     "finalize_as_stranger",
     "wait_long",
 )
-FORWARD: Final = ("send", "look", "pay", "finalize", "look", "look", "look", "pay", "finalize")
+FORWARD: Final = (
+    "send",
+    "run_once",
+    "pay",
+    "finalize",
+    "run_once",
+    "run_once",
+    "run_once",
+    "pay",
+    "finalize",
+)
 
 
 @contextlib.asynccontextmanager

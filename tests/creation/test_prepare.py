@@ -364,7 +364,7 @@ async def test_a_whitelist_registered_while_preparation_runs_lets_it_complete(
     newcomer = rig.creator(account)
     request_id = await newcomer.prepare()
     for _ in range(3):
-        await rig.look()
+        await rig.run_once()
     waiting = await newcomer.record(request_id)
 
     await rig.whitelist(account)
@@ -384,7 +384,7 @@ async def test_a_whitelist_is_asked_of_the_chain_each_time(rig: CreationRig) -> 
     await rig.sandbox.rpc.send("evm_revert", snapshot)
 
     request_id = await listed.prepare(listed.payload(slug="second", binaryQuestion="Second?"))
-    await rig.look()
+    await rig.run_once()
 
     assert (await listed.record(request_id))["status"] == "prepare_running"
 

@@ -44,7 +44,7 @@ async def nonce_of(rig: CreationRig, account: SandboxAccount) -> int:
 async def confirm(rig: CreationRig) -> None:
     for _ in range(3):
         await rig.sandbox.mine()
-        await rig.context.registrar.look()
+        await rig.context.registrar.run_once()
 
 
 @pytest.mark.spec(49)

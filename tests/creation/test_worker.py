@@ -58,7 +58,7 @@ async def test_a_chain_that_does_not_answer_is_waited_for(creator: CreatorClient
     request_id = await creator.prepare()
     async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
         rig.change(reader=Reader(dead, rig.sandbox.deployment))
-        await rig.desk.look()
+        await rig.desk.run_once()
         waiting = await status_and_message(creator, request_id)
     rig.change(reader=rig.sandbox.reader)
     await rig.settle()
@@ -76,10 +76,10 @@ async def test_after_the_deadline_the_request_fails_with_what_it_waited_for(
     async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
         rig.change(reader=Reader(dead, rig.sandbox.deployment))
         rig.clock.now_ms += rig.options.prepare_deadline_ms
-        await rig.desk.look()
+        await rig.desk.run_once()
         in_time = await status_and_message(creator, request_id)
         rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
-        await rig.desk.look()
+        await rig.desk.run_once()
 
     status, message = await status_and_message(creator, request_id)
     assert in_time == ("prepare_running", None)
@@ -96,7 +96,7 @@ async def test_a_stop_of_any_length_does_not_count_as_waiting(creator: CreatorCl
     rig.clock.now_ms += 100 * rig.options.prepare_deadline_ms
     await rig.restart()
     moody(rig, ChainInconsistent("the node starts too"))
-    await rig.desk.look()
+    await rig.desk.run_once()
 
     assert await status_and_message(creator, request_id) == ("prepare_running", None)
 
@@ -109,7 +109,7 @@ async def test_tries_grow_rarer_while_the_chain_fails(creator: CreatorClient) ->
     asked_after_s = []
     for second in range(100):
         asked = reader.asked
-        await rig.desk.look()
+        await rig.desk.run_once()
         asked_after_s += [second] if reader.asked > asked else []
         rig.clock.now_ms += 1000
     reader.failure = None
@@ -126,16 +126,16 @@ async def test_a_fault_of_ours_stops_no_other_request_and_tells_nobody_what_it_w
     rig = creator.rig
     reader = moody(rig, RuntimeError("a secret of ours"))
     faulty = await creator.prepare()
-    await rig.desk.look()
+    await rig.desk.run_once()
     reader.failure = None
     other = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
-    await rig.desk.look()
+    await rig.desk.run_once()
     assert await status_and_message(creator, faulty) == ("prepare_running", None)
     assert await status_and_message(creator, other) == ("prepared", None)
 
     reader.failure = RuntimeError("a secret of ours")
     rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
-    await rig.desk.look()
+    await rig.desk.run_once()
 
     status, message = await status_and_message(creator, faulty)
     assert (status, message) == ("failed", "internal_error: internal error (gave up after 900 s)")
@@ -156,7 +156,7 @@ async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
     mended = await creator.prepare()
     broken = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
     rig.change(blobs=BlobStore(blocked_folder))
-    await rig.desk.look()
+    await rig.desk.run_once()
     waiting = await status_and_message(creator, mended)
     rig.change(blobs=blobs)
     await rig.settle()
@@ -166,7 +166,7 @@ async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
     third = await creator.prepare(creator.payload(slug="third", binaryQuestion="Third?"))
     rig.change(blobs=BlobStore(blocked_folder))
     rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
-    await rig.desk.look()
+    await rig.desk.run_once()
 
     status, message = await status_and_message(creator, third)
     assert waiting == ("prepare_running", None)

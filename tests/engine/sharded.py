@@ -225,11 +225,11 @@ class Sharded:
         for nonce, trade_id in enumerate(fills, 1000 * number):
             assert await TxOutbox(self.database, SETTLEMENT).record_new(a_tx(trade_id, nonce))
 
-    async def look(self) -> bool:
+    async def run_once(self) -> bool:
         """Have every shard and then the treasury look at the tables; say if they met."""
         for feed in self.feeds:
-            await feed.look()
-        return await self.treasury.feed.look()
+            await feed.run_once()
+        return not await self.treasury.feed.run_once()
 
     async def place(self, shard: int, command: PlaceOrder) -> PlaceOrder:
         """Place an order in a shard, as its server does."""
@@ -318,5 +318,5 @@ async def a_sharded(
     async with sharded.closing:
         await sharded.start()
         await sharded.index([(name, COLLATERAL, tokens * TOKEN) for name in names or ("alice",)])
-        assert await sharded.look()
+        assert await sharded.run_once()
         yield sharded

@@ -88,7 +88,7 @@ async def test_over_sockets_all_of_a_balance_is_used_and_none_of_it_twice(
     refused = [result for result in results if isinstance(result, NotEnoughFunds)]
     assert (len(refused), sharded.reserved_tokens()) == (10, 100)
     await sharded.index([("alice", COLLATERAL, 110 * TOKEN)])
-    assert await sharded.look()
+    assert await sharded.run_once()
     await sharded.buy(0, 10, salt=99)
 
 
@@ -181,7 +181,7 @@ async def check_all_can_be_used(sharded: Sharded) -> None:
 async def test_a_settled_trade_moves_the_slices_of_both_sides(sharded: Sharded) -> None:
     token = an_asset(is_yes=True, market=MARKETS[0])
     await sharded.index([("bob", token, 10 * TOKEN)])
-    assert await sharded.look()
+    assert await sharded.run_once()
     sale = a_placing(a_sell("bob", market=MARKETS[0]), market=an_open_market(MARKETS[0]))
     await sharded.place(0, sale)
     await sharded.buy(0, 5)
@@ -191,7 +191,7 @@ async def test_a_settled_trade_moves_the_slices_of_both_sides(sharded: Sharded) 
         [("alice", COLLATERAL, 95 * TOKEN), ("bob", COLLATERAL, 5 * TOKEN), ("bob", token, 0)],
         [trade_id],
     )
-    assert await sharded.look()
+    assert await sharded.run_once()
     state = sharded.treasury.engine.state
     settled = {
         name: look_up_allocation(state, PLACES[0].name, an_address(name)).settled_units // TOKEN
@@ -208,43 +208,43 @@ async def test_what_is_withdrawn_on_the_chain_is_called_back_by_force_when_it_la
     await sharded.buy(0, 40)
     await sharded.buy(1, 20)
     await sharded.index([("alice", COLLATERAL, 30 * TOKEN)])
-    assert await sharded.look()
+    assert await sharded.run_once()
     assert (sharded.free_tokens(), sharded.reserved_tokens()) == (-30, 60)
     sharded.clock.move(collateral_feed.OVERDRAWN_MS_MAX)
-    await sharded.look()
+    await sharded.run_once()
     assert (sharded.free_tokens(), sharded.reserved_tokens()) == (0, 20)
 
 
 async def test_a_wallet_that_was_short_for_a_while_keeps_its_orders(sharded: Sharded) -> None:
     await sharded.buy(0, 40)
     await sharded.index([("alice", COLLATERAL, 30 * TOKEN)])
-    await sharded.look()
+    await sharded.run_once()
     await sharded.index([("alice", COLLATERAL, 100 * TOKEN)])
-    await sharded.look()
+    await sharded.run_once()
     sharded.clock.move(collateral_feed.OVERDRAWN_MS_MAX)
-    await sharded.look()
+    await sharded.run_once()
     assert (sharded.free_tokens(), sharded.reserved_tokens()) == (60, 40)
 
 
 async def test_a_deposit_that_a_reorg_takes_back_is_not_granted(sharded: Sharded) -> None:
     await sharded.index([("alice", COLLATERAL, 500 * TOKEN), ("bob", COLLATERAL, 7 * TOKEN)])
-    assert await sharded.look()
+    assert await sharded.run_once()
     async with sharded.database.writing() as tx:
         await unwind(tx, 1)
     sharded.blocks = 1
     await sharded.index([("carol", COLLATERAL, TOKEN)], fork="other")
-    assert await sharded.look()
+    assert await sharded.run_once()
     free = [sharded.free_tokens(name) for name in ("alice", "bob", "carol")]
     assert free == [100, 0, 1]
 
 
 async def test_a_block_counts_once_every_shard_has_observed_it(sharded: Sharded) -> None:
     await sharded.index([("alice", COLLATERAL, 500 * TOKEN)])
-    await sharded.feeds[0].look()
-    assert not await sharded.treasury.feed.look()
+    await sharded.feeds[0].run_once()
+    assert await sharded.treasury.feed.run_once()
     assert sharded.free_tokens() == 100
-    await sharded.feeds[1].look()
-    assert await sharded.treasury.feed.look()
+    await sharded.feeds[1].run_once()
+    assert not await sharded.treasury.feed.run_once()
     assert sharded.free_tokens() == 500
 
 
@@ -264,11 +264,11 @@ class Overheard:
 async def test_at_a_block_the_treasury_hears_of_changed_slices_alone(sharded: Sharded) -> None:
     await sharded.buy(0, 10)
     await sharded.index([("bob", COLLATERAL, 10 * TOKEN)])
-    await sharded.look()
+    await sharded.run_once()
     await sharded.buy(0, 5, "bob")
     sharded.doors[PLACES[0].name].behind = overheard = Overheard(sharded.hosts[0])
     await sharded.index([("carol", COLLATERAL, TOKEN)])
-    assert await sharded.look()
+    assert await sharded.run_once()
     (reported,) = overheard.answers
     assert isinstance(reported, ReportReply)
     assert [each.wallet for each in reported.allocations] == [an_address("bob")]
@@ -333,7 +333,7 @@ async def test_a_shard_has_its_own_markets_alone(sharded: Sharded) -> None:
 async def test_a_shard_observes_neither_collateral_nor_tokens_of_others(sharded: Sharded) -> None:
     tokens = [an_asset(is_yes=True, market=name) for name in MARKETS]
     await sharded.index([("alice", token, TOKEN) for token in tokens])
-    await sharded.look()
+    await sharded.run_once()
     assets = [host.engine.state.ledger.accounts_held() for host in sharded.hosts]
     assert assets == [[(ALICE, token)] for token in tokens]
 
@@ -367,7 +367,7 @@ async def test_loops_greet_shards_and_watch_the_chain(sharded: Sharded) -> None:
     running = asyncio.create_task(run_together(sharded.treasury.loops().values()))
     await sharded.index([("alice", COLLATERAL, 7 * TOKEN)])
     for feed in sharded.feeds:
-        await feed.look()
+        await feed.run_once()
     async with asyncio.timeout(10):
         while sharded.free_tokens() != 7:  # noqa: ASYNC110 - in its own time
             await asyncio.sleep(0.01)
@@ -391,14 +391,13 @@ class Absent:
 
 @pytest.mark.parametrize("refusal", [EngineRestarting(), ZeroDivisionError()])
 async def test_a_block_is_taken_in_when_a_shard_that_was_down_is_back(
-    sharded: Sharded, monkeypatch: pytest.MonkeyPatch, refusal: Exception
+    sharded: Sharded, refusal: Exception
 ) -> None:
-    monkeypatch.setattr(collateral_feed, "LOOK_S", 0.01)
     sharded.doors[PLACES[0].name].behind = absent = Absent(refusal)
     running = asyncio.create_task(sharded.treasury.feed.run())
     await sharded.index([("alice", COLLATERAL, 7 * TOKEN)])
     for feed in sharded.feeds:
-        await feed.look()
+        await feed.run_once()
     async with asyncio.timeout(10):
         await absent.was_asked.wait()
         sharded.doors[PLACES[0].name].behind = sharded.hosts[0]

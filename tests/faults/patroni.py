@@ -159,12 +159,12 @@ class Cluster:
     def primary(self, *, other_than: Node | None = None) -> Node:
         """Wait until a node leads that is not that one, and return it."""
 
-        def look() -> Node | None:
+        def run_once() -> Node | None:
             roles = self.roles()
             others = [node for node in self.nodes if node is not other_than]
             return next((node for node in others if roles.get(node.name) == "leader"), None)
 
-        return until(look)
+        return until(run_once)
 
     def until_whole(self) -> None:
         """Wait until all run, one leads and one is in step with it."""
@@ -242,10 +242,10 @@ def children_of(pid: int) -> list[int]:
     return []
 
 
-def until(look: Callable[[], Found | None], seen: Callable[[], object] = lambda: None) -> Found:
+def until(run_once: Callable[[], Found | None], seen: Callable[[], object] = lambda: None) -> Found:
     """Return what a look finds, looking again until it finds something; or fail with what is seen."""
     deadline = time.monotonic() + READY_WITHIN_S
-    while (found := look()) is None:
+    while (found := run_once()) is None:
         assert time.monotonic() < deadline, seen()
         time.sleep(LOOK_S)
     return found

@@ -38,11 +38,11 @@ class Reorgs:
 
     async def play(self) -> None:
         """Do many things in any order, the last of them a reorg that the indexer must notice."""
-        acts = [self.grow] * 4 + [self.remember] * 2 + [self.look] * 3 + [self.forget] * 2
+        acts = [self.grow] * 4 + [self.remember] * 2 + [self.run_once] * 3 + [self.forget] * 2
         acts += [self.live.resolve, self.live.ask]
         for act in [self.remember, self.grow, *self.random.choices(acts, k=STEPS)]:
             await act()
-        for act in (self.remember, self.grow, self.look, self.forget, self.grow):
+        for act in (self.remember, self.grow, self.run_once, self.forget, self.grow):
             await act()
 
     async def grow(self) -> None:
@@ -59,7 +59,7 @@ class Reorgs:
             assert await self.sandbox.rpc.send("evm_revert", snapshot)
         del self.snapshots[index:]
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """Follow one range of any size, by an indexer that has just started."""
         size = self.random.choice([1, 3, 200])
         context = an_indexer(self.sandbox, self.database, blocks_per_range_max=size)

@@ -170,16 +170,16 @@ class RelayerRig:
         with contextlib.suppress(asyncio.CancelledError):
             await work
 
-    async def look(self) -> int:
+    async def run_once(self) -> int:
         """Do one pass of the loops."""
-        await self.context.sender.look()
-        return await resume.look(self.context)
+        await self.context.sender.run_once()
+        return await resume.run_once(self.context)
 
     async def settle(self) -> None:
         """Do the background work, blocks going on meanwhile, until nothing of it is left."""
         for _ in range(LOOKS_MAX):
             await self.sandbox.mine()
-            if not await self.look():
+            if not await self.run_once():
                 return
         raise AssertionError("the background work does not end")
 

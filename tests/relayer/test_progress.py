@@ -31,7 +31,7 @@ async def test_a_request_goes_through_all_states(rig: RelayerRig, owner: OwnerCl
     seen = [await state_of(rig, transaction_id)]
     for _ in range(2):
         await rig.sandbox.mine()
-        await rig.look()
+        await rig.run_once()
         seen.append(await state_of(rig, transaction_id))
     assert seen == [RelayState.EXECUTED, RelayState.MINED, RelayState.CONFIRMED]
 
@@ -44,18 +44,18 @@ async def test_a_reorg_takes_a_request_back_and_it_is_mined_again(
     body = await approval_body(owner)
     before = await rig.sandbox.rpc.send("evm_snapshot")
     transaction_id = await owner.submitted(body)
-    await rig.look()
+    await rig.run_once()
     assert await state_of(rig, transaction_id) is RelayState.MINED
     assert await rig.sandbox.rpc.send("evm_revert", before)
     await rig.automine(is_on=False)
-    await rig.look()
+    await rig.run_once()
     assert await state_of(rig, transaction_id) is RelayState.EXECUTED
     assert await owner.next_nonce() == "1"
     await rig.automine(is_on=True)
     for _ in range(6):
-        await rig.look()
+        await rig.run_once()
         await rig.sandbox.mine()
-    await rig.look()
+    await rig.run_once()
     assert await state_of(rig, transaction_id) is RelayState.CONFIRMED
     assert await owner.safe_nonce() == 1
 
@@ -67,12 +67,12 @@ async def test_a_block_that_goes_while_it_is_looked_at_says_nothing(
     owner = await rig.owner("an owner")
     await owner.deploy()
     transaction_id = await owner.submitted(await approval_body(owner))
-    await rig.context.sender.look()
+    await rig.context.sender.run_once()
     proxy.fail("eth_getTransactionReceipt", change(lambda _: None))
-    await resume.look(rig.context)
+    await resume.run_once(rig.context)
     assert (await rig.carrier(transaction_id)).status is TxStatus.MINED
     assert await state_of(rig, transaction_id) is RelayState.EXECUTED
-    await rig.look()
+    await rig.run_once()
     assert await state_of(rig, transaction_id) is RelayState.MINED
 
 
@@ -84,7 +84,7 @@ async def test_a_mined_transaction_counts_only_when_the_wallet_says_that_its_cal
     body = await approval_body(owner)
     await make_strange(rig.sandbox, owner.safe, a_strange_safe(owner.address, execution))
     transaction_id = await owner.submitted(body)
-    await rig.look()
+    await rig.run_once()
     assert (await rig.carrier(transaction_id)).status is TxStatus.MINED
     assert await state_of(rig, transaction_id) is RelayState.EXECUTED
     await rig.settle()

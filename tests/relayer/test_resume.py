@@ -131,11 +131,11 @@ async def test_what_cannot_be_sent_at_a_start_is_tried_until_its_time_is_over(
     transaction_id = record["transactionID"]
     for fault in (lose_request, refuse("too many requests")):
         proxy.fail_always("eth_call", fault)
-        assert await rig.look() == 1
+        assert await rig.run_once() == 1
         assert await state_of(rig, transaction_id) == (RelayState.NEW, "")
     proxy.heal()
     rig.clock.move(TEN_MINUTES_MS + 1)
-    await rig.look()
+    await rig.run_once()
     assert await state_of(rig, transaction_id) == (
         RelayState.INVALID,
         "it could not be sent in time",
@@ -154,7 +154,7 @@ async def test_what_reverts_at_a_start_is_over(shaky_rig: RelayerRig, proxy: Fau
     (record,) = (await owner.get("/transactions")).json()[:1]
     back = Transfer(an_address("another friend"), 5).encode()
     await rig.send_as(owner.safe, collateral, back)
-    await rig.look()
+    await rig.run_once()
     state, failure = await state_of(rig, record["transactionID"])
     assert state is RelayState.INVALID
     assert "InsufficientBalance" in failure
@@ -169,7 +169,7 @@ async def test_a_queue_whose_head_fails_is_over(rig: RelayerRig, owner: OwnerCli
     await rig.sandbox.mine(2)
     for _ in range(3):
         await rig.sandbox.mine()
-        await rig.look()
+        await rig.run_once()
     state, failure = await state_of(rig, ahead)
     assert state is RelayState.FAILED
     assert "used by something else" in failure
@@ -189,7 +189,7 @@ async def test_who_overtakes_the_queue_past_the_relayer_takes_its_nonces(
     await rig.automine(is_on=True)
     for _ in range(2):
         await owner.execute_alone(collateral, an_approval(rig, 9).encode())
-    await rig.look()
+    await rig.run_once()
     assert await state_of(rig, behind) == (
         RelayState.INVALID,
         "the wallet used the nonce for something else",
@@ -199,7 +199,7 @@ async def test_who_overtakes_the_queue_past_the_relayer_takes_its_nonces(
 async def test_who_loses_the_wallet_loses_its_queue(rig: RelayerRig, owner: OwnerClient) -> None:
     _, behind = await queued(rig, owner)
     await make_strange(rig.sandbox, owner.safe, b"\xfe")
-    await rig.look()
+    await rig.run_once()
     state, failure = await state_of(rig, behind)
     assert state is RelayState.INVALID
     assert failure == "proxyWallet: it must be a Safe that is deployed"
@@ -208,7 +208,7 @@ async def test_who_loses_the_wallet_loses_its_queue(rig: RelayerRig, owner: Owne
 async def test_a_queue_does_not_wait_for_ever(rig: RelayerRig, owner: OwnerClient) -> None:
     ahead, behind = await queued(rig, owner)
     rig.clock.move(TEN_MINUTES_MS + 1)
-    await rig.look()
+    await rig.run_once()
     assert (await state_of(rig, behind))[0] is RelayState.INVALID
     assert (await state_of(rig, ahead))[0] is RelayState.EXECUTED
 
@@ -238,7 +238,7 @@ async def test_honest_work_is_not_disturbed_by_a_look(
     body = await approval_body(owner)
     work = asyncio.create_task(owner.submit(body))
     for _ in range(10):
-        await rig.look()
+        await rig.run_once()
         await asyncio.sleep(0.01)
     assert (await work).status_code == 200
     assert await rig.sent_count() == before + 1

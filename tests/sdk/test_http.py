@@ -91,16 +91,16 @@ async def test_a_wait_looks_again_until_it_finds(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(http, "POLL_S", 0.001)
     found = iter([None, None, 0])
 
-    async def look() -> int | None:
+    async def run_once() -> int | None:
         return next(found)
 
-    assert await wait_for("a number", look) == 0
+    assert await wait_for("a number", run_once) == 0
     assert next(found, "nothing left") == "nothing left"
 
 
 async def test_a_wait_ends_and_says_what_it_waited_for() -> None:
-    async def look() -> None:
+    async def run_once() -> None:
         await asyncio.sleep(0)
 
     with pytest.raises(NotInTime, match=r"^waited 0\.05 s for a miracle$"):
-        await wait_for("a miracle", look, deadline_s=0.05)
+        await wait_for("a miracle", run_once, deadline_s=0.05)

@@ -55,7 +55,7 @@ from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.journal import FileJournal
 from foretell.settlement.context import SettlementContext, SettlementOptions
-from foretell.settlement.settle import look
+from foretell.settlement.settle import run_once
 from foretell.store.creation.markets import record_event
 from foretell.store.database import Database
 from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox, load_txs
@@ -188,14 +188,14 @@ class SettlementRig:
     async def see(self) -> None:
         """Let the indexer and then the engine see the chain."""
         await catch_up(self.indexer)
-        await self.feed.look()
+        await self.feed.run_once()
         await self.projection.catch_up()
 
     async def act(self) -> None:
         """Do one pass of settlement's loops."""
         await self.projection.catch_up()
-        await look(self.context)
-        await self.context.operator.look()
+        await run_once(self.context)
+        await self.context.operator.run_once()
 
     async def settle(self, *, step_ms: int = 1_000) -> None:
         """Go on, blocks and time too, until no trade waits for the chain any more."""
@@ -205,7 +205,7 @@ class SettlementRig:
             self.clock.move(step_ms)
             await self.see()
             if not self.engine.state.unsettled_trades:
-                await self.context.operator.look()
+                await self.context.operator.run_once()
                 return
         raise AssertionError(self.engine.state.unsettled_trades)
 

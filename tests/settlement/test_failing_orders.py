@@ -174,7 +174,7 @@ async def test_a_taker_that_raised_its_nonce_fails_at_once_and_its_rest_leaves_t
     placed = await taker.buy(market, 40, 50 * UNIT)
     await taker.raise_nonce()
     await rig.act()
-    await rig.feed.look()
+    await rig.feed.run_once()
     await rig.projection.catch_up()
     assert await rig.statuses(placed.trade_ids) == [FAILED]
     row = await rig.order_row(placed.order_id)
@@ -237,7 +237,7 @@ async def test_a_split_survives_a_restart_between_any_two_steps(
     await rig.restart()
     await rig.act()
     assert await rig.sent() == []
-    await rig.feed.look()
+    await rig.feed.run_once()
     await rig.restart()
     await rig.settle()
     (trade,) = await rig.trades([trade_id])

@@ -26,7 +26,7 @@ from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import OrderType, Side
 from foretell.domain.exchange.trade import FILLS_PER_TRADE_MAX, TradeStatus
 from foretell.settlement.context import SettlementOptions
-from foretell.settlement.settle import failed_settlement, look
+from foretell.settlement.settle import failed_settlement, run_once
 from foretell.store.outbox.settlements import Settlement
 
 pytestmark = pytest.mark.anyio
@@ -222,7 +222,7 @@ async def test_a_trade_that_never_passes_is_given_up_and_moves_nothing(
     assert (given_up.is_given_up, given_up.attempts) == (True, 3)
     assert len(await rig.sent()) == 1
     await rig.check_ledger()
-    assert not await look(rig.context)
+    assert not await run_once(rig.context)
 
 
 async def test_a_mined_revert_is_tried_anew_under_another_id(
@@ -383,7 +383,7 @@ async def test_a_restart_anywhere_forgets_no_trade(
         trade_ids += (await trader.buy(market, 40, 10 * UNIT)).trade_ids
         await rig.restart()
         await rig.projection.catch_up()
-        await look(rig.context)
+        await run_once(rig.context)
         await rig.restart()
     await rig.settle()
     assert await rig.statuses(trade_ids) == [CONFIRMED] * 3
@@ -518,5 +518,5 @@ async def test_nothing_is_done_where_nothing_is_matched(
 ) -> None:
     await traders[0].sell(market, 40, 10 * UNIT)
     await rig.projection.catch_up()
-    assert not await look(rig.context)
+    assert not await run_once(rig.context)
     assert await rig.sent() == []

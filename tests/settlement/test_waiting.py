@@ -103,7 +103,7 @@ async def test_while_one_exchange_is_closed_the_trades_of_the_other_go_on(
     for _ in range(6):
         with pytest.raises(ExchangeClosed, match="it is paused"):
             await rig.act()
-        await rig.context.operator.look()
+        await rig.context.operator.run_once()
         await rig.sandbox.mine()
         rig.clock.move(1_000)
         await rig.see()
@@ -182,25 +182,23 @@ async def test_the_loop_says_why_it_waits_and_goes_on_when_the_exchange_opens(
     rig: SettlementRig,
     market: SandboxMarket,
     traders: list[Trader],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(worker, "CLOSED_POLL_S", 0.02)
     await a_trade(market, traders)
     await rig.projection.catch_up()
     await tell(rig, PAUSE, PAUSING)
     with capture_logs() as logs:
-        working = asyncio.create_task(worker._work(rig.context))
-        await until(lambda: len(logs) > 1)
+        working = asyncio.create_task(worker._settle(rig.context))
+        await until(lambda: bool(logs))
         await tell(rig, UNPAUSE, PAUSING)
-        await until(lambda: "settlement goes on" in [each["event"] for each in logs])
+        await until(lambda: "step works again" in [each["event"] for each in logs])
         async with asyncio.timeout(10):
             while not await rig.sent():  # noqa: ASYNC110 - nobody tells of a row
                 await asyncio.sleep(0.01)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
-    waits = [each for each in logs if each["event"] == "settlement waits for the exchange"]
-    assert len(waits) > 1
-    assert {each["log_level"] for each in waits} == {"error"}
+    (waits,) = [each for each in logs if each["event"] == "step failed and is repeated"]
+    assert (waits["log_level"], waits["loop"]) == ("warning", "settlements")
+    assert waits["cause"].startswith("ExchangeClosed: ")
     assert len(await rig.sent()) == 1
 
 

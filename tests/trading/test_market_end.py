@@ -25,10 +25,12 @@ MARKET = a_word("market")
 TWO_DAYS_MS = 2 * 86_400_000
 
 
-async def look(rig: TradingRig) -> None:
+async def run_once(rig: TradingRig) -> None:
     """Let the engine see what the tables say of the chain."""
     context = rig.context
-    await ChainFeed(rig.host.engine, context.database, context.exchanges, confirmations=1).look()
+    await ChainFeed(
+        rig.host.engine, context.database, context.exchanges, confirmations=1
+    ).run_once()
 
 
 async def answer(rig: TradingRig, *steps: AnswerStep) -> None:
@@ -56,7 +58,7 @@ async def test_a_market_trades_on_after_its_end_date_until_it_has_its_payout(
 ) -> None:
     rig.clock.move(TWO_DAYS_MS)
     await answer(rig, *steps)
-    await look(rig)
+    await run_once(rig)
     assert (await bob.placed(a_sell("bob")))["status"] == "live"
     assert (await alice.placed(a_buy("alice")))["status"] == "matched"
     market = (await rig.client.get(f"/markets/{MARKET}")).json()
@@ -70,7 +72,7 @@ async def test_a_payout_ends_the_trading_and_frees_what_was_reserved(
         (await alice.placed(a_buy("alice", price_ticks=ticks)))["orderID"] for ticks in (10, 20, 30)
     ]
     await pay(rig)
-    await look(rig)
+    await run_once(rig)
     refused = await alice.place(a_buy("alice", price_ticks=40))
     assert (refused.status_code, refused.json()["code"]) == (404, "market_closed")
     orders = [await alice.get(f"/data/order/{order_id}") for order_id in order_ids]
@@ -89,7 +91,7 @@ async def test_a_trade_that_was_matched_before_the_payout_settles_after_it(
     taking = a_buy("alice")
     await alice.placed(taking)
     await pay(rig)
-    await look(rig)
+    await run_once(rig)
     ledger, yes = rig.host.engine.state.ledger, an_asset(is_yes=True)
     assert ledger.look_up(alice.address, yes).credit_units == 10 * TOKEN
     trade_id = trade_id_of(an_order_id(taking), 0)
@@ -104,7 +106,7 @@ async def test_a_payout_that_is_seen_again_ends_nothing_twice(
 ) -> None:
     await alice.placed(a_buy("alice"))
     await pay(rig)
-    await look(rig)
+    await run_once(rig)
     sequence = rig.host.engine.sequence
-    await look(rig)
+    await run_once(rig)
     assert rig.host.engine.sequence == sequence

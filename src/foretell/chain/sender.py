@@ -14,8 +14,6 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, Final
 
-import structlog
-
 from foretell.chain.broadcaster import FEE_CAP_WEI, Broadcaster, SenderOptions
 from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
@@ -23,18 +21,17 @@ from foretell.chain.rpc_types import quantity_of
 from foretell.chain.views import ViewCall, ask_all
 from foretell.chain.watcher import Watcher
 from foretell.domain.errors.chain import ExecutionReverted
+from foretell.domain.errors.families import Upstream
 from foretell.domain.evm.transaction import OutgoingTx, SentTx
+from foretell.runtime.worker import Pace, run_worker
 
 GAS_MARGIN_PERCENT: Final = 20
 """What others do between the estimate and the block may make a call dearer."""
 
 SIMULATED_AT: Final = "pending"
-POLL_S: Final = 0.25
-IDLE_POLL_S: Final = 15.0
+PACE: Final = Pace(busy_s=0.25, idle_s=15.0)
 
 __all__ = ["FEE_CAP_WEI", "Outbox", "Sender", "SenderOptions"]
-
-_log: Final = structlog.get_logger(__name__)
 
 
 class Sender:
@@ -86,18 +83,16 @@ class Sender:
 
     async def run(self) -> None:
         """Watch what was sent, by this process or one before it, until cancelled."""
-        while True:
-            unfinished = 1
-            try:
-                await self._broadcaster.check_chain()
-                unfinished = await self._watcher.look()
-            except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
-                _log.exception("the watcher of an account failed and goes on", account=self.address)
-            await self._pause(POLL_S if unfinished else IDLE_POLL_S)
+        name = f"transactions of {self.address}"
+        await run_worker(name, self._watch, PACE, self._pause, expected=(Upstream,))
 
-    async def look(self) -> int:
+    async def _watch(self) -> bool:
+        await self._broadcaster.check_chain()
+        return await self.run_once() > 0
+
+    async def run_once(self) -> int:
         """Look once at what is unfinished, and return how much still is."""
-        return await self._watcher.look()
+        return await self._watcher.run_once()
 
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):

@@ -49,7 +49,7 @@ class Watcher:
         self._displaced_at: dict[str, int] = {}
         self._gap_since_ms: int | None = None
 
-    async def look(self) -> int:
+    async def run_once(self) -> int:
         """Move and push what is unfinished, and return how many rows still are."""
         hand = self._hand
         async with hand.lock:

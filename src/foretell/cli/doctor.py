@@ -78,9 +78,9 @@ def _sign_and_recover() -> str:
     return "coincurve signs and recovers"
 
 
-def _checked(what: str, look: Callable[[], str]) -> Finding:
+def _checked(what: str, run_once: Callable[[], str]) -> Finding:
     try:
-        return Finding(what, is_well=True, seen=look())
+        return Finding(what, is_well=True, seen=run_once())
     except (ForetellError, OSError) as error:
         return Finding(what, is_well=False, seen=str(error))
 
@@ -114,8 +114,8 @@ async def _head(ready: Ready) -> str:
     return f"{ready.rpc} is at block {number}"
 
 
-async def _awaited(what: str, look: Callable[[], Awaitable[str]]) -> Finding:
+async def _awaited(what: str, run_once: Callable[[], Awaitable[str]]) -> Finding:
     try:
-        return Finding(what, is_well=True, seen=await look())
+        return Finding(what, is_well=True, seen=await run_once())
     except ForetellError as error:
         return Finding(what, is_well=False, seen=error.message)

@@ -117,13 +117,13 @@ def _wish(session: DemoSession) -> MarketDraft:
 
 
 async def _wait_for_book(trading: HttpClient, token_id: str) -> None:
-    async def look() -> Any:
+    async def run_once() -> Any:
         try:
             return await trading.get("/book", token_id=token_id)
         except ApiRefused:
             return None
 
-    await wait_for("the market's order book", look)
+    await wait_for("the market's order book", run_once)
 
 
 def _print_where(console: Console, ready: Ready, settings: Settings, seconds: float) -> None:

@@ -21,6 +21,7 @@ from foretell.domain.creation.request import RUNNING, RequestStatus, RequestTrig
 from foretell.domain.errors.creation import CreatorNotWhitelisted, RegistrationPending, TxPending
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
 from foretell.edge.refusals import InternalError, worker_code
+from foretell.runtime.worker import Pace, run_worker
 from foretell.store.creation.requests import (
     TOPIC,
     CreationRequest,
@@ -31,8 +32,7 @@ from foretell.store.creation.requests import (
 )
 from foretell.store.outbox.transactions import REGISTRATION
 
-POLL_S: Final = 1.0
-IDLE_POLL_S: Final = 15.0
+PACE: Final = Pace(busy_s=1.0, idle_s=15.0)
 SWEEP_INTERVAL_S: Final = 300.0
 BACKOFF_S: Final = 1.0
 BACKOFF_S_MAX: Final = 30.0
@@ -50,18 +50,18 @@ async def run(context: CreationContext) -> None:
 
 async def _work(context: CreationContext) -> None:
     watch = await context.database.watch(TOPIC, REGISTRATION.topic)
-    desk = RequestRunner(context)
+    runner = RequestRunner(context)
     swept_at_s = -SWEEP_INTERVAL_S
-    while True:
-        running = 1
-        try:
-            running = await desk.look()
-            if time.monotonic() - swept_at_s > SWEEP_INTERVAL_S:
-                await sweep_challenges(context)
-                swept_at_s = time.monotonic()
-        except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
-            _log.exception("a look at the requests failed, and the next one follows")
-        await watch.wait(POLL_S if running else IDLE_POLL_S)
+
+    async def step() -> bool:
+        nonlocal swept_at_s
+        running = await runner.run_once()
+        if time.monotonic() - swept_at_s > SWEEP_INTERVAL_S:
+            await sweep_challenges(context)
+            swept_at_s = time.monotonic()
+        return running > 0
+
+    await run_worker("creation requests", step, PACE, watch.wait)
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class RequestRunner:
         self._pause_by_id: dict[str, _Pause] = {}
         self._at_once = asyncio.Semaphore(AT_ONCE_MAX)
 
-    async def look(self) -> int:
+    async def run_once(self) -> int:
         """Bring every running request as far as it goes now, and return how many there were."""
         async with self._context.database.reading() as tx:
             request_ids = await load_running(tx)

@@ -7,7 +7,6 @@ verified.
 
 import hmac
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -30,6 +29,7 @@ from foretell.domain.values.credentials import (
 )
 from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
 from foretell.domain.values.hexadecimal import Address, parse_address
+from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import ApiKey, load_key
 
@@ -84,7 +84,7 @@ class KeyRing:
         self._chain_ids = chain_ids
         self._now_ms = now_ms
         self._prefixes = [prefix.lower() for prefix in prefixes]
-        self._opened_by_id: OrderedDict[str, _Opened] = OrderedDict()
+        self._opened_by_id: LruCache[str, _Opened] = LruCache(KEYS_CACHED_MAX)
         self._revocations = 0
 
     def credentials(self, index: KeyIndex) -> Credentials:
@@ -94,7 +94,7 @@ class KeyRing:
     def forget(self, key_id: str) -> None:
         """Look the key up again next time: it was revoked."""
         self._revocations += 1
-        self._opened_by_id.pop(key_id, None)
+        self._opened_by_id.discard(key_id)
 
     def forget_all(self) -> None:
         """Look every key up again: another process may have revoked some."""
@@ -167,9 +167,8 @@ class KeyRing:
         opened = self._opened_by_id.get(key_id)
         now_ms = self._now_ms()
         if opened is not None and 0 <= now_ms - opened.read_at_ms < KEY_AGE_MS_MAX:
-            self._opened_by_id.move_to_end(key_id)
             return opened
-        self._opened_by_id.pop(key_id, None)
+        self._opened_by_id.discard(key_id)
         if _KEY_ID.match(key_id) is None:
             raise UnknownKey("no such API key")
         revocations = self._revocations
@@ -182,9 +181,7 @@ class KeyRing:
         derived = self.credentials(key.index)
         opened = _Opened(key, L2Signer(derived.secret), derived.passphrase, now_ms)
         if revocations == self._revocations:
-            self._opened_by_id[key_id] = opened
-        if len(self._opened_by_id) > KEYS_CACHED_MAX:
-            self._opened_by_id.popitem(last=False)
+            self._opened_by_id.put(key_id, opened)
         return opened
 
     def _dialect(self, headers: Mapping[str, str]) -> str:

@@ -11,7 +11,6 @@ from foretell.store.database import Database
 REORG_BLOCKS_MAX: Final = 256
 BLOCKS_PER_RANGE_MAX: Final = 200
 POLL_INTERVAL_S: Final = 0.25
-RETRY_DELAY_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,4 +29,3 @@ class IndexerContext:
     reorg_blocks_max: int = REORG_BLOCKS_MAX
     blocks_per_range_max: int = BLOCKS_PER_RANGE_MAX
     poll_interval_s: float = POLL_INTERVAL_S
-    retry_delay_s: float = RETRY_DELAY_S

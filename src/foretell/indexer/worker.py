@@ -1,29 +1,30 @@
-"""Follows the chain forever. Every failure is logged and tried again from the tables' last block."""
+"""Follows the chain until cancelled; a step that fails is repeated from the tables' last block."""
 
-import asyncio
+from functools import partial
 
 import structlog
 
+from foretell.domain.errors.chain import ChainUnavailable
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.follow import Step, follow
+from foretell.runtime.worker import Pace, run_worker
 
 log = structlog.get_logger(__name__)
 
 
 async def run(context: IndexerContext) -> None:
     """Index until cancelled: range after range while behind, then as often as the poll says."""
-    while True:
-        try:
-            step = await follow(context)
-        except Exception:
-            log.exception("the chain could not be indexed")
-            await asyncio.sleep(context.retry_delay_s)
-            continue
-        _tell(step)
-        await asyncio.sleep(0 if step.is_behind else context.poll_interval_s)
+    pace = Pace(busy_s=0.0, idle_s=context.poll_interval_s)
+    await run_worker("indexer", partial(_follow, context), pace, expected=(ChainUnavailable,))
 
 
-def _tell(step: Step) -> None:
+async def _follow(context: IndexerContext) -> bool:
+    step = await follow(context)
+    _log_step(step)
+    return step.is_behind
+
+
+def _log_step(step: Step) -> None:
     if step.unwound_blocks:
         log.warning("blocks were unwound", blocks=step.unwound_blocks, last=step.last)
     if step.ignored:

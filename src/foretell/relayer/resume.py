@@ -27,8 +27,8 @@ _TOO_LATE: Final = "it could not be sent in time"
 _log: Final = structlog.get_logger(__name__)
 
 
-async def look(context: RelayerContext) -> int:
-    """Bring every open request as far as it goes now, and return how many there were."""
+async def run_once(context: RelayerContext) -> bool:
+    """Bring every open request as far as it goes now, and return whether there were any."""
     async with context.database.reading() as tx:
         requests = await load_open_relays(tx, OPEN_MAX)
     at_once = asyncio.Semaphore(AT_ONCE_MAX)
@@ -40,7 +40,7 @@ async def look(context: RelayerContext) -> int:
     outcomes = await asyncio.gather(*map(advance_in_turn, requests), return_exceptions=True)
     for fault in filter(None, outcomes):
         raise fault
-    return len(requests)
+    return bool(requests)
 
 
 async def advance(context: RelayerContext, seen: RelayRequest) -> None:

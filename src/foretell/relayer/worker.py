@@ -1,44 +1,35 @@
-"""The relayer's loops: what was sent is watched, what is open is brought further."""
+"""The relayer's worker: watches what was sent, and brings open requests further."""
 
 import asyncio
+from functools import partial
 from typing import Final
 
-import structlog
-
 from foretell.relayer.context import RelayerContext
-from foretell.relayer.resume import look
+from foretell.relayer.resume import run_once
+from foretell.runtime.worker import Pace, run_worker
 from foretell.store.outbox.relays import TOPIC
 from foretell.store.outbox.transactions import RELAYED
 from foretell.store.trading.api_keys import TOPIC as KEYS_TOPIC
 
-POLL_S: Final = 1.0
-IDLE_POLL_S: Final = 15.0
-
-_log: Final = structlog.get_logger(__name__)
+PACE: Final = Pace(busy_s=1.0, idle_s=15.0)
 
 
 async def run(context: RelayerContext) -> None:
     """Work until cancelled; the relayer's own transactions are watched here too."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(context.sender.run(), name="relayer's sender")
-        tasks.create_task(_work(context), name="relay requests")
+        tasks.create_task(_relay(context), name="relay requests")
         tasks.create_task(_follow_revocations(context), name="relayer's revocations")
 
 
-async def _work(context: RelayerContext) -> None:
+async def _relay(context: RelayerContext) -> None:
     watch = await context.database.watch(TOPIC, RELAYED.topic)
-    while True:
-        open_requests = 1
-        try:
-            open_requests = await look(context)
-        except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
-            _log.exception("a look at the relay requests failed, and the next one follows")
-        await watch.wait(POLL_S if open_requests else IDLE_POLL_S)
+    await run_worker("relay requests", partial(run_once, context), PACE, watch.wait)
 
 
 async def _follow_revocations(context: RelayerContext) -> None:
     """Forget keys that another process may have revoked."""
     watch = await context.database.watch(KEYS_TOPIC)
     while True:
-        if await watch.wait(IDLE_POLL_S):
+        if await watch.wait(PACE.idle_s):
             context.key_ring.forget_all()

@@ -1,19 +1,33 @@
-"""How often the memory of a process that serves is searched for what nobody refers to any more.
+"""Garbage collection settings of processes that keep much and free little.
 
-What an exchange keeps (orders, accounts, code) refers to itself in no circle that could be freed, so
-to walk through it again and again is a waste that grows with it.
+What an exchange keeps (orders, accounts, code) forms no reference cycles that could be freed, so
+searching all of it again and again costs more the more there is.
 """
 
+import contextlib
 import gc
+from collections.abc import Iterator
 from typing import Final
 
-NEW_OBJECTS_MAX: Final = 20_000
-"""How many more objects are made than freed between two looks at the new ones."""
-LOOKS_PER_GENERATION: Final = 20
+YOUNG_OBJECTS_MAX: Final = 20_000
+"""How many more objects are allocated than freed before the youngest generation is searched."""
+COLLECTIONS_PER_GENERATION: Final = 20
 
 
 def settle_memory() -> None:
-    """Take what is there by now for permanent, and look for garbage less often."""
+    """Exclude what exists now from collection, and collect less often from now on."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(NEW_OBJECTS_MAX, LOOKS_PER_GENERATION, LOOKS_PER_GENERATION)
+    gc.set_threshold(YOUNG_OBJECTS_MAX, COLLECTIONS_PER_GENERATION, COLLECTIONS_PER_GENERATION)
+
+
+@contextlib.contextmanager
+def collection_paused() -> Iterator[None]:
+    """Pause garbage collection while a journal is folded: nearly all that is made then stays."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -88,7 +88,7 @@ class CreatorClient:
     async def wait_for_plan(self, request_id: str) -> Sequence[Any]:
         """Return the transaction plan, once it is there."""
 
-        async def look() -> Sequence[Any] | None:
+        async def run_once() -> Sequence[Any] | None:
             answer = await self.http.get("/pending", requestId=request_id)
             request = answer["request"]
             if request["status"] == FAILED:
@@ -96,7 +96,7 @@ class CreatorClient:
             plan = request.get("prepared")
             return None if plan is None else list(plan["txPlan"])
 
-        return await wait_for("the transaction plan", look)
+        return await wait_for("the transaction plan", run_once)
 
     async def execute(self, plan: Sequence[Any]) -> list[dict[str, str]]:
         """Send every item of a plan from the creator's wallet, each after the one before."""
@@ -123,11 +123,11 @@ class CreatorClient:
     async def finalize(self, request_id: str) -> Any:
         """Have the hashes checked, and return the answer that is not 'in progress'."""
 
-        async def look() -> Any:
+        async def run_once() -> Any:
             answer = await self._post("/finalize", request_id, [])
             return None if answer["status"] == UNFINISHED else answer
 
-        return await wait_for("finalization", look)
+        return await wait_for("finalization", run_once)
 
     async def _post(self, path: str, request_id: str, txs: Sequence[Mapping[str, str]]) -> Any:
         body = {

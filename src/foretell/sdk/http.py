@@ -80,13 +80,13 @@ def _is_to_come_again(response: httpx.Response) -> bool:
 
 
 async def wait_for(
-    what: str, look: Callable[[], Awaitable[Value | None]], deadline_s: float = DEADLINE_S
+    what: str, run_once: Callable[[], Awaitable[Value | None]], deadline_s: float = DEADLINE_S
 ) -> Value:
     """Return what a look finds, looking again until it finds something or the time is over."""
     try:
         async with asyncio.timeout(deadline_s):
             while True:
-                found = await look()
+                found = await run_once()
                 if found is not None:
                     return found
                 await asyncio.sleep(POLL_S)

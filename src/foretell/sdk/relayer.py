@@ -107,11 +107,11 @@ class RelayerClient:
     async def finish(self, answer: Any) -> str:
         """Wait until what was submitted is in a block, and return its hash."""
 
-        async def look() -> str | None:
+        async def run_once() -> str | None:
             found = await self._http.get("/transaction", id=answer["transactionID"])
             state = found[0]["state"] if found else "STATE_NEW"
             if state in FAILED:
                 raise ApiRefused("POST /submit", 200, str(found[0]["failureReason"]))
             return str(found[0]["transactionHash"]) if state in DONE else None
 
-        return await wait_for("the relayer's transaction", look)
+        return await wait_for("the relayer's transaction", run_once)

@@ -45,7 +45,7 @@ _Closed = dict[Address, ExchangeClosed]
 _log: Final = structlog.get_logger(__name__)
 
 
-async def look(context: SettlementContext) -> bool:
+async def run_once(context: SettlementContext) -> bool:
     """Bring every trade as far as it goes now, and say whether one is not on the chain yet.
 
     Raises ExchangeClosed when an exchange settles none of its trades; nothing is counted against

@@ -1,47 +1,28 @@
-"""Settlement's loops: what was sent is watched, what is matched is brought further."""
+"""Settlement's worker: watches what was sent, and brings matched trades further."""
 
 import asyncio
+from functools import partial
 from typing import Final
 
-import structlog
-
 from foretell.domain.errors.chain import ExchangeClosed
+from foretell.runtime.worker import Pace, run_worker
 from foretell.settlement.context import SettlementContext
-from foretell.settlement.settle import look
+from foretell.settlement.settle import run_once
 from foretell.store.outbox.transactions import SETTLEMENT
 from foretell.store.trading.trades import TOPIC as TRADES_TOPIC
 
-POLL_S: Final = 0.5
-IDLE_POLL_S: Final = 15.0
-CLOSED_POLL_S: Final = 5.0
-
-_log: Final = structlog.get_logger(__name__)
+PACE: Final = Pace(busy_s=0.5, idle_s=15.0)
 
 
 async def run(context: SettlementContext) -> None:
     """Work until cancelled; the operator's transactions are watched here too."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(context.operator.run(), name="operator's sender")
-        tasks.create_task(_work(context), name="settlements")
+        tasks.create_task(_settle(context), name="settlements")
 
 
-async def _work(context: SettlementContext) -> None:
-    """Look again and again; while the exchange is not open to the operator, say loudly why not."""
+async def _settle(context: SettlementContext) -> None:
+    """Settle again and again; an exchange that is closed to the operator is waited for."""
     watch = await context.database.watch(TRADES_TOPIC, SETTLEMENT.topic)
-    is_closed = False
-    while True:
-        is_unsettled = True
-        try:
-            is_unsettled = await look(context)
-        except ExchangeClosed as closed:
-            is_closed = True
-            _log.error("settlement waits for the exchange", cause=closed.message)
-            await asyncio.sleep(CLOSED_POLL_S)
-            continue
-        except Exception:  # noqa: BLE001 - a loop that must go on; structlog keeps the trace
-            _log.exception("a look at the settlements failed, and the next one follows")
-        else:
-            if is_closed:
-                _log.warning("settlement goes on")
-            is_closed = False
-        await watch.wait(POLL_S if is_unsettled else IDLE_POLL_S)
+    step = partial(run_once, context)
+    await run_worker("settlements", step, PACE, watch.wait, expected=(ExchangeClosed,))

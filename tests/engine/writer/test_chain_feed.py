@@ -95,7 +95,7 @@ async def look_until(rig: TradingRig, parts: int, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patching:
         patching.setattr(engine, "submit", submit)
         with pytest.raises(EngineBusy):
-            await a_feed(rig).look()
+            await a_feed(rig).run_once()
 
 
 def known(rig: TradingRig) -> tuple[set[int], set[int], int, Bytes32]:
@@ -123,7 +123,7 @@ def observations(folder: Path) -> list[ObserveChain]:
 async def test_a_look_is_told_in_parts_that_are_no_larger_than_they_may(
     rig: TradingRig, tmp_path: Path
 ) -> None:
-    await a_feed(rig).look()
+    await a_feed(rig).run_once()
     assert known(rig) == at_block(1, 100 * TOKEN)
     parts = observations(tmp_path / "journal")
     assert [(part.part, part.parts) for part in parts] == [(n, PARTS) for n in range(1, PARTS + 1)]
@@ -132,20 +132,20 @@ async def test_a_look_is_told_in_parts_that_are_no_larger_than_they_may(
 
 async def test_a_look_at_what_is_known_tells_nothing(rig: TradingRig) -> None:
     feed = a_feed(rig)
-    await feed.look()
+    await feed.run_once()
     sequence = rig.host.engine.sequence
-    await feed.look()
+    await feed.run_once()
     assert rig.host.engine.sequence == sequence
 
 
 async def test_a_look_after_a_block_in_which_little_happened_is_one_command(
     rig: TradingRig, tmp_path: Path
 ) -> None:
-    await a_feed(rig).look()
+    await a_feed(rig).run_once()
     async with rig.context.database.writing() as tx:
         await record_blocks(tx, [Block(2, block_hash(2), block_hash(1), 0)])
         await record_balances(tx, [Balance(an_address(NAMES[0]), COLLATERAL, 5, 2)])
-    await a_feed(rig).look()
+    await a_feed(rig).run_once()
     last = observations(tmp_path / "journal")[-1]
     assert (last.part, last.parts, len(last.balances)) == (1, 1, 1)
     assert rig.host.engine.state.observed_block == 2
@@ -158,7 +158,7 @@ async def test_a_look_that_stopped_between_two_parts_is_begun_anew_by_the_next(
     before = known(rig)
     await look_until(rig, parts, monkeypatch)
     assert known(rig) == before
-    await a_feed(rig).look()
+    await a_feed(rig).run_once()
     assert known(rig) == at_block(1, 100 * TOKEN)
     assert rig.host.engine.state.observed_parts == []
 
@@ -176,7 +176,7 @@ async def test_a_restart_between_two_parts_tells_everything_again(
         assert len(rig.host.engine.state.observed_parts) == parts
         assert known(rig) == before
         await index(rig, 2, 70 * TOKEN)
-        await a_feed(rig).look()
+        await a_feed(rig).run_once()
         assert known(rig) == at_block(2, 70 * TOKEN)
     async with a_rig(tmp_path / "journal", database_file) as rig:
         assert known(rig) == at_block(2, 70 * TOKEN)
@@ -190,7 +190,7 @@ async def test_nobody_trades_on_what_is_known_by_halves(
     await look_until(rig, PARTS - 1, monkeypatch)
     with pytest.raises(InsufficientBalance):
         await rig.tell(buying)
-    await a_feed(rig).look()
+    await a_feed(rig).run_once()
     await rig.tell(buying)
     assert list(rig.host.engine.state.live_orders) == [buying.order_id]
 
@@ -237,12 +237,12 @@ async def store_ends(
 
 async def test_what_was_canceled_on_chain_is_told_once(rig: TradingRig, tmp_path: Path) -> None:
     feed = a_feed(rig)
-    await feed.look()
+    await feed.run_once()
     live, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[1]))
     await rig.tell(live)
     await store_ends(rig, 2, canceled=[live.order_id, later.order_id])
-    await feed.look()
-    await feed.look()
+    await feed.run_once()
+    await feed.run_once()
     told = [each for each in observations(tmp_path / "journal") if each.cancels]
     assert [[seen.order_id for seen in each.cancels] for each in told] == [
         [live.order_id, later.order_id]
@@ -254,16 +254,16 @@ async def test_what_was_canceled_on_chain_is_told_once(rig: TradingRig, tmp_path
 
 async def test_a_reorg_takes_a_raised_nonce_back_but_brings_no_order_back(rig: TradingRig) -> None:
     feed = a_feed(rig)
-    await feed.look()
+    await feed.run_once()
     closed, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[0], salt="2"))
     await rig.tell(closed)
     await store_ends(rig, 2, nonce=1)
-    await feed.look()
+    await feed.run_once()
     with pytest.raises(InvalidOrderNonce):
         await rig.tell(later)
     async with rig.context.database.writing() as tx:
         await unwind(tx, 1)
         await record_blocks(tx, [Block(2, a_word("another"), block_hash(1), 0)])
-    await feed.look()
+    await feed.run_once()
     await rig.tell(later)
     assert list(rig.host.engine.state.live_orders) == [later.order_id]

@@ -62,7 +62,7 @@ async def test_orders_stay_while_the_key_beats(rig: TradingRig, alice: Trader) -
     last = await beaten(alice, None)
     for _ in range(5):
         rig.clock.move(10_000)
-        await rig.host.heartbeats.look()
+        await rig.host.heartbeats.run_once()
         last = await beaten(alice, last)
     assert rig.host.engine.state.live_orders
 
@@ -79,11 +79,11 @@ async def test_orders_of_a_key_are_canceled_when_its_beats_stop(
     await beaten(alice, None)
     await beaten(bob, None)
     rig.clock.move(10_000)
-    await rig.host.heartbeats.look()
+    await rig.host.heartbeats.run_once()
     assert len(rig.host.engine.state.live_orders) == 4
     await beaten(bob, (await beat(bob, None)).json()["heartbeat_id"])
     rig.clock.move(1)
-    await rig.host.heartbeats.look()
+    await rig.host.heartbeats.run_once()
     live = set(rig.host.engine.state.live_orders)
     assert live == {answer["orderID"] for answer in kept}
     assert not live & {answer["orderID"] for answer in mine}
@@ -93,7 +93,7 @@ async def test_orders_of_a_key_are_canceled_when_its_beats_stop(
 async def test_a_key_that_never_beat_keeps_its_orders(rig: TradingRig, alice: Trader) -> None:
     await alice.placed(a_buy("alice"))
     rig.clock.move(100_000)
-    await rig.host.heartbeats.look()
+    await rig.host.heartbeats.run_once()
     assert rig.host.engine.state.live_orders
 
 
@@ -109,10 +109,10 @@ async def test_after_a_restart_every_key_that_beat_has_the_whole_time_again(
     clock.move(60_000)
     async with a_rig(tmp_path / "journal", database_file, clock) as rig:
         clock.move(10_000)
-        await rig.host.heartbeats.look()
+        await rig.host.heartbeats.run_once()
         assert rig.host.engine.state.live_orders
         clock.move(1)
-        await rig.host.heartbeats.look()
+        await rig.host.heartbeats.run_once()
         assert not rig.host.engine.state.live_orders
         assert await beating_keys(rig) == []
 
@@ -123,10 +123,10 @@ async def test_what_cannot_be_canceled_yet_is_tried_again(rig: TradingRig, alice
     rig.clock.move(10_001)
     engine = rig.host.engine
     engine._failure = EngineStopped("for a while")
-    await rig.host.heartbeats.look()
+    await rig.host.heartbeats.run_once()
     assert await beating_keys(rig) == [alice.key_id]
     engine._failure = None
-    await rig.host.heartbeats.look()
+    await rig.host.heartbeats.run_once()
     assert not engine.state.live_orders
     assert await beating_keys(rig) == []
 
@@ -137,7 +137,7 @@ async def test_a_beat_while_the_orders_are_being_canceled_begins_anew(
     await alice.placed(a_buy("alice"))
     last = await beaten(alice, None)
     rig.clock.move(10_001)
-    looking = asyncio.create_task(rig.host.heartbeats.look())
+    looking = asyncio.create_task(rig.host.heartbeats.run_once())
     await asyncio.sleep(0)
     response = await beat(alice, last)
     await looking
@@ -156,7 +156,7 @@ async def test_a_beat_that_comes_while_anothers_orders_are_being_canceled_saves_
     await beaten(alice, None)
     last = await beaten(bob, None)
     rig.clock.move(10_001)
-    looking = asyncio.create_task(heartbeats.look())
+    looking = asyncio.create_task(heartbeats.run_once())
     await asyncio.sleep(0)
     renewed = await heartbeats.beat(bob.key_id, bob.address, last)
     await looking
@@ -174,7 +174,7 @@ async def test_more_orders_than_one_command_may_cancel_are_canceled_by_several(
     await beaten(alice, None)
     rig.clock.move(10_001)
     before = rig.host.engine.sequence
-    await rig.host.heartbeats.look()
+    await rig.host.heartbeats.run_once()
     assert not rig.host.engine.state.live_orders
     assert rig.host.engine.sequence == before + 3
 

@@ -60,7 +60,7 @@ def test_a_safe_is_where_the_factory_makes_it() -> None:
 def test_only_so_many_wallets_are_remembered() -> None:
     wallets = Wallets(a_deployment(), kept_max=2)
     seen = [wallets.safe_of(an_address(f"owner {number}")) for number in range(4)]
-    assert len(wallets._safe_by_owner) == 2
+    assert wallets._safe_of.cache_info().currsize == 2
     assert [wallets.safe_of(an_address(f"owner {number}")) for number in range(4)] == seen
 
 

@@ -50,7 +50,7 @@ async def test_an_order_is_identified_under_the_domain_that_was_signed(
 async def test_the_domain_that_a_signer_used_last_is_tried_first(signers: Signers) -> None:
     order = a_buy("alice", profile=2)
     await signers.identify(order, EXCHANGE)
-    assert signers._profile_by_signer[order.signer] == 2
+    assert signers._profile_by_signer.get(order.signer) == 2
     assert (await signers.identify(a_buy("alice", profile=1), EXCHANGE)).profile == 1
 
 

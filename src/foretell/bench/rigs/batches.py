@@ -53,13 +53,13 @@ class Turns:
         self._bare = bare
         self._writing = Writing(journal)
 
-    async def take_rounds(self, rounds: int, look: Look) -> list[Measured]:
+    async def take_rounds(self, rounds: int, run_once: Look) -> list[Measured]:
         """Return what each size showed in each round."""
         measured = []
         for _ in range(rounds):
-            before = look()
+            before = run_once()
             shown = [await self._take(batch) for batch in BATCHES]
-            after = look()
+            after = run_once()
             others = 0.0 if before is None or after is None else before.others_cores(after)
             measured += [each._replace(others_cores=others) for each in shown]
         return measured

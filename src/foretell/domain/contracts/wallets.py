@@ -1,6 +1,6 @@
 """Wallets that an address signs for: itself, and the Safe that the factory makes for it."""
 
-from collections import OrderedDict
+from functools import lru_cache
 from typing import Final
 
 from foretell.domain.contracts.deployment import Deployment
@@ -12,21 +12,14 @@ WALLETS_KEPT_MAX: Final = 20_000
 
 
 class Wallets:
-    """Where each address's wallets are."""
+    """The wallets of every address; the newest are kept, since one costs three hashes to compute."""
 
     def __init__(self, deployment: Deployment, *, kept_max: int = WALLETS_KEPT_MAX) -> None:
-        self._deployment = deployment
-        self._kept_max = kept_max
-        self._safe_by_owner: OrderedDict[Address, Address] = OrderedDict()
+        self._safe_of = lru_cache(kept_max)(deployment.safe_of)
 
     def safe_of(self, owner: Address) -> Address:
         """Return where the owner's Safe is, or would be."""
-        safe = self._safe_by_owner.get(owner)
-        if safe is None:
-            safe = self._safe_by_owner[owner] = self._deployment.safe_of(owner)
-            if len(self._safe_by_owner) > self._kept_max:
-                self._safe_by_owner.popitem(last=False)
-        return safe
+        return self._safe_of(owner)
 
     def of(self, address: Address) -> tuple[Address, Address]:
         """Return the wallets that an address trades with: itself and its Safe."""

@@ -18,6 +18,7 @@ from foretell.domain.treasury.treasury import Treasury
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.allocations.coordinator import AllocationCoordinator
 from foretell.engine.writer.treasury_engine import TreasuryEngine
+from foretell.runtime.worker import Pace, run_worker
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import (
     Allowance,
@@ -27,9 +28,8 @@ from foretell.store.index.balances import (
 )
 from foretell.store.index.blocks import TOPIC, Block, load_block_hash, load_last_block
 
-LOOK_S: Final = 1.0
-MEET_S: Final = 0.05
-"""How long to wait for shards that are not at the block yet."""
+PACE: Final = Pace(busy_s=0.05, idle_s=1.0)
+"""Shards that are not at the block yet are asked again soon."""
 OVERDRAWN_MS_MAX: Final = 30_000
 """How long a wallet may have less than its shards hold, before its orders are closed for it.
 
@@ -61,25 +61,22 @@ class CollateralFeed:
     async def run(self) -> None:
         """Look, for ever, whenever a block is announced and once in a while."""
         watch = await self.database.watch(TOPIC)
-        while True:
-            has_met = True
-            try:
-                has_met = await self.look()
-            except Unavailable as refusal:
-                log.warning("collateral feed", cause=refusal.message)
-            except Exception:
-                log.exception("collateral feed")
-            await watch.wait(LOOK_S if has_met else MEET_S)
+        await run_worker(
+            "collateral feed", self.run_once, PACE, watch.wait, expected=(Unavailable,)
+        )
 
-    async def look(self) -> bool:
-        """Tell the treasury of the last block, and call back what is not there; say if they met."""
+    async def run_once(self) -> bool:
+        """Give the treasury the last block and call back what is not covered.
+
+        Return whether shards are still behind that block.
+        """
         async with self.database.reading() as tx:
             sight = await self._sight(tx)
         has_met = sight is None or await self.coordinator.observe(
             sight.block.block_number, sight.block.block_hash, sight.balances, sight.allowances
         )
         await self._call_back()
-        return has_met
+        return not has_met
 
     async def _call_back(self) -> None:
         """Have slices returned that the chain does not cover, by force once that lasts."""

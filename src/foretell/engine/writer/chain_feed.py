@@ -34,6 +34,7 @@ from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.engine import Engine
+from foretell.runtime.worker import Pace, run_worker
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import (
@@ -53,7 +54,7 @@ from foretell.store.index.conditions import load_payouts
 from foretell.store.outbox.refused_orders import RefusedOrder, load_refused_orders
 from foretell.store.outbox.settlements import Landing, load_landings
 
-LOOK_S: Final = 1.0
+PACE: Final = Pace(busy_s=1.0, idle_s=1.0)
 TOPICS: Final = ("chain", "markets", "settlements")
 BLOCKS_UNOBSERVED_MAX: Final = 20
 TRADES_PER_QUERY_MAX: Final = 500
@@ -76,14 +77,9 @@ class ChainFeed:
     async def run(self) -> None:
         """Look, for ever, whenever something is announced and once in a while."""
         watch = await self.database.watch(*TOPICS)
-        while True:
-            try:
-                await self.look()
-            except Exception:
-                log.exception("feed")
-            await watch.wait(LOOK_S)
+        await run_worker("chain feed", self.run_once, PACE, watch.wait)
 
-    async def look(self) -> None:
+    async def run_once(self) -> bool:
         """Tell the engine what is new: markets, trades that split, the chain, what it resolved."""
         foreign = await self._open_markets()
         async with self.database.reading() as tx:
@@ -94,6 +90,7 @@ class ChainFeed:
         if observation is not None:
             await self._tell(observation)
         await self._resolve_markets()
+        return False
 
     async def _tell(self, observation: ObserveChain) -> None:
         for part in split_observation(observation, self.observed_per_command_max):

@@ -39,8 +39,8 @@ from foretell.domain.exchange.state import State
 from foretell.domain.exchange.state_effects import restored_effects
 from foretell.domain.values.hexadecimal import word_bytes
 from foretell.engine.protocol.requests import CommittedCommand, Subscriber
-from foretell.journal.memory import unsearched_memory
 from foretell.journal.port import Capacity, Journal, Snapshot
+from foretell.runtime.garbage_collection import collection_paused
 
 WAITING_MAX: Final = 50_000
 REPLAY_BATCH: Final = 2_000
@@ -107,7 +107,7 @@ class Engine:
         when they are relieved.
         """
         snapshot = await asyncio.to_thread(self._journal.snapshot)
-        with unsearched_memory():
+        with collection_paused():
             if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
                 self.state, self.sequence = decode_state(snapshot.payload), snapshot.sequence
             await self._replay(max(self.sequence, tables_sequence or 0), drain_if_large)

@@ -78,10 +78,10 @@ class Heartbeats:
     async def run(self) -> None:
         """Cancel, for ever, the orders of keys whose beats have stopped."""
         while True:
-            await self.look()
+            await self.run_once()
             await asyncio.sleep(LOOK_S)
 
-    async def look(self) -> None:
+    async def run_once(self) -> None:
         """Cancel the orders of keys whose next beat is overdue."""
         now_ms = self._now_ms()
         for key_id, pulse in list(self._pulse_by_key.items()):

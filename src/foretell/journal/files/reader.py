@@ -12,8 +12,8 @@ from foretell.domain.errors.storage import JournalDamaged
 from foretell.domain.exchange.state import State
 from foretell.domain.treasury.folds import ShardFold
 from foretell.journal.files.segments import check_rest, read_records, read_segment, segment_paths
-from foretell.journal.memory import unsearched_memory
 from foretell.journal.port import Entry, Snapshot
+from foretell.runtime.garbage_collection import collection_paused
 
 
 class Folded(NamedTuple):
@@ -55,7 +55,7 @@ def read_entries(
 def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Folded:
     """Return the state that the entries after a snapshot make of it, or of nothing."""
     sequence = 0 if base is None else base.sequence
-    with unsearched_memory():
+    with collection_paused():
         shard = ShardFold(None if base is None else base.payload)
         for entry in read_entries(folder, sequence, until):
             shard.take(entry.payload)

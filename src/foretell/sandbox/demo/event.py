@@ -120,12 +120,12 @@ async def _convert(event: EventSession) -> None:
     agree("the Yes that it gave", yes_units, SET_UNITS)
     session.tell("Bob converts 100 No of Anna and of Ben: 100 collateral, and 100 Yes of Cleo")
 
-    async def look() -> bool | None:
+    async def run_once() -> bool | None:
         rows = await session.data.get("/activity", user=safe.safe, type="CONVERSION")
         return True if rows else None
 
     with session.waiting("the indexer sees it"):
-        await wait_for("the conversion in GET /activity", look)
+        await wait_for("the conversion in GET /activity", run_once)
     session.tell("GET /activity: Bob's Safe has a CONVERSION")
 
 
@@ -141,7 +141,7 @@ async def _sell(event: EventSession) -> None:
     session, market = event.session, event.markets[2]
     kind = int(event.bob.wallet.signature_type)
 
-    async def look() -> bool | None:
+    async def run_once() -> bool | None:
         found = await event.bob.get(
             "/balance-allowance",
             asset_type="CONDITIONAL",
@@ -151,7 +151,7 @@ async def _sell(event: EventSession) -> None:
         return True if int(found["balance"]) >= SALE_UNITS else None
 
     with session.waiting("the exchange sees what the conversion gave"):
-        await wait_for("Bob's Yes at the exchange", look)
+        await wait_for("Bob's Yes at the exchange", run_once)
     cost = SALE_UNITS * SALE_CENTS // PERCENT
     await place(session, event.alice, market.token_yes, Side.BUY, SALE_UNITS, cost)
     matched = await place(session, event.bob, market.token_yes, Side.SELL, SALE_UNITS, cost)

@@ -36,8 +36,8 @@ async def show(session: DemoSession, market: DemoMarket, alice: Address, bob: Ad
 async def _positions(
     session: DemoSession, market: DemoMarket, wallet: Address, count: int
 ) -> list[Any]:
-    async def look() -> list[Any] | None:
+    async def run_once() -> list[Any] | None:
         rows = await session.data.get("/positions", user=wallet, market=market.condition_id)
         return list(rows) if len(rows) == count else None
 
-    return await wait_for("the positions", look)
+    return await wait_for("the positions", run_once)

@@ -89,12 +89,12 @@ async def resolve(session: DemoSession, market: DemoMarket) -> None:
 async def wait_until_closed(session: DemoSession, market: DemoMarket) -> None:
     """Wait until the discovery API shows that a market was resolved."""
 
-    async def look() -> bool | None:
+    async def run_once() -> bool | None:
         found = await session.discovery.get("/markets", condition_ids=market.condition_id)
         return True if found[0]["closed"] else None
 
     with session.waiting("the market closes"):
-        await wait_for("the market to close", look)
+        await wait_for("the market to close", run_once)
 
 
 async def redeem(session: DemoSession, market: DemoMarket, bob: RelayerClient) -> None:
@@ -141,12 +141,12 @@ async def balance(
 async def wait_for_interest(session: DemoSession, market: DemoMarket, units: int) -> None:
     """Wait until the data API shows this open interest of a market."""
 
-    async def look() -> bool | None:
+    async def run_once() -> bool | None:
         (interest,) = await session.data.get("/oi", market=market.condition_id)
         return True if round(interest["value"] * UNITS_PER_TOKEN) == units else None
 
     with session.waiting("the indexer sees it too"):
-        await wait_for(f"GET /oi to be {decimal_text(units)}", look)
+        await wait_for(f"GET /oi to be {decimal_text(units)}", run_once)
 
 
 def wallets(traders: Traders, carols_safe: Address) -> dict[str, Address]:

@@ -118,13 +118,13 @@ async def wait_for_collateral(session: DemoSession, trader: TradingClient) -> No
     """Wait until both exchanges may move what a trader has, and trading knows it."""
     kind = int(trader.wallet.signature_type)
 
-    async def look() -> bool | None:
+    async def run_once() -> bool | None:
         found = await trader.get("/balance-allowance", asset_type="COLLATERAL", signature_type=kind)
         allowed = min(map(int, found["allowances"].values()))
         return True if int(found["balance"]) >= FUNDS_UNITS and allowed > 0 else None
 
     with session.waiting("the exchange sees the funds"):
-        await wait_for("funds at the exchange", look)
+        await wait_for("funds at the exchange", run_once)
 
 
 async def wait_for_trades(
@@ -132,7 +132,7 @@ async def wait_for_trades(
 ) -> list[Any]:
     """Return a market's trades, once there are so many and all are confirmed."""
 
-    async def look() -> list[Any] | None:
+    async def run_once() -> list[Any] | None:
         page = await trader.get("/data/trades", market=market.condition_id)
         states = [trade["status"] for trade in page["data"]]
         if "FAILED" in states:
@@ -140,7 +140,7 @@ async def wait_for_trades(
         return list(page["data"]) if states == ["CONFIRMED"] * count else None
 
     with session.waiting("the trades settle on the chain"):
-        return await wait_for(f"{count} confirmed trades", look, SETTLED_S)
+        return await wait_for(f"{count} confirmed trades", run_once, SETTLED_S)
 
 
 async def _mint(
@@ -211,7 +211,7 @@ async def place(
     """Place an order for so many token units at so much collateral, once its market is open."""
     order = trader.sign_order(token, side, size, cost, salt=session.new_salt())
 
-    async def look() -> Any:
+    async def run_once() -> Any:
         try:
             return await trader.place(order)
         except ApiRefused as refusal:
@@ -220,7 +220,7 @@ async def place(
             return None
 
     with session.waiting("the market opens"):
-        answer = await wait_for("an order book", look)
+        answer = await wait_for("an order book", run_once)
     agree("the order", answer["success"], wanted=True)
     return answer
 

@@ -4,7 +4,6 @@ An address signs; a wallet pays: the address itself (signature type 0), or the S
 makes for it (type 2). What is said here spares a client every guess.
 """
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -19,6 +18,7 @@ from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.engine.protocol.requests import AccountReply
+from foretell.runtime.lru import LruCache
 
 NONCES_KEPT_MAX: Final = 20_000
 NONCE_KEPT_MS: Final = 30_000
@@ -50,8 +50,7 @@ class OrderNonces:
     ) -> None:
         self._fetch = fetch
         self._now_ms = now_ms
-        self._kept_max = kept_max
-        self._seen: OrderedDict[tuple[Address, Address], _Seen] = OrderedDict()
+        self._seen: LruCache[tuple[Address, Address], _Seen] = LruCache(kept_max)
 
     async def look_up(self, exchange: Address, maker: Address, kept_ms: int) -> int:
         """Return a maker's nonce as it was at most so long ago, or as last seen if none answers."""
@@ -64,9 +63,7 @@ class OrderNonces:
             if seen is None:
                 raise
             return seen.nonce
-        self._seen[exchange, maker] = _Seen(nonce, self._now_ms())
-        if len(self._seen) > self._kept_max:
-            self._seen.popitem(last=False)
+        self._seen.put((exchange, maker), _Seen(nonce, self._now_ms()))
         return nonce
 
     async def check(self, exchange: Address, order: SignedOrder) -> None:

@@ -1,6 +1,5 @@
 """Who signed an order, and what its id is by that."""
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -9,6 +8,7 @@ from foretell.domain.exchange.order import SignedOrder, order_struct_hash
 from foretell.domain.exchange.profiles import Separators, SigningProfile, separators
 from foretell.domain.values.eip712 import typed_digest
 from foretell.domain.values.hexadecimal import Address, Bytes32, word_of
+from foretell.runtime.lru import LruCache
 
 SIGNERS_KEPT_MAX: Final = 20_000
 
@@ -40,9 +40,8 @@ class Signers:
         self.profiles_of = profiles_of
         self._chain_id = chain_id
         self._recover = recover
-        self._kept_max = kept_max
         self._separators_by_exchange: dict[Address, Separators] = {}
-        self._profile_by_signer: OrderedDict[Address, int] = OrderedDict()
+        self._profile_by_signer: LruCache[Address, int] = LruCache(kept_max)
 
     def separators(self, exchange: Address) -> Separators:
         """Return the domains that orders for an exchange may be signed for."""
@@ -60,16 +59,11 @@ class Signers:
         """
         by_profile = self.separators(exchange).by_profile
         struct_hash = order_struct_hash(order)
-        first = self._profile_by_signer.get(order.signer, 0)
+        first = self._profile_by_signer.get(order.signer) or 0
         others = (index for index in range(len(by_profile)) if index != first)
         for profile in (first, *others):
             digest = typed_digest(by_profile[profile], struct_hash)
             if await self._recover(digest, order.signature) == order.signer:
-                self._remember(order.signer, profile)
+                self._profile_by_signer.put(order.signer, profile)
                 return Identity(profile, word_of(digest))
         raise SignerMismatch(order.signer)
-
-    def _remember(self, signer: Address, profile: int) -> None:
-        self._profile_by_signer[signer] = profile
-        if len(self._profile_by_signer) > self._kept_max:
-            self._profile_by_signer.popitem(last=False)

@@ -1,0 +1,56 @@
+"""The log of a failure that lasts: one line when it begins, one a minute, one when it ends.
+
+A node that is away fails every step of a loop. Its trace says nothing new the second time, so it is
+logged once, and later lines count what was left out.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+REMIND_EVERY_S: Final = 60.0
+
+log = structlog.get_logger(__name__)
+
+
+class FailureLog:
+    """What one loop logs of its failures."""
+
+    def __init__(self, name: str, monotonic_s: Callable[[], float] = time.monotonic) -> None:
+        self._name = name
+        self._monotonic_s = monotonic_s
+        self._count = 0
+        self._cause = ""
+        self._began_s = 0.0
+        self._logged_s = 0.0
+
+    def failed(self, error: Exception, *, is_expected: bool = False) -> None:
+        """Log a failed step, unless the same failure was logged within the last minute.
+
+        An expected failure is a warning without a trace.
+        """
+        now_s = self._monotonic_s()
+        cause = f"{type(error).__name__}: {error}"
+        if self._count == 0:
+            self._began_s = now_s
+        self._count += 1
+        if self._count == 1 or cause != self._cause:
+            fields = {"loop": self._name, "cause": cause}
+            if is_expected:
+                log.warning("step failed and is repeated", **fields)
+            else:
+                log.error("step failed and is repeated", **fields, exc_info=error)
+        elif now_s - self._logged_s < REMIND_EVERY_S:
+            return
+        else:
+            log.error("step still fails", loop=self._name, cause=cause, failures=self._count)
+        self._cause, self._logged_s = cause, now_s
+
+    def passed(self) -> None:
+        """Log that the failure is over, if there was one."""
+        if self._count:
+            seconds = round(self._monotonic_s() - self._began_s, 1)
+            log.warning("step works again", loop=self._name, failures=self._count, seconds=seconds)
+        self._count, self._cause = 0, ""

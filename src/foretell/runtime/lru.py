@@ -1,0 +1,45 @@
+"""A cache with a bound: the entry that was used longest ago makes room for a new one."""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class LruCache(Generic[Key, Value]):
+    """At most `entries_max` entries."""
+
+    def __init__(self, entries_max: int) -> None:
+        assert entries_max > 0
+        self._entries_max = entries_max
+        self._entries: OrderedDict[Key, Value] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._entries)
+
+    def get(self, key: Key) -> Value | None:
+        """Return the value of a key, which counts as its use, or None."""
+        value = self._entries.get(key)
+        if value is not None:
+            self._entries.move_to_end(key)
+        return value
+
+    def put(self, key: Key, value: Value) -> None:
+        """Keep a value; the entry used longest ago is dropped if there are too many."""
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._entries_max:
+            self._entries.popitem(last=False)
+
+    def discard(self, key: Key) -> None:
+        """Drop an entry if there is one."""
+        self._entries.pop(key, None)
+
+    def clear(self) -> None:
+        """Drop all entries."""
+        self._entries.clear()

@@ -1,0 +1,60 @@
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from foretell.runtime.worker import RETRY_S, RETRY_S_MAX, Pace, run_worker
+
+pytestmark = pytest.mark.anyio
+
+BUSY, IDLE = True, False
+
+
+class Job:
+    """Steps that go as a test says, and the waits between them."""
+
+    def __init__(self, *outcomes: bool | Exception) -> None:
+        self.outcomes: Iterator[bool | Exception] = iter(outcomes)
+        self.waits: list[float] = []
+        self.pauses: list[float] = []
+        self.is_over = asyncio.Event()
+
+    async def step(self) -> bool:
+        outcome = next(self.outcomes, None)
+        if outcome is None:
+            self.is_over.set()
+            await asyncio.Event().wait()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return bool(outcome)
+
+    async def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+    async def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+    async def run(self) -> None:
+        pace = Pace(busy_s=0.5, idle_s=15.0)
+        working = run_worker("a job", self.step, pace, self.wait, pause=self.pause)
+        running = asyncio.create_task(working)
+        async with asyncio.timeout(10):
+            await self.is_over.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+
+async def test_a_worker_waits_less_while_there_is_work() -> None:
+    job = Job(BUSY, IDLE, BUSY)
+    await job.run()
+    assert job.waits == [0.5, 15.0, 0.5]
+
+
+async def test_a_step_that_fails_is_repeated_after_pauses_that_grow() -> None:
+    job = Job(*[OSError("away")] * 9, BUSY, OSError("again"), IDLE)
+    await job.run()
+    assert job.waits == [0.5, 15.0]
+    assert job.pauses[7] > 20 * job.pauses[0]
+    assert max(job.pauses) <= RETRY_S_MAX
+    assert job.pauses[9] <= RETRY_S

@@ -13,6 +13,9 @@ import pytest
 from tests.rigs.refusals import a_refusal, every_refusal
 
 import foretell
+from foretell.creation.refusals import WORKER, worker_code
+from foretell.data.refusals import DATA
+from foretell.discovery.refusals import DISCOVERY
 from foretell.domain.errors import command as command_errors
 from foretell.domain.errors import creation as creation_errors
 from foretell.domain.errors.chain import (
@@ -49,16 +52,10 @@ from foretell.domain.errors.storage import (
     SnapshotUnknown,
     TablesBehindSnapshot,
 )
-from foretell.edge.refusals import (
-    DATA,
-    DISCOVERY,
-    RELAYER,
-    STATUS_BY_FAMILY,
-    TRADING,
-    WORKER,
-    worker_code,
-)
+from foretell.edge.refusals import STATUS_BY_FAMILY
+from foretell.relayer.refusals import RELAYER
 from foretell.settings import Settings
+from foretell.trading.refusals import TRADING
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = Path(foretell.__file__).parent

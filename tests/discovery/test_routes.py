@@ -167,7 +167,7 @@ def kinds_of(schema: dict[str, Any]) -> set[str]:
 
 async def test_the_document_describes_amounts_as_numbers(reader: Reader) -> None:
     document = (await reader.http.get("/schema/openapi.json")).json()
-    market = document["components"]["schemas"]["Market"]["properties"]
+    market = document["components"]["schemas"]["MarketResponse"]["properties"]
     assert kinds_of(market["volumeNum"]) == {"number"}
     assert "number" in kinds_of(market["bestBid"])
     assert kinds_of(market["volume"]) == {"string"}

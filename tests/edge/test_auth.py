@@ -37,9 +37,10 @@ from foretell.domain.values.eip712 import CURVE_ORDER, sign_digest
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.auth import KEY_AGE_MS_MAX, KEYS_CACHED_MAX, KeyRing, L1Caller, L2Caller
 from foretell.edge.codec import read_body
-from foretell.edge.refusals import handlers, trading_body
+from foretell.edge.refusals import handlers
 from foretell.store.database import Database, Transaction
 from foretell.store.trading.api_keys import record_key, revoke_key
+from foretell.trading.refusals import trading_body
 
 pytestmark = pytest.mark.anyio
 

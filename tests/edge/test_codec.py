@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from litestar import Litestar, Request, Response, post
 from litestar.datastructures import State
 
+from foretell.creation.refusals import worker_body
 from foretell.domain.errors.exchange import MalformedOrder
 from foretell.domain.errors.families import InvalidInput
 from foretell.domain.errors.http import MalformedBody
 from foretell.edge.codec import BODY_BYTES_MAX, decode, json_response, read_body
-from foretell.edge.refusals import handlers, worker_body
+from foretell.edge.refusals import handlers
 
 BYTES_MAX = 8
 

@@ -9,8 +9,9 @@ from litestar import Litestar, get
 from litestar.params import FromPath
 from prometheus_client import REGISTRY
 
+from foretell.data.refusals import data_body
 from foretell.domain.errors.http import UnknownRecord
-from foretell.edge.refusals import data_body, handlers
+from foretell.edge.refusals import handlers
 from foretell.edge.telemetry import REQUEST_ID_CHARS_MAX, Telemetry
 
 pytestmark = pytest.mark.anyio

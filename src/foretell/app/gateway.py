@@ -18,9 +18,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastConnection, FastRoutes
+from foretell.creation.refusals import worker_body
 from foretell.domain.errors.command import CannotListen, PortTaken
 from foretell.domain.errors.http import UnknownRoute
-from foretell.edge.refusals import worker_body
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
 METRICS: Final = "/metrics"

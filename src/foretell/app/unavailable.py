@@ -11,17 +11,15 @@ from typing import Final
 import msgspec
 
 from foretell.app.roles import Role
+from foretell.creation.refusals import worker_body
+from foretell.data.refusals import data_body
+from foretell.discovery.refusals import discovery_body
 from foretell.domain.errors.exchange import EngineRestarting
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import Starting
-from foretell.edge.refusals import (
-    data_body,
-    discovery_body,
-    relayer_body,
-    trading_body,
-    worker_body,
-)
 from foretell.edge.telemetry import Receive, Scope, Send
+from foretell.relayer.refusals import relayer_body
+from foretell.trading.refusals import trading_body
 
 _REFUSAL_BY_ROLE: Final[
     Mapping[Role, tuple[Callable[[ForetellError], tuple[int, object]], ForetellError]]

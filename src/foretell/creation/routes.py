@@ -25,12 +25,12 @@ from foretell.creation.messages import (
 )
 from foretell.creation.pending import CHAIN_ID_MAX, find_request
 from foretell.creation.prepare import accept
+from foretell.creation.refusals import worker_body
 from foretell.creation.uploads import read_upload
+from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.injection import context_dependency, state_with
-from foretell.edge.openapi import answering, documented, holding, integers, taking, texts
-from foretell.edge.query import Query, check_taken
-from foretell.edge.refusals import handlers, worker_body
+from foretell.edge.openapi import answering, holding, integers, taking, texts
+from foretell.edge.query import Query
 
 TITLE: Final = "Foretell market creation"
 ABOUT: Final = (
@@ -50,8 +50,10 @@ Services = NamedDependency[CreationContext]
 
 def build_app(context: CreationContext) -> Litestar:
     """Return the worker's application."""
-    return Litestar(
-        route_handlers=[
+    return build_application(
+        title=TITLE,
+        about=ABOUT,
+        routes=[
             show_root,
             show_config,
             prepare_auth,
@@ -62,13 +64,8 @@ def build_app(context: CreationContext) -> Litestar:
             show_blob,
             show_item,
         ],
-        state=state_with(context),
-        dependencies=context_dependency(),
-        before_request=check_taken,
-        exception_handlers=handlers(worker_body),
-        openapi_config=documented(TITLE, ABOUT),
-        request_max_body_size=None,
-        logging_config=None,
+        context=context,
+        body_of=worker_body,
     )
 
 

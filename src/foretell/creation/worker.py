@@ -17,10 +17,11 @@ from foretell.creation.challenge import sweep_challenges
 from foretell.creation.context import CreationContext
 from foretell.creation.finalize import run_finalization
 from foretell.creation.prepare import run_preparation
+from foretell.creation.refusals import worker_code
 from foretell.domain.creation.request import RUNNING, RequestStatus, RequestTrigger
 from foretell.domain.errors.creation import CreatorNotWhitelisted, RegistrationPending, TxPending
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
-from foretell.edge.refusals import InternalError, worker_code
+from foretell.edge.refusals import InternalError
 from foretell.runtime.worker import Pace, run_worker
 from foretell.store.creation.requests import (
     TOPIC,

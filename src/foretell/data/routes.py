@@ -12,22 +12,20 @@ from litestar.di import NamedDependency
 
 from foretell.data import activity, leaderboards, metrics, portfolio, referrals, responses
 from foretell.data.context import DataContext
+from foretell.data.refusals import data_body
+from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.openapi import (
-    DecimalsAreNumbers,
     answering,
     booleans,
     choices,
-    documented,
     integers,
     lists,
     numbers,
     taking,
     texts,
 )
-from foretell.edge.query import ID_MAX, Query, check_taken
-from foretell.edge.refusals import data_body, handlers
+from foretell.edge.query import ID_MAX, Query
 
 TITLE: Final = "Foretell data API (pre-release)"
 ABOUT: Final = (
@@ -309,13 +307,10 @@ ROUTES: Final = (
 
 def build_app(context: DataContext) -> Litestar:
     """Return the API as an application of its own, its paths starting at /."""
-    return Litestar(
-        route_handlers=ROUTES,
-        state=state_with(context),
-        dependencies=context_dependency(),
-        before_request=check_taken,
-        exception_handlers=handlers(data_body),
-        openapi_config=documented(TITLE, ABOUT),
-        plugins=[DecimalsAreNumbers()],
-        logging_config=None,
+    return build_application(
+        title=TITLE,
+        about=ABOUT,
+        routes=ROUTES,
+        context=context,
+        body_of=data_body,
     )

@@ -14,23 +14,21 @@ from litestar.params import FromPath
 from foretell.discovery import catalog, responses, search
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.lists import EVENT_SORTS, MARKET_SORTS, OFFSET_MAX, PAGE_MAX, TAG_SORTS
+from foretell.discovery.refusals import discovery_body
 from foretell.domain.errors.http import UnknownRecord
+from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.openapi import (
-    DecimalsAreNumbers,
     answering,
     booleans,
     choices,
-    documented,
     integers,
     lists,
     numbers,
     taking,
     texts,
 )
-from foretell.edge.query import Query, check_taken
-from foretell.edge.refusals import discovery_body, handlers
+from foretell.edge.query import Query
 
 TITLE: Final = "Foretell discovery API"
 ABOUT: Final = (
@@ -368,13 +366,10 @@ ROUTES: Final = (
 
 def build_app(context: DiscoveryContext) -> Litestar:
     """Return the API as an application of its own, its paths starting at /."""
-    return Litestar(
-        route_handlers=ROUTES,
-        state=state_with(context),
-        dependencies=context_dependency(),
-        before_request=check_taken,
-        exception_handlers=handlers(discovery_body),
-        openapi_config=documented(TITLE, ABOUT),
-        plugins=[DecimalsAreNumbers()],
-        logging_config=None,
+    return build_application(
+        title=TITLE,
+        about=ABOUT,
+        routes=ROUTES,
+        context=context,
+        body_of=discovery_body,
     )

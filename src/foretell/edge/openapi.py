@@ -16,6 +16,8 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema, Server
 from litestar.typing import FieldDefinition
 
+from foretell.edge.parameters import Parameter as Declared
+
 
 def texts(name: str, about: str, *, required: bool = False) -> Parameter:
     """Return a text parameter."""
@@ -65,14 +67,15 @@ class DecimalsAreNumbers:
         return Schema(type=OpenAPIType.NUMBER)
 
 
-def taking(*parameters: Parameter) -> type[Operation]:
+def taking(*parameters: Parameter | Declared[Any]) -> type[Operation]:
     """Return the class of an operation that takes these parameters, and `strict`."""
     strict = booleans("strict", "whether unknown parameters are refused", default=False)
+    documents = [each.document() if isinstance(each, Declared) else each for each in parameters]
 
     @dataclass
     class Documented(Operation):
         def __post_init__(self) -> None:
-            self.parameters = [*(self.parameters or ()), *parameters, strict]
+            self.parameters = [*(self.parameters or ()), *documents, strict]
 
     return Documented
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 from urllib.parse import parse_qsl
 
 from litestar.handlers import HTTPRouteHandler
@@ -27,8 +27,11 @@ from foretell.edge.paging import (
     parse_list,
     parse_wallet,
 )
+from foretell.edge.parameters import Parameter
 
 PARAMETERS_MAX: Final = 1000
+
+Value = TypeVar("Value")
 TEXT_CHARS_MAX: Final = 256
 ID_MAX: Final = AMOUNT_UNITS_MAX
 
@@ -56,6 +59,10 @@ class Query:
             wanted = f"at most {PARAMETERS_MAX} parameters"
             raise MalformedQuery("the query", wanted) from error
         return cls(pairs)
+
+    def read(self, parameter: Parameter[Value]) -> Value:
+        """Return the value of a parameter, or refuse a malformed one."""
+        return parameter.parse(self._values(parameter.names))
 
     def text(self, *names: str, chars_max: int = TEXT_CHARS_MAX) -> str | None:
         """Return a text, or None when it is absent or empty; later names are other spellings."""

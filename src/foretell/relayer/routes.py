@@ -11,11 +11,10 @@ from litestar import Litestar, MediaType, Response, get, post
 from litestar.di import NamedDependency
 
 from foretell.domain.relay.request import RelayKind
+from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.injection import context_dependency, state_with
-from foretell.edge.openapi import answering, choices, documented, taking, texts
-from foretell.edge.query import Query, check_taken
-from foretell.edge.refusals import handlers, relayer_body
+from foretell.edge.openapi import answering, choices, taking, texts
+from foretell.edge.query import Query
 from foretell.relayer import responses
 from foretell.relayer.body import BODY_BYTES_MAX
 from foretell.relayer.callers import caller_of, owner_of
@@ -23,6 +22,7 @@ from foretell.relayer.context import RelayerContext
 from foretell.relayer.health import check_health
 from foretell.relayer.nonces import find_next_nonce
 from foretell.relayer.operations import Operation, operate, submit
+from foretell.relayer.refusals import relayer_body
 
 TITLE: Final = "Foretell relayer"
 ABOUT: Final = (
@@ -138,8 +138,10 @@ async def _operate(request: AnyRequest, context: RelayerContext, operation: Oper
 
 def build_app(context: RelayerContext) -> Litestar:
     """Return the relayer's application."""
-    return Litestar(
-        route_handlers=[
+    return build_application(
+        title=TITLE,
+        about=ABOUT,
+        routes=[
             show_root,
             show_nonce,
             show_deployed,
@@ -149,11 +151,6 @@ def build_app(context: RelayerContext) -> Litestar:
             redeem_position,
             merge_position,
         ],
-        state=state_with(context),
-        dependencies=context_dependency(),
-        before_request=check_taken,
-        exception_handlers=handlers(relayer_body),
-        openapi_config=documented(TITLE, ABOUT),
-        request_max_body_size=None,
-        logging_config=None,
+        context=context,
+        body_of=relayer_body,
     )

@@ -12,7 +12,7 @@ def validate(world: World, order: Order) -> None:
 
 @pytest.mark.parametrize("profile", [OWN_V1, OWN_V2])
 @pytest.mark.parametrize("side", [BUY, SELL])
-@pytest.mark.parametrize(("given", "gotten"), [(0, 1), (1, 0), (0, 0), (2**256 - 1, 0)])
+@pytest.mark.parametrize(("given", "received"), [(0, 1), (1, 0), (0, 0), (2**256 - 1, 0)])
 def test_zero_is_no_amount(
     world: World, profile: int, side: int, given: int, received: int
 ) -> None:
@@ -22,7 +22,7 @@ def test_zero_is_no_amount(
         validate(world, order)
 
 
-@pytest.mark.parametrize(("side", "given", "gotten"), [(BUY, 2, 1), (SELL, 1, 2)])
+@pytest.mark.parametrize(("side", "given", "received"), [(BUY, 2, 1), (SELL, 1, 2)])
 @pytest.mark.parametrize("scale", [1, 10**6, AMOUNT_UNITS_MAX])
 def test_no_price_is_above_one(
     world: World, side: int, given: int, received: int, scale: int
@@ -38,7 +38,7 @@ def test_a_price_may_be_one(world: World, side: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "given", "gotten"),
+    ("side", "given", "received"),
     [
         (BUY, 1, AMOUNT_UNITS_MAX + 1),
         (SELL, AMOUNT_UNITS_MAX + 1, 1),

@@ -28,7 +28,6 @@ from foretell.domain.values.amounts import decimal_text
 from foretell.domain.values.hexadecimal import Bytes32, parse_bytes32
 from foretell.edge.auth import L2Caller
 from foretell.edge.codec import decode
-from foretell.edge.refusals import trading_body
 from foretell.engine.protocol.requests import (
     CancelMatchingRequest,
     CancelOrdersRequest,
@@ -39,6 +38,7 @@ from foretell.engine.protocol.requests import (
 )
 from foretell.engine.protocol.router import Shards
 from foretell.trading.context import TradingContext
+from foretell.trading.refusals import trading_body
 from foretell.trading.wire.order_body import PlacingBody, parse_batch, parse_placing, signed_order
 
 ORDERS_PER_BATCH_MAX: Final = 15

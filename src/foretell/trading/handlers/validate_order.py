@@ -52,12 +52,12 @@ from foretell.domain.exchange.order import (
 from foretell.domain.values.eip712 import recover_signer, typed_digest
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address, word_of
 from foretell.edge.auth import L2Caller
-from foretell.edge.refusals import trading_body
 from foretell.engine.protocol.requests import CheckOrderReply, CheckOrderRequest
 from foretell.trading.accounts.accounts import BalanceRecord
 from foretell.trading.books.books import TokenRef
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers.balances import balance
+from foretell.trading.refusals import trading_body
 from foretell.trading.wire.order_body import PlacingBody, parse_placing, signed_order
 
 CURES: Final[Mapping[type[ForetellError], str]] = MappingProxyType(

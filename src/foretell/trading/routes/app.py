@@ -7,15 +7,16 @@ from litestar.datastructures import State
 from litestar.di import NamedDependency
 
 from foretell.domain.errors.families import ForetellError, Unauthenticated
+from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.injection import context_dependency, state_with
-from foretell.edge.openapi import DecimalsAreNumbers, answering, booleans, documented, taking, texts
-from foretell.edge.query import Query, check_taken
-from foretell.edge.refusals import Handler, handlers, trading_body, trading_l1_body
+from foretell.edge.openapi import answering, booleans, taking, texts
+from foretell.edge.query import Query
+from foretell.edge.refusals import Handler, handlers
 from foretell.trading.accounts.accounts import AccountRecord, account_record
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import keys
 from foretell.trading.handlers.callers import caller_of
+from foretell.trading.refusals import trading_body, trading_l1_body
 from foretell.trading.routes import placeholders, private, public
 from foretell.trading.streams.connection import Socket
 from foretell.trading.wire.order_body import STRUCT_VERSION
@@ -167,14 +168,10 @@ ROUTES: Final = (
 
 def build_app(context: TradingContext) -> Litestar:
     """Return the API as an application of its own, its paths starting at /."""
-    return Litestar(
-        route_handlers=ROUTES,
-        state=state_with(context),
-        dependencies=context_dependency(),
-        before_request=check_taken,
-        exception_handlers=handlers(trading_body),
-        openapi_config=documented(TITLE, ABOUT),
-        plugins=[DecimalsAreNumbers()],
-        request_max_body_size=None,
-        logging_config=None,
+    return build_application(
+        title=TITLE,
+        about=ABOUT,
+        routes=ROUTES,
+        context=context,
+        body_of=trading_body,
     )

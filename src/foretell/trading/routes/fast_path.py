@@ -16,9 +16,10 @@ import structlog
 from foretell.domain.errors.families import ForetellError
 from foretell.edge.auth import L2Caller
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Route
-from foretell.edge.refusals import InternalError, trading_body
+from foretell.edge.refusals import InternalError
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import orders, quotes
+from foretell.trading.refusals import trading_body
 
 log = structlog.get_logger(__name__)
 

@@ -28,10 +28,10 @@ from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.auth import L2Caller
-from foretell.edge.refusals import trading_body
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.store.trading.trades import TradeRow
 from foretell.trading.books.books import PublicBooks
+from foretell.trading.refusals import trading_body
 from foretell.trading.streams.connection import CLOSE_POLICY, CLOSE_TRY_LATER, Connection
 from foretell.trading.streams.messages import order_text, trade_text
 from foretell.trading.streams.subscription import Subscription

@@ -13,6 +13,9 @@ from litestar.exceptions import ClientException, HTTPException
 from tests.rigs.refusals import a_refusal, every_refusal
 from tests.rigs.values import NOW_S, a_word, an_address
 
+from foretell.creation.refusals import WORKER, worker_body
+from foretell.data.refusals import DATA, data_body
+from foretell.discovery.refusals import DISCOVERY, discovery_body
 from foretell.domain.errors.creation import CreatorNotWhitelisted
 from foretell.domain.errors.exchange import (
     EngineRestarting,
@@ -77,22 +80,9 @@ from foretell.domain.errors.order import (
     TooManyOrders,
 )
 from foretell.domain.errors.storage import StoreUnavailable
-from foretell.edge.refusals import (
-    DATA,
-    DISCOVERY,
-    RELAYER,
-    TRADING,
-    WORKER,
-    RefusalRow,
-    data_body,
-    discovery_body,
-    handlers,
-    relayer_body,
-    row_of,
-    trading_body,
-    trading_l1_body,
-    worker_body,
-)
+from foretell.edge.refusals import RefusalRow, handlers, row_of
+from foretell.relayer.refusals import RELAYER, relayer_body
+from foretell.trading.refusals import TRADING, trading_body, trading_l1_body
 
 STYLES = {
     "trading": trading_body,

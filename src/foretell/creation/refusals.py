@@ -1,0 +1,71 @@
+"""Refusals of market creation: status and code for each class."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
+from foretell.domain.errors.creation import (
+    ChallengeUsed,
+    CreatorNotWhitelisted,
+    TxInvalid,
+    TxPending,
+)
+from foretell.domain.errors.families import ForetellError, IllegalTransition, InvalidInput
+from foretell.domain.errors.http import (
+    BodyTooLarge,
+    MethodNotAllowed,
+    UnsupportedMedia,
+    UploadTooLarge,
+    UploadTooSlow,
+)
+from foretell.domain.errors.storage import BlobDamaged, StorageUnavailable
+from foretell.edge.refusals import RefusalRow, row_of
+
+WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
+    InvalidInput: RefusalRow(400, "validation_error"),
+    MethodNotAllowed: RefusalRow(words="method_not_allowed"),
+    BodyTooLarge: RefusalRow(413, "payload_too_large"),
+    UploadTooLarge: RefusalRow(413, "payload_too_large"),
+    UploadTooSlow: RefusalRow(408, "upload_too_slow"),
+    UnsupportedMedia: RefusalRow(415, "unsupported_media_type"),
+    CreatorNotWhitelisted: RefusalRow(403),
+    IllegalTransition: RefusalRow(409, "invalid_state"),
+    ChallengeUsed: RefusalRow(409, "invalid_state"),
+    TxInvalid: RefusalRow(422),
+    TxPending: RefusalRow(425),
+    ChainUnavailable: RefusalRow(502, "chain_unavailable"),
+    ChainInconsistent: RefusalRow(502, "chain_unavailable"),
+    RpcRefused: RefusalRow(502, "chain_unavailable"),
+    StorageUnavailable: RefusalRow(502, "storage_unavailable"),
+    BlobDamaged: RefusalRow(502, "storage_unavailable"),
+}
+
+
+def worker_code(error: ForetellError) -> str:
+    """Return the code of a refusal in the worker's words."""
+    return row_of(WORKER, error)[1] or error.code
+
+
+def worker_body(error: ForetellError) -> tuple[int, object]:
+    """`{"error": {"code", "message", "details"}}`, all three always there."""
+    status, _ = row_of(WORKER, error)
+    return status, {
+        "error": {
+            "code": worker_code(error),
+            "message": error.message,
+            "details": _worker_details(error),
+        }
+    }
+
+
+def _worker_details(error: ForetellError) -> object:
+    """Return a list of what is wrong where there can be several, else the numbers, or null."""
+    details = error.details
+    if isinstance(error, InvalidInput):
+        one = (
+            [{"field": details["field"], "message": error.message}] if "field" in details else None
+        )
+        return details.get("problems", one)
+    if isinstance(error, TxInvalid | TxPending):
+        return details["txs"]
+    return details or None

@@ -1,0 +1,21 @@
+"""Refusals of the data API: status and code for each class."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from foretell.domain.errors.families import ForetellError, NotFound
+from foretell.domain.errors.http import MalformedQuery, MissingParameter, UnknownParameter
+from foretell.edge.refusals import RefusalRow, row_of
+
+DATA: Final[Mapping[type[ForetellError], RefusalRow]] = {
+    MalformedQuery: RefusalRow(400, "invalid_field"),
+    MissingParameter: RefusalRow(400, "missing_field"),
+    UnknownParameter: RefusalRow(400, "unknown_field"),
+    NotFound: RefusalRow(404, "not_found"),
+}
+
+
+def data_body(error: ForetellError) -> tuple[int, object]:
+    """`{"error": "code: message"}`."""
+    status, words = row_of(DATA, error)
+    return status, {"error": f"{words or error.code}: {error.message}"}

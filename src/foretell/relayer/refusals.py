@@ -1,0 +1,31 @@
+"""Refusals of the relayer: status and words for each class."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from foretell.domain.errors.chain import RpcRefused
+from foretell.domain.errors.families import ForetellError, InvalidInput, Unauthenticated
+from foretell.domain.errors.relayer import ExecutionFailed
+from foretell.edge.refusals import RefusalRow, row_of
+
+
+def _field(error: ForetellError) -> str:
+    return f"invalid_field {error.details['field']}" if "field" in error.details else error.code
+
+
+RELAYER: Final[Mapping[type[ForetellError], RefusalRow]] = {
+    Unauthenticated: RefusalRow(401, "unauthorized"),
+    InvalidInput: RefusalRow(400, _field),
+    RpcRefused: RefusalRow(502, "execution_failed"),
+    ExecutionFailed: RefusalRow(502, "execution_failed"),
+}
+
+
+def relayer_body(error: ForetellError) -> tuple[int, object]:
+    """`{"error": "words: message"}`, and beside it the machine's code and the numbers."""
+    status, words = row_of(RELAYER, error)
+    body: dict[str, object] = {
+        "error": f"{words or error.code}: {error.message}",
+        "code": error.code,
+    }
+    return status, body | ({"details": error.details} if error.details else {})

@@ -21,7 +21,7 @@ class RealClock(Clock):
     """The clock that the clients sign with."""
 
     @override
-    def told(self, at_ms: int) -> int:
+    def command_time(self, at_ms: int) -> int:
         return min(at_ms, self.now_ms())
 
     @override

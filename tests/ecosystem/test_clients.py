@@ -157,7 +157,7 @@ async def test_a_client_that_knows_the_tick_of_before_trades_on(
     rig: TradingRig, alice: Client
 ) -> None:
     assert await alice.call("get_tick_size", YES) == "0.01"
-    await rig.tell(ChangeTick(rig.clock.at_ms, MARKET, 1_000))
+    await rig.submit(ChangeTick(rig.clock.at_ms, MARKET, 1_000))
     placed = await alice.call("create_and_post_order", order_args(0.97, 10))
     order = await alice.call("get_order", placed["orderID"])
     assert (placed["status"], order["price"]) == ("live", "0.97")
@@ -167,7 +167,7 @@ async def test_a_client_that_comes_after_the_change_prices_in_the_finer_tick(
     rig: TradingRig, alice: Client
 ) -> None:
     await rig.rest(a_sell("bob", price_ticks=97, size_units=50 * TOKEN))
-    await rig.tell(ChangeTick(rig.clock.at_ms, MARKET, 1_000))
+    await rig.submit(ChangeTick(rig.clock.at_ms, MARKET, 1_000))
     assert await alice.call("get_tick_size", YES) == "0.001"
     placed = await alice.call("create_and_post_order", order_args(0.965, 10))
     order = await alice.call("get_order", placed["orderID"])
@@ -306,7 +306,7 @@ async def test_a_refusal_says_in_the_words_that_clients_know(alice: Client) -> N
 
 async def test_a_safe_trades_through_its_owner(rig: TradingRig, host: str, family: Family) -> None:
     safe = rig.context.wallets.safe_of(an_address("alice"))
-    await rig.tell(
+    await rig.submit(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],

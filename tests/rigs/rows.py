@@ -5,6 +5,7 @@ and tokens. Sizes and prices are plain numbers of base units and ticks.
 """
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -96,9 +97,11 @@ def an_event_row(name: str = "rain", *markets: MarketRow, **fields: Any) -> Even
 class Rows:
     """Writes into one transaction; blocks count on by themselves from the first."""
 
-    def __init__(self, tx: Transaction, first: int = 1) -> None:
+    def __init__(
+        self, tx: Transaction, first: int = 1, *, numbers: Iterator[int] | None = None
+    ) -> None:
         self.tx = tx
-        self._numbers = itertools.count(first)
+        self._numbers = itertools.count(first) if numbers is None else numbers
 
     async def prepare(self, name: str) -> None:
         """A condition that the chain knows, whether or not it becomes a market of ours."""

@@ -95,7 +95,7 @@ async def test_a_trade_that_was_matched_before_the_payout_settles_after_it(
     ledger, yes = rig.host.engine.state.ledger, an_asset(is_yes=True)
     assert ledger.look_up(alice.address, yes).credit_units == 10 * TOKEN
     trade_id = trade_id_of(an_order_id(taking), 0)
-    await rig.tell(a_settlement(trade_id, TradeStatus.CONFIRMED))
+    await rig.submit(a_settlement(trade_id, TradeStatus.CONFIRMED))
     (trade,) = (await alice.get("/data/trades"))["data"]
     assert (trade["id"], trade["status"]) == (trade_id, "CONFIRMED")
     assert ledger.look_up(alice.address, yes).credit_units == 0

@@ -388,7 +388,7 @@ async def test_a_finer_tick_is_heard_and_restored(
     heard = Recorder()
     async with line_to(path, heard) as shard:
         await begun(shard)
-        await rig.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
+        await rig.submit(ChangeTick(NOW_MS, a_word("market"), 1_000))
         await until(lambda: bool(heard.of(TickChanged)))
         for peer in list(server.peers):
             peer.disconnect()

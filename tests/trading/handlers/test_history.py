@@ -124,7 +124,7 @@ async def test_a_filter_of_orders_that_spells_nothing_is_refused(
 
 
 async def test_cursors_lead_through_all_orders(rig: TradingRig, alice: Trader) -> None:
-    await rig.tell(some_funds("alice", units=10**9 * TOKEN))
+    await rig.submit(some_funds("alice", units=10**9 * TOKEN))
     placed = [
         await rig.rest(a_buy("alice", price_ticks=20, salt=str(number)))
         for number in range(ENTRIES_PER_PAGE + 1)
@@ -230,7 +230,7 @@ async def test_a_trade_follows_its_settlement(rig: TradingRig, alice: Trader, bo
         (TradeStatus.CONFIRMED, a_word("tx")),
     ]:
         rig.clock.move(1_000)
-        await rig.tell(a_settlement(trade_id, status, tx_hash))
+        await rig.submit(a_settlement(trade_id, status, tx_hash))
         (trade,) = (await alice.get("/data/trades", id=trade_id))["data"]
         seen.append((trade["status"], trade["transaction_hash"]))
     assert seen == [
@@ -243,7 +243,7 @@ async def test_a_trade_follows_its_settlement(rig: TradingRig, alice: Trader, bo
 async def test_a_trade_that_failed_says_so(rig: TradingRig, alice: Trader, bob: Trader) -> None:
     await bob.placed(a_sell("bob", price_ticks=40))
     (trade_id,) = (await alice.placed(a_buy("alice", price_ticks=40)))["tradeIDs"]
-    await rig.tell(a_settlement(trade_id, TradeStatus.FAILED, ""))
+    await rig.submit(a_settlement(trade_id, TradeStatus.FAILED, ""))
     (trade,) = (await alice.get("/data/trades"))["data"]
     assert trade["status"] == "FAILED"
     assert trade["err_msg"] == "the trade could not be settled on the chain"
@@ -268,7 +268,7 @@ async def test_a_taker_who_meets_more_than_a_call_settles_has_several_trades(
 
 async def test_a_safes_trades_are_its_owners(rig: TradingRig, alice: Trader) -> None:
     safe = rig.context.wallets.safe_of(alice.address)
-    await rig.tell(
+    await rig.submit(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
@@ -375,6 +375,6 @@ async def test_orders_of_a_resolved_market_leave_with_its_reason(
     rig: TradingRig, alice: Trader
 ) -> None:
     order_id = (await alice.placed(a_buy("alice")))["orderID"]
-    await rig.tell(ResolveMarket(rig.clock.at_ms, a_word("market")))
+    await rig.submit(ResolveMarket(rig.clock.at_ms, a_word("market")))
     order = await alice.get(f"/data/order/{order_id}")
     assert (order["status"], order["close_reason"]) == ("CANCELED", "market_resolved")

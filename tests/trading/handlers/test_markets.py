@@ -64,7 +64,7 @@ async def get(rig: TradingRig, path: str, **query: Any) -> Any:
 async def resolve(rig: TradingRig, name: str, yes: int, no: int) -> None:
     async with rig.context.database.writing() as tx:
         await Rows(tx).resolve(name, yes, no)
-    await rig.tell(ResolveMarket(NOW_MS, a_word(name)))
+    await rig.submit(ResolveMarket(NOW_MS, a_word(name)))
 
 
 async def test_a_market_at_length_has_every_field_in_its_type(rig: TradingRig) -> None:
@@ -174,9 +174,7 @@ async def test_a_sampling_leaves_out_what_is_over(rig: TradingRig) -> None:
 async def test_a_market_that_the_engine_has_not_opened_yet_is_listed(rig: TradingRig) -> None:
     row = a_market_row("rain", outcome_yes="Wet", outcome_no="Dry", icon="")
     async with rig.context.database.writing() as tx:
-        rows = Rows(tx)
-        rows._numbers = rig._numbers
-        await rows.open(an_event_row("rain", row))
+        await Rows(tx, numbers=rig.numbers).open(an_event_row("rain", row))
     market = await get(rig, f"/markets/{a_word('rain')}")
     assert [token["outcome"] for token in market["tokens"]] == ["Wet", "Dry"]
     assert [token["price"] for token in market["tokens"]] == [0.5, 0.5]

@@ -102,7 +102,7 @@ async def test_a_market_without_quotes_has_an_empty_history(rig: TradingRig) -> 
 
 async def test_history_outlives_the_market(rig: TradingRig) -> None:
     await quote(rig, (60, 50, 60, None))
-    await rig.tell(ResolveMarket(NOW_MS, a_word("market")))
+    await rig.submit(ResolveMarket(NOW_MS, a_word("market")))
     assert (await history(rig, interval="1h"))[-1] == (NOW_S, 0.55)
 
 

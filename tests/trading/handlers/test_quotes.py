@@ -155,7 +155,7 @@ async def test_a_token_that_does_not_trade_has_no_book(rig: TradingRig, path: st
 async def test_a_token_of_a_resolved_market_has_no_book_any_more(
     rig: TradingRig, path: str
 ) -> None:
-    await rig.tell(ResolveMarket(NOW_MS, a_word("market")))
+    await rig.submit(ResolveMarket(NOW_MS, a_word("market")))
     response = await rig.client.get(path, params={"token_id": YES, "side": "BUY"})
     assert (response.status_code, response.json()["error"]) == (404, NO_BOOK)
 

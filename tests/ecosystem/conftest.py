@@ -1,4 +1,4 @@
-"""A sandbox's trading API on loopback with its lanes and its own clock, and a client of each family."""
+"""A sandbox's trading API on loopback with its fast routes, and a client of each family."""
 
 import time
 from collections.abc import AsyncIterator

@@ -317,7 +317,7 @@ async def test_after_a_revocation_the_same_nonce_gives_a_new_key(rig: TradingRig
     assert (await derive(rig, "alice")).json()["apiKey"] == second.key_id
 
 
-async def test_a_key_whose_row_is_gone_lists_nothing(rig: TradingRig, alice: Trader) -> None:
+async def test_a_key_without_a_row_lists_nothing(rig: TradingRig, alice: Trader) -> None:
     caller = await rig.context.key_ring.check_set(alice.key_id, alice.secret, alice.passphrase)
     gone = caller._replace(key_id="gone")
     assert await list_keys(rig.context, gone, with_metadata=False) == []

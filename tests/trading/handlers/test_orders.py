@@ -110,7 +110,7 @@ async def test_a_matched_order_sent_again_returns_the_same_trades(
     assert len(rig.host.engine.state.unsettled_trades) == 1
 
 
-async def test_an_order_sent_again_after_it_expired_is_still_known(
+async def test_an_order_sent_again_after_it_expired_has_its_first_answer(
     rig: TradingRig, alice: Trader
 ) -> None:
     order = a_buy("alice", expiration_s=NOW_S + 100)
@@ -119,7 +119,7 @@ async def test_an_order_sent_again_after_it_expired_is_still_known(
     assert await alice.placed(order, "GTD") == first | {"replayed": True}
 
 
-async def test_an_order_sent_again_after_its_market_resolved_is_still_known(
+async def test_an_order_sent_again_after_its_market_resolved_has_its_first_answer(
     rig: TradingRig, alice: Trader
 ) -> None:
     order = a_buy("alice")

@@ -1,4 +1,4 @@
-"""Settlement's worker: watches what was sent, and brings matched trades further."""
+"""Worker of settlement: watches sent transactions and settles matched trades."""
 
 import asyncio
 from functools import partial
@@ -15,14 +15,14 @@ PACE: Final = Pace(busy_s=0.5, idle_s=15.0)
 
 
 async def run(context: SettlementContext) -> None:
-    """Work until cancelled; the operator's transactions are watched here too."""
+    """Settle trades and watch the operator's transactions until cancelled."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(context.operator.run(), name="operator's sender")
-        tasks.create_task(_settle(context), name="settlements")
+        tasks.create_task(run_settlements(context), name="settlements")
 
 
-async def _settle(context: SettlementContext) -> None:
-    """Settle again and again; an exchange that is closed to the operator is waited for."""
+async def run_settlements(context: SettlementContext) -> None:
+    """Settle until cancelled; while an exchange is closed to the operator, wait for it."""
     watch = await context.database.watch(TRADES_TOPIC, SETTLEMENT.topic)
     step = partial(run_once, context)
     await run_worker("settlements", step, PACE, watch.wait, expected=(ExchangeClosed,))

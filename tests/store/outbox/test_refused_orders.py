@@ -1,9 +1,9 @@
 import pytest
 from tests.rigs.values import a_word
 
+from foretell.domain.exchange.settlement import RefusedOrder
 from foretell.store.database import Database
 from foretell.store.outbox.refused_orders import (
-    RefusedOrder,
     load_refused_orders,
     record_refused_orders,
 )

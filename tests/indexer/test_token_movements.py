@@ -13,14 +13,14 @@ from foretell.domain.portfolio.positions import (
     transfer_in,
     transfer_out,
 )
-from foretell.indexer.token_movements import Holding, TxMovements
+from foretell.indexer.token_movements import HoldingKey, TxMovements
 
 YES = AssetId("1")
 ANN, BOB = (an_address("ann"), YES), (an_address("bob"), YES)
 PRICE = TradePrice(1, 4)
 
 
-def changes_of(movements: TxMovements) -> dict[Holding, list[Change]]:
+def changes_of(movements: TxMovements) -> dict[HoldingKey, list[Change]]:
     return movements.changes(lambda _: PRICE)
 
 

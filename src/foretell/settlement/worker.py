@@ -1,10 +1,10 @@
 """Worker of settlement: watches sent transactions and settles matched trades."""
 
 import asyncio
-from functools import partial
 from typing import Final
 
 from foretell.domain.errors.chain import ExchangeClosed
+from foretell.runtime.failures import FailureLog
 from foretell.runtime.worker import Pace, run_worker
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.settle import run_once
@@ -22,7 +22,21 @@ async def run(context: SettlementContext) -> None:
 
 
 async def run_settlements(context: SettlementContext) -> None:
-    """Settle until cancelled; while an exchange is closed to the operator, wait for it."""
+    """Settle until cancelled.
+
+    An exchange that is closed to the operator is no failure of the loop: the trades of another
+    exchange go on at their usual pace.
+    """
     watch = await context.database.watch(TRADES_TOPIC, SETTLEMENT.topic)
-    step = partial(run_once, context)
-    await run_worker("settlements", step, PACE, watch.wait, expected=(ExchangeClosed,))
+    closed = FailureLog("settlements")
+
+    async def step() -> bool:
+        try:
+            is_busy = await run_once(context)
+        except ExchangeClosed as refusal:
+            closed.failed(refusal, is_expected=True)
+            return True
+        closed.passed()
+        return is_busy
+
+    await run_worker("settlements", step, PACE, watch.wait)

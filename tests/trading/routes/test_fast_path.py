@@ -351,10 +351,7 @@ async def test_a_server_that_stops_still_sends_pending_answers() -> None:
     writer.close()
 
 
-async def test_a_connection_that_pauses_for_too_long_is_closed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("foretell.app.gateway.KEEP_ALIVE_S", 0.05)
+async def test_a_connection_that_pauses_for_too_long_is_closed() -> None:
     slow = Slow()
     slow.goes.set()
     fast_routes = served_under(
@@ -362,7 +359,7 @@ async def test_a_connection_that_pauses_for_too_long_is_closed(
         {("POST", "/slow"): FastRoute(lambda query: not query, slow.answer)},
         Telemetry(return_path, "wire", lambda: "id"),
     )
-    async with serving(return_path, fast_routes) as host:
+    async with serving(return_path, fast_routes, keep_alive_s=0.05) as host:
         name, port = host.split(":")
         reader, writer = await asyncio.open_connection(name, int(port))
         wire = Wire(slow, reader, writer)

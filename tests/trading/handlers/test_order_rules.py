@@ -12,7 +12,7 @@ from foretell.trading.handlers.order_rules import (
     ORDER_RULES,
     RULES_BEFORE_ENGINE,
     OrderCheck,
-    check_before_engine,
+    prepare_order,
 )
 
 pytestmark = pytest.mark.anyio
@@ -39,15 +39,14 @@ async def test_once_all_rules_passed_every_rule_could_be_checked(
     rig: TradingRig, alice: Trader
 ) -> None:
     check = a_check(rig, alice, a_buy("alice"))
-    await check_before_engine(check)
+    await prepare_order(check)
     assert all(rule.needs(check) for rule in ORDER_RULES)
 
 
 async def test_an_order_that_passes_becomes_a_command(rig: TradingRig, alice: Trader) -> None:
     order = a_buy("alice", profile=1, expiration_s=NOW_S + 600)
     check = a_check(rig, alice, order, "GTD")
-    await check_before_engine(check)
-    command = check.command()
+    command = await prepare_order(check)
     assert (command.order, command.order_id) == (order, an_order_id(order))
     assert (command.owner, command.at_ms) == (alice.key_id, rig.clock.at_ms)
 
@@ -57,10 +56,10 @@ async def test_an_order_is_refused_for_the_first_rule_that_it_breaks(
 ) -> None:
     foreign = a_check(rig, alice, a_buy("bob", nonce=1, size_units=TOKEN))
     with pytest.raises(SignerNotCaller):
-        await check_before_engine(foreign)
+        await prepare_order(foreign)
     foreign.caller = L2Caller(bob.address, bob.key_id, "service_")
     with pytest.raises(OwnerMismatch):
-        await check_before_engine(foreign)
+        await prepare_order(foreign)
 
 
 async def test_the_signer_of_an_order_is_not_recovered_before_the_cheaper_rules_passed(
@@ -68,7 +67,7 @@ async def test_the_signer_of_an_order_is_not_recovered_before_the_cheaper_rules_
 ) -> None:
     check = a_check(rig, alice, a_buy("bob"))
     with pytest.raises(SignerNotCaller):
-        await check_before_engine(check)
+        await prepare_order(check)
     assert (check.token, check.order_id) == (None, None)
 
 
@@ -79,9 +78,9 @@ async def test_expiration_and_nonce_do_not_matter_for_an_order_that_was_placed(
     await alice.placed(order, "GTD")
     rig.clock.move(200_000)
     rig.chain.nonce_by_maker[alice.address] = 1
-    await check_before_engine(a_check(rig, alice, order, "GTD"))
+    await prepare_order(a_check(rig, alice, order, "GTD"))
     other = a_buy("alice", expiration_s=NOW_S + 100, salt="2")
     with pytest.raises(InvalidExpiration):
-        await check_before_engine(a_check(rig, alice, other, "GTD"))
+        await prepare_order(a_check(rig, alice, other, "GTD"))
     with pytest.raises(InvalidOrderNonce):
-        await check_before_engine(a_check(rig, alice, a_buy("alice", salt="3")))
+        await prepare_order(a_check(rig, alice, a_buy("alice", salt="3")))

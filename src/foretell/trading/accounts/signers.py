@@ -59,11 +59,12 @@ class Signers:
         """
         by_profile = self.separators(exchange).by_profile
         struct_hash = order_struct_hash(order)
-        first = self._profile_by_signer.get(order.signer) or 0
-        others = (index for index in range(len(by_profile)) if index != first)
-        for profile in (first, *others):
+        last = self._profile_by_signer.get(order.signer)
+        first = last or 0
+        for profile in (first, *range(first), *range(first + 1, len(by_profile))):
             digest = typed_digest(by_profile[profile], struct_hash)
             if await self._recover(digest, order.signature) == order.signer:
-                self._profile_by_signer.put(order.signer, profile)
+                if profile != last:
+                    self._profile_by_signer.put(order.signer, profile)
                 return Identity(profile, word_of(digest))
         raise SignerMismatch(order.signer)

@@ -5,7 +5,8 @@ first: recovering the signer costs more than all others together.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -33,7 +34,7 @@ from foretell.trading.wire.order_body import PlacingBody, parse_placing, signed_
 
 
 class OrderCheck:
-    """One order and what the rules have found out about it so far; unknown parts are None."""
+    """One order, and the parts that the rules have found so far; unknown parts are None."""
 
     __slots__ = (
         "body",
@@ -108,7 +109,8 @@ class OrderCheck:
         assert self.token is not None
         exchange = self.token.market.opened.exchange
         profile, self.order_id = await self.context.signers.identify(self.order, exchange)
-        self.order = msgspec.structs.replace(self.order, profile=profile)
+        if profile != self.order.profile:
+            self.order = msgspec.structs.replace(self.order, profile=profile)
 
     def find_terms(self) -> None:
         """Find the order's limit and size in its market."""
@@ -195,7 +197,8 @@ def nothing(_check: OrderCheck) -> bool:
     return True
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rule:
     """A rule, and whether enough is known to check it.
 
     `spares_repeats` rules do not hold for an order that was placed before: it was valid then, and
@@ -228,14 +231,15 @@ ORDER_RULES: Final = (
 )
 
 
-async def check_before_engine(check: OrderCheck) -> None:
-    """Refuse an order that breaks a rule, at the first one that it breaks."""
+async def prepare_order(check: OrderCheck) -> PlaceOrder:
+    """Return the command that places an order, or refuse it for the first rule that it breaks."""
     for rule in RULES_BEFORE_ENGINE:
         try:
             pending = rule.check(check)
             if pending is not None:
                 await pending
         except ForetellError:
-            if rule.spares_repeats and await check.was_placed():
-                return
-            raise
+            if not (rule.spares_repeats and await check.was_placed()):
+                raise
+            break
+    return check.command()

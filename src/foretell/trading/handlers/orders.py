@@ -20,7 +20,7 @@ from foretell.edge.auth import L2Caller
 from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
 from foretell.engine.protocol.router import Shards
 from foretell.trading.context import TradingContext
-from foretell.trading.handlers.order_rules import OrderCheck, check_before_engine
+from foretell.trading.handlers.order_rules import OrderCheck, prepare_order
 from foretell.trading.refusals import trading_body
 from foretell.trading.wire.order_body import parse_batch
 
@@ -45,7 +45,8 @@ class PlacementReply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 async def place_order(context: TradingContext, caller: L2Caller, raw: bytes) -> PlacementReply:
     """Place the order in the body; return its outcome once that is durable."""
-    return await _place(context.shards, await _prepare(context, caller, raw))
+    command = await prepare_order(OrderCheck(context, caller, raw))
+    return await _place(context.shards, command)
 
 
 async def place_orders(
@@ -63,15 +64,6 @@ async def place_orders(
     )
 
 
-async def _prepare(
-    context: TradingContext, caller: L2Caller, raw: bytes | msgspec.Raw
-) -> PlaceOrder:
-    """Return the command that places the order, or refuse it."""
-    check = OrderCheck(context, caller, raw)
-    await check_before_engine(check)
-    return check.command()
-
-
 async def _place(shards: Shards, command: PlaceOrder) -> PlacementReply:
     return _reply(await shards.ask(command.condition_id, PlaceRequest(command), PlaceReply))
 
@@ -80,7 +72,7 @@ async def _try_prepare(
     context: TradingContext, caller: L2Caller, raw: msgspec.Raw
 ) -> PlaceOrder | ForetellError:
     try:
-        return await _prepare(context, caller, raw)
+        return await prepare_order(OrderCheck(context, caller, raw))
     except ForetellError as refusal:
         return refusal
 

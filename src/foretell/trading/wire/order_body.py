@@ -105,7 +105,8 @@ def signed_order(fields: OrderFields) -> SignedOrder:
     if signature_type is None:
         raise UnsupportedSignatureType(fields.signature_type)
     try:
-        taker = parse_address(fields.taker, "taker")
+        is_public = fields.taker == ZERO_ADDRESS
+        taker = ZERO_ADDRESS if is_public else parse_address(fields.taker, "taker")
         order = SignedOrder(
             salt=_word(fields.salt, "salt"),
             maker=parse_address(fields.maker, "maker"),
@@ -134,9 +135,9 @@ def signed_order(fields: OrderFields) -> SignedOrder:
 def _word(value: int | str, field: str) -> str:
     """Return a 256-bit number in its canonical decimal form."""
     text = str(value)
-    if _WORD.match(text) is None or int(text) > WORD_MAX:
+    if _WORD.match(text) is None or (number := int(text)) > WORD_MAX:
         raise MalformedAmount(field, "a decimal integer of at most 256 bits")
-    return str(int(text))
+    return str(number)
 
 
 def _check_version(raw: bytes | msgspec.Raw) -> None:

@@ -77,7 +77,7 @@ class Snapshots:
             return False
         await self._take(until)
         self._newest = until
-        count = await self._journal.let_go(keeps_all=self._keeps_all)
+        count = await self._journal.compact(keeps_all=self._keeps_all)
         log.info("snapshot taken", sequence=until, let_go=count)
         return True
 

@@ -1,7 +1,7 @@
 """The rig of the engine's tests: two shards and a treasury in one process, over one database.
 
-Each has a journal of its own. They reach each other through endpoints that a test can switch off, and
-the chain is what a test writes into the tables.
+Each has a journal of its own. They reach each other through endpoints that a test can switch off,
+and the chain is what a test writes into the tables.
 """
 
 import asyncio
@@ -271,7 +271,7 @@ class EngineRig:
             assert await TxOutbox(self.database, SETTLEMENT).record_new(a_tx(trade_id, nonce))
 
     async def run_once(self) -> bool:
-        """Run every shard's feed and then the treasury's; return whether they observed one block."""
+        """Run the shards' feeds and then the treasury's; return whether they observed one block."""
         for feed in self.feeds:
             await feed.run_once()
         return not await self.treasury.feed.run_once()

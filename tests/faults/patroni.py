@@ -1,7 +1,7 @@
 """Three PostgreSQL servers under Patroni and three members of etcd, all on this machine.
 
-Patroni and etcd come from the distribution: tests/faults/install_patroni.sh installs them. PostgreSQL
-does not run as root, so root runs everything as the user `postgres`.
+Patroni and etcd come from the distribution: tests/faults/install_patroni.sh installs them.
+PostgreSQL does not run as root, so root runs everything as the user `postgres`.
 """
 
 import contextlib
@@ -193,8 +193,8 @@ class Cluster:
             "scope": "foretell",
             "name": node.name,
             "restapi": {"listen": rest, "connect_address": rest},
-            # Over version 3 of etcd's interface, a Patroni 3.0.2 that was stopped overwrites the name of
-            # the next primary with its own, and that one's commits are lost (patroni#2689).
+            # Over version 3 of etcd's interface, a Patroni 3.0.2 that was stopped overwrites the
+            # name of the next primary with its own, and that one's commits are lost (patroni#2689).
             "etcd": {"hosts": [f"127.0.0.1:{port}" for port in self.etcd_ports]},
             "bootstrap": {
                 "dcs": CLUSTER_SETTINGS,
@@ -243,7 +243,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def until(run_once: Callable[[], Found | None], seen: Callable[[], object] = lambda: None) -> Found:
-    """Return what a check finds, repeating it until it finds something; or fail with what is seen."""
+    """Return what a check finds, repeating it until it does; or fail with what is seen."""
     deadline = time.monotonic() + READY_WITHIN_S
     while (found := run_once()) is None:
         assert time.monotonic() < deadline, seen()

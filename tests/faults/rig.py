@@ -1,7 +1,7 @@
 """The rig of the faults' tests: an exchange in a folder, its journal, its tables and its processes.
 
-It is checked from outside. What the traders received is compared with the journal, with tables that are
-rebuilt from it, and with what the exchange answers when everything is sent again.
+It is checked from outside. What the traders received is compared with the journal, with tables that
+are rebuilt from it, and with what the exchange answers when everything is sent again.
 """
 
 import asyncio
@@ -171,7 +171,7 @@ class FaultRig:
             assert self.rows(table) == rows(rebuilt, table)
 
     async def check_sent_again(self, state: State, received: Received) -> None:
-        """Send all orders again: those in the journal get the same answer, the others are placed."""
+        """Send all orders again: those in the journal get the same answer, others are placed."""
         for person in self.people.values():
             theirs = sorted(received.asked & person.order_by_id.keys())
             for order_id, answer in (await person.send_again(theirs)).items():

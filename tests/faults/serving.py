@@ -1,8 +1,8 @@
-"""A process that makes processes of an installation: forks of itself, since it has imported everything.
+"""A process that makes processes of an installation: forks of itself, with everything imported.
 
-It reads jobs, a line of JSON each, and reports of a process, under the name in its job: `began <pid>`,
-`serves`, and `ended <code>`, negative when a signal ended it. There is no chain: every maker's nonce
-is the first one.
+It reads jobs, a line of JSON each, and reports of a process, under the name in its job: `began
+<pid>`, `serves`, and `ended <code>`, negative when a signal ended it. There is no chain: every
+maker's nonce is the first one.
 """
 
 import asyncio

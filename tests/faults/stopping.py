@@ -1,7 +1,8 @@
 """A process that works on a journal's files, and is killed before a chosen call.
 
-Arguments: its task (`snapshot` or `compact`), the journal's folder, and the number of the file-changing
-call before which it is killed: 1 is the first. A process that completes prints how many there were.
+Arguments: its task (`snapshot` or `compact`), the journal's folder, and the number of the
+file-changing call before which it is killed: 1 is the first. A process that completes prints how
+many there were.
 """
 
 import os

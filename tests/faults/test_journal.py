@@ -37,7 +37,7 @@ from foretell.journal.files.snapshots import (
     snapshot_paths,
 )
 from foretell.journal.port import InFolder
-from foretell.journal.snapshot_process import Wanted, encode_wanted, take_snapshot
+from foretell.journal.snapshot_process import SnapshotJob, encode_job, take_snapshot
 from foretell.journal.verify import first_sequence, verify
 
 CYCLES = int(os.environ.get("FORETELL_TEST_CYCLES", "3"))
@@ -172,13 +172,13 @@ def test_a_snapshot_whose_process_is_killed_is_there_complete_or_not_at_all(
     copy: Path, last_digest: str
 ) -> None:
     rng = random.Random(CYCLES)
-    wanted = Wanted(address=InFolder(str(copy)), until=len(COMMANDS))
+    wanted = SnapshotJob(address=InFolder(str(copy)), until=len(COMMANDS))
     for _ in range(CYCLES):
         with subprocess.Popen(
             [sys.executable, "-m", snapshot_process.__name__], stdin=subprocess.PIPE
         ) as process:
             assert process.stdin is not None
-            process.stdin.write(encode_wanted(wanted))
+            process.stdin.write(encode_job(wanted))
             process.stdin.flush()
             time.sleep(rng.uniform(0.2, 0.8))
             process.kill()

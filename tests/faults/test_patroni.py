@@ -46,7 +46,7 @@ def count(*leaders: Leader) -> int:
 
 
 @pytest.mark.parametrize("kill", [Node.kill, Node.kill_server], ids=["both", "server alone"])
-def test_nothing_acknowledged_is_lost_when_the_primary_is_killed_again_and_again(
+def test_nothing_acknowledged_is_lost_when_the_primary_is_killed_repeatedly(
     cluster: Cluster, kill: Callable[[Node], None]
 ) -> None:
     with two_leaders(cluster) as leaders:
@@ -62,7 +62,7 @@ def test_nothing_acknowledged_is_lost_when_the_primary_is_killed_again_and_again
     check_journal(cluster.url, leaders)
 
 
-def test_nothing_acknowledged_is_lost_when_the_primary_is_stopped_and_goes_on(
+def test_nothing_acknowledged_is_lost_when_the_primary_is_stopped_and_resumes(
     cluster: Cluster,
 ) -> None:
     with two_leaders(cluster) as leaders:

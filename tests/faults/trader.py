@@ -1,7 +1,7 @@
 """A process that trades, takes snapshots and removes segments as fast as it can, to be killed.
 
-Arguments: the journal's folder, and the salt of the first order. It prints each order that was placed,
-each that it is about to cancel, and each that was canceled.
+Arguments: the journal's folder, and the salt of the first order. It prints each order that was
+placed, each that it is about to cancel, and each that was canceled.
 """
 
 import asyncio

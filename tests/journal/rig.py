@@ -1,4 +1,4 @@
-"""The rig of the journal's tests: its fixtures' types, and a cable to a database that can be cut."""
+"""The rig of the journal's tests: types of fixtures, and a cable to a database that can be cut."""
 
 import asyncio
 import contextlib

@@ -30,8 +30,8 @@ from foretell.journal.files.snapshots import PART_SUFFIX, newest_snapshot, snaps
 from foretell.journal.port import InFolder, InRows, Snapshot
 from foretell.journal.postgres.journal import PostgresJournal
 from foretell.journal.snapshot_process import (
-    Wanted,
-    encode_wanted,
+    SnapshotJob,
+    encode_job,
     take_snapshot,
     take_snapshot_of_rows,
 )
@@ -100,7 +100,7 @@ def test_a_journal_that_ends_too_early_makes_no_snapshot(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def started(wanted: Wanted) -> "Iterator[subprocess.Popen[bytes]]":
+def started(job: SnapshotJob) -> "Iterator[subprocess.Popen[bytes]]":
     with subprocess.Popen(
         [sys.executable, "-m", snapshot_process.__name__],
         stdin=subprocess.PIPE,
@@ -108,13 +108,13 @@ def started(wanted: Wanted) -> "Iterator[subprocess.Popen[bytes]]":
         env=os.environ,
     ) as process:
         assert process.stdin is not None
-        process.stdin.write(encode_wanted(wanted))
+        process.stdin.write(encode_job(job))
         process.stdin.flush()
         yield process
 
 
-def of_folder(folder: Path, until: int) -> Wanted:
-    return Wanted(address=InFolder(str(folder)), until=until)
+def of_folder(folder: Path, until: int) -> SnapshotJob:
+    return SnapshotJob(address=InFolder(str(folder)), until=until)
 
 
 def error_of(process: "subprocess.Popen[bytes]") -> str:
@@ -196,9 +196,9 @@ async def test_rows_that_end_too_early_make_no_snapshot(journal: PostgresJournal
 async def test_the_process_of_a_parent_that_lost_the_lease_keeps_no_snapshot(
     journal: PostgresJournal, journal_url: str
 ) -> None:
-    wanted = Wanted(address=journal.begin_snapshot(), until=102)
+    job = SnapshotJob(address=journal.begin_snapshot(), until=102)
     query(journal_url, "UPDATE journal.lease SET holder = 'other', epoch = epoch + 1")
-    with started(wanted) as process:
+    with started(job) as process:
         error = await asyncio.to_thread(error_of, process)
     assert "lease of shard 0 is lost: a snapshot was refused" in error
     assert await journal.snapshot_sequence() == 0
@@ -207,7 +207,7 @@ async def test_the_process_of_a_parent_that_lost_the_lease_keeps_no_snapshot(
 @pytest.mark.anyio
 async def test_a_process_that_cannot_reach_the_database_prints_no_address() -> None:
     secret = "postgresql+asyncpg://me:hunter2@127.0.0.1:1/none"
-    with started(Wanted(address=InRows(secret, ShardNumber(0), b""), until=1)) as process:
+    with started(SnapshotJob(address=InRows(secret, ShardNumber(0), b""), until=1)) as process:
         error = await asyncio.to_thread(error_of, process)
     assert "the journal stopped: ConnectionRefusedError" in error
     assert "hunter2" not in error

@@ -1,6 +1,7 @@
 """The handlers of the requests that need the engine of a shard alone, by the class of the request.
 
-A request changes nothing, or its reply waits until the change is durable. The client raises a refusal.
+A request changes nothing, or its reply waits until the change is durable. The client raises a
+refusal.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

@@ -74,7 +74,7 @@ class EngineHost:
         }
 
     async def start(self) -> None:
-        """Replay the journal and begin to take requests; refuse a journal that the tables outran."""
+        """Replay the journal and begin to take requests; refuse a journal older than the tables."""
         await self.projection.start()
         self.projection.check_journal(self.engine.journal_sequence)
         await self.engine.start(self.projection.sequence, self.projection.drain_if_large)

@@ -1,7 +1,7 @@
 """The socket of an engine: other processes send it requests, and subscribe to its effects.
 
-A subscriber gets the state first, once all of it is durable, and then every command in order. One that
-does not read is disconnected: it connects again, and gets the state again.
+A subscriber gets the state first, once all of it is durable, and then every command in order. One
+that does not read is disconnected: it connects again, and gets the state again.
 """
 
 import asyncio
@@ -144,8 +144,9 @@ class _Peer(FramedConnection):
         """Send the state as it is now, once it is durable, and then what came after it.
 
         With many orders the messages take a while to build, and the engine goes on between two of
-        them. `restored_effects` has copied all that may change, so they stay the state of one sequence;
-        later effects wait behind it. If the state does not become durable, the client connects again.
+        them. `restored_effects` has copied all that may change, so they stay the state of one
+        sequence; later effects wait behind it. If the state does not become durable, the client
+        connects again.
         """
         self._state_sequence = engine.sequence
         effects = restored_effects(engine.state)

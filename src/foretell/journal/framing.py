@@ -9,7 +9,8 @@
     ...     payload
     ...     zeros up to a multiple of 8
 
-The synced sequence distinguishes a write that was cut short from the loss of one that was acknowledged.
+The synced sequence distinguishes a write that was cut short from the loss of one that was
+acknowledged.
 """
 
 import hashlib
@@ -81,8 +82,8 @@ class Run(NamedTuple):
 def read_run(buffer: bytes, begin: Run, until: int | None = None) -> Run:
     """Return the records from where another run ended, up to the first that is not intact.
 
-    Nothing after the sequence `until` is read. A start reads millions of records here, so the checks of
-    `decode_record` are written out, without a call or an object per record.
+    Nothing after the sequence `until` is read. A start reads millions of records here, so the
+    checks of `decode_record` are written out, without a call or an object per record.
     """
     payloads: list[bytes] = []
     _, sequence, chain, start = begin

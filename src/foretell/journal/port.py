@@ -1,8 +1,8 @@
 """The interface of a journal, on one machine or many.
 
-`append` returns a sequence number at once. The payload is durable when `on_synced` is called with that
-sequence or a later one, and only then may a reply be sent. When it cannot be made durable, `on_failed`
-is called once, and this journal syncs nothing more.
+`append` returns a sequence number at once. The payload is durable when `on_synced` is called with
+that sequence or a later one, and only then may a reply be sent. When it cannot be made durable,
+`on_failed` is called once, and this journal syncs nothing more.
 """
 
 import enum
@@ -83,8 +83,8 @@ class Journal(Protocol):
     def snapshot(self) -> Snapshot | None:
         """Return the newest intact snapshot, if there is one.
 
-        A damaged one is skipped for the one before, if the entries after that still exist; otherwise
-        it raises JournalDamaged.
+        A damaged one is skipped for the one before, if the entries after that still exist;
+        otherwise it raises JournalDamaged.
         """
 
     async def keep_snapshot(self, snapshot: Snapshot) -> None:
@@ -116,8 +116,8 @@ class Journal(Protocol):
     def append(self, payload: bytes, command_id: bytes | None = None) -> int:
         """Take a payload and return its sequence; it is not durable yet.
 
-        A command id may be in a journal once: a journal that checks it fails on a second one. A payload
-        that is empty or too large raises at once and changes nothing.
+        A command id may be in a journal once: a journal that checks it fails on a second one. A
+        payload that is empty or too large raises at once and changes nothing.
         """
 
     async def close(self) -> None:

@@ -1,9 +1,9 @@
 """A process that takes the next snapshot by a replay, so that the engine never stops for one.
 
-It reads one line from its standard input: the journal, and a durable sequence of it. It replays what
-came after the newest snapshot and keeps the next one; it locks nothing and removes nothing. A database
-takes its snapshot only while the parent process holds the lease. It runs at the lowest priority, and
-ends with its parent, the end of which closes its standard input.
+It reads one line from its standard input: the journal, and a durable sequence of it. It replays
+what came after the newest snapshot and keeps the next one; it locks nothing and removes nothing. A
+database takes its snapshot only while the parent process holds the lease. It runs at the lowest
+priority, and ends with its parent, the end of which closes its standard input.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from foretell.journal.postgres.snapshots import newest_snapshot as newest_in_row
 NICENESS: Final = 19
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class SnapshotJob(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot to take: of which journal, and after which sequence."""
 
     address: JournalAddress
@@ -40,9 +40,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     kind: JournalKind = JournalKind.SHARD
 
 
-def encode_wanted(wanted: Wanted) -> bytes:
+def encode_job(job: SnapshotJob) -> bytes:
     """Return the line that the process reads."""
-    return msgspec.json.encode(wanted) + b"\n"
+    return msgspec.json.encode(job) + b"\n"
 
 
 def take_snapshot(folder: Path, until: int, kind: JournalKind = JournalKind.SHARD) -> Path:
@@ -73,7 +73,7 @@ def take_snapshot_of_rows(
 
 
 def _begin(kind: JournalKind, base: Snapshot | None) -> tuple[JournalFold, int]:
-    """Return the state that a replay begins with, from a snapshot if there is one, and its sequence."""
+    """Return the state and sequence that a replay begins with, from a snapshot if there is one."""
     new = FOLD_BY_KIND[kind]
     return (new(None), 0) if base is None else (new(base.payload), base.sequence)
 
@@ -91,18 +91,18 @@ def _fold_until(
     return sequence
 
 
-def _take(wanted: Wanted) -> None:
-    if isinstance(wanted.address, InFolder):
-        take_snapshot(Path(wanted.address.folder), wanted.until, wanted.kind)
+def _take(job: SnapshotJob) -> None:
+    if isinstance(job.address, InFolder):
+        take_snapshot(Path(job.address.folder), job.until, job.kind)
     else:
-        take_snapshot_of_rows(wanted.address, wanted.until, wanted.kind)
+        take_snapshot_of_rows(job.address, job.until, job.kind)
 
 
 def main() -> None:
     """Take the snapshot; a failure prints one line and exits with 1."""
     os.nice(NICENESS)
     gc.disable()
-    wanted = msgspec.json.decode(sys.stdin.buffer.readline(), type=Wanted)
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=SnapshotJob)
 
     def end_with_parent() -> None:
         os.read(sys.stdin.fileno(), 1)
@@ -110,7 +110,7 @@ def main() -> None:
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        _take(wanted)
+        _take(job)
     except ForetellError as error:
         sys.exit(error.message)
     except OSError as error:

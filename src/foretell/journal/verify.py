@@ -1,7 +1,7 @@
 """Verify a journal's files from outside: check everything in them, and change nothing.
 
-In a folder that another process uses, only what its mark covers is checked: that is durable, and what
-comes after may be half written.
+In a folder that another process uses, only what its mark covers is checked: that is durable, and
+what comes after may be half written.
 """
 
 from pathlib import Path

@@ -344,7 +344,7 @@ async def test_a_shard_that_is_down_keeps_its_allocation_and_no_other_waits_for_
         await down.close()
 
 
-async def test_a_treasury_that_lost_its_journal_is_not_believed(tmp_path: Path) -> None:
+async def test_a_treasury_that_lost_its_journal_is_refused(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path / "journals") as exchange:
         await exchange.buy(NORTH, 10)
         (lost := tmp_path / "lost").mkdir()
@@ -354,7 +354,7 @@ async def test_a_treasury_that_lost_its_journal_is_not_believed(tmp_path: Path) 
                 pass
 
 
-async def test_a_shard_that_lost_its_journal_is_not_believed(tmp_path: Path) -> None:
+async def test_a_shard_that_lost_its_journal_is_refused(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path / "journals") as exchange:
         await exchange.buy(NORTH, 10)
         await exchange.buy(SOUTH, 90)

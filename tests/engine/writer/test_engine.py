@@ -337,7 +337,7 @@ async def test_more_commands_than_may_wait_are_refused(tmp_path: Path) -> None:
             coroutine.close()
 
 
-async def test_nobody_meets_an_order_whose_time_is_over(tmp_path: Path) -> None:
+async def test_an_expired_order_is_never_matched(tmp_path: Path) -> None:
     clock = Clock()
     async with a_trading_engine(tmp_path, clock) as engine:
         resting = a_sell("bob", expiration_s=NOW_S + 100)
@@ -351,7 +351,7 @@ async def test_nobody_meets_an_order_whose_time_is_over(tmp_path: Path) -> None:
         assert digest(engine.state) == before
 
 
-async def test_orders_whose_time_is_over_leave_by_themselves(tmp_path: Path) -> None:
+async def test_expired_orders_are_closed_by_the_loop(tmp_path: Path) -> None:
     clock = Clock()
     async with a_trading_engine(tmp_path, clock) as engine:
         await place(engine, a_placing(a_sell("bob", expiration_s=NOW_S + 100), OrderType.GTD))

@@ -159,7 +159,7 @@ SPLIT_ID = trade_id_of(an_order_id(SPLITTING), 0)
 
 
 def some_split_commands() -> list[Command]:
-    """Return commands that split a trade of three fills into three, each with an outcome of its own."""
+    """Return commands that split a trade of three fills into three with outcomes of their own."""
     makers = [a_placing(a_sell(name, 40, 6 * TOKEN)) for name in ("bob", "carol", "dave")]
     _, second, third = (placing.order_id for placing in makers)
     part_id = part_id_of(SPLIT_ID, second)
@@ -182,7 +182,7 @@ def some_split_commands() -> list[Command]:
 
 
 @pytest.mark.parametrize("cut", range(1, 10))
-async def test_a_split_is_written_alike_wherever_the_tables_caught_up(
+async def test_a_split_is_written_alike_wherever_the_tables_were_cut(
     tmp_path: Path, database_file: Path, database: Database, cut: int
 ) -> None:
     fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))

@@ -269,7 +269,7 @@ async def carol(rig: TradingRig) -> Trader:
 async def test_an_order_that_was_checked_before_the_change_is_placed_after_it(
     rig: TradingRig, carol: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The change is durable while the order waits for its signer, and the engine reads its terms."""
+    """The change is durable while the order waits for its signer; the engine reads its terms."""
     check = rig.context.nonces.check
 
     async def change_first(exchange: Any, order: Any) -> None:

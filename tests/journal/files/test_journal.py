@@ -260,7 +260,7 @@ UNCOVERED = [b"\x55" * 700, b"\x66" * 900]
 
 
 async def _with_an_uncovered_batch(before: Path, folder: Path) -> int:
-    """Append a batch and put the mark back to before it; return the sequence that the mark covers."""
+    """Append a batch and put the mark back to before it; return the sequence of the mark."""
     shutil.copytree(folder, before)
     journal = open_journal(folder)
     async with writing(journal) as calls:

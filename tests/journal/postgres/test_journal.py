@@ -235,7 +235,7 @@ async def test_a_command_id_is_free_in_another_shard(shards: PostgresJournals) -
     ("setting", "kept_setting"),
     [("off", "on"), ("local", "on"), ("remote_write", "on"), ("remote_apply", "remote_apply")],
 )
-async def test_a_commit_waits_for_the_disk_whatever_the_clusters_setting(
+async def test_a_commit_waits_for_the_disk_whatever_the_cluster_is_set_to(
     journal_url: str, setting: str, kept_setting: str
 ) -> None:
     name = journal_url.rpartition("/")[2].partition("?")[0]

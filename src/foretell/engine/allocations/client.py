@@ -69,10 +69,10 @@ class AllocationClient:
     async def handle(
         self, handler: Handler, engine: Engine, request: PlaceRequest | CheckOrderRequest
     ) -> EngineReply:
-        """Return the handler's reply to an order, with collateral from the treasury if it lacks some.
+        """Return the handler's reply to an order, with collateral from the treasury if needed.
 
-        A wallet's orders that lack something wait for each other, so that one does not take away what
-        was just gathered for another.
+        A wallet's orders that lack something wait for each other, so that one does not take away
+        what was just gathered for another.
         """
         try:
             return await handler(engine, request)
@@ -122,8 +122,8 @@ class AllocationClient:
         missing_units = engine.state.ledger.missing_units(wallet, spender, COLLATERAL, need_units)
         if missing_units == 0:
             return _Grant(TakeAllocations(engine.clock_ms(), self.shard, ()), is_enough=False)
-        # The request names a total, not a difference: if its reply is lost, the same request is sent
-        # again and the treasury grants nothing twice.
+        # The request names a total, not a difference: if its reply is lost, the same request is
+        # sent again and the treasury grants nothing twice.
         wanted_units = allocations.look_up(wallet).given_units + missing_units
         request = FundRequest(self.shard, wallet, total_of(wanted_units))
         funded = await self._request(request, attempt.deadline_s)

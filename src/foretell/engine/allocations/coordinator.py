@@ -1,8 +1,8 @@
 """The coordinator that moves collateral between the treasury and its shards.
 
-It holds no state that must survive: what is on its way is the difference between the journals of both
-sides, so `catch_up` after any break sends both of them everything again. A shard that does not reply
-keeps its allocations, and no other shard waits for it.
+It holds no state that must survive: what is on its way is the difference between the journals of
+both sides, so `catch_up` after any break sends both of them everything again. A shard that does not
+reply keeps its allocations, and no other shard waits for it.
 """
 
 import asyncio
@@ -125,7 +125,7 @@ class AllocationCoordinator:
         balances: Sequence[BalanceSeen],
         allowances: Sequence[AllowanceSeen],
     ) -> bool:
-        """Submit a block to the treasury; return whether every shard had observed it, and it counts.
+        """Submit a block to the treasury; return whether it applies, every shard having observed it.
 
         Balances and allowances are those of collateral that changed since its last observation.
         """

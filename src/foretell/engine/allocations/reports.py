@@ -1,7 +1,8 @@
 """A shard's reports of its allocations: all of them, or those that changed since an earlier report.
 
-At every block the treasury asks what settled. Most allocations did not change, so the host remembers
-the sequence of the last change of each. A request for more than it remembers gets a whole report.
+At every block the treasury asks what settled. Most allocations did not change, so the host
+remembers the sequence of the last change of each. A request for more than it remembers gets a whole
+report.
 """
 
 from itertools import islice
@@ -81,8 +82,8 @@ async def _report_changed(
 ) -> ReportReply | None:
     """Return what changed since; None when too much did, it is not known, or the block moves.
 
-    Changes are published once they are durable, hence the first sync. What changes during the second
-    one is in the next report as well, since this one bears the sequence before it.
+    Changes are published once they are durable, hence the first sync. What changes during the
+    second one is in the next report as well, since this one bears the sequence before it.
     """
     sequence, block_hash = engine.sequence, engine.state.observed_hash
     await _sync(engine)

@@ -1,10 +1,10 @@
 """The client of an engine in another process.
 
-A lost connection is made again, to wherever the engine runs then. An engine that does not even answer
-a ping counts as lost, since a stopped process keeps its connections; how long its replies take does not
-matter. While there is no connection requests wait for a while, and are then refused as while an engine
-starts. Of requests whose reply was lost, an order is sent again, since its hash identifies it; the
-outcome of most others is unknown.
+A lost connection is made again, to wherever the engine runs then. An engine that does not even
+answer a ping counts as lost, since a stopped process keeps its connections; how long its replies
+take does not matter. While there is no connection requests wait for a while, and are then refused
+as while an engine starts. Of requests whose reply was lost, an order is sent again, since its hash
+identifies it; the outcome of most others is unknown.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ CONNECT_DEADLINE_S: Final = 2.0
 RETRY_S: Final = 0.05
 RETRY_S_MAX: Final = 0.5
 CHECKS: Final = 3
-"""How often within `silent_s` the connection is checked for received bytes, and pinged without any."""
+"""How often within `silent_s` the connection is checked, and pinged if nothing was received."""
 
 SENT_AGAIN: Final = (PlaceRequest, FindPlacementRequest, TablesRequest)
 _PING: Final = frame(Ping())
@@ -249,7 +249,7 @@ class _Connection(FramedConnection):
 
 
 async def _stay_while_alive(connection: _Connection, silent_s: float) -> None:
-    """Return when the connection is lost; disconnect from an engine that sends nothing, not even pongs.
+    """Return when the connection is lost; disconnect from an engine without even a pong.
 
     Checks are counted instead of time: a client that was stopped itself first receives what arrived
     while it was.

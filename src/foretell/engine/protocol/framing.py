@@ -1,4 +1,4 @@
-"""A connection of messages, each after its length; all that is sent in one turn is written at once."""
+"""A connection of messages, each after its length; all messages of one turn are written at once."""
 
 import asyncio
 from abc import ABC, abstractmethod

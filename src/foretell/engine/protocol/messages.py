@@ -1,9 +1,9 @@
 """Messages between an engine and its clients in other processes.
 
-A client greets first: it proves that it belongs to the installation, and states whether it subscribes
-to the engine's effects. Replies come in any order, each with the number of its request. Effects come
-in the engine's order, after the state that they follow. A ping is answered at once, whatever else is
-owed, which distinguishes a slow engine from one that is stopped.
+A client greets first: it proves that it belongs to the installation, and states whether it
+subscribes to the engine's effects. Replies come in any order, each with the number of its request.
+Effects come in the engine's order, after the state that they follow. A ping is answered at once,
+whatever else is owed, which distinguishes a slow engine from one that is stopped.
 """
 
 from collections.abc import Sequence

@@ -14,7 +14,7 @@ from foretell.domain.errors.families import ForetellError, InvalidFields, Unavai
 MODULES: Final = (exchange, families, order, storage)
 """The modules that declare every refusal that an engine raises."""
 LOCAL: Final = frozenset({InvalidFields})
-"""Refusals of bodies of requests: their arguments are more than plain values, and stay at the edge."""
+"""Refusals of HTTP bodies: an engine raises none, and their arguments are not plain values."""
 
 
 class EncodedRefusal(NamedTuple):

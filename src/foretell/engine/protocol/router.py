@@ -1,8 +1,8 @@
 """The router from a market or a wallet to the engines that serve it.
 
-Most installations have one engine, in the process that serves clients. Larger ones have several, each
-in a process of its own. A market belongs to one of them permanently; a wallet's collateral is allocated
-to several.
+Most installations have one engine, in the process that serves clients. Larger ones have several,
+each in a process of its own. A market belongs to one of them permanently; a wallet's collateral is
+allocated to several.
 """
 
 import asyncio

@@ -1,10 +1,10 @@
 """The single writer: every command in one order, decided in memory, made durable, then published.
 
 A command is applied at once, so that the next one sees its outcome; the caller, the streams and the
-tables get it only when the journal has it. A refusal that may depend on a command that is not durable
-yet waits too. If the journal fails the engine stops: memory and disk may differ, and only a start from
-the journal resolves that. While the disk is nearly full no order is placed; while it is full nothing is
-taken, and commands that were taken wait.
+tables get it only when the journal has it. A refusal that may depend on a command that is not
+durable yet waits too. If the journal fails the engine stops: memory and disk may differ, and only a
+start from the journal resolves that. While the disk is nearly full no order is placed; while it is
+full nothing is taken, and commands that were taken wait.
 """
 
 import asyncio
@@ -129,7 +129,7 @@ class Engine:
         self._is_ready = True
 
     async def _replay(self, published_sequence: int, drain_if_large: Drain) -> None:
-        """Replay the rest of the journal: silently up to a sequence, publish the state, then commands.
+        """Replay the rest of the journal: silently to a sequence, then the state and every command.
 
         Without subscribers it is silent to the end.
         """
@@ -173,7 +173,7 @@ class Engine:
             await asyncio.sleep(0)
 
     def clock_ms(self) -> int:
-        """Return the time for a command: the clock's, and never earlier than that of a command before."""
+        """Return the time for a command: the clock's, but not earlier than an earlier command's."""
         return max(self.state.latest_ms, self._now_ms())
 
     async def submit(self, command: Command) -> Result:

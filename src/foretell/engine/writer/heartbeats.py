@@ -1,8 +1,8 @@
 """The dead man's switch: an API key that sends heartbeats loses its orders when they stop.
 
-The store keeps which keys send heartbeats, not the heartbeats: after a restart every such key has the
-whole time again, and its next heartbeat is refused with the id that it must name. A heartbeat that is
-taken counts however late it is: an overdue key is stopped only if it was not renewed since.
+The store keeps which keys send heartbeats, not the heartbeats: after a restart every such key has
+the whole time again, and its next heartbeat is refused with the id that it must name. A heartbeat
+that is taken counts however late it is: an overdue key is stopped only if it was not renewed since.
 """
 
 import asyncio
@@ -101,7 +101,7 @@ class Heartbeats:
             return pulse.heartbeat_id
 
     async def _stop(self, key_id: str, pulse: _Pulse) -> None:
-        """Cancel the orders, then forget the key: a failure in between repeats both, also after a restart.
+        """Cancel the orders, then forget the key: after a failure or a restart both are repeated.
 
         Do nothing if the key was renewed since `pulse` was read.
         """

@@ -1,8 +1,8 @@
 """The projection of the journal into tables: orders, trades, fills and quotes, exactly once.
 
 The rows of a command and the sequence that the tables are at are written in one transaction, so a
-restart resumes where it stopped and writes nothing twice. The tables may be some milliseconds behind
-the engine; no order waits for them.
+restart resumes where it stopped and writes nothing twice. The tables may be some milliseconds
+behind the engine; no order waits for them.
 """
 
 import asyncio
@@ -215,7 +215,7 @@ class _Batch:
                 pass
 
     def _new_orders(self) -> list[OrderRow]:
-        """Return the orders placed in this batch as they are now; their changes need no rows of their own."""
+        """Return the orders placed in this batch as they are now, their changes included."""
         return [
             _order_row(placed, self._changed.pop(order_id, None))
             for order_id, placed in self._placed.items()
@@ -278,7 +278,7 @@ class _Batch:
             latest.best_ask_ticks = effect.best_ask_ticks
 
     def _latest(self, condition_id: Bytes32, at_ms: int) -> "_LatestQuote":
-        """Return the quote to change; if its minute is over, keep it first as the last of that minute."""
+        """Return the quote to change; if its minute is over, keep it first as that minute's last."""
         latest = self._quotes.get(condition_id)
         if latest is None:
             latest = self._quotes[condition_id] = _LatestQuote(self._known_quotes[condition_id])
@@ -289,7 +289,7 @@ class _Batch:
         return latest
 
     def _keep_point(self, latest: "_LatestQuote") -> None:
-        """Keep a quote as the last of its minute; the opening of a market alone is no point of its history."""
+        """Keep a quote as the last of its minute, unless all it saw was the opening of its market."""
         if latest.is_pointed:
             key = QuoteKey(latest.condition_id, latest.updated_at_ms // MINUTE_MS)
             self._points[key] = BookTop(

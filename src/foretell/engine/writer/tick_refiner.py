@@ -1,8 +1,8 @@
 """The refiner of ticks: markets that trade near 0 or 1 get a finer tick.
 
-The domain decides the new tick. The change is a command, sequenced in the journal after the trade that
-it follows, so a replay needs no rule. At a start the last price of each market is published, so a
-change that a crash prevented is made then if that price is still at the edge.
+The domain decides the new tick. The change is a command, sequenced in the journal after the trade
+that it follows, so a replay needs no rule. At a start the last price of each market is published,
+so a change that a crash prevented is made then if that price is still at the edge.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class TickRefiner:
                 self._check(effect.market.condition_id, ticks_per_one, effect.last_price_ticks)
 
     async def run(self) -> None:
-        """Change ticks that are too coarse, until cancelled; retry while the engine is unavailable."""
+        """Change ticks that are too coarse, until cancelled; retry while the engine refuses."""
         while True:
             await self._wakes.wait()
             try:

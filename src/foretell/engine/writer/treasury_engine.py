@@ -1,7 +1,7 @@
 """The single writer of the treasury: the same as the engine of a shard, over another state.
 
-A command is applied at once, and its result returned when the journal has it. If the journal fails the
-engine stops, and only a start from the journal resumes.
+A command is applied at once, and its result returned when the journal has it. If the journal fails
+the engine stops, and only a start from the journal resumes.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class TreasuryEngine:
         self.state = Treasury()
 
     async def start(self) -> None:
-        """Restore the newest snapshot, replay the rest of the journal, and begin to take commands."""
+        """Restore the newest snapshot, replay the rest of the journal, and take commands."""
         await self._replay()
         self._journal.start(self._synced, self.fail)
         self._is_ready = True
@@ -92,7 +92,7 @@ class TreasuryEngine:
             raise EngineRestarting
 
     def _apply(self, command: TreasuryCommand) -> TreasuryOutcome:
-        """Return the outcome after appending the command; an exception in between stops the engine."""
+        """Return the outcome after appending the command; an exception stops the engine."""
         try:
             outcome = apply_to_treasury(self.state, command)
             if outcome.is_change:

@@ -1,11 +1,11 @@
 """The journal of one machine: files of zeros, written in place and synced in groups.
 
-A writer thread takes everything that was appended during the last sync, writes it and syncs once: the
-group commit. Segments are filled with zeros beforehand, so that a sync writes data and no file size,
-which halves its time. One process uses a folder at a time.
+A writer thread takes everything that was appended during the last sync, writes it and syncs once:
+the group commit. Segments are filled with zeros beforehand, so that a sync writes data and no file
+size, which halves its time. One process uses a folder at a time.
 
-While the disk is full the writer waits and writes the same bytes to the same place again; nothing is
-reported before it is synced. A sync that fails ends the journal.
+While the disk is full the writer waits and writes the same bytes to the same place again; nothing
+is reported before it is synced. A sync that fails ends the journal.
 """
 
 import asyncio
@@ -176,7 +176,7 @@ class FileJournal:
         unlock_folder(self._lock)
 
     def _take(self) -> Sequence[bytes] | None:
-        """Wait for payloads; return none when a mark is due, and None when the journal is closed."""
+        """Wait for payloads; return () when a mark is due, and None when the journal is closed."""
         with self._wakes:
             is_marked = self.tail.is_marked or (self._is_closing and self._is_mark_stuck)
             while not self._appended and not self._is_closing:

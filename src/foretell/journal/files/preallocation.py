@@ -1,8 +1,8 @@
 """Preallocation of segments: a spare, and a reserve for when the disk is full.
 
 Both are filled with zeros in a thread of their own. When the disk has no room for a new spare, the
-reserve becomes the spare, so that cancels can still be written for a while. From then on capacity is
-scarce, until the disk has room for both files again.
+reserve becomes the spare, so that cancels can still be written for a while. From then on capacity
+is scarce, until the disk has room for both files again.
 """
 
 import errno
@@ -92,7 +92,7 @@ class SegmentPool:
                 self._fail(error)
 
     def _wait_for_work(self) -> bool:
-        """Wait until a file is missing, or for the next try on a full disk; return whether to go on."""
+        """Wait until a file is missing, and on a full disk for the next try; return whether to go on."""
         with self._changes:
             if self.is_scarce and not self._is_closing:
                 self._changes.wait(self.full_retry_s)

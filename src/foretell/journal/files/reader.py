@@ -1,7 +1,7 @@
 """Read a journal's files without a lock: their entries, and the state that they fold into.
 
-Reading up to a durable sequence is safe while another process writes: what is durable is never changed,
-and only the holder of the lock removes the oldest segments.
+Reading up to a durable sequence is safe while another process writes: what is durable is never
+changed, and only the holder of the lock removes the oldest segments.
 """
 
 from collections.abc import Generator
@@ -26,7 +26,7 @@ class Folded(NamedTuple):
 def read_entries(
     folder: Path, after: int = 0, until: int | None = None
 ) -> Generator[Entry, None, None]:
-    """Yield the entries of a journal's files after a sequence, in order; damage raises JournalDamaged.
+    """Yield the entries of a journal's files after a sequence; damage raises JournalDamaged.
 
     Nothing after `until` is read, since it may be half written now.
     """

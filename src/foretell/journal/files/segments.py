@@ -91,8 +91,8 @@ def read_records(buffer: bytes, begin: End, until: int | None = None) -> tuple[l
 def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
     """Refuse a segment if no crash of ours can have left the bytes after its last record.
 
-    Zeros were never written. In the newest segment a write may have been cut short: then some of its
-    sectors are still zeros, and no later record states that it was synced.
+    Zeros were never written. In the newest segment a write may have been cut short: then some of
+    its sectors are still zeros, and no later record states that it was synced.
     """
     assert end.path is not None
     if not buffer[end.offset :].rstrip(b"\x00"):
@@ -147,7 +147,7 @@ def chain_at(folder: Path, sequence: int) -> bytes:
 
 
 def find_end(folder: Path) -> End:
-    """Return where the journal continues; a record that was cut short is still there, to be erased."""
+    """Return where the journal continues; a record that was cut short is not erased yet."""
     paths = segment_paths(folder)
     end = EMPTY
     if paths:
@@ -164,8 +164,8 @@ def find_end(folder: Path) -> End:
 class Mark:
     """A file next to the segments that states up to which sequence they were synced.
 
-    Two slots are written in turn, so that a write that is cut short leaves the other one intact. The
-    mark may lag behind the records, and is never ahead of them.
+    Two slots are written in turn, so that a write that is cut short leaves the other one intact.
+    The mark may lag behind the records, and is never ahead of them.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,8 +1,8 @@
 """The files of snapshots: writing, reading, choosing, and the removal of what they replace.
 
-A snapshot is named after the last sequence in it and bears the chain of that record, so it belongs to
-one place in one journal. It gets its name when it is complete and synced. The two newest are kept, and
-the entries after the older one: a single damaged snapshot costs only time.
+A snapshot is named after the last sequence in it and bears the chain of that record, so it belongs
+to one place in one journal. It gets its name when it is complete and synced. The two newest are
+kept, and the entries after the older one: a single damaged snapshot costs only time.
 """
 
 import contextlib
@@ -128,9 +128,9 @@ def remove_parts(folder: Path) -> None:
 def compact(folder: Path, *, keeps_all: bool = False) -> int:
     """Remove what the two newest snapshots do not need, and return how many segments that were.
 
-    With `keeps_all` no segment is removed, only older snapshots. Only the holder of the folder's lock
-    may call this. If either of the two is damaged, everything is kept. The oldest segment is removed
-    first, so that a crash at any moment leaves a journal without a gap.
+    With `keeps_all` no segment is removed, only older snapshots. Only the holder of the folder's
+    lock may call this. If either of the two is damaged, everything is kept. The oldest segment is
+    removed first, so that a crash at any moment leaves a journal without a gap.
     """
     snapshots = snapshot_paths(folder)
     kept = snapshots[-SNAPSHOTS_KEPT:]

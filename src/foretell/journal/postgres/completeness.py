@@ -1,4 +1,4 @@
-"""The check that a shard's journal in PostgreSQL is complete from its first command, and has no leader."""
+"""The check that a shard's journal in PostgreSQL is complete and has no leader."""
 
 from typing import Final
 

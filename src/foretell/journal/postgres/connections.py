@@ -1,9 +1,9 @@
 """Connections to the PostgreSQL of a journal: every wait has an end, and a commit is durable.
 
-A URL may name several servers, one of which leads at a time: all are tried at once, so that a silent one
-costs nothing, and the first that takes writes is used. A connection belongs to the thread that opened
-it, and is dropped after any failure: the outcome of its last statement is unknown then, and is looked up
-on a new connection.
+A URL may name several servers, one of which leads at a time: all are tried at once, so that a
+silent one costs nothing, and the first that takes writes is used. A connection belongs to the
+thread that opened it, and is dropped after any failure: the outcome of its last statement is
+unknown then, and is looked up on a new connection.
 """
 
 import asyncio
@@ -35,7 +35,8 @@ LOST: Final = (
 )
 
 # SQLSTATEs after which a new connection may succeed: no connection, read-only (a standby that is
-# promoted soon), rolled back, out of resources, no lock in time, shut down or canceled, system error.
+# promoted soon), rolled back, out of resources, no lock in time, shut down or canceled, system
+# error.
 _PASSING_STATES: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
 
 DRIVER: Final = "postgresql+asyncpg://"
@@ -57,7 +58,7 @@ T = TypeVar("T")
 
 
 async def connect(url: str) -> asyncpg.Connection:
-    """Return a new connection to the server that takes writes; raises one of LOST when there is none."""
+    """Return a new connection to the server that takes writes; raises one of LOST."""
     attempts = [asyncio.ensure_future(_connect(each)) for each in servers(url)]
     chosen: asyncpg.Connection | None = None
     failures: list[BaseException] = []
@@ -140,7 +141,7 @@ async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 def with_connection(url: str, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) -> T:
-    """Return the result of work on a connection and in a thread of its own; the calling thread waits."""
+    """Return the result of work on a new connection in a new thread; the calling thread waits."""
 
     async def do() -> T:
         async with connected(url) as connection:

@@ -1,8 +1,8 @@
 """The journal of one shard in PostgreSQL, for more than one machine.
 
-Of several processes the one with the lease writes it, and the others wait for the lease. A thread with
-its own connection writes everything that was appended during the last commit, in one statement that
-fails when the lease is another's: the group commit, and the fence.
+Of several processes the one with the lease writes it, and the others wait for the lease. A thread
+with its own connection writes everything that was appended during the last commit, in one statement
+that fails when the lease is another's: the group commit, and the fence.
 """
 
 import asyncio
@@ -104,8 +104,8 @@ class PostgresJournal:
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
 
-        A former leader that does not know yet that another server leads has fewer entries than there
-        were when the lease was taken: it is refused with JournalFailed.
+        A former leader that does not know yet that another server leads has fewer entries than
+        there were when the lease was taken: it is refused with JournalFailed.
         """
         end = after
         for entry in read_entries(self._place.url, self._place.shard, after):
@@ -163,7 +163,7 @@ class PostgresJournal:
         )
 
     def begin_snapshot(self) -> InRows:
-        """Return the address of the rows, with the holder whose lease lets another process keep a snapshot.
+        """Return the address of the rows, with the lease's holder, for a process that keeps a snapshot.
 
         Parts without a head are no snapshot: the next one of that sequence overwrites them.
         """
@@ -196,8 +196,8 @@ class _Writer:
     """The thread that makes batches durable, and the payloads that wait for it."""
 
     # Group commit: payloads that come while one batch commits make up the next one. The thread has
-    # an event loop of its own, so that a busy engine delays no commit, nor a commit the engine; only
-    # `_appended` and the flags next to it cross between the two, under `_lock`.
+    # an event loop of its own, so that a busy engine delays no commit, nor a commit the engine;
+    # only `_appended` and the flags next to it cross between the two, under `_lock`.
 
     def __init__(self, place: JournalPlace, lease: Lease, tail: Tail) -> None:
         self._place = place
@@ -313,9 +313,9 @@ class _Writer:
     async def _is_durable(self, rows: Sequence[Row]) -> bool:
         """Write rows, or return False when their outcome is unknown.
 
-        A new connection begins a new epoch first. That is refused without the lease, waits for what the
-        previous connection still runs, and fences off what may still arrive from it: what is looked up
-        after it is final.
+        A new connection begins a new epoch first. That is refused without the lease, waits for what
+        the previous connection still runs, and fences off what may still arrive from it: what is
+        looked up after it is final.
         """
         shard, is_there = self._place.shard, False
         try:
@@ -349,9 +349,9 @@ class _Writer:
     def _on_warning(self, _connection: asyncpg.Connection, message: object) -> None:
         """Treat a commit that the server warns of as not durable.
 
-        It warns when an operator cancels the wait for a synchronous standby: the commit succeeds, and
-        may be lost with the primary. Beginning the next epoch waits for the standby again; if that wait
-        is canceled too, the lookup after it proves nothing.
+        It warns when an operator cancels the wait for a synchronous standby: the commit succeeds,
+        and may be lost with the primary. Beginning the next epoch waits for the standby again; if
+        that wait is canceled too, the lookup after it proves nothing.
         """
         log.warning("database warns", shard=self._place.shard, message=str(message))
         self._is_in_doubt = True

@@ -1,12 +1,13 @@
 """The lease of a shard: its holder may write the journal, until a time and in an epoch.
 
-The lease is a row next to the journal. It ends by the database's clock, and is renewed by a thread of its
-own on a connection of its own, so that nothing else in the process delays a renewal. The holder counts
-from when it sent the renewal, less a margin: it stops before the row's time is over.
+The lease is a row next to the journal. It ends by the database's clock, and is renewed by a thread
+of its own on a connection of its own, so that nothing else in the process delays a renewal. The
+holder counts from when it sent the renewal, less a margin: it stops before the row's time is over.
 
-Every append names an epoch and is refused when the row has another one: the epoch is the fence. A process
-that takes the lease begins a new epoch, and so does the holder with each new connection that it writes
-on: a statement sent on an earlier one, which may still arrive, is refused from then on.
+Every append names an epoch and is refused when the row has another one: the epoch is the fence. A
+process that takes the lease begins a new epoch, and so does the holder with each new connection
+that it writes on: a statement sent on an earlier one, which may still arrive, is refused from then
+on.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ from foretell.journal.postgres.schema import prepare_schema
 from foretell.runtime.event_loop_thread import LoopThread
 
 LEASE_S: Final = 3.0
-"""The database may be silent for half of it; a shard without a leader waits little longer than it."""
+"""The database may be silent for half of it; a new leader takes little longer than it."""
 RENEWALS_PER_LEASE: Final = 3
 CHECKS_PER_LEASE: Final = 10
 MARGIN: Final = 0.1
@@ -147,7 +148,7 @@ class Lease:
             raise self._loss
 
     async def next_epoch(self, connection: asyncpg.Connection) -> int:
-        """Begin a new epoch for this connection; statements sent on another one are refused from now on."""
+        """Begin a new epoch for this connection; statements on earlier ones are refused from now on."""
         epoch: int | None = await connection.fetchval(_NEXT_EPOCH, self.place.shard, self.holder)
         if epoch is None:
             raise self._lost("the database says that it ended")
@@ -182,7 +183,7 @@ class Lease:
             await asyncio.sleep(left_s)
 
     async def _try_to_take(self) -> tuple[float, str]:
-        """Take the lease if its time is over; else return how long it still lasts, and its endpoint.
+        """Take the lease if it is over; else return how long it still lasts, and its endpoint.
 
         The row is read before it is written, so that waiting processes never lock it.
         """
@@ -222,7 +223,7 @@ class Lease:
             raise self._lost("the database did not answer in time") from None
 
     async def _is_renewed(self) -> bool:
-        """Renew the lease; return False when the outcome is unknown; raise when the lease is lost."""
+        """Renew the lease; return False if the outcome is unknown, raise if the lease is lost."""
         try:
             connection = await self._connected()
             asked_at = time.monotonic()

@@ -1,7 +1,7 @@
 """A shard's journal as rows: written in one statement, read in batches, never with a gap.
 
-One statement both checks the fence and inserts a batch. It takes effect as a whole or not at all, and a
-sender that stops half-way holds no lock that others wait for.
+One statement both checks the fence and inserts a batch. It takes effect as a whole or not at all,
+and a sender that stops half-way holds no lock that others wait for.
 """
 
 from collections.abc import Generator, Sequence
@@ -20,9 +20,10 @@ from foretell.runtime.event_loop_thread import LoopThread
 READ_BATCH_RECORDS: Final = 2_000
 READ_BATCH_BYTES: Final = 16 * 1024 * 1024
 
-# The fence: FOR KEY SHARE lets renewals of the lease pass and keeps the epoch, which is part of a key,
-# from changing until the rows are in. A process that begins the next epoch waits for this statement, and a
-# statement that arrives after that finds no row of its epoch, so it inserts nothing.
+# The fence: FOR KEY SHARE lets renewals of the lease pass and keeps the epoch, which is part of a
+# key, from changing until the rows are in. A process that begins the next epoch waits for this
+# statement, and a statement that arrives after that finds no row of its epoch, so it inserts
+# nothing.
 _INSERT: Final = """
 WITH fence AS MATERIALIZED (
     SELECT epoch FROM journal.lease

@@ -44,6 +44,7 @@ from foretell.discovery import routes as discovery_routes
 from foretell.domain.contracts.deployment import Deployment, check_usable
 from foretell.domain.errors.chain import ChainUnavailable, DeploymentUnfit, WrongChain
 from foretell.domain.errors.command import PartEnded
+from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.indexer import worker as indexer_worker
@@ -197,7 +198,7 @@ class Installation:
     async def _build_trading(self, ground: Resources) -> None:
         led = []
         if Role.ENGINE in self._roles:
-            led.append(await lead_shard(ground, self._shard))
+            led.append(await lead_shard(ground, ShardNumber(self._shard)))
         if Role.TREASURY in self._roles:
             led.append(await lead_treasury(ground))
         for each in led:

@@ -1,7 +1,4 @@
-"""The cable to a database, which can be cut: a proxy that loses what it is told to lose.
-
-It runs in a thread of its own, as the journal's connections do.
-"""
+"""The rig of the journal's tests: types of fixtures, and a cable to a database that can be cut."""
 
 import asyncio
 import contextlib
@@ -9,23 +6,31 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import sqlalchemy as sa
 
+from foretell.journal.port import Journal
 from foretell.runtime.event_loop_thread import LoopThread
 
+SEGMENT_BYTES = 16 * 1024
 CHUNK_BYTES = 1024 * 1024
 LATE_S = 0.2
+
+Open = Callable[[str], Journal]
+"""Opens the journal of a name, also repeatedly."""
+
+Stored = Callable[[], list[bytes]]
+"""Returns what is stored of every journal, read from outside."""
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Fault = Callable[["Cable", bytes, Stream, Stream], Awaitable[None]]
 
 
 async def lose_request(_cable: "Cable", _request: bytes, client: Stream, server: Stream) -> None:
-    """The server never hears of it."""
+    """Lose a request: the server does not receive it."""
     client[1].close()
     server[1].close()
 
 
 async def lose_answer(_cable: "Cable", request: bytes, client: Stream, server: Stream) -> None:
-    """The server does it, and the client never hears of it."""
+    """Lose an answer: the server handles the request, and the client does not learn it."""
     server[1].write(request)
     await server[0].read(CHUNK_BYTES)
     client[1].close()
@@ -33,7 +38,7 @@ async def lose_answer(_cable: "Cable", request: bytes, client: Stream, server: S
 
 
 async def delay_request(cable: "Cable", request: bytes, client: Stream, server: Stream) -> None:
-    """The client hears that the connection is lost, and the server gets the request much later."""
+    """Close the client's connection, and let the server have the request much later."""
     client[1].close()
     await cable.later.wait()
     server[1].write(request)
@@ -43,21 +48,21 @@ async def delay_request(cable: "Cable", request: bytes, client: Stream, server: 
 
 
 async def only_read(_cable: "Cable", request: bytes, client: Stream, server: Stream) -> None:
-    """The request is a startup, and the server gives a session that takes no writes."""
+    """Make a startup request ask for a session that takes no writes."""
     asked = request[4:-1] + b"default_transaction_read_only\0on\0\0"
     server[1].write((4 + len(asked)).to_bytes(4, "big") + asked)
     await asyncio.gather(_pump(client[0], server[1]), _pump(server[0], client[1]))
 
 
 async def be_late(_cable: "Cable", request: bytes, client: Stream, server: Stream) -> None:
-    """The server hears of it a little later, and goes on from there."""
+    """Delay a request a little, and pass on everything after it."""
     await asyncio.sleep(LATE_S)
     server[1].write(request)
     await asyncio.gather(_pump(client[0], server[1]), _pump(server[0], client[1]))
 
 
 class Cable:
-    """Connections to a server that go through here; a fault meets the request with its marker."""
+    """A proxy to a server, in a thread of its own; a fault hits the request with its marker."""
 
     def __init__(self, url: str) -> None:
         self._url = sa.make_url(url)
@@ -72,12 +77,12 @@ class Cable:
 
     @property
     def url(self) -> str:
-        """How to reach the server through the cable."""
+        """The URL of the server through the cable."""
         url = self._url.set(host="127.0.0.1", port=self._port, query={})
         return url.render_as_string(hide_password=False)
 
     def spoil(self, marker: bytes, fault: Fault) -> None:
-        """Have the next request that holds the marker meet a fault."""
+        """Let a fault hit the next request that contains the marker."""
         self._faults[marker] = fault
 
     def cut(self) -> None:
@@ -90,7 +95,7 @@ class Cable:
         self._is_cut = False
 
     def deliver(self) -> bytes:
-        """Let the server have what was delayed, and return its answer."""
+        """Send the server the delayed request, and return its answer."""
         self.thread.loop.call_soon_threadsafe(self.later.set)
         self.thread.run(asyncio.wait_for(self.delivered.wait(), 10))
         return self.late_answer
@@ -157,7 +162,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @contextlib.contextmanager
 def a_cable(url: str) -> Iterator[Cable]:
-    """Give a cable to a server."""
+    """Yield a cable to a server."""
     cable = Cable(url)
     try:
         yield cable

@@ -1,4 +1,4 @@
-"""A disk that has no more room than a test gives it: a stand-in for what cannot be had everywhere."""
+"""A stand-in for a small disk: it has no more room than a test gives it."""
 
 import contextlib
 import errno
@@ -9,7 +9,7 @@ import pytest
 
 
 class SmallDisk:
-    """Lets the files of a folder grow to so many bytes together; the rest is the real disk."""
+    """A folder with files that grow to so many bytes together; the rest is the real disk."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -21,7 +21,7 @@ class SmallDisk:
         monkeypatch.setattr(os, "pwrite", self.pwrite)
 
     def fill(self) -> None:
-        """Have no room for anything that grows; what there is can be written again."""
+        """Have no room for files that grow; existing bytes can be overwritten."""
         self.bytes_max = 0
 
     def heal(self) -> None:
@@ -44,7 +44,7 @@ class SmallDisk:
             self._refuse()
 
     def used_bytes(self) -> int:
-        """Return how large the files are together; one may go away meanwhile."""
+        """Return the size of all files together; one may be removed during the loop."""
         used = 0
         for path in self.folder.iterdir():
             with contextlib.suppress(FileNotFoundError):

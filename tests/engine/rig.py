@@ -1,18 +1,18 @@
-"""Two shards and a treasury in one process, each with a journal of its own, over one database.
+"""The rig of the engine's tests: two shards and a treasury in one process, over one database.
 
-They ask each other through doors, behind which nobody is while one is down. The chain is what a test
-writes into the tables.
+Each has a journal of its own. They reach each other through endpoints that a test can switch off,
+and the chain is what a test writes into the tables.
 """
 
 import asyncio
 import contextlib
 import itertools
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from tests.rigs.rows import Rows, an_event_row
 from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_address, an_open_market
@@ -31,19 +31,26 @@ from foretell.domain.treasury.treasury import free_units
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.sharding import ShardPlace, shard_of
-from foretell.engine.allocations.client import AllocationClient
+from foretell.engine.allocations.client import FUND_DEADLINE_S, AllocationClient
 from foretell.engine.allocations.collateral_feed import CollateralFeed
-from foretell.engine.allocations.coordinator import AllocationCoordinator
+from foretell.engine.allocations.coordinator import RETURN_DEADLINE_S, AllocationCoordinator
+from foretell.engine.allocations.reports import report_allocations
+from foretell.engine.answers import handle
 from foretell.engine.host import EngineHost
 from foretell.engine.protocol.client import RemoteShard
+from foretell.engine.protocol.endpoint import EngineEndpoint
 from foretell.engine.protocol.requests import (
     CancelMatchingRequest,
     CancelOrdersReply,
-    EngineEndpoint,
     EngineReply,
     EngineRequest,
+    FundReply,
+    FundRequest,
+    HeartbeatRequest,
     PlaceReply,
     PlaceRequest,
+    ReportRequest,
+    TablesRequest,
 )
 from foretell.engine.server import EngineServer
 from foretell.engine.treasury_host import TreasuryHost
@@ -60,9 +67,10 @@ from foretell.store.index.blocks import Block, record_blocks
 from foretell.store.outbox.settlements import record_settlement
 from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
+SOON_S: Final = 10.0
 PLACES: Final = (ShardPlace(0, 2), ShardPlace(1, 2))
 TREASURY: Final = "treasury"
-TOKEN_OF_LINES: Final = b"the token of this installation"
+INSTALLATION_TOKEN: Final = b"the token of this installation"
 
 
 def market_of(place: ShardPlace) -> str:
@@ -74,30 +82,65 @@ def market_of(place: ShardPlace) -> str:
 MARKETS: Final = tuple(market_of(place) for place in PLACES)
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds; nothing announces it."""
+    async with asyncio.timeout(SOON_S):
+        while not condition():  # noqa: ASYNC110 - see above
+            await asyncio.sleep(0.002)
+
+
+@dataclass(frozen=True)
+class LocalShard:
+    """An engine without tables and clients."""
+
+    engine: Engine
+
+    async def handle(self, request: EngineRequest) -> EngineReply:
+        """Return the engine's reply, or raise its refusal."""
+        assert not isinstance(request, HeartbeatRequest | TablesRequest | FundRequest)
+        if isinstance(request, ReportRequest):
+            return await report_allocations(self.engine, None, request)
+        return await handle(self.engine, request)
+
+
+@dataclass(frozen=True)
+class LocalTreasury:
+    """A treasury without tables."""
+
+    coordinator: AllocationCoordinator
+
+    async def handle(self, request: EngineRequest) -> EngineReply:
+        """Return what the treasury grants, or raise its refusal."""
+        assert isinstance(request, FundRequest)
+        return FundReply(await self.coordinator.fund(request.shard, request.wallet, request.given))
+
+
 @dataclass
-class Door:
-    """Where a shard or the treasury is asked; nobody may be behind it."""
+class Switch:
+    """The endpoint of a shard or of the treasury, which is down without a target."""
 
-    behind: EngineEndpoint | None = None
+    target: EngineEndpoint | None = None
 
-    async def ask(self, question: EngineRequest) -> EngineReply:
-        """Return the answer of whoever is behind it now."""
-        if self.behind is None:
+    async def handle(self, request: EngineRequest) -> EngineReply:
+        """Return the reply of the present target."""
+        if self.target is None:
             raise EngineRestarting
-        return await self.behind.ask(question)
+        return await self.target.handle(request)
 
 
 @dataclass
-class Sharded:
-    """An installation of two shards; journals are numbered by how often their owner was started."""
+class EngineRig:
+    """An installation of two shards; a journal is numbered by the starts of its owner."""
 
     folder: Path
     database: Database
     clock: Clock = field(default_factory=Clock)
-    doors: dict[str, Door] = field(default_factory=dict)
+    endpoints: dict[str, Switch] = field(default_factory=dict)
     hosts: list[EngineHost] = field(default_factory=list)
     feeds: list[ChainFeed] = field(default_factory=list)
     starts: dict[str, int] = field(default_factory=dict)
+    fund_deadline_s: float = FUND_DEADLINE_S
+    return_deadline_s: float = RETURN_DEADLINE_S
     closing: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
     treasury: TreasuryHost = field(init=False)
     blocks: int = 0
@@ -108,7 +151,7 @@ class Sharded:
             rows = Rows(tx)
             for market in MARKETS:
                 await rows.open(an_event_row(market))
-        self.doors = {name: Door() for name in (*(place.name for place in PLACES), TREASURY)}
+        self.endpoints = {name: Switch() for name in (*(place.name for place in PLACES), TREASURY)}
         for place in PLACES:
             host, feed = await self._shard(place)
             self.hosts.append(host)
@@ -116,42 +159,40 @@ class Sharded:
         await self._start_treasury()
 
     async def open_sockets(self) -> None:
-        """Have everyone asked over a socket from now on, as in processes of their own."""
-        hosts: dict[str, EngineHost | TreasuryHost] = dict(
+        """Reach everything over sockets from now on, as in processes of their own."""
+        hosts: dict[str, EngineEndpoint] = dict(
             zip((place.name for place in PLACES), self.hosts, strict=True)
         )
         for name, host in {**hosts, TREASURY: self.treasury}.items():
-            server = EngineServer(TOKEN_OF_LINES)
-            # It answers for a treasury as for a shard, and nobody hears what a treasury does.
-            server.host = cast("EngineHost", host)
+            server = EngineServer(INSTALLATION_TOKEN)
+            server.open(host)
             path = self.folder / f"{name}.socket"
             listening = await listen(server.connection, path, None)
             self.closing.push_async_callback(listening.close)
-            self.doors[name].behind = await self._line_to(path)
+            self.endpoints[name].target = await self._client_of(path)
 
-    async def _line_to(self, path: Path) -> RemoteShard:
+    async def _client_of(self, path: Path) -> RemoteShard:
         async def find() -> str:
             return f"{UNIX}{path}"
 
-        line = RemoteShard(partial(connect, find), TOKEN_OF_LINES)
-        running = asyncio.create_task(line.run())
+        client = RemoteShard(partial(connect, find), INSTALLATION_TOKEN)
+        running = asyncio.create_task(client.run())
         self.closing.push_async_callback(_stop, running)
-        await line.begun.wait()
-        return line
+        await client.ready.wait()
+        return client
 
     async def restart_shard(self, number: int) -> None:
         """Kill a shard as kill -9 does, and start it from what its journal holds now."""
-        self.doors[PLACES[number].name].behind = None
+        self.endpoints[PLACES[number].name].target = None
         self.hosts[number], self.feeds[number] = await self._shard(PLACES[number])
 
     async def restart_treasury(self) -> None:
         """Kill the treasury as kill -9 does, and start it from what its journal holds now."""
-        self.doors[TREASURY].behind = None
+        self.endpoints[TREASURY].target = None
         await self._start_treasury()
 
     async def _shard(self, place: ShardPlace) -> tuple[EngineHost, ChainFeed]:
-        async def cancel(question: CancelMatchingRequest) -> CancelOrdersReply:
-            del question
+        async def cancel(_: CancelMatchingRequest) -> CancelOrdersReply:
             return CancelOrdersReply([], {})
 
         engine = Engine(self._journal(place.name), self.clock.now_ms)
@@ -165,23 +206,27 @@ class Sharded:
                 now_ms=self.clock.now_ms,
                 new_uuid=numbered_uuids(),
             ),
-            AllocationClient(place.name, self.doors[TREASURY]),
+            AllocationClient(
+                place.name, self.endpoints[TREASURY], fund_deadline_s=self.fund_deadline_s
+            ),
         )
         await host.start()
         self.closing.push_async_callback(engine.close)
-        self.doors[place.name].behind = host
+        self.endpoints[place.name].target = host
         return host, ChainFeed(engine, self.database, [EXCHANGE], confirmations=1, place=place)
 
     async def _start_treasury(self) -> None:
         engine = TreasuryEngine(self._journal(TREASURY), self.clock.now_ms)
-        shards = {place.name: self.doors[place.name] for place in PLACES}
-        coordinator = AllocationCoordinator(engine, shards)
+        shards = {place.name: self.endpoints[place.name] for place in PLACES}
+        coordinator = AllocationCoordinator(
+            engine, shards, return_deadline_s=self.return_deadline_s
+        )
         feed = CollateralFeed(engine, coordinator, self.database, [EXCHANGE])
         self.treasury = TreasuryHost(engine, coordinator, feed)
         await self.treasury.start()
         self.closing.push_async_callback(engine.close)
-        await self.treasury.greet()
-        self.doors[TREASURY].behind = self.treasury
+        await self.treasury.catch_up()
+        self.endpoints[TREASURY].target = self.treasury
 
     def _journal(self, name: str) -> FileJournal:
         """Return the journal, a copy of what it was when its owner was killed."""
@@ -227,22 +272,22 @@ class Sharded:
             assert await TxOutbox(self.database, SETTLEMENT).record_new(a_tx(trade_id, nonce))
 
     async def run_once(self) -> bool:
-        """Have every shard and then the treasury look at the tables; say if they met."""
+        """Run the shards' feeds and then the treasury's; return whether they observed one block."""
         for feed in self.feeds:
             await feed.run_once()
         return not await self.treasury.feed.run_once()
 
     async def place(self, shard: int, command: PlaceOrder) -> PlaceOrder:
         """Place an order in a shard, as its server does."""
-        assert isinstance(await self.hosts[shard].ask(PlaceRequest(command)), PlaceReply)
+        assert isinstance(await self.hosts[shard].handle(PlaceRequest(command)), PlaceReply)
         return command
 
     async def buy(self, shard: int, tokens: int, name: str = "alice", salt: int = 1) -> PlaceOrder:
         """Place an order in a shard's market that costs so many tokens of collateral."""
         return await self.place(shard, a_purchase(shard, tokens, name, salt))
 
-    def slice_tokens(self, shard: int, name: str = "alice") -> int:
-        """Return what the shard counts as its slice."""
+    def allocated_tokens(self, shard: int, name: str = "alice") -> int:
+        """Return what the shard counts as its allocation."""
         allocations = self.hosts[shard].engine.state.allocations
         return allocations.look_up(an_address(name)).units // TOKEN
 
@@ -311,13 +356,20 @@ def a_tx(trade_id: str, nonce: int) -> SentTx:
 
 
 @contextlib.asynccontextmanager
-async def a_sharded(
-    folder: Path, database: Database, tokens: int = 100, *names: str
-) -> AsyncIterator[Sharded]:
+async def an_engine_rig(
+    folder: Path,
+    database: Database,
+    tokens: int = 100,
+    *names: str,
+    fund_deadline_s: float = FUND_DEADLINE_S,
+    return_deadline_s: float = RETURN_DEADLINE_S,
+) -> AsyncIterator[EngineRig]:
     """Start an installation in which people (alice) hold so much at the first block."""
-    sharded = Sharded(folder, database)
-    async with sharded.closing:
-        await sharded.start()
-        await sharded.index([(name, COLLATERAL, tokens * TOKEN) for name in names or ("alice",)])
-        assert await sharded.run_once()
-        yield sharded
+    rig = EngineRig(
+        folder, database, fund_deadline_s=fund_deadline_s, return_deadline_s=return_deadline_s
+    )
+    async with rig.closing:
+        await rig.start()
+        await rig.index([(name, COLLATERAL, tokens * TOKEN) for name in names or ("alice",)])
+        assert await rig.run_once()
+        yield rig

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.chain.chains import LATER, head, started
+from tests.chain.chains import LATER, head, started, url_of
 from tests.conftest import NPM_FOLDER
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.fault_proxy import (
@@ -21,19 +21,15 @@ from tests.rigs.fault_proxy import (
 from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 
-from foretell.chain.deploy import (
-    Found,
-    compare,
-    deploy,
-    is_intact,
-    load_deployment,
-    store_deployment,
-)
-from foretell.chain.deploy_plan import CREATE2_FACTORY, DeployPlan, sandbox_plan
+from foretell.chain.deploy import deploy, load_deployment, store_deployment
+from foretell.chain.deploy_plan import DeployPlan
+from foretell.chain.deployed_code import CodeMatch, compare_code, is_intact
 from foretell.chain.devchain import DevChainOptions
+from foretell.chain.planned_contracts import CREATE2_FACTORY
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
-from foretell.chain.views import ViewCall, ask_all
+from foretell.chain.sandbox_plan import sandbox_plan
+from foretell.chain.views import ViewCall, call_views
 from foretell.domain.contracts.deployment import ContractName, check_usable
 from foretell.domain.contracts.sandbox_accounts import (
     FAUCET_UNITS,
@@ -56,12 +52,17 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(scope="module")
-async def bare_chain(
+def bare_options(
     devchain_options: DevChainOptions, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Rpc]:
-    """A chain with nothing on it."""
+) -> DevChainOptions:
     folder = tmp_path_factory.mktemp("bare")
-    async with started(replace(devchain_options, folder=folder, port=free_port())) as rpc:
+    return replace(devchain_options, folder=folder, port=free_port())
+
+
+@pytest.fixture(scope="module")
+async def bare_chain(bare_options: DevChainOptions) -> AsyncIterator[Rpc]:
+    """A chain without contracts."""
+    async with started(bare_options) as rpc:
         yield rpc
 
 
@@ -73,8 +74,9 @@ async def bare_rpc(bare_chain: Rpc) -> AsyncIterator[Rpc]:
 
 
 @pytest.fixture
-async def bare_proxy(bare_rpc: Rpc) -> AsyncIterator[FaultProxy]:
-    async with proxying(bare_rpc._url) as proxy:
+async def bare_proxy(bare_rpc: Rpc, bare_options: DevChainOptions) -> AsyncIterator[FaultProxy]:
+    del bare_rpc
+    async with proxying(url_of(bare_options)) as proxy:
         yield proxy
 
 
@@ -87,7 +89,7 @@ def account(role: AccountRole) -> Address:
     return sandbox_account(role, 80002).address
 
 
-async def test_a_new_chain_gets_everything_and_the_file_says_where(
+async def test_a_new_chain_gets_every_contract_and_the_file_has_their_addresses(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
@@ -99,7 +101,7 @@ async def test_a_new_chain_gets_everything_and_the_file_says_where(
     assert await is_intact(bare_rpc, deployment)
 
 
-async def test_everybody_has_the_part_that_the_plan_gives(
+async def test_every_account_has_the_role_of_the_plan(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
@@ -149,11 +151,11 @@ async def test_everybody_has_the_part_that_the_plan_gives(
             deployment.address(ContractName.SAFE_SINGLETON),
         ),
     ]
-    answers = await ask_all(
+    answers = await call_views(
         bare_rpc,
         [
-            ViewCall(target, contract_function(signature, gives), arguments)
-            for target, signature, gives, arguments, _ in views
+            ViewCall(target, contract_function(signature, outputs), arguments)
+            for target, signature, outputs, arguments, _ in views
         ],
     )
     assert answers == [wanted for *_, wanted in views]
@@ -165,7 +167,7 @@ async def test_everybody_has_the_part_that_the_plan_gives(
     assert await reader.collateral_units(account(AccountRole.TRADER)) == TRADER_UNITS
 
 
-async def test_the_contracts_of_events_and_of_the_optimistic_stack_know_each_other(
+async def test_the_contracts_of_events_and_of_the_optimistic_stack_are_connected(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
@@ -189,7 +191,7 @@ async def test_the_contracts_of_events_and_of_the_optimistic_stack_know_each_oth
             at(ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
         ),
     ]
-    listening = (
+    accepted = (
         (ContractName.DIRECT_RESOLUTION_ORACLE, ContractName.NEG_RISK_DIRECT_ADAPTER),
         (ContractName.OPTIMISTIC_ORACLE, ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
         (ContractName.OPTIMISTIC_ORACLE, ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
@@ -197,7 +199,7 @@ async def test_the_contracts_of_events_and_of_the_optimistic_stack_know_each_oth
         (ContractName.MARKET_REGISTRY, ContractName.NEG_RISK_OPERATOR),
         (ContractName.MARKET_REGISTRY, ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
     )
-    answers = await ask_all(
+    answers = await call_views(
         bare_rpc,
         [
             *(
@@ -205,12 +207,14 @@ async def test_the_contracts_of_events_and_of_the_optimistic_stack_know_each_oth
                 for target, view, asked, _ in known
             ),
             *(
-                ViewCall(at(who), contract_function("isAdapter(address)", "(bool)"), (at(whom),))
-                for who, whom in listening
+                ViewCall(
+                    at(target), contract_function("isAdapter(address)", "(bool)"), (at(adapter),)
+                )
+                for target, adapter in accepted
             ),
         ],
     )
-    assert answers == [*(wanted for *_, wanted in known), *(True for _ in listening)]
+    assert answers == [*(wanted for *_, wanted in known), *(True for _ in accepted)]
 
 
 async def test_the_neg_risk_exchanges_domains_are_those_that_we_verify_orders_under(
@@ -218,7 +222,7 @@ async def test_the_neg_risk_exchanges_domains_are_those_that_we_verify_orders_un
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
     separator = contract_function("domainSeparator(uint256)", "(bytes32)")
-    on_chain = await ask_all(
+    on_chain = await call_views(
         bare_rpc,
         [
             ViewCall(deployment.neg_risk_exchange, separator, (profile,))
@@ -233,7 +237,7 @@ async def test_the_exchanges_domains_are_those_that_we_verify_orders_under(
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
     separator = contract_function("domainSeparator(uint256)", "(bytes32)")
-    on_chain = await ask_all(
+    on_chain = await call_views(
         bare_rpc,
         [
             ViewCall(deployment.exchange, separator, (profile,))
@@ -243,13 +247,13 @@ async def test_the_exchanges_domains_are_those_that_we_verify_orders_under(
     assert tuple(on_chain) == deployment.separators().by_profile
 
 
-async def test_a_factory_made_in_place_derives_from_its_own_address(
+async def test_a_placed_factory_derives_from_its_own_address(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
     compute = contract_function("computeProxyAddress(address)", "(address)")
     owners = [each.address for each in SANDBOX_ACCOUNTS]
-    computed = await ask_all(
+    computed = await call_views(
         bare_rpc, [ViewCall(deployment.safe_factory, compute, (owner,)) for owner in owners]
     )
     assert computed == [deployment.safe_of(owner) for owner in owners]
@@ -265,7 +269,7 @@ async def test_deploying_again_changes_nothing(bare_rpc: Rpc, plan: DeployPlan, 
     assert await head(bare_rpc) == before
 
 
-async def test_without_its_file_everything_is_found_again_and_nothing_made_twice(
+async def test_without_its_file_a_deployment_is_found_again_and_nothing_is_created_twice(
     bare_rpc: Rpc, plan: DeployPlan, path: Path, tmp_path: Path
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
@@ -287,7 +291,7 @@ async def test_without_its_file_everything_is_found_again_and_nothing_made_twice
         (22, lose_answer),
     ],
 )
-async def test_a_deployment_that_broke_off_goes_on_where_it_stopped(
+async def test_an_interrupted_deployment_continues(
     bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, sent: int, fault: Fault
 ) -> None:
     bare_proxy.fail(BROADCAST, *[honest] * sent, fault)
@@ -296,7 +300,7 @@ async def test_a_deployment_that_broke_off_goes_on_where_it_stopped(
             await deploy(faulty, plan, path)
     journal = load_deployment(path)
     assert journal is not None
-    with pytest.raises(DeploymentUnfit, match="broke off"):
+    with pytest.raises(DeploymentUnfit, match="incomplete"):
         check_usable(journal, 80002)
     deployment = await deploy(bare_rpc, plan, path)
     check_usable(deployment, 80002)
@@ -317,7 +321,7 @@ async def test_a_deployment_that_broke_off_goes_on_where_it_stopped(
         ("anvil_setNonce", 1),
     ],
 )
-async def test_a_contract_half_in_its_place_is_begun_again(
+async def test_a_half_placed_contract_is_placed_again(
     bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, method: str, done: int
 ) -> None:
     bare_proxy.fail(method, *[honest] * done, refuse("stopped"))
@@ -332,11 +336,11 @@ async def test_a_contract_half_in_its_place_is_begun_again(
         ViewCall(singleton, threshold),
         ViewCall(deployment.safe_factory, compute, (owner,)),
     ]
-    assert await ask_all(bare_rpc, views) == [1, deployment.safe_of(owner)]
+    assert await call_views(bare_rpc, views) == [1, deployment.safe_of(owner)]
     assert await bare_rpc.call("eth_getTransactionCount", singleton, "latest") == "0x1"
 
 
-async def test_a_sandbox_that_lost_its_chain_is_furnished_anew(
+async def test_a_sandbox_that_lost_its_chain_is_deployed_again(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     snapshot = await bare_rpc.send("evm_snapshot")
@@ -348,7 +352,7 @@ async def test_a_sandbox_that_lost_its_chain_is_furnished_anew(
     assert await is_intact(bare_rpc, again)
 
 
-async def test_a_chain_that_seals_blocks_by_itself_is_furnished_too(
+async def test_a_chain_that_mines_at_intervals_is_deployed_to_as_well(
     devchain_options: DevChainOptions, tmp_path: Path, plan: DeployPlan, path: Path
 ) -> None:
     options = replace(
@@ -371,7 +375,7 @@ async def test_another_chain_than_the_plans_is_refused(
     [change(lambda _: "Geth/v1.16.0"), refuse("method not found", -32601)],
     ids=["another", "silent"],
 )
-async def test_a_sandboxs_plan_is_refused_by_a_node_that_is_none(
+async def test_a_sandbox_plan_is_refused_on_a_node_that_is_not_a_sandbox(
     bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, fault: Fault
 ) -> None:
     bare_proxy.fail("web3_clientVersion", fault)
@@ -409,26 +413,28 @@ async def test_a_sandboxs_file_of_an_earlier_version_is_completed(
     assert load_deployment(path) == deployment
 
 
-async def test_compare_says_of_every_contract_what_the_chain_holds(
+async def test_compare_code_reports_the_code_of_every_contract(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
-    assert set((await compare(bare_rpc, deployment)).values()) == {Found.AS_WRITTEN}
+    assert set((await compare_code(bare_rpc, deployment)).values()) == {CodeMatch.SAME}
     await bare_rpc.send("anvil_setCode", deployment.exchange, "0x")
     await bare_rpc.send("anvil_setCode", deployment.neg_risk_exchange, "0x00")
-    found = await compare(bare_rpc, deployment)
-    assert found[ContractName.EXCHANGE] is Found.NOTHING
-    assert found[ContractName.NEG_RISK_EXCHANGE] is Found.OTHER_CODE
-    assert list(found.values()).count(Found.AS_WRITTEN) == len(ContractName) - 2
+    found = await compare_code(bare_rpc, deployment)
+    assert found[ContractName.EXCHANGE] is CodeMatch.NOTHING
+    assert found[ContractName.NEG_RISK_EXCHANGE] is CodeMatch.OTHER
+    assert list(found.values()).count(CodeMatch.SAME) == len(ContractName) - 2
 
 
-async def test_compare_refuses_another_chain(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:
+async def test_compare_code_refuses_another_chain(
+    bare_rpc: Rpc, plan: DeployPlan, path: Path
+) -> None:
     deployment = await deploy(bare_rpc, plan, path)
     with pytest.raises(WrongChain):
-        await compare(bare_rpc, replace(deployment, chain_id=137))
+        await compare_code(bare_rpc, replace(deployment, chain_id=137))
 
 
-async def test_a_file_is_written_as_a_whole(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:
+async def test_a_file_is_written_atomically(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:
     await deploy(bare_rpc, plan, path)
     assert [each.name for each in path.parent.iterdir()] == ["deployment.json"]
     assert load_deployment(path.with_name("nothing.json")) is None

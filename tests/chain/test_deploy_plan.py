@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 from tests.conftest import NPM_FOLDER
 
-from foretell.chain.deploy_plan import (
+from foretell.chain.deploy_plan import DeployPlan
+from foretell.chain.planned_contracts import plan_contracts
+from foretell.chain.sandbox_plan import (
     ECOSYSTEM_SAFE_FACTORY,
     ECOSYSTEM_SAFE_SINGLETON,
-    DeployPlan,
-    draw,
     sandbox_plan,
 )
 from foretell.domain.contracts.deployment import ContractName
@@ -20,7 +20,7 @@ from foretell.domain.values.hexadecimal import Address
 DOLLAR = Address("0x" + "d0" * 20)
 
 
-def a_public_plan() -> DeployPlan:
+def a_production_plan() -> DeployPlan:
     return DeployPlan(
         chain_id=137,
         npm_folder=NPM_FOLDER,
@@ -29,23 +29,23 @@ def a_public_plan() -> DeployPlan:
         registrars=(Address("0x" + "02" * 20),),
         fee_receiver=Address("0x" + "03" * 20),
         community_pool=Address("0x" + "04" * 20),
-        taken={ContractName.COLLATERAL: DOLLAR},
+        existing={ContractName.COLLATERAL: DOLLAR},
     )
 
 
 def test_the_sandboxs_safes_are_those_that_the_ecosystems_clients_derive() -> None:
-    blueprint = draw(sandbox_plan(NPM_FOLDER))
-    assert blueprint.safe_init_code_hash == (
+    planned = plan_contracts(sandbox_plan(NPM_FOLDER))
+    assert planned.safe_init_code_hash == (
         "0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9e6ef715ddb6fcecf"
     )
-    contracts = blueprint.contracts
+    contracts = planned.contracts
     assert contracts[ContractName.SAFE_FACTORY].address == ECOSYSTEM_SAFE_FACTORY
     assert contracts[ContractName.SAFE_SINGLETON].address == ECOSYSTEM_SAFE_SINGLETON
 
 
-def test_what_the_field_created_from_the_same_code_is_where_everybody_has_it() -> None:
-    # The addresses of Safe 1.3.0 that its makers publish for hundreds of chains.
-    contracts = draw(a_public_plan()).contracts
+def test_contracts_of_published_code_have_their_published_addresses() -> None:
+    # The addresses that Safe 1.3.0 publishes for hundreds of chains.
+    contracts = plan_contracts(a_production_plan()).contracts
     assert contracts[ContractName.MULTI_SEND].address == (
         "0xa238cbeb142c10ef7ad8442c6d1f9e89e07e7761"
     )
@@ -57,40 +57,42 @@ def test_what_the_field_created_from_the_same_code_is_where_everybody_has_it() -
     )
 
 
-def test_a_chain_of_value_brings_its_collateral_and_gets_the_rest() -> None:
-    contracts = draw(a_public_plan()).contracts
+def test_a_production_chain_has_its_collateral_and_gets_the_other_contracts() -> None:
+    contracts = plan_contracts(a_production_plan()).contracts
     assert contracts[ContractName.COLLATERAL] == (DOLLAR, None, False)
     assert not any(contract.is_placed for contract in contracts.values())
     assert set(contracts) == set(ContractName)
 
 
-def test_an_address_follows_from_what_the_contract_is_made_with() -> None:
-    plan = a_public_plan()
+def test_an_address_follows_from_the_constructor_arguments() -> None:
+    plan = a_production_plan()
     other = replace(plan, fee_receiver=Address("0x" + "05" * 20))
-    before, after = draw(plan).contracts, draw(other).contracts
+    before, after = plan_contracts(plan).contracts, plan_contracts(other).contracts
     assert before[ContractName.EXCHANGE].address != after[ContractName.EXCHANGE].address
     assert before[ContractName.CONDITIONAL_TOKENS] == after[ContractName.CONDITIONAL_TOKENS]
-    assert draw(plan) == draw(plan)
+    assert plan_contracts(plan) == plan_contracts(plan)
 
 
-def test_a_chain_of_value_takes_no_orders_of_another_exchange() -> None:
+def test_a_production_chain_refuses_order_profiles_of_another_exchange() -> None:
     with pytest.raises(ForeignProfile, match="Polymarket"):
-        draw(replace(a_public_plan(), profiles=SANDBOX_PROFILES))
+        plan_contracts(replace(a_production_plan(), profiles=SANDBOX_PROFILES))
 
 
 @pytest.mark.parametrize(
     ("plan", "cause"),
     [
-        (replace(a_public_plan(), taken={}), "collateral"),
+        (replace(a_production_plan(), existing={}), "collateral"),
         (
-            replace(a_public_plan(), placed={ContractName.SAFE_FACTORY: ECOSYSTEM_SAFE_FACTORY}),
+            replace(
+                a_production_plan(), placed={ContractName.SAFE_FACTORY: ECOSYSTEM_SAFE_FACTORY}
+            ),
             "chosen address",
         ),
     ],
 )
-def test_a_plan_for_a_sandbox_is_refused_on_a_chain_of_value(plan: DeployPlan, cause: str) -> None:
+def test_a_sandbox_plan_is_refused_on_a_production_chain(plan: DeployPlan, cause: str) -> None:
     with pytest.raises(DeploymentUnfit, match=cause):
-        draw(plan)
+        plan_contracts(plan)
 
 
 def test_a_plan_never_shows_its_keys(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 from coincurve import PrivateKey
 from eth_abi.abi import decode, encode
-from tests.rigs.chain_snapshots import EMPTY_POOL, POOL_LOOK_S
+from tests.rigs.chain_snapshots import EMPTY_POOL, POOL_CHECK_S
 
 from foretell.domain.values.hexadecimal import keccak256
 
@@ -37,7 +37,7 @@ RECEIPT_POLL_S: Final = 0.001
 ANSWER_WITHIN_S: Final = 30
 IDLE_S_MAX: Final = 3
 RECEIPT_POLLS_MAX: Final = 5_000
-POOL_LOOKS_MAX: Final = 1_000
+POOL_CHECKS_MAX: Final = 1_000
 TX_GAS_MAX: Final = 30_000_000
 ERROR_STRING_SELECTOR: Final = keccak256(b"Error(string)")[:4]
 
@@ -222,10 +222,10 @@ class Evm:
 
     def _empty_pool(self) -> None:
         """Wait until the node no longer holds what it has mined; see `tests/snapshots.py`."""
-        for _ in range(POOL_LOOKS_MAX):
+        for _ in range(POOL_CHECKS_MAX):
             if self.rpc("txpool_status") == EMPTY_POOL:
                 return
-            time.sleep(POOL_LOOK_S)
+            time.sleep(POOL_CHECK_S)
         raise AssertionError("transactions wait in the pool")
 
 

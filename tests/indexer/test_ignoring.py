@@ -16,7 +16,7 @@ from tests.indexer.story import (
 )
 from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_word, an_address
 
-from foretell.domain.contracts.logs import PayoutRedeemed, PositionSplit, SafeMade
+from foretell.domain.contracts.logs import PayoutRedeemed, PositionSplit, SafeCreated
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, ZERO_BYTES32
@@ -109,7 +109,7 @@ def test_what_does_not_concern_us_is_ignored_and_counted(
 
 def test_logs_that_other_products_read_are_passed_over(story: Story) -> None:
     before = Read(story)
-    story.log(an_address("factory"), SafeMade(ANN, BOB))
+    story.log(an_address("factory"), SafeCreated(ANN, BOB))
     after = Read(story)
     assert (after.records, after.changes) == (before.records, before.changes)
     assert after.state.ignored == {}

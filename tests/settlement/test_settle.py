@@ -415,7 +415,7 @@ async def test_whenever_it_is_killed_every_trade_settles_exactly_once(
     for trader in (bob, carol):
         trade_ids += (await trader.buy(market, 40, UNIT)).trade_ids
         for _ in range(chance.randint(0, 2)):
-            killer = Killer(proxy, chance.randint(1, 25), is_heard=chance.random() < 0.5)
+            killer = Killer(proxy, chance.randint(1, 25), is_received=chance.random() < 0.5)
             await killer.kill(rig, attempt(rig))
     await rig.settle()
     assert await rig.statuses(trade_ids) == [CONFIRMED] * 2

@@ -15,7 +15,7 @@ from foretell.domain.contracts.logs import (
     LogPlace,
     PlacedLog,
     PositionsConverted,
-    TokensMoved,
+    TokensTransferred,
 )
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN, QUESTIONS_MAX, question_id
 from foretell.domain.errors.chain import ChainInconsistent
@@ -57,7 +57,7 @@ class EventReader:
         self._records = records
         self._movements = movements
 
-    def explain_later(self, log: TokensMoved, token: AssetId, units: int) -> None:
+    def explain_later(self, log: TokensTransferred, token: AssetId, units: int) -> None:
         """Take in what the adapter made, burned, gave or took; its own log says why."""
         self._movements.add_unexplained((log.sender, token), units, is_in=False)
         self._movements.add_unexplained((log.receiver, token), units, is_in=True)

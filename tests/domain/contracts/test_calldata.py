@@ -31,7 +31,7 @@ CONDITION = Bytes32("0x" + "1d" * 32)
 @pytest.mark.parametrize(
     ("function", "selector"),
     [
-        # As deployed contracts and clients of the field have them.
+        # Those of deployed contracts and of third-party clients.
         (calls.APPROVE, "095ea7b3"),
         (calls.TRANSFER, "a9059cbb"),
         (calls.SET_APPROVAL_FOR_ALL, "a22cb465"),
@@ -47,7 +47,7 @@ CONDITION = Bytes32("0x" + "1d" * 32)
         (calls.MULTI_SEND, "8d80ff0a"),
     ],
 )
-def test_a_selector_is_the_one_known_in_the_field(
+def test_a_selector_is_that_of_deployed_contracts_and_clients(
     function: ContractFunction, selector: str
 ) -> None:
     assert function.selector.hex() == selector
@@ -68,7 +68,7 @@ client_calls: st.SearchStrategy[ClientCall] = st.one_of(
 
 
 @given(client_calls)
-def test_a_clients_call_reads_back(call: ClientCall) -> None:
+def test_a_clients_call_is_decoded_as_it_was_encoded(call: ClientCall) -> None:
     assert decode_call(call.encode()) == call
 
 
@@ -102,7 +102,7 @@ def test_a_parent_collection_is_refused(calldata: bytes) -> None:
         decode_call(calldata)
 
 
-def test_a_redeem_call_is_spelt_as_in_the_clients() -> None:
+def test_a_redeem_call_is_encoded_as_in_clients() -> None:
     expected = (
         "01b7037c"
         + ("00" * 12 + "c0" * 20)

@@ -30,7 +30,7 @@ IDS = MarketIds(
 RESOLVER = Resolver(oracle=an_address("oracle"), adapter=an_address("adapter"))
 
 
-def test_a_draft_says_what_is_known_before_the_question_is_asked() -> None:
+def test_a_draft_has_the_fields_known_before_the_question_is_asked() -> None:
     payload = a_payload(slug="Rain!", mainCategorySlug="rain")
 
     document = json.loads(draft_document(payload, payload.markets[0], ICONS))
@@ -77,7 +77,7 @@ def test_a_draft_says_what_is_known_before_the_question_is_asked() -> None:
 
 
 @pytest.mark.spec(4, 17)
-def test_the_final_document_adds_tokens_and_who_resolves() -> None:
+def test_the_final_document_adds_tokens_and_resolver() -> None:
     payload = a_payload(binaryOutcomeYes="Wet", binaryOutcomeNo="Dry")
     (market,) = payload.markets
 

@@ -1,7 +1,7 @@
-"""What a relayed wallet may call: an allow-list by contract, function and decoded arguments.
+"""The allow-list of relayed calls, by contract, function and decoded arguments.
 
-The relayer pays for the gas, and its users sign what programs show them. So it passes on the calls
-that trading here needs and no others, and gives nobody new a right over a wallet's assets.
+The relayer pays for gas, and users sign what programs show them. So it sends only calls that
+trading here needs, and none that gives another account rights over a wallet's assets.
 """
 
 import enum
@@ -45,11 +45,11 @@ from foretell.domain.values.hexadecimal import Address
 
 INDEX_SETS_MAX: Final = 16
 CANCEL_BYTES_MAX: Final = 32 * 1024
-"""As many orders as the exchange takes in a call fit in it twice."""
+"""Twice the size of a call with the exchange's greatest number of orders."""
 
 
 class ServedCall(enum.StrEnum):
-    """What a wallet may do through the relayer."""
+    """The calls that the relayer can send for a wallet."""
 
     APPROVE = "approve"
     TRANSFER = "transfer"
@@ -60,11 +60,11 @@ class ServedCall(enum.StrEnum):
     CONVERT_POSITIONS = "convertPositions"
     UNWRAP = "unwrap"
     CANCEL_ORDERS = "cancelOrders"
-    """The exchange's ways to end orders: one, several, or all by a new nonce."""
+    """Cancels of the exchange: one order, several, or all by a new nonce."""
 
 
 class EventTargets(NamedTuple):
-    """The contracts that a wallet calls for positions of events."""
+    """The contracts of neg-risk events that a wallet calls."""
 
     exchange: Address
     adapter: Address
@@ -73,7 +73,7 @@ class EventTargets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallRules:
-    """The contracts that may be called, and which of the served calls an operator allows."""
+    """The contracts that may be called, and the calls that the operator allows."""
 
     collateral: Address
     conditional_tokens: Address
@@ -84,29 +84,29 @@ class CallRules:
 
     @property
     def exchanges(self) -> frozenset[Address]:
-        """The exchanges, whose ways to end orders may be called."""
+        """The exchanges at which orders can be cancelled."""
         events = () if self.events is None else (self.events.exchange,)
         return frozenset({self.exchange, *events})
 
     @property
     def operators(self) -> frozenset[Address]:
-        """Whom a wallet may let move its tokens."""
+        """The contracts that a wallet may approve for its tokens."""
         events = () if self.events is None else (self.events.adapter,)
         return self.exchanges | frozenset(events)
 
     @property
     def collaterals(self) -> frozenset[Address]:
-        """What positions are backed by."""
+        """The collaterals of positions."""
         events = () if self.events is None else (self.events.wrapped_collateral,)
         return frozenset({self.collateral, *events})
 
     def read_calls(
         self, to: Address, operation: int, calldata: bytes
     ) -> tuple[ClientCall | None, ...]:
-        """Return what a wallet's transaction does, call by call, or refuse it.
+        """Return the calls of a wallet's transaction, or refuse it.
 
-        None stands for a call of an exchange or of the contracts of events. Only the known bundler may be delegated to, and it
-        holds plain calls only, each of them judged like one that comes alone.
+        None stands for a call of an exchange or of the contracts of neg-risk events. Only MultiSend
+        may be delegated to, with plain calls, each checked like a single one.
         """
         if operation == OPERATION_CALL:
             return (self._read_call(InnerCall(to, calldata)),)

@@ -22,18 +22,18 @@ from foretell.domain.values.tokens import TokenPair, condition_id
 
 pytestmark = pytest.mark.anyio
 
-NOBODY = Address("0x" + "99" * 20)
+EMPTY_ACCOUNT = Address("0x" + "99" * 20)
 UNITS = 5_000_000
 
 
 async def test_collateral_and_allowance_are_those_of_the_token(fresh_sandbox: Sandbox) -> None:
     reader, trader = fresh_sandbox.reader, fresh_sandbox.trader()
     assert await reader.collateral_units(trader.address) == TRADER_UNITS
-    assert await reader.collateral_units(NOBODY) == 0
-    assert await reader.allowance_units(trader.address, NOBODY) == 0
-    approval = Approve(NOBODY, 77).encode()
+    assert await reader.collateral_units(EMPTY_ACCOUNT) == 0
+    assert await reader.allowance_units(trader.address, EMPTY_ACCOUNT) == 0
+    approval = Approve(EMPTY_ACCOUNT, 77).encode()
     await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, approval)
-    assert await reader.allowance_units(trader.address, NOBODY) == 77
+    assert await reader.allowance_units(trader.address, EMPTY_ACCOUNT) == 77
 
 
 async def test_token_balances_are_returned_in_the_order_of_the_request(
@@ -43,7 +43,12 @@ async def test_token_balances_are_returned_in_the_order_of_the_request(
     trader = fresh_sandbox.trader()
     await fresh_sandbox.split(trader, market, UNITS)
     yes, no = str(market.tokens.yes), str(market.tokens.no)
-    holdings = [(trader.address, yes), (NOBODY, yes), (trader.address, no), (trader.address, "12")]
+    holdings = [
+        (trader.address, yes),
+        (EMPTY_ACCOUNT, yes),
+        (trader.address, no),
+        (trader.address, "12"),
+    ]
     assert await fresh_sandbox.reader.token_units(holdings) == [UNITS, 0, UNITS, 0]
     assert await fresh_sandbox.reader.token_units(holdings * 200) == [UNITS, 0, UNITS, 0] * 200
     assert await fresh_sandbox.reader.token_units([]) == []
@@ -84,9 +89,9 @@ async def test_unknown_questions_and_markets_are_none(sandbox: Sandbox) -> None:
     assert await reader.market_entry(ZERO_BYTES32) is None
     assert await reader.payouts(ZERO_BYTES32) is None
     assert not await reader.is_registered(TokenPair(12, 13), ZERO_BYTES32)
-    assert await reader.safe(NOBODY) is None
-    assert await reader.code(NOBODY) == b""
-    assert await reader.proposer_whitelist(NOBODY) is None
+    assert await reader.safe(EMPTY_ACCOUNT) is None
+    assert await reader.code(EMPTY_ACCOUNT) == b""
+    assert await reader.proposer_whitelist(EMPTY_ACCOUNT) is None
     assert await reader.header("0xffffff") is None
     assert await reader.receipts([ZERO_BYTES32]) == [None]
     assert await reader.transactions([ZERO_BYTES32]) == [None]
@@ -149,18 +154,18 @@ async def test_a_safe_is_at_its_derived_address_and_belongs_to_its_owner(
     assert safe is not None
     assert (safe.nonce, safe.threshold, safe.owners) == (0, 1, (owner.address,))
     assert safe.is_owned_by(owner.address)
-    assert not safe.is_owned_by(NOBODY)
+    assert not safe.is_owned_by(EMPTY_ACCOUNT)
     assert not safe._replace(threshold=2).is_owned_by(owner.address)
 
 
 async def test_a_revert_is_known_before_the_call_is_sent(sandbox: Sandbox) -> None:
     reader, trader = sandbox.reader, sandbox.trader()
     collateral = sandbox.deployment.collateral
-    too_much = Transfer(NOBODY, TRADER_UNITS + 1).encode()
+    too_much = Transfer(EMPTY_ACCOUNT, TRADER_UNITS + 1).encode()
     reverted = await reader.revert_of(trader.address, collateral, too_much)
     assert reverted is not None
     assert reason_of(reverted) == "InsufficientBalance"
-    enough = Transfer(NOBODY, TRADER_UNITS).encode()
+    enough = Transfer(EMPTY_ACCOUNT, TRADER_UNITS).encode()
     assert await reader.revert_of(trader.address, collateral, enough) is None
 
 
@@ -226,7 +231,7 @@ async def test_blocks_and_transactions_are_read_as_the_node_has_them(
     fresh_sandbox: Sandbox,
 ) -> None:
     reader, trader = fresh_sandbox.reader, fresh_sandbox.trader()
-    calldata = Approve(NOBODY, 1).encode()
+    calldata = Approve(EMPTY_ACCOUNT, 1).encode()
     receipt = await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, calldata)
     (again,) = await reader.receipts([receipt.tx_hash])
     assert again == receipt

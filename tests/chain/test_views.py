@@ -10,7 +10,7 @@ pytestmark = pytest.mark.anyio
 
 DECIMALS = contract_function("decimals()", "(uint8)")
 SYMBOL = contract_function("symbol()", "(string)")
-NOBODY = Address("0x" + "99" * 20)
+EMPTY_ACCOUNT = Address("0x" + "99" * 20)
 
 
 async def test_views_return_their_results_in_order(sandbox: Sandbox) -> None:
@@ -29,7 +29,7 @@ async def test_a_view_of_several_values_returns_a_tuple(sandbox: Sandbox) -> Non
 
 async def test_an_account_without_code_is_not_the_contract(sandbox: Sandbox) -> None:
     with pytest.raises(ChainInconsistent, match="decimals"):
-        await call_view(sandbox.rpc, ViewCall(NOBODY, DECIMALS))
+        await call_view(sandbox.rpc, ViewCall(EMPTY_ACCOUNT, DECIMALS))
 
 
 async def test_a_view_that_reverts_is_a_revert(sandbox: Sandbox) -> None:

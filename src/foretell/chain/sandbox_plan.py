@@ -1,4 +1,4 @@
-"""The deployment plan of the sandbox, whose keys are public."""
+"""The deployment plan of the sandbox, with its publicly known keys."""
 
 from pathlib import Path
 from typing import Final

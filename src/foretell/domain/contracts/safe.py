@@ -168,7 +168,7 @@ def decode_multi_send(calldata: bytes) -> tuple[InnerCall, ...]:
         head = packed[at : at + _CALL_HEAD_BYTES]
         end = at + _CALL_HEAD_BYTES + int.from_bytes(head[_VALUE_END:], "big")
         if len(head) < _CALL_HEAD_BYTES or end > len(packed):
-            raise MalformedCalldata("a bundle whose calls are whole")
+            raise MalformedCalldata("a bundle of complete calls")
         if head[0] != OPERATION_CALL:
             raise MalformedCalldata("a bundle of calls, none of them delegated")
         if len(calls) == CALLS_PER_BUNDLE_MAX:

@@ -50,9 +50,9 @@ class ContractFunction:
             values: tuple[Any, ...] = decode(types, words)
             again = encode(types, values)
         except (DecodingError, EncodingError, OverflowError, UnicodeError) as error:
-            raise MalformedCalldata(f"the words of {self.signature}") from error
+            raise MalformedCalldata(f"the encoded arguments of {self.signature}") from error
         if again != words:
-            raise MalformedCalldata(f"the words of {self.signature} and nothing else")
+            raise MalformedCalldata(f"exactly the encoded arguments of {self.signature}")
         return values
 
 

@@ -119,7 +119,7 @@ class CallRules:
 
     def _read_call(self, call: InnerCall) -> ClientCall | None:
         if call.value_wei:
-            raise MalformedCalldata("calls that pay nothing")
+            raise MalformedCalldata("calls with the value 0")
         if call.to in self.exchanges:
             self._check_cancel(call.calldata)
             return None
@@ -136,10 +136,12 @@ class CallRules:
             ),
         }.get(call.to)
         if wanted is None:
-            raise InvalidField("to", "a contract that the relayer calls for a wallet")
+            raise InvalidField(
+                "to", "the collateral, Conditional Tokens, an exchange or a contract of events"
+            )
         decoded = decode_call(call.calldata)
         if not isinstance(decoded, wanted):
-            raise MalformedCalldata(f"a call that {call.to} has")
+            raise MalformedCalldata(f"a call of a function that {call.to} has")
         self._check_allowed(_SERVED[type(decoded)])
         _CHECKS[type(decoded)](self, decoded)
         return decoded
@@ -147,12 +149,14 @@ class CallRules:
     def _check_cancel(self, calldata: bytes) -> None:
         self._check_allowed(ServedCall.CANCEL_ORDERS)
         if len(calldata) > CANCEL_BYTES_MAX:
-            raise MalformedCalldata(f"at most {CANCEL_BYTES_MAX} bytes where orders are ended")
+            raise MalformedCalldata(f"at most {CANCEL_BYTES_MAX} bytes in a cancel")
         for function in (CANCEL_ORDER, CANCEL_ORDERS, INCREMENT_NONCE):
             if calldata[:SELECTOR_BYTES] == function.selector:
                 function.decode(calldata)
                 return
-        raise MalformedCalldata("a call that ends orders, as it is for the exchange")
+        raise MalformedCalldata(
+            "a call of cancelOrder, cancelOrders or incrementNonce at an exchange"
+        )
 
     @property
     def _served_by_target(self) -> Mapping[Address, Sequence[tuple[ContractFunction, ServedCall]]]:
@@ -169,13 +173,11 @@ class CallRules:
                 self._check_allowed(served)
                 function.decode(call.calldata)
                 return
-        raise MalformedCalldata("a call that the contracts of events have")
+        raise MalformedCalldata("a call of a function that the contracts of events have")
 
     def _check_allowed(self, call: ServedCall) -> None:
         if call not in self.calls:
-            raise MalformedCalldata(
-                f"another call than {call}, which this relayer does not pass on"
-            )
+            raise MalformedCalldata(f"another call than {call}, which this relayer does not send")
 
 
 def _check_approve(rules: CallRules, call: ClientCall) -> None:
@@ -194,7 +196,7 @@ def _check_operator(rules: CallRules, call: ClientCall) -> None:
 def _check_transfer(_: CallRules, call: ClientCall) -> None:
     assert isinstance(call, Transfer)
     if not call.amount_units:
-        raise MalformedCalldata("a transfer of more than nothing")
+        raise MalformedCalldata("a transfer of more than 0")
 
 
 def _check_sets(rules: CallRules, call: ClientCall) -> None:
@@ -202,7 +204,7 @@ def _check_sets(rules: CallRules, call: ClientCall) -> None:
     _check_collateral(rules, call.collateral)
     _check_index_sets(call.partition)
     if not call.amount_units:
-        raise MalformedCalldata("a call for more than nothing")
+        raise MalformedCalldata("a call for more than 0")
 
 
 def _check_redeem(rules: CallRules, call: ClientCall) -> None:

@@ -2,14 +2,22 @@
 
 import shutil
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.chain.chains import started, url_of
 from tests.chain.sending import OPTIONS, SPENDER, Approving, MakeSender
+from tests.conftest import NPM_FOLDER
+from tests.rigs.chain_snapshots import take_back
 from tests.rigs.fault_proxy import FaultProxy, proxying
+from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 
+from foretell.chain.deploy_plan import DeployPlan
+from foretell.chain.devchain import DevChainOptions
 from foretell.chain.rpc import Rpc
+from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.domain.contracts.calldata import Approve
 from foretell.domain.evm.transaction import OutgoingTx
@@ -102,3 +110,37 @@ def approving(sandbox: Sandbox) -> Approving:
 def path(tmp_path: Path) -> Path:
     """The file of a deployment."""
     return tmp_path / "data" / "deployment.json"
+
+
+@pytest.fixture(scope="module")
+def bare_options(
+    devchain_options: DevChainOptions, tmp_path_factory: pytest.TempPathFactory
+) -> DevChainOptions:
+    folder = tmp_path_factory.mktemp("bare")
+    return replace(devchain_options, folder=folder, port=free_port())
+
+
+@pytest.fixture(scope="module")
+async def bare_chain(bare_options: DevChainOptions) -> AsyncIterator[Rpc]:
+    """A chain without contracts."""
+    async with started(bare_options) as rpc:
+        yield rpc
+
+
+@pytest.fixture
+async def bare_rpc(bare_chain: Rpc) -> AsyncIterator[Rpc]:
+    snapshot = await bare_chain.send("evm_snapshot")
+    yield bare_chain
+    await take_back(bare_chain, snapshot)
+
+
+@pytest.fixture
+async def bare_proxy(bare_rpc: Rpc, bare_options: DevChainOptions) -> AsyncIterator[FaultProxy]:
+    del bare_rpc
+    async with proxying(url_of(bare_options)) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def plan() -> DeployPlan:
+    return sandbox_plan(NPM_FOLDER)

@@ -1,12 +1,9 @@
 import os
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.chain.chains import LATER, head, started, url_of
-from tests.conftest import NPM_FOLDER
-from tests.rigs.chain_snapshots import take_back
+from tests.chain.chains import LATER, head, started
 from tests.rigs.fault_proxy import (
     BROADCAST,
     Fault,
@@ -15,7 +12,6 @@ from tests.rigs.fault_proxy import (
     honest,
     lose_answer,
     lose_request,
-    proxying,
     refuse,
 )
 from tests.rigs.ports import free_port
@@ -23,12 +19,11 @@ from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.deploy import deploy, load_deployment, store_deployment
 from foretell.chain.deploy_plan import DeployPlan
-from foretell.chain.deployed_code import CodeMatch, compare_code, is_intact
+from foretell.chain.deployed_code import is_intact
 from foretell.chain.devchain import DevChainOptions
 from foretell.chain.planned_contracts import CREATE2_FACTORY
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
-from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.chain.views import ViewCall, call_views
 from foretell.domain.contracts.deployment import ContractName, check_usable
 from foretell.domain.contracts.sandbox_accounts import (
@@ -51,40 +46,6 @@ from foretell.domain.values.hexadecimal import Address
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module")
-def bare_options(
-    devchain_options: DevChainOptions, tmp_path_factory: pytest.TempPathFactory
-) -> DevChainOptions:
-    folder = tmp_path_factory.mktemp("bare")
-    return replace(devchain_options, folder=folder, port=free_port())
-
-
-@pytest.fixture(scope="module")
-async def bare_chain(bare_options: DevChainOptions) -> AsyncIterator[Rpc]:
-    """A chain without contracts."""
-    async with started(bare_options) as rpc:
-        yield rpc
-
-
-@pytest.fixture
-async def bare_rpc(bare_chain: Rpc) -> AsyncIterator[Rpc]:
-    snapshot = await bare_chain.send("evm_snapshot")
-    yield bare_chain
-    await take_back(bare_chain, snapshot)
-
-
-@pytest.fixture
-async def bare_proxy(bare_rpc: Rpc, bare_options: DevChainOptions) -> AsyncIterator[FaultProxy]:
-    del bare_rpc
-    async with proxying(url_of(bare_options)) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-def plan() -> DeployPlan:
-    return sandbox_plan(NPM_FOLDER)
-
-
 def account(role: AccountRole) -> Address:
     return sandbox_account(role, 80002).address
 
@@ -99,122 +60,6 @@ async def test_a_new_chain_gets_every_contract_and_the_file_has_their_addresses(
     assert set(deployment.contracts) == set(ContractName)
     assert load_deployment(path) == deployment
     assert await is_intact(bare_rpc, deployment)
-
-
-async def test_every_account_has_the_role_of_the_plan(
-    bare_rpc: Rpc, plan: DeployPlan, path: Path
-) -> None:
-    deployment = await deploy(bare_rpc, plan, path)
-    adapter = deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
-    views: list[tuple[Address, str, str, tuple[object, ...], object]] = [
-        (
-            deployment.exchange,
-            "isOperator(address)",
-            "(bool)",
-            (account(AccountRole.OPERATOR),),
-            True,
-        ),
-        (
-            deployment.exchange,
-            "isRegistrar(address)",
-            "(bool)",
-            (account(AccountRole.REGISTRAR),),
-            True,
-        ),
-        (
-            deployment.exchange,
-            "isOperator(address)",
-            "(bool)",
-            (account(AccountRole.ADMIN),),
-            False,
-        ),
-        (deployment.exchange, "admin()", "(address)", (), account(AccountRole.ADMIN)),
-        (deployment.exchange, "feeReceiver()", "(address)", (), account(AccountRole.TREASURY)),
-        (deployment.exchange, "profileCount()", "(uint256)", (), 3),
-        (deployment.exchange, "safeFactory()", "(address)", (), deployment.safe_factory),
-        (adapter, "creationFee()", "(uint256)", (), 5_000_000),
-        (adapter, "communityShareBps()", "(uint256)", (), 8_000),
-        (adapter, "communityPool()", "(address)", (), account(AccountRole.COMMUNITY)),
-        (adapter, "feeOperator()", "(address)", (), account(AccountRole.TREASURY)),
-        (
-            deployment.address(ContractName.MARKET_REGISTRY),
-            "isAdapter(address)",
-            "(bool)",
-            (adapter,),
-            True,
-        ),
-        (
-            deployment.safe_factory,
-            "masterCopy()",
-            "(address)",
-            (),
-            deployment.address(ContractName.SAFE_SINGLETON),
-        ),
-    ]
-    answers = await call_views(
-        bare_rpc,
-        [
-            ViewCall(target, contract_function(signature, outputs), arguments)
-            for target, signature, outputs, arguments, _ in views
-        ],
-    )
-    assert answers == [wanted for *_, wanted in views]
-    reader = Reader(bare_rpc, deployment)
-    whitelist = await reader.proposer_whitelist(account(AccountRole.CREATOR))
-    assert whitelist is not None
-    assert whitelist.proposers == (account(AccountRole.PROPOSER),)
-    assert await reader.collateral_units(account(AccountRole.FAUCET)) == FAUCET_UNITS
-    assert await reader.collateral_units(account(AccountRole.TRADER)) == TRADER_UNITS
-
-
-async def test_the_contracts_of_events_and_of_the_optimistic_stack_are_connected(
-    bare_rpc: Rpc, plan: DeployPlan, path: Path
-) -> None:
-    deployment = await deploy(bare_rpc, plan, path)
-    at = deployment.address
-    known: list[tuple[Address, str, tuple[object, ...], object]] = [
-        (at(ContractName.NEG_RISK_ADAPTER), "wcol()", (), at(ContractName.WRAPPED_COLLATERAL)),
-        (at(ContractName.NEG_RISK_ADAPTER), "vault()", (), account(AccountRole.TREASURY)),
-        (at(ContractName.WRAPPED_COLLATERAL), "owner()", (), at(ContractName.NEG_RISK_ADAPTER)),
-        (deployment.neg_risk_exchange, "getSplitter()", (), at(ContractName.NEG_RISK_ADAPTER)),
-        (at(ContractName.OPTIMISTIC_ORACLE), "arbiter()", (), account(AccountRole.ADMIN)),
-        (
-            at(ContractName.NEG_RISK_OPERATOR),
-            "oracle()",
-            (),
-            at(ContractName.NEG_RISK_DIRECT_ADAPTER),
-        ),
-        (
-            at(ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
-            "oracle()",
-            (),
-            at(ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
-        ),
-    ]
-    accepted = (
-        (ContractName.DIRECT_RESOLUTION_ORACLE, ContractName.NEG_RISK_DIRECT_ADAPTER),
-        (ContractName.OPTIMISTIC_ORACLE, ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
-        (ContractName.OPTIMISTIC_ORACLE, ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
-        (ContractName.MARKET_REGISTRY, ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
-        (ContractName.MARKET_REGISTRY, ContractName.NEG_RISK_OPERATOR),
-        (ContractName.MARKET_REGISTRY, ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
-    )
-    answers = await call_views(
-        bare_rpc,
-        [
-            *(
-                ViewCall(target, contract_function(view, "(address)"), asked)
-                for target, view, asked, _ in known
-            ),
-            *(
-                ViewCall(
-                    at(target), contract_function("isAdapter(address)", "(bool)"), (at(adapter),)
-                )
-                for target, adapter in accepted
-            ),
-        ],
-    )
-    assert answers == [*(wanted for *_, wanted in known), *(True for _ in accepted)]
 
 
 async def test_the_neg_risk_exchanges_domains_are_those_that_we_verify_orders_under(
@@ -411,27 +256,6 @@ async def test_a_sandboxs_file_of_an_earlier_version_is_completed(
     store_deployment(path, replace(deployment, contracts=named, neg_risk_profiles=()))
     assert await deploy(bare_rpc, plan, path) == deployment
     assert load_deployment(path) == deployment
-
-
-async def test_compare_code_reports_the_code_of_every_contract(
-    bare_rpc: Rpc, plan: DeployPlan, path: Path
-) -> None:
-    deployment = await deploy(bare_rpc, plan, path)
-    assert set((await compare_code(bare_rpc, deployment)).values()) == {CodeMatch.SAME}
-    await bare_rpc.send("anvil_setCode", deployment.exchange, "0x")
-    await bare_rpc.send("anvil_setCode", deployment.neg_risk_exchange, "0x00")
-    found = await compare_code(bare_rpc, deployment)
-    assert found[ContractName.EXCHANGE] is CodeMatch.NOTHING
-    assert found[ContractName.NEG_RISK_EXCHANGE] is CodeMatch.OTHER
-    assert list(found.values()).count(CodeMatch.SAME) == len(ContractName) - 2
-
-
-async def test_compare_code_refuses_another_chain(
-    bare_rpc: Rpc, plan: DeployPlan, path: Path
-) -> None:
-    deployment = await deploy(bare_rpc, plan, path)
-    with pytest.raises(WrongChain):
-        await compare_code(bare_rpc, replace(deployment, chain_id=137))
 
 
 async def test_a_file_is_written_atomically(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:

@@ -37,7 +37,7 @@ SAFE_INIT_CODE_HASH: Final = "0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9
 
 _IMPORT: Final = re.compile(r"^from (\w+) import (\w+)$", re.MULTILINE)
 _ERROR: Final = re.compile(r'raw_revert\(method_id\("(\w+)\(\)"\)\)')
-_EVENT: Final = re.compile(r"^# abi: event (\w+)\((.*)\)$", re.MULTILINE)
+_LOG: Final = re.compile(r"^# abi: event (\w+)\((.*)\)$", re.MULTILINE)
 _FUNCTION: Final = re.compile(r"^# abi: function (\w+)\((.*)\)$", re.MULTILINE)
 _COMPILE_SOLIDITY: Final = """
 const solc = require("solc");
@@ -112,7 +112,7 @@ def compiled_vyper(paths: list[Path]) -> dict[str, dict[str, Any]]:
             "abi": [
                 *json.loads(abi),
                 *_raw_functions(sources),
-                *_raw_events(sources),
+                *_raw_logs(sources),
                 *_errors(sources, creation + deployed),
             ],
             "bytecode": creation,
@@ -166,21 +166,21 @@ def _parameter(declared: str) -> dict[str, Any]:
     return {"name": name, "type": kind}
 
 
-def _raw_events(sources: list[str]) -> list[dict[str, Any]]:
+def _raw_logs(sources: list[str]) -> list[dict[str, Any]]:
     """Return the ABI of the logs that a source encodes by hand."""
     return [
         {
             "name": name,
-            "inputs": [_event_input(declared) for declared in inputs.split(", ")],
+            "inputs": [_log_input(declared) for declared in inputs.split(", ")],
             "anonymous": False,
             "type": "event",
         }
         for source in sources
-        for name, inputs in _EVENT.findall(source)
+        for name, inputs in _LOG.findall(source)
     ]
 
 
-def _event_input(declared: str) -> dict[str, Any]:
+def _log_input(declared: str) -> dict[str, Any]:
     words = declared.split(" ")
     return {"name": words[-1], "type": words[0], "indexed": "indexed" in words}
 

@@ -168,6 +168,11 @@ def test_orders_are_cancelled_as_they_were_signed() -> None:
     assert calls.CANCEL_ORDERS.decode(calldata) == (((*ORDER_VALUES, 0, 2, 1, b"\x11" * 65),),)
 
 
+def test_an_order_is_validated_as_it_was_signed() -> None:
+    calldata = calls.encode_validate_order(an_order())
+    assert calls.VALIDATE_ORDER.decode(calldata) == ((*ORDER_VALUES, 0, 2, 1, b"\x11" * 65),)
+
+
 def test_a_question_is_asked_with_its_text_and_terms() -> None:
     calldata = QuestionTerms(b"q: title", COLLATERAL, 1, 2, 3).encode()
     assert calls.INITIALIZE.decode(calldata) == (b"q: title", COLLATERAL, 1, 2, 3)

@@ -107,6 +107,20 @@ def test_contracts_are_found_by_their_names() -> None:
         _ = a_deployment(contracts={}).exchange
 
 
+def test_the_standard_exchange_is_the_first_of_the_deployed_ones() -> None:
+    deployment = a_deployment()
+    assert deployment.exchanges == (deployment.exchange, deployment.neg_risk_exchange)
+    contracts = dict(deployment.contracts)
+    del contracts[ContractName.NEG_RISK_EXCHANGE]
+    assert replace(deployment, contracts=contracts).exchanges == (deployment.exchange,)
+
+
+def test_each_exchange_has_its_own_profiles() -> None:
+    deployment = a_deployment()
+    assert deployment.profiles_of(deployment.exchange) == SANDBOX_PROFILES
+    assert deployment.profiles_of(deployment.neg_risk_exchange) == SANDBOX_NEG_RISK_PROFILES
+
+
 def test_missing_contracts_are_named() -> None:
     deployment = a_deployment()
     assert deployment.missing == ()

@@ -27,7 +27,7 @@ class SenderOptions:
 
 
 class AttemptTimes:
-    """When this process broadcast an attempt, and when a node first accepted it.
+    """Times at which this process broadcast an attempt, and at which a node first accepted it.
 
     The times are kept in memory only: after a restart every waiting attempt is broadcast again,
     which changes nothing at a node that has it.

@@ -145,7 +145,7 @@ class EventPayoutRedeemed:
 
 @dataclass(frozen=True, slots=True)
 class PositionsConverted:
-    """No tokens of some questions of an event became collateral and the others' Yes tokens."""
+    """Some No tokens of an event became collateral and the other questions' Yes tokens."""
 
     holder: Address
     market_id: Bytes32

@@ -26,6 +26,7 @@ from foretell.domain.evm.transaction import SentTx, TxAttempt, TxStatus
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.settlement import Settlement
 from foretell.domain.treasury.treasury import free_units
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -56,7 +57,7 @@ from foretell.store.database import Database
 from foretell.store.index.activities import ExchangeFill, record_exchange_fills
 from foretell.store.index.balances import Allowance, Balance, record_allowances, record_balances
 from foretell.store.index.blocks import Block, record_blocks
-from foretell.store.outbox.settlements import Settlement, record_settlement
+from foretell.store.outbox.settlements import record_settlement
 from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
 PLACES: Final = (ShardPlace(0, 2), ShardPlace(1, 2))

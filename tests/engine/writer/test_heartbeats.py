@@ -7,7 +7,7 @@ from tests.rigs.values import a_buy, a_sell
 from tests.trading.rig import Clock, Trader, TradingRig, a_rig
 
 from foretell.domain.errors.exchange import EngineStopped
-from foretell.store.trading.heartbeats import load_beatings
+from foretell.store.trading.heartbeats import load_heartbeats
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ async def beaten(trader: Trader, heartbeat_id: str | None) -> str:
 
 async def beating_keys(rig: TradingRig) -> list[str]:
     async with rig.context.database.reading() as tx:
-        return [beating.key_id for beating in await load_beatings(tx)]
+        return [beating.key_id for beating in await load_heartbeats(tx)]
 
 
 @pytest.mark.parametrize("path", ["/heartbeats", "/v1/heartbeats"])

@@ -18,7 +18,12 @@ from foretell.domain.errors.order import HeartbeatMismatch
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrdersReply
 from foretell.store.database import Database
-from foretell.store.trading.heartbeats import Beating, load_beatings, record_beating, record_stopped
+from foretell.store.trading.heartbeats import (
+    HeartbeatRow,
+    load_heartbeats,
+    record_heartbeats,
+    remove_heartbeats,
+)
 
 BEAT_WITHIN_MS: Final = 10_000
 LOOK_S: Final = 0.5
@@ -59,7 +64,7 @@ class Heartbeats:
     async def start(self) -> None:
         """Wait anew for every key that beat before the restart."""
         async with self._database.reading() as tx:
-            beatings = await load_beatings(tx)
+            beatings = await load_heartbeats(tx)
         for beating in beatings:
             self._pulse_by_key[beating.key_id] = self._pulse(beating.address)
 
@@ -97,7 +102,7 @@ class Heartbeats:
             if pulse is None:
                 pulse = self._pulse_by_key[key_id] = self._pulse(address)
                 async with self._database.writing() as tx:
-                    await record_beating(tx, Beating(key_id, address, self._now_ms()))
+                    await record_heartbeats(tx, HeartbeatRow(key_id, address, self._now_ms()))
             return pulse.heartbeat_id
 
     async def _stop(self, key_id: str, pulse: _Pulse) -> None:
@@ -114,7 +119,7 @@ class Heartbeats:
                 wanted = CancelMatchingRequest(pulse.address, wallets, owner=key_id)
                 count = len((await self._cancel(wanted)).canceled)
                 async with self._database.writing() as tx:
-                    await record_stopped(tx, key_id)
+                    await remove_heartbeats(tx, key_id)
             except ForetellError:
                 self._pulse_by_key[key_id] = pulse
                 raise

@@ -1,4 +1,4 @@
-"""Logs as the contracts write them, for tests that need no chain: who did what, in which block."""
+"""Scripted logs in the order in which the contracts write them, for tests without a chain."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -26,7 +26,7 @@ from foretell.domain.portfolio.positions import Position
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, ZERO_BYTES32, Address, Bytes32
 from foretell.domain.values.tokens import token_pair
 from foretell.indexer.contracts import IndexedContracts
-from foretell.indexer.project import fold_blocks
+from foretell.indexer.project import apply_blocks
 from foretell.indexer.state import IndexState
 from foretell.store.index.blocks import Block
 
@@ -50,8 +50,8 @@ class Fill(NamedTuple):
     fee_units: int = 0
 
 
-class Story:
-    """A chain that is told, not run: a log index counts through a block, a transaction through all."""
+class ChainScript:
+    """Blocks of scripted logs: log indexes count through a block, transactions through all blocks."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -193,12 +193,12 @@ class Story:
         )
 
 
-class Read:
-    """What a story comes to."""
+class ScriptResult:
+    """The state, rows and changes that a script is projected to."""
 
-    def __init__(self, story: Story, contracts: IndexedContracts = CONTRACTS) -> None:
+    def __init__(self, script: ChainScript, contracts: IndexedContracts = CONTRACTS) -> None:
         self.state = IndexState()
-        self.records, self.changes = fold_blocks(contracts, self.state, story.blocks, story.logs)
+        self.rows, self.changes = apply_blocks(contracts, self.state, script.blocks, script.logs)
 
     def position(self, wallet: Address, token: AssetId) -> Position:
         return self.state.positions[wallet, token]
@@ -209,14 +209,14 @@ class Read:
     def acts(self) -> list[tuple[object, ...]]:
         return [
             (act.wallet, act.kind, act.token_id, act.side, act.size_units, act.cost_units)
-            for act in self.records.activities
+            for act in self.rows.activities
         ]
 
 
-def a_told_market() -> Story:
+def a_scripted_market() -> ChainScript:
     """A condition is prepared, and Ann has collateral."""
-    story = Story()
-    story.prepare()
-    story.pay(ZERO_ADDRESS, ANN, 1000)
-    story.next_block()
-    return story
+    script = ChainScript()
+    script.prepare()
+    script.pay(ZERO_ADDRESS, ANN, 1000)
+    script.next_block()
+    return script

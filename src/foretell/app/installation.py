@@ -33,10 +33,10 @@ from foretell.app.roles import ALL_ROLES, KEYS_BY_ROLE, PREFIX_BY_ROLE, Role
 from foretell.app.signer_recovery.client import Recovery
 from foretell.app.unavailable import UnavailableApp
 from foretell.chain.deploy import deploy, load_deployment
-from foretell.chain.deploy_plan import sandbox_plan
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
+from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.creation import routes as creation_routes
 from foretell.creation import worker as creation_worker
 from foretell.data import routes as data_routes

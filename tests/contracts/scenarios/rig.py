@@ -1,4 +1,4 @@
-"""Where random lives are lived: a market, an event, traders, and wallets that mean no good."""
+"""The rig of random scenarios: a market, an event, traders and hostile wallets."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,10 +9,10 @@ from coincurve import PrivateKey
 from eth_abi.abi import encode
 from tests.contracts.evm import Actor, Contract
 from tests.contracts.fast_evm import FastEvm
-from tests.contracts.lives.bookkeeping import QUESTIONS, V2_FEE_RATE_BPS
 from tests.contracts.market import ALLOWANCE_MAX, APPROVED, World, deploy_world
 from tests.contracts.neg_risk import NegRisk, deploy_neg_risk
 from tests.contracts.resolution import deploy_resolution
+from tests.contracts.scenarios.expected import QUESTIONS, V2_FEE_RATE_BPS
 from tests.contracts.signing import PROFILES, V1_FIELDS, V2_FIELDS, ZERO_WORD, Order
 from tests.contracts.wallets import (
     REVERT,
@@ -26,7 +26,7 @@ from tests.contracts.wallets import (
 
 from foretell.domain.values.hexadecimal import keccak256
 
-PURSE: Final = 100_000
+STARTING_UNITS: Final = 100_000
 SETS: Final = 10_000
 TRADERS: Final = 4
 TYPE_HASH: Final = {
@@ -35,8 +35,8 @@ TYPE_HASH: Final = {
 }
 
 
-class Venue(NamedTuple):
-    """A pair of tokens, where it is traded, split and merged, and where its collateral lies."""
+class TradedPair(NamedTuple):
+    """A pair of tokens, with its exchange, its splitter and the contract that locks its collateral."""
 
     exchange: Contract
     splitter: Contract
@@ -45,14 +45,14 @@ class Venue(NamedTuple):
     lock: str
 
 
-class Arena(NamedTuple):
-    """What is put up once; every life begins here and is undone."""
+class ScenarioRig(NamedTuple):
+    """The contracts and accounts of all scenarios; each scenario is reverted at its end."""
 
     neg_risk: NegRisk
     traders: tuple[Actor, ...]
     hostile: tuple[str, ...]
-    market: Venue
-    questions: tuple[Venue, ...]
+    market: TradedPair
+    questions: tuple[TradedPair, ...]
 
     @property
     def world(self) -> World:
@@ -66,15 +66,15 @@ class Arena(NamedTuple):
 
 
 @cache
-def arena() -> Arena:
-    """Put up a market, an event of three questions, two exchanges, traders and hostile wallets."""
+def scenario_rig() -> ScenarioRig:
+    """Deploy a market, an event of three questions, two exchanges, traders and hostile wallets."""
     evm = FastEvm()
     neg_risk = deploy_neg_risk(deploy_resolution(deploy_world(evm)))
     world, market = neg_risk.world, neg_risk.open_event(QUESTIONS)
     traders = tuple(world.evm.actor(f"trader {number}") for number in range(TRADERS))
     pairs = [neg_risk.tokens(index, market) for index in range(QUESTIONS)]
     questions = tuple(
-        Venue(
+        TradedPair(
             neg_risk.exchange,
             neg_risk.adapter,
             (pair.yes, pair.no),
@@ -83,18 +83,22 @@ def arena() -> Arena:
         )
         for index, pair in enumerate(pairs)
     )
-    for venue in questions:
+    for traded in questions:
         neg_risk.exchange.send(
-            "registerToken", *venue.pair, venue.condition, sender=world.registrar
+            "registerToken", *traded.pair, traded.condition, sender=world.registrar
         )
     for exchange in (world.exchange, neg_risk.exchange):
         exchange.send("setMaxFeeRateBps", V2_FEE_RATE_BPS, sender=world.admin)
     condition = bytes.fromhex(world.condition[2:])
-    plain = Venue(world.exchange, world.ctf, (world.yes, world.no), condition, world.ctf.address)
-    master = world.evm.actor("master").address
-    hostile = tuple(put_up(evm, code, master) for code in hostile_codes(neg_risk, master))
+    plain = TradedPair(
+        world.exchange, world.ctf, (world.yes, world.no), condition, world.ctf.address
+    )
+    controller = world.evm.actor("controller").address
+    hostile = tuple(
+        deploy_code(evm, code, controller) for code in hostile_codes(neg_risk, controller)
+    )
     for trader in (*(actor.address for actor in traders), *hostile):
-        world.collateral.send("mint", trader, PURSE, sender=world.minter)
+        world.collateral.send("mint", trader, STARTING_UNITS, sender=world.minter)
         approve_all(neg_risk, trader)
     for trader in (*(actor.address for actor in traders), *hostile[1:]):
         plain_sets = (world.collateral.address, ZERO_WORD, condition, [1, 2], SETS)
@@ -102,12 +106,12 @@ def arena() -> Arena:
         for index in range(QUESTIONS):
             neg_risk.split(trader, index, SETS)
     approve_all(neg_risk, world.fee_receiver)
-    return Arena(neg_risk, traders, hostile, plain, questions)
+    return ScenarioRig(neg_risk, traders, hostile, plain, questions)
 
 
-def hostile_codes(neg_risk: NegRisk, master: str) -> Iterator[bytes]:
-    """Yield wallets that sign everything: one takes no tokens, others act while they are paid."""
-    yield wallet(answer(SIGNATURE_YES), obeying(master, REVERT))
+def hostile_codes(neg_risk: NegRisk, controller: str) -> Iterator[bytes]:
+    """Yield wallets that sign everything: one refuses tokens, the others make calls when they receive some."""
+    yield wallet(answer(SIGNATURE_YES), obeying(controller, REVERT))
     exchange, adapter = neg_risk.world.exchange, neg_risk.adapter
     short = "mergePositions(bytes32,uint256)"
     for contract, calldata in (
@@ -115,13 +119,13 @@ def hostile_codes(neg_risk: NegRisk, master: str) -> Iterator[bytes]:
         (adapter.address, adapter.calldata(short, neg_risk.condition(0), 0)),
     ):
         taking = call_of(contract, calldata) + answer_receipts()
-        yield wallet(answer(SIGNATURE_YES), obeying(master, taking), calldata)
+        yield wallet(answer(SIGNATURE_YES), obeying(controller, taking), calldata)
 
 
-def put_up(evm: FastEvm, code: bytes, master: str) -> str:
+def deploy_code(evm: FastEvm, code: bytes, controller: str) -> str:
     address = "0x" + keccak256(code)[-20:].hex()
     evm.rpc("anvil_setCode", address, "0x" + code.hex())
-    evm.master_by_wallet[address] = master
+    evm.controller_by_wallet[address] = controller
     return address
 
 
@@ -134,7 +138,7 @@ def approve_all(neg_risk: NegRisk, who: str) -> None:
 
 
 def signed_order(order: Order, exchange: Contract, key: bytes | None) -> Order:
-    """Return the order with its signature: by key, or none for a wallet that takes anything."""
+    """Return the order signed by key, or with any bytes for a wallet that accepts everything."""
     if key is None:
         return replace(order, signature=b"anything")
     digest = order_digest(order, exchange)
@@ -144,14 +148,14 @@ def signed_order(order: Order, exchange: Contract, key: bytes | None) -> Order:
 
 @cache
 def separator(address: str, exchange: Contract, profile: int) -> bytes:
-    """Return a domain separator, asked of the exchange at this address once."""
+    """Return a domain separator of the exchange, read only once."""
     assert exchange.address == address
     domain: bytes = exchange.call("domainSeparator", profile)
     return domain
 
 
 def order_digest(order: Order, exchange: Contract) -> bytes:
-    """Return an order's hash, packed by hand; `test_signatures` holds it against eth-account."""
+    """Return an order's hash, encoded by hand; `test_signatures` compares it with eth-account."""
     version = PROFILES[order.profile].struct_version
     fields = {1: V1_FIELDS, 2: V2_FIELDS}[version]
     message = order.message

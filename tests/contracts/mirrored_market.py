@@ -1,7 +1,7 @@
-"""One market twice: in the engine's memory and on the contracts, told the same orders.
+"""One market both in the engine's memory and on the contracts, with the same orders.
 
-The engine decides what meets what; settlement's own call carries it to the exchange. What either of
-them says of wallets and of orders is there to be compared.
+The engine matches, and settlement's own call settles on the exchange. The balances and orders of
+both can then be compared.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from tests.contracts.evm import Actor
-from tests.contracts.lives.arena import Arena, Venue, order_digest, signed_order
+from tests.contracts.scenarios.rig import ScenarioRig, TradedPair, order_digest, signed_order
 from tests.contracts.signing import OWN_V1, Order
 from tests.rigs.values import NOW_MS, a_state, an_observation, some_rules
 
@@ -37,14 +37,14 @@ from foretell.store.trading.orders import OrderRow
 from foretell.store.trading.trades import TradeRow
 
 SETS_OF: Final = {MatchType.COMPLEMENTARY: 0, MatchType.MINT: 1, MatchType.MERGE: -1}
-"""How many complete sets each kind of match makes of a token."""
+"""The complete sets that each kind of match creates for each token."""
 
 Moves = Counter[tuple[Address, AssetId]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """An order that somebody wants; its limit is so many ticks."""
+class OrderSpec:
+    """The terms of an order to place."""
 
     trader: int
     side: Side
@@ -56,11 +56,11 @@ class Wish:
 
 
 @dataclass
-class Twin:
-    """A market of the stage and the engine's state of it."""
+class MirroredMarket:
+    """A market of the rig, and the engine's state of it."""
 
-    arena: Arena
-    venue: Venue
+    rig: ScenarioRig
+    pair: TradedPair
     ticks_per_one: int
     order_by_id: dict[str, OrderRow] = field(default_factory=dict)
     rig_order_by_id: dict[str, Order] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Twin:
 
     @cached_property
     def state(self) -> State:
-        """The engine's memory, which begins with what the chain holds."""
+        """The engine's state, which starts with the balances on the chain."""
         held = self.held_on_chain(self.traders)
         return a_state(
             self.market,
@@ -84,48 +84,48 @@ class Twin:
 
     @cached_property
     def market(self) -> OpenMarket:
-        """The command that opens it."""
+        """The command that opens the market."""
         return OpenMarket(
             at_ms=NOW_MS,
-            condition_id=word_of(self.venue.condition),
-            token_yes=AssetId(str(self.venue.pair[0])),
-            token_no=AssetId(str(self.venue.pair[1])),
-            exchange=parse_address(self.venue.exchange.address),
+            condition_id=word_of(self.pair.condition),
+            token_yes=AssetId(str(self.pair.pair[0])),
+            token_no=AssetId(str(self.pair.pair[1])),
+            exchange=parse_address(self.pair.exchange.address),
             rules=some_rules(self.ticks_per_one, size_units_min=1),
         )
 
     @property
     def traders(self) -> list[Address]:
-        return [parse_address(actor.address) for actor in self.arena.traders]
+        return [parse_address(actor.address) for actor in self.rig.traders]
 
     @property
-    def bystanders(self) -> list[Address]:
-        """Those whom no match gives or takes anything."""
-        world = self.arena.world
+    def others(self) -> list[Address]:
+        """Accounts with balances that no match changes."""
+        world = self.rig.world
         others = (
             self.market.exchange,
             world.fee_receiver,
             world.operator,
-            self.venue.splitter.address,
+            self.pair.splitter.address,
         )
-        lock = parse_address(self.venue.lock)
+        lock = parse_address(self.pair.lock)
         return [each for each in map(parse_address, others) if each != lock]
 
-    def place(self, wish: Wish) -> list[Trade]:
-        """Return what the engine makes of an order: its trades, none when it is refused."""
-        rig_order, order = self.sign(wish)
-        order_id = word_of(order_digest(rig_order, self.venue.exchange))
+    def place(self, spec: OrderSpec) -> list[Trade]:
+        """Return the trades of an order in the engine, none when it is refused."""
+        rig_order, order = self.sign(spec)
+        order_id = word_of(order_digest(rig_order, self.pair.exchange))
         try:
             command = PlaceOrder(
                 at_ms=NOW_MS,
                 order_id=order_id,
                 order=order,
-                order_type=wish.order_type,
+                order_type=spec.order_type,
                 is_post_only=False,
                 owner=f"key of {order.signer}",
                 condition_id=self.market.condition_id,
-                is_yes=wish.is_yes,
-                terms=check_order(order, wish.order_type, self.market.rules, order_id),
+                is_yes=spec.is_yes,
+                terms=check_order(order, spec.order_type, self.market.rules, order_id),
             )
             effects = apply(self.state, command).effects
         except ForetellError:
@@ -135,23 +135,23 @@ class Twin:
         self.order_by_id[order_id] = order_row(placed, len(self.order_by_id))
         return [each.trade for each in effects if isinstance(each, TradeMatched)]
 
-    def sign(self, wish: Wish) -> tuple[Order, SignedOrder]:
-        """Return the order as the rig and as the engine have it."""
-        actor: Actor = self.arena.traders[wish.trader]
-        token = self.market.token_yes if wish.is_yes else self.market.token_no
-        cost = wish.size_units * wish.price_ticks // self.ticks_per_one
-        given, received = (cost, wish.size_units)[:: 1 if wish.side is Side.BUY else -1]
+    def sign(self, spec: OrderSpec) -> tuple[Order, SignedOrder]:
+        """Return the order in the types of the rig and of the engine."""
+        actor: Actor = self.rig.traders[spec.trader]
+        token = self.market.token_yes if spec.is_yes else self.market.token_no
+        cost = spec.size_units * spec.price_ticks // self.ticks_per_one
+        given, received = (cost, spec.size_units)[:: 1 if spec.side is Side.BUY else -1]
         rig_order = Order(
             maker=actor.address,
             signer=actor.address,
             token_id=int(token),
             maker_amount=given,
             taker_amount=received,
-            side=int(wish.side),
+            side=int(spec.side),
             salt=1 + len(self.order_by_id),
-            profile=wish.profile,
+            profile=spec.profile,
         )
-        rig_order = signed_order(rig_order, self.venue.exchange, actor.key)
+        rig_order = signed_order(rig_order, self.pair.exchange, actor.key)
         order = SignedOrder(
             salt=str(rig_order.salt),
             maker=parse_address(actor.address),
@@ -163,29 +163,29 @@ class Twin:
             expiration_s=0,
             nonce=0,
             fee_rate_bps=0,
-            side=wish.side,
+            side=spec.side,
             signature_type=SignatureType.EOA,
-            profile=wish.profile,
+            profile=spec.profile,
             signature=rig_order.signature,
         )
         return rig_order, order
 
     def settle(self, trade: Trade) -> Moves:
-        """Settle a trade on the chain as settlement does; return what it moved there."""
-        everybody = [*self.traders, *self.bystanders, parse_address(self.venue.lock)]
-        before = self.held_on_chain(everybody)
+        """Settle a trade as settlement does, and return the changes of balances on the chain."""
+        accounts = [*self.traders, *self.others, parse_address(self.pair.lock)]
+        before = self.held_on_chain(accounts)
         matched = Matched(self.trade_row(trade), self.order_by_id, self.market.exchange)
         call = match_call(matched, trade.trade_id)
-        self.arena.evm.transact(self.arena.world.operator, call.target, call.calldata)
+        self.rig.evm.transact(self.rig.world.operator, call.target, call.calldata)
         self.filled_by_id[trade.taker_order_id] += trade.taker_fill_units
         for fill in trade.fills:
             self.filled_by_id[fill.maker_order_id] += fill.making_units
-        moved = self.held_on_chain(everybody)
+        moved = self.held_on_chain(accounts)
         moved.subtract(before)
         return moved
 
     def trade_row(self, trade: Trade) -> TradeRow:
-        """Return the row of a trade that was just matched."""
+        """Return the row of a matched trade."""
         return TradeRow(
             trade=trade,
             sequence=len(self.order_by_id),
@@ -200,27 +200,27 @@ class Twin:
         )
 
     def moves(self, trade: Trade) -> Moves:
-        """Return what the engine says that a trade moves, sets made or unmade included."""
+        """Return a trade's changes of balances in the engine, with created and merged sets."""
         moves: Moves = Counter()
         for wallet, asset, units in self.state.unsettled_trades[trade.trade_id].moves:
             moves[wallet, asset] += units
-        moves[parse_address(self.venue.lock), COLLATERAL] += sum(
+        moves[parse_address(self.pair.lock), COLLATERAL] += sum(
             SETS_OF[fill.match_type] * fill.size_units for fill in trade.fills
         )
         return moves
 
     def held_on_chain(self, wallets: list[Address]) -> Moves:
-        """Return what these wallets have of collateral and of both tokens."""
-        world = self.arena.world
+        """Return the wallets' balances of collateral and both tokens."""
+        world = self.rig.world
         held: Moves = Counter()
         for wallet in wallets:
             held[wallet, COLLATERAL] = world.collateral.call("balanceOf", wallet)
-            for token in self.venue.pair:
+            for token in self.pair.pair:
                 held[wallet, AssetId(str(token))] = world.ctf.call("balanceOf", wallet, token)
         return held
 
     def held_in_ledger(self) -> Moves:
-        """Return what the traders have once all that they traded is settled."""
+        """Return the traders' balances in the engine after all settlements."""
         assets = (COLLATERAL, self.market.token_yes, self.market.token_no)
         held: Moves = Counter()
         for wallet in self.traders:
@@ -231,14 +231,14 @@ class Twin:
         return held
 
     def left_on_chain(self) -> dict[str, int]:
-        """Return what the exchange can still fill of each order that was accepted."""
+        """Return the remaining amount of each accepted order on the exchange."""
         return {
-            order_id: self.venue.exchange.call("remaining", order.fields)
+            order_id: self.pair.exchange.call("remaining", order.fields)
             for order_id, order in self.rig_order_by_id.items()
         }
 
     def left_by_trades(self) -> dict[str, int]:
-        """Return what the trades leave of each order that was accepted."""
+        """Return the remaining amount of each accepted order after its trades."""
         return {
             order_id: row.signed.maker_amount - self.filled_by_id[order_id]
             for order_id, row in self.order_by_id.items()
@@ -246,7 +246,7 @@ class Twin:
 
 
 def order_row(placed: OrderPlaced, sequence: int) -> OrderRow:
-    """Return the row of an order that was just placed."""
+    """Return the row of a placed order."""
     command = placed.command
     return OrderRow(
         order_id=command.order_id,

@@ -1,7 +1,7 @@
-"""What everybody should hold, told apart from the contracts by slow and obvious rules.
+"""The expected balances of all accounts, by slow and obvious rules instead of the contracts.
 
-The plain market is one condition of two tokens. The event is three neg-risk questions. All collateral
-that lies under positions is `locked`, of the market and of the event apart.
+The plain market is one condition of two tokens. The event has three neg-risk questions. The
+collateral behind positions is locked in one contract for the market and in another for the event.
 """
 
 from collections import Counter
@@ -20,8 +20,8 @@ Payout = tuple[int, int]
 
 
 @dataclass
-class Books:
-    """Who holds what, and what is locked under it."""
+class ExpectedBalances:
+    """The balances of accounts, and the locked collateral."""
 
     units: Counter[Key] = field(default_factory=Counter)
     touched: set[Key] = field(default_factory=set)
@@ -45,17 +45,17 @@ class Books:
         self.split(who, lock, pair, -amount)
 
     def redeem(self, who: str, lock: str, token: int, amount: int) -> None:
-        """Pay what the token is worth, rounded down."""
+        """Pay the value of the tokens, rounded down."""
         numerator, denominator = self.payout_by_token[token]
         self.change(who, token, -amount)
         self.move(COLLATERAL, lock, who, amount * numerator // denominator)
 
     def held(self, token: int) -> int:
-        """Return how much of a token there is in all, but for what nobody can ever redeem."""
+        """Return the sum of all balances of a token, without burnt ones."""
         return sum(amount for (_, asset), amount in self.units.items() if asset == token)
 
     def owed(self, pairs: list[tuple[int, int]], payouts: list[Payout]) -> int:
-        """Return what the holders of these tokens get when they pay this."""
+        """Return the sum that these payouts give the holders of these tokens."""
         return sum(
             self.held(token) * numerator // sum(payout)
             for pair, payout in zip(pairs, payouts, strict=True)
@@ -64,8 +64,8 @@ class Books:
 
 
 @dataclass
-class Resting:
-    """An order as the books see it."""
+class ExpectedOrder:
+    """An order with its expected remaining amount."""
 
     who: str
     side: int
@@ -87,12 +87,12 @@ class Resting:
         return self.size if self.side == BUY else self.cost
 
     def taking_of(self, making: int) -> int:
-        """Return what the order gets for this part of what it gives, rounded up."""
+        """Return the amount that the order receives for a part of its making amount, rounded up."""
         return -(-making * self.taking // self.making)
 
 
-def crosses(taker: Resting, maker: Resting) -> bool:
-    """Return whether two prices meet: fractions compared by multiplying across."""
+def crosses(taker: ExpectedOrder, maker: ExpectedOrder) -> bool:
+    """Return whether two orders cross; the prices are compared as fractions."""
     sides = (taker.side, maker.side)
     ours, theirs = taker.cost * maker.size, maker.cost * taker.size
     one = taker.size * maker.size
@@ -105,8 +105,8 @@ def crosses(taker: Resting, maker: Resting) -> bool:
     return met[sides]
 
 
-def fee_max(order: Resting, given: int, received: int) -> int:
-    """Return the highest fee that may be taken of a fill."""
+def fee_max(order: ExpectedOrder, given: int, received: int) -> int:
+    """Return the highest fee of a fill."""
     if order.profile == OWN_V2:
         return received * V2_FEE_RATE_BPS // BPS
     if order.side != BUY:

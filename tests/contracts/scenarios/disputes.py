@@ -1,7 +1,7 @@
-"""Random lives of questions in the optimistic stack, whoever proposes, disputes, decides or holds up.
+"""Random scenarios of questions in the optimistic stack: proposals, disputes, decisions and holds.
 
-After every step the oracle holds what it owes and what lies in open requests, to the unit. At the end
-no question is stuck and no money either.
+After every step the oracle's balance equals its debts and the open requests, to the unit. At the end
+every question is answered and all money is withdrawn.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ from tests.contracts.resolution import PRICE_NO, PRICE_UNKNOWN, PRICE_YES, deplo
 
 STEP_BYTES: Final = 3
 QUESTIONS: Final = 2
-PURSE: Final = 1_000 * BOND
+STARTING_UNITS: Final = 1_000 * BOND
 PRICES: Final = (PRICE_YES, PRICE_NO, PRICE_UNKNOWN, IGNORE)
 WAITS_S: Final = (60, SAFETY_S, SAFETY_S, SAFETY_S, LIVENESS_S, ARBITRATION_S)
 PAYOUTS: Final = ([1, 0], [0, 1], [1, 1], [1])
@@ -40,7 +40,7 @@ NEXT_ACTS: Final = 7
 
 
 class Request(NamedTuple):
-    """What the oracle says of a request."""
+    """A request as the oracle stores it."""
 
     proposer: str
     disputer: str
@@ -59,7 +59,7 @@ class Request(NamedTuple):
 
     @property
     def locked(self) -> int:
-        """What lies in it and is owed to nobody yet."""
+        """The amount in the request that is not yet owed to an account."""
         if self.available_at:
             is_to_be_replaced = self.price == IGNORE and not any(self.successor)
             return self.reward if is_to_be_replaced else 0
@@ -68,16 +68,16 @@ class Request(NamedTuple):
 
 @cache
 def questions() -> tuple[Optimistic, ...]:
-    """Put up the optimistic stack once; return its questions, which nobody has asked yet."""
+    """Deploy the optimistic stack once; return its questions, not asked yet."""
     optimistic = deploy_optimistic(deploy_resolution(deploy_world(FastEvm())))
     world = optimistic.world
     for account in (optimistic.proposer, optimistic.disputer):
-        world.collateral.send("mint", account, PURSE, sender=world.minter)
+        world.collateral.send("mint", account, STARTING_UNITS, sender=world.minter)
     return tuple(replace(optimistic, text=b"question %d" % number) for number in range(QUESTIONS))
 
 
-class Disputes:
-    """One random life of all the questions."""
+class DisputeScenario:
+    """One random scenario of all questions."""
 
     def __init__(self) -> None:
         self.questions = questions()
@@ -89,29 +89,29 @@ class Disputes:
     def first(self) -> Optimistic:
         return self.questions[0]
 
-    def attempt(self, act: Callable[..., object], *arguments: Any) -> bool:
-        """Act, and say whether it went through."""
+    def attempt(self, action: Callable[..., object], *arguments: Any) -> bool:
+        """Make a call, and return whether it succeeded."""
         try:
-            act(*arguments)
+            action(*arguments)
         except Reverted:
             return False
         return True
 
-    def take(self, act: int, which: int, choice: int) -> None:
-        """Let somebody act on a question, and compare."""
+    def take(self, action: int, which: int, choice: int) -> None:
+        """Make one call about a question, and compare."""
         number = which % QUESTIONS
         question, price = self.questions[number], PRICES[choice % len(PRICES)]
-        choices = acts(question, price, choice)
-        name, acting = choices[act % len(choices)]
+        choices = actions(question, price, choice)
+        name, perform = choices[action % len(choices)]
         if name == "settle":
             for asked_at in self.history(number)[choice % 2 : 1 + choice % 2]:
                 self.done[name] += self.attempt(question.settle, asked_at)
         else:
-            self.done[name] += self.attempt(acting)
+            self.done[name] += self.attempt(perform)
         self.compare()
 
     def history(self, number: int) -> list[int]:
-        """Return when a question was asked, the last time first."""
+        """Return the times of a question's requests, the last one first."""
         return [asked_at for asked, asked_at in self.asked_at if asked == number][::-1]
 
     def requests(self) -> Iterator[Request]:
@@ -120,7 +120,7 @@ class Disputes:
             yield Request(*question.oracle.call("getRequest", *question.request(asked_at))[:14])
 
     def compare(self) -> None:
-        """Hold what the oracle has against what it owes; no answer ever changes."""
+        """Compare the oracle's balance with its debts, and check that no answer changes."""
         for number, question in enumerate(self.questions):
             if not question.asked_at:
                 continue
@@ -128,15 +128,15 @@ class Disputes:
             if question.payouts[2]:
                 assert self.payouts.setdefault(number, question.payouts) == question.payouts
         locked = sum(request.locked for request in self.requests())
-        assert self.first.held == locked + sum(self.first.owed(*self.everybody))
+        assert self.first.held == locked + sum(self.first.owed(*self.accounts))
 
     @property
-    def everybody(self) -> tuple[str, ...]:
+    def accounts(self) -> tuple[str, ...]:
         first = self.first
         return first.proposer, first.disputer, first.creator, first.treasury
 
     def finish(self) -> None:
-        """Answer all, settle all, withdraw all: nobody waits for ever, and nothing is left."""
+        """Answer, settle and withdraw everything, and check that nothing is left."""
         for number, question in enumerate(self.questions):
             self.attempt(question.ask)
             for _ in range(ROUNDS_MAX):
@@ -145,22 +145,22 @@ class Disputes:
             assert question.payouts[2] > 0
             for asked_at in self.history(number):
                 assert self.attempt(question.settle, asked_at)
-        for account in self.everybody:
+        for account in self.accounts:
             self.attempt(withdraw, question, account)
         assert self.first.held == 0
 
     def conclude(self, question: Optimistic) -> None:
-        """Propose where there is no proposal, let every deadline pass, and resolve."""
+        """Propose an answer if there is none, wait for every deadline, and resolve."""
         if question.state() == REQUESTED:
             self.attempt(question.propose, PRICE_YES)
         question.wait(ARBITRATION_S + HOLD_S)
         self.attempt(question.resolve)
 
 
-def acts(
+def actions(
     question: Optimistic, price: int, choice: int
 ) -> tuple[tuple[str, Callable[[], object]], ...]:
-    """Return what can be done about a question."""
+    """Return the possible calls about a question."""
 
     def as_admin(name: str, *more: object) -> Callable[[], object]:
         return lambda: question.adapter.send(name, question.question, *more, sender=question.admin)
@@ -189,11 +189,11 @@ def withdraw(question: Optimistic, account: str) -> None:
     question.oracle.send("withdraw", sender=account)
 
 
-def dispute_all(script: bytes) -> Counter[str]:
-    """Live, conclude everything; return what was done."""
-    life = Disputes()
-    with life.first.world.evm.rolled_back():
+def run_disputes(script: bytes) -> Counter[str]:
+    """Run a script, conclude every question, and count the calls."""
+    scenario = DisputeScenario()
+    with scenario.first.world.evm.rolled_back():
         for start in range(0, len(script) - STEP_BYTES + 1, STEP_BYTES):
-            life.take(*script[start : start + STEP_BYTES])
-        life.finish()
-    return life.done
+            scenario.take(*script[start : start + STEP_BYTES])
+        scenario.finish()
+    return scenario.done

@@ -49,7 +49,9 @@ def reasons(answer: httpx.Response) -> dict[str, str]:
 
 
 @pytest.mark.spec(55, 59, 67)
-async def test_hashes_are_kept_in_parts_in_full_and_again(creator: CreatorClient) -> None:
+async def test_hashes_are_stored_in_parts_all_at_once_and_repeatedly(
+    creator: CreatorClient,
+) -> None:
     request_id = await creator.prepared()
     first = {"id": "approve-direct-resolution-fee", "hash": a_word("1")}
     second = {"id": "initialize-market-1", "hash": a_word("2")}
@@ -80,7 +82,7 @@ async def test_hashes_are_kept_in_parts_in_full_and_again(creator: CreatorClient
         ),
     ],
 )
-async def test_only_items_of_the_plan_have_hashes_and_each_one(
+async def test_each_item_of_the_plan_takes_one_hash_and_nothing_else_does(
     creator: CreatorClient, txs: Txs, field: str
 ) -> None:
     request_id = await creator.prepared()
@@ -94,7 +96,7 @@ async def test_only_items_of_the_plan_have_hashes_and_each_one(
 
 
 @pytest.mark.spec(60, 76)
-async def test_a_hash_that_the_chain_does_not_know_is_taken_and_then_refused(
+async def test_a_hash_that_the_chain_does_not_know_is_stored_and_then_refused(
     creator: CreatorClient,
 ) -> None:
     request_id = await creator.prepared()
@@ -113,7 +115,7 @@ async def test_a_hash_that_the_chain_does_not_know_is_taken_and_then_refused(
 
 
 @pytest.mark.spec(60, 68, 78)
-async def test_each_of_the_five_checks_broken_alone_leaves_it_prepared(
+async def test_a_transaction_that_breaks_one_of_five_checks_leaves_the_request_prepared(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -161,7 +163,7 @@ async def reverted(rig: CreationRig, account: SandboxAccount, item: Mapping[str,
 
 
 @pytest.mark.spec(60)
-async def test_one_hash_does_not_stand_for_two_items(creator: CreatorClient) -> None:
+async def test_one_hash_does_not_count_for_two_items(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
 
@@ -171,7 +173,7 @@ async def test_one_hash_does_not_stand_for_two_items(creator: CreatorClient) -> 
 
 
 @pytest.mark.spec(60, 77)
-async def test_items_without_a_hash_are_told(creator: CreatorClient) -> None:
+async def test_items_without_a_hash_are_reported(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
 
@@ -187,7 +189,7 @@ async def test_items_without_a_hash_are_told(creator: CreatorClient) -> None:
 
 
 @pytest.mark.spec(60)
-async def test_a_transaction_that_waits_for_a_block_is_told(creator: CreatorClient) -> None:
+async def test_a_transaction_that_waits_for_a_block_is_reported(creator: CreatorClient) -> None:
     rig = creator.rig
     request_id = await creator.prepared()
     items = (await creator.record(request_id))["prepared"]["txPlan"]
@@ -223,7 +225,7 @@ async def test_another_creator_finds_no_such_request(creator: CreatorClient) -> 
 
 
 @pytest.mark.spec(61, 68)
-async def test_what_is_pending_tells_the_updates_that_are_needed(creator: CreatorClient) -> None:
+async def test_a_pending_update_reports_the_updates_that_are_needed(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
     started = await creator.finalize(request_id, txs)
@@ -251,7 +253,7 @@ async def test_what_is_pending_tells_the_updates_that_are_needed(creator: Creato
 
 
 @pytest.mark.spec(55, 62, 68, 77)
-async def test_the_updates_confirmed_lead_straight_to_finalized(creator: CreatorClient) -> None:
+async def test_confirmed_updates_finalize_the_request(creator: CreatorClient) -> None:
     request_id = await creator.pending_update()
     record = await creator.record(request_id)
     updates = await creator.execute(record["metadataUpdateTxPlan"])
@@ -281,7 +283,7 @@ async def test_the_updates_confirmed_lead_straight_to_finalized(creator: Creator
 
 
 @pytest.mark.spec(62)
-async def test_without_the_new_hashes_the_pending_shape_is_repeated(
+async def test_without_the_new_hashes_the_pending_answer_is_repeated(
     creator: CreatorClient,
 ) -> None:
     request_id = await creator.pending_update()
@@ -321,7 +323,9 @@ async def test_a_hash_that_was_verified_is_not_replaced(creator: CreatorClient, 
 
 
 @pytest.mark.parametrize("step", ["prepare", "finalized"])
-async def test_what_does_not_fit_the_state_is_refused(creator: CreatorClient, step: str) -> None:
+async def test_a_step_that_the_status_does_not_allow_is_refused(
+    creator: CreatorClient, step: str
+) -> None:
     request_id = await getattr(creator, step)()
 
     confirm = await creator.confirm(request_id, [])
@@ -330,7 +334,7 @@ async def test_what_does_not_fit_the_state_is_refused(creator: CreatorClient, st
 
 
 @pytest.mark.spec(64)
-async def test_before_it_is_prepared_and_after_it_failed_nothing_is_finalized(
+async def test_an_unprepared_or_failed_request_is_not_finalized(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -365,7 +369,7 @@ class MeddledReader(Reader):
         return receipts
 
 
-async def test_hashes_that_others_send_meanwhile_do_not_take_the_place_of_those_checked(
+async def test_hashes_that_others_send_during_the_check_do_not_replace_checked_ones(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -385,7 +389,7 @@ async def test_hashes_that_others_send_meanwhile_do_not_take_the_place_of_those_
     assert await status_of(creator, request_id) == "metadata_update_pending"
 
 
-async def test_many_who_finalize_at_once_agree(creator: CreatorClient) -> None:
+async def test_concurrent_finalizations_agree(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
     await creator.confirm(request_id, txs)
@@ -400,7 +404,7 @@ async def test_many_who_finalize_at_once_agree(creator: CreatorClient) -> None:
     assert {answer.json()["status"] for answer in ends} == {"finalized"}
 
 
-async def test_a_request_that_moves_while_hashes_wait_to_be_kept_is_read_again(
+async def test_a_request_that_moves_before_its_hashes_are_stored_is_read_again(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -425,7 +429,7 @@ async def with_confirmations(rig: CreationRig, blocks: int) -> None:
     await rig.restart()
 
 
-async def test_confirmations_are_waited_for_while_finalization_runs(
+async def test_finalization_waits_for_confirmations(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -452,7 +456,7 @@ async def sent_by_registrar(rig: CreationRig) -> int:
 
 
 @pytest.mark.spec(63)
-async def test_metadata_that_the_chain_names_already_needs_no_update(
+async def test_metadata_that_the_chain_has_already_needs_no_update(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -482,7 +486,9 @@ async def take_back(rig: CreationRig, snapshot: str) -> None:
     assert await rig.sandbox.rpc.send("evm_revert", snapshot)
 
 
-async def test_transactions_that_a_reorg_took_back_are_waited_for(creator: CreatorClient) -> None:
+async def test_finalization_waits_for_transactions_that_a_reorg_removed(
+    creator: CreatorClient,
+) -> None:
     rig = creator.rig
     request_id = await creator.prepared()
     snapshot = await rig.sandbox.rpc.send("evm_snapshot")
@@ -506,7 +512,7 @@ def ids(items: Sequence[Mapping[str, Any]]) -> list[str]:
     return [item["id"] for item in items]
 
 
-async def test_a_question_that_was_adopted_and_taken_back_is_not_registered(
+async def test_an_adopted_question_that_a_reorg_removed_is_not_registered(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig

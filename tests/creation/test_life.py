@@ -77,7 +77,7 @@ async def test_a_client_that_kept_id_payload_and_hashes_resumes_after_any_stop(
     assert payload_hash(notes["payload"].encode()) == challenge["payloadHash"]
 
 
-async def test_a_life_that_stops_before_every_step_ends_as_any_other(
+async def test_a_request_whose_process_stops_before_every_step_ends_as_any_other(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -130,7 +130,7 @@ async def killed_look(rig: CreationRig, after_s: float) -> None:
 
 
 @pytest.mark.parametrize("after_ms", [0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 48])
-async def test_work_that_is_broken_off_anywhere_is_done_once(
+async def test_work_that_is_interrupted_anywhere_is_done_once(
     creator: CreatorClient, after_ms: int
 ) -> None:
     rig = creator.rig

@@ -68,7 +68,7 @@ async def test_a_chain_that_does_not_answer_is_waited_for(creator: CreatorClient
 
 
 @pytest.mark.spec(64)
-async def test_after_the_deadline_the_request_fails_with_what_it_waited_for(
+async def test_after_the_deadline_the_request_fails_with_the_cause_of_its_wait(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -90,7 +90,7 @@ async def test_after_the_deadline_the_request_fails_with_what_it_waited_for(
     assert "127.0.0.1" not in message
 
 
-async def test_a_stop_of_any_length_does_not_count_as_waiting(creator: CreatorClient) -> None:
+async def test_the_time_without_a_process_does_not_count_as_waiting(creator: CreatorClient) -> None:
     rig = creator.rig
     request_id = await creator.prepare()
     rig.clock.now_ms += 100 * rig.options.prepare_deadline_ms
@@ -101,7 +101,7 @@ async def test_a_stop_of_any_length_does_not_count_as_waiting(creator: CreatorCl
     assert await status_and_message(creator, request_id) == ("prepare_running", None)
 
 
-async def test_tries_grow_rarer_while_the_chain_fails(creator: CreatorClient) -> None:
+async def test_pauses_grow_while_the_chain_fails(creator: CreatorClient) -> None:
     rig = creator.rig
     request_id = await creator.prepare()
     reader = moody(rig, ChainInconsistent("it moved"))
@@ -120,7 +120,7 @@ async def test_tries_grow_rarer_while_the_chain_fails(creator: CreatorClient) ->
     assert await status_and_message(creator, request_id) == ("prepared", None)
 
 
-async def test_a_fault_of_ours_stops_no_other_request_and_tells_nobody_what_it_was(
+async def test_a_fault_of_the_server_stops_no_other_request_and_is_not_published(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -148,7 +148,7 @@ def blocked_folder(tmp_path: Path) -> Path:
     return place
 
 
-async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
+async def test_a_request_waits_for_a_failing_storage_and_then_fails_with_it(
     creator: CreatorClient, blocked_folder: Path
 ) -> None:
     rig = creator.rig
@@ -176,7 +176,7 @@ async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
 
 
 @pytest.mark.spec(64)
-async def test_what_is_refused_for_good_fails_at_once(creator: CreatorClient) -> None:
+async def test_a_permanent_refusal_fails_the_request_at_once(creator: CreatorClient) -> None:
     rig = creator.rig
     powerless = Sender(
         rig.sandbox.rpc,
@@ -212,7 +212,7 @@ def is_in(creator: CreatorClient, request_id: str, status: str) -> Callable[[], 
     return holds
 
 
-async def test_the_worker_brings_requests_on_by_itself_and_resumes_after_a_stop(
+async def test_the_worker_advances_requests_and_resumes_them_after_a_stop(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -237,7 +237,7 @@ async def test_the_worker_brings_requests_on_by_itself_and_resumes_after_a_stop(
     assert (await creator.finalize(request_id, updates)).json()["status"] == "finalized"
 
 
-async def test_the_worker_goes_on_after_a_look_that_failed(creator: CreatorClient) -> None:
+async def test_the_worker_continues_after_a_failed_pass(creator: CreatorClient) -> None:
     rig = creator.rig
 
     async def rename(was: str, now: str) -> None:

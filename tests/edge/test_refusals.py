@@ -140,7 +140,7 @@ NOT_THE_CLIENTS = [kind for kind in KINDS if issubclass(kind, (Unavailable, Upst
 
 @pytest.mark.parametrize("kind", NOT_THE_CLIENTS, ids=name)
 @pytest.mark.parametrize("style", TABLES)
-def test_what_is_not_the_clients_fault_may_be_tried_again(
+def test_a_refusal_that_is_not_the_client_s_fault_is_retryable(
     style: str, kind: type[ForetellError]
 ) -> None:
     """A client gives up at most statuses of 400 and more; 408, 425 and 429 ask it not to."""
@@ -150,7 +150,7 @@ def test_what_is_not_the_clients_fault_may_be_tried_again(
 
 @pytest.mark.parametrize("kind", KINDS, ids=name)
 @pytest.mark.parametrize("style", TABLES)
-def test_nobody_unknown_is_told_anything_but_401(style: str, kind: type[ForetellError]) -> None:
+def test_an_unauthenticated_caller_gets_401(style: str, kind: type[ForetellError]) -> None:
     status, _ = row_of(TABLES[style], a_refusal(kind))
     assert (status == 401) == issubclass(kind, Unauthenticated)
 
@@ -159,7 +159,7 @@ FORBIDDEN = {"secret", "passphrase", "private_key", "key", "password", "hmac", "
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name)
-def test_no_refusal_is_made_of_a_secret(kind: type[ForetellError]) -> None:
+def test_no_refusal_is_constructed_from_a_secret(kind: type[ForetellError]) -> None:
     assert not set(inspect.signature(kind).parameters) & FORBIDDEN
 
 
@@ -205,7 +205,7 @@ class Child(Parent):
     ],
     ids=range(7),
 )
-def test_the_nearest_row_says_what_it_says_and_the_next_one_the_rest(
+def test_the_nearest_row_wins_and_further_rows_fill_its_gaps(
     table: dict[type[ForetellError], RefusalRow], told: tuple[int, str | None]
 ) -> None:
     assert row_of(table, Child("why")) == told
@@ -347,7 +347,7 @@ def test_what_a_worker_client_sent_wrongly_is_a_validation_error() -> None:
     assert (status, told["code"]) == (400, "validation_error")
 
 
-def test_a_worker_refusal_tells_its_numbers() -> None:
+def test_a_creation_refusal_has_its_values() -> None:
     _, body = worker_body(CreatorNotWhitelisted("0x01"))
     assert plain(body)["error"]["details"] == {"creator": "0x01"}
     _, body = worker_body(EngineStopped("why"))
@@ -372,7 +372,7 @@ def test_relayer_and_data_refusals_begin_with_a_word_for_machines() -> None:
     ],
 )
 @pytest.mark.anyio
-async def test_what_the_framework_refuses_has_a_code_of_its_own(
+async def test_a_refusal_of_the_framework_has_its_own_code(
     path: str, method: str, code: str
 ) -> None:
     assert (await ask("trading", path, method)).json()["code"] == code
@@ -442,7 +442,7 @@ def logs() -> Iterator[list[Any]]:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("style", STYLES)
-async def test_a_refusal_leaves_a_route_as_its_api_tells_it(style: str) -> None:
+async def test_a_refusal_of_a_route_has_the_body_of_its_api(style: str) -> None:
     answer = await ask(style, "/refused")
     refusal = MarketClosed(an_address("market"), "resolved")
     status, body = STYLES[style](refusal)
@@ -451,7 +451,7 @@ async def test_a_refusal_leaves_a_route_as_its_api_tells_it(style: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_refusal_that_will_pass_says_when_to_come_back() -> None:
+async def test_a_temporary_refusal_has_a_retry_time() -> None:
     answer = await ask("trading", "/restarting")
     assert (answer.status_code, answer.headers["retry-after"]) == (425, "1")
     assert answer.json()["retry_after_seconds"] == 1
@@ -459,7 +459,7 @@ async def test_a_refusal_that_will_pass_says_when_to_come_back() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("style", STYLES)
-async def test_a_route_that_does_not_exist_is_told_in_the_style_of_the_api(style: str) -> None:
+async def test_an_unknown_route_is_refused_with_the_body_of_its_api(style: str) -> None:
     answer = await ask(style, "/nowhere")
     assert answer.status_code == 404
     assert set(answer.json()) >= SHAPES[style]
@@ -467,7 +467,7 @@ async def test_a_route_that_does_not_exist_is_told_in_the_style_of_the_api(style
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("style", STYLES)
-async def test_a_method_that_a_route_does_not_take_is_told_in_the_style_of_the_api(
+async def test_an_unknown_method_is_refused_with_the_body_of_its_api(
     style: str,
 ) -> None:
     answer = await ask(style, "/refused", "DELETE")
@@ -478,7 +478,7 @@ async def test_a_method_that_a_route_does_not_take_is_told_in_the_style_of_the_a
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("style", STYLES)
-async def test_what_the_framework_refuses_is_the_clients_fault(style: str) -> None:
+async def test_a_refusal_of_the_framework_is_the_client_s_fault(style: str) -> None:
     answer = await ask(style, "/malformed")
     assert answer.status_code == 400
     assert set(answer.json()) >= SHAPES[style]
@@ -487,7 +487,7 @@ async def test_what_the_framework_refuses_is_the_clients_fault(style: str) -> No
 @pytest.mark.anyio
 @pytest.mark.parametrize("path", ["/broken", "/broken-inside"])
 @pytest.mark.parametrize("style", STYLES)
-async def test_a_fault_of_ours_tells_nothing_and_is_logged(
+async def test_a_fault_of_the_server_is_logged_and_not_published(
     style: str, path: str, logs: list[Any]
 ) -> None:
     answer = await ask(style, path)

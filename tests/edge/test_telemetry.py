@@ -42,7 +42,7 @@ def counted(api: str) -> dict[tuple[str, str, str], float]:
     }
 
 
-async def test_requests_are_counted_by_the_route_and_not_by_what_the_path_names() -> None:
+async def test_requests_are_counted_by_route_and_not_by_path() -> None:
     async with a_client("ids") as client:
         for thing in range(20):
             await client.get(f"/things/{thing}/parts")
@@ -51,7 +51,7 @@ async def test_requests_are_counted_by_the_route_and_not_by_what_the_path_names(
     assert counted("ids") == {("GET", route, "200"): 20, ("GET", route, "404"): 1}
 
 
-async def test_what_no_route_takes_is_counted_together() -> None:
+async def test_requests_without_a_route_are_counted_together() -> None:
     async with a_client("strangers") as client:
         for path in range(20):
             await client.get(f"/{path}/{path}")
@@ -59,7 +59,7 @@ async def test_what_no_route_takes_is_counted_together() -> None:
     assert counted("strangers") == {("GET", "other", "404"): 20, ("DELETE", "other", "405"): 1}
 
 
-async def test_no_part_of_a_path_that_was_sent_is_logged() -> None:
+async def test_no_part_of_a_sent_path_is_logged() -> None:
     with structlog.testing.capture_logs() as entries:
         async with a_client("logged") as client:
             await client.get("/things/canary/parts?canary=1")
@@ -78,7 +78,7 @@ async def test_no_part_of_a_path_that_was_sent_is_logged() -> None:
         ("", "a new id"),
     ],
 )
-async def test_the_callers_own_id_is_repeated_if_it_is_plain(given: str, answered: str) -> None:
+async def test_a_safe_id_of_the_client_is_repeated(given: str, answered: str) -> None:
     async with a_client("named") as client:
         answer = await client.get("/things/1/parts", headers={"x-request-id": given})
     assert answer.headers["x-request-id"] == answered

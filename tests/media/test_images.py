@@ -154,12 +154,3 @@ async def test_no_child_at_all_is_our_fault_and_not_the_picture_s(tmp_path: Path
 
     with pytest.raises(StorageUnavailable, match="no process for an image"):
         await normalizer.normalize("eventImage", a_picture())
-
-
-@pytest.mark.spec(35)
-def test_the_policy_is_published_in_the_words_of_the_wire() -> None:
-    assert ImagePolicy().document() == {
-        "maxUploadBytes": 2_097_152,
-        "targetPx": 256,
-        "targetMaxBytes": 102_400,
-    }

@@ -108,9 +108,7 @@ async def test_a_row_without_a_transaction_is_sent_at_the_next_start(
     assert (await rig.transaction(record["transactionID"]))["state"] == "STATE_CONFIRMED"
 
 
-async def test_a_wish_for_a_wallet_is_taken_up_too(
-    shaky_rig: RelayerRig, proxy: FaultProxy
-) -> None:
+async def test_a_wallet_deployment_is_resumed_too(shaky_rig: RelayerRig, proxy: FaultProxy) -> None:
     rig = shaky_rig
     owner = await rig.owner("a newcomer")
     work = owner.submit(owner.create_body())
@@ -119,7 +117,7 @@ async def test_a_wish_for_a_wallet_is_taken_up_too(
     assert await rig.sandbox.reader.safe(owner.safe) is not None
 
 
-async def test_what_cannot_be_sent_at_a_start_is_tried_until_its_time_is_over(
+async def test_a_request_that_cannot_be_sent_at_a_start_is_retried_until_its_deadline(
     shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
     rig = shaky_rig
@@ -143,7 +141,9 @@ async def test_what_cannot_be_sent_at_a_start_is_tried_until_its_time_is_over(
     assert await owner.next_nonce() == "0"
 
 
-async def test_what_reverts_at_a_start_is_over(shaky_rig: RelayerRig, proxy: FaultProxy) -> None:
+async def test_a_request_that_reverts_at_a_start_is_refused(
+    shaky_rig: RelayerRig, proxy: FaultProxy
+) -> None:
     rig = shaky_rig
     owner = await rig.owner("an owner")
     await owner.deploy()
@@ -160,7 +160,7 @@ async def test_what_reverts_at_a_start_is_over(shaky_rig: RelayerRig, proxy: Fau
     assert "InsufficientBalance" in failure
 
 
-async def test_a_queue_whose_head_fails_is_over(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_a_queue_whose_head_fails_is_refused(rig: RelayerRig, owner: OwnerClient) -> None:
     ahead, behind = await queued(rig, owner)
     collateral = rig.sandbox.deployment.collateral
     await rig.sandbox.rpc.send("anvil_dropAllTransactions")
@@ -180,7 +180,7 @@ async def test_a_queue_whose_head_fails_is_over(rig: RelayerRig, owner: OwnerCli
     assert await owner.next_nonce() == "0"
 
 
-async def test_who_overtakes_the_queue_past_the_relayer_takes_its_nonces(
+async def test_a_transaction_that_bypasses_the_relayer_takes_a_queued_nonce(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     _, behind = await queued(rig, owner)
@@ -196,7 +196,7 @@ async def test_who_overtakes_the_queue_past_the_relayer_takes_its_nonces(
     )
 
 
-async def test_who_loses_the_wallet_loses_its_queue(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_the_queue_of_a_lost_wallet_is_refused(rig: RelayerRig, owner: OwnerClient) -> None:
     _, behind = await queued(rig, owner)
     await make_strange(rig.sandbox, owner.safe, b"\xfe")
     await rig.run_once()
@@ -205,7 +205,7 @@ async def test_who_loses_the_wallet_loses_its_queue(rig: RelayerRig, owner: Owne
     assert failure == "proxyWallet: it must be a Safe that is deployed"
 
 
-async def test_a_queue_does_not_wait_for_ever(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_the_wait_of_a_queue_is_limited(rig: RelayerRig, owner: OwnerClient) -> None:
     ahead, behind = await queued(rig, owner)
     rig.clock.move(TEN_MINUTES_MS + 1)
     await rig.run_once()
@@ -213,7 +213,9 @@ async def test_a_queue_does_not_wait_for_ever(rig: RelayerRig, owner: OwnerClien
     assert (await state_of(rig, ahead))[0] is RelayState.EXECUTED
 
 
-async def test_what_ended_meanwhile_is_left_alone(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_a_request_that_ended_in_the_meantime_is_left_alone(
+    rig: RelayerRig, owner: OwnerClient
+) -> None:
     transaction_id = await owner.submitted(await approval_body(owner))
     seen = await rig.relay(transaction_id)
     await rig.settle()
@@ -221,7 +223,7 @@ async def test_what_ended_meanwhile_is_left_alone(rig: RelayerRig, owner: OwnerC
     assert (await rig.relay(transaction_id)).state is RelayState.CONFIRMED
 
 
-async def test_honest_work_is_not_disturbed_by_a_look(
+async def test_a_pass_does_not_disturb_work_in_progress(
     shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
     rig = shaky_rig

@@ -1,4 +1,4 @@
-"""Whether the relayer can work: its chain answers, and is the one that it was made for."""
+"""Health of the relayer: its chain answers and has the expected id."""
 
 import asyncio
 from typing import Final
@@ -10,11 +10,11 @@ from foretell.relayer.context import RelayerContext
 DEADLINE_S: Final = 2.0
 
 
-async def check_health(context: RelayerContext) -> None:
-    """Refuse when a transaction could not be sent now."""
+async def check_health(context: RelayerContext, deadline_s: float = DEADLINE_S) -> None:
+    """Refuse when transactions cannot be sent."""
     wanted = context.deployment.chain_id
     try:
-        async with asyncio.timeout(DEADLINE_S):
+        async with asyncio.timeout(deadline_s):
             seen = await context.reader.chain_id()
     except (Upstream, TimeoutError) as error:
         raise WalletServiceDisabled("the chain does not answer") from error

@@ -1,4 +1,4 @@
-"""The relayer's answers, in the words that clients know."""
+"""Answers of the relayer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -24,13 +24,13 @@ class NonceRecord(msgspec.Struct, frozen=True):
 
 
 class DeployedRecord(msgspec.Struct, frozen=True):
-    """Whether there is a contract at an address."""
+    """The presence of a contract at an address."""
 
     deployed: bool
 
 
 class SubmittedRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """What a submission has become; the hash stands under two names, as clients read either."""
+    """The state of a submission; clients read the hash under either of its two names."""
 
     transaction_id: str = msgspec.field(name="transactionID")
     state: str
@@ -39,14 +39,14 @@ class SubmittedRecord(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ExecutionRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """A wallet's transaction that was waited for."""
+    """The transaction of an operation."""
 
     tx_hash: str
     confirmations: int
 
 
 class TransactionRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """A relay request as it stands."""
+    """A relay request with its current state."""
 
     transaction_id: str = msgspec.field(name="transactionID")
     transaction_hash: str | None
@@ -80,7 +80,7 @@ async def submitted_record(context: RelayerContext, request: RelayRequest) -> Su
 async def find_transaction(
     context: RelayerContext, transaction_id: str
 ) -> Sequence[TransactionRecord]:
-    """Return the one request of this id, or none."""
+    """Return the request of an id, or an empty list."""
     async with context.database.reading() as tx:
         found = await load_relay(tx, transaction_id)
     return [] if found is None else await _records(context, [found])
@@ -89,7 +89,7 @@ async def find_transaction(
 async def list_transactions(
     context: RelayerContext, address: Address
 ) -> Sequence[TransactionRecord]:
-    """Return what an address signed, or sent in for others, the newest first."""
+    """Return the requests that an address signed or submitted, the newest first."""
     async with context.database.reading() as tx:
         found = await load_relays_of(tx, address, TRANSACTIONS_MAX)
     return await _records(context, found)

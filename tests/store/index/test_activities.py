@@ -89,9 +89,9 @@ async def test_filters_let_through_what_they_name(
 @pytest.mark.parametrize(
     ("order", "rows"),
     [
-        (ActivityOrder.TIMESTAMP, [FIRST, SOLD, SNOW, SPLIT, BOBS]),
-        (ActivityOrder.TOKENS, [BOBS, SOLD, FIRST, SPLIT, SNOW]),
-        (ActivityOrder.CASH, [SNOW, BOBS, FIRST, SOLD, SPLIT]),
+        (ActivityOrder.TIME, [FIRST, SOLD, SNOW, SPLIT, BOBS]),
+        (ActivityOrder.SIZE, [BOBS, SOLD, FIRST, SPLIT, SNOW]),
+        (ActivityOrder.COST, [SNOW, BOBS, FIRST, SOLD, SPLIT]),
     ],
 )
 async def test_activities_are_sorted_both_ways(

@@ -20,7 +20,7 @@ TODAY = Race(NOW_S - 86_400, None)
 
 
 async def standings(
-    database: Database, race: Race, order: StandingOrder = StandingOrder.PNL
+    database: Database, race: Race, order: StandingOrder = StandingOrder.GAIN
 ) -> list[Standing]:
     async with database.reading() as tx:
         return list(await load_standings(tx, race, order, limit=10, offset=0))
@@ -45,7 +45,7 @@ async def test_wallets_are_ranked_by_what_they_gained_realised_or_not(database: 
         Standing(2, carol, 5 * TOKEN, 0),
         Standing(3, bob, TOKEN, -2 * TOKEN),
     ]
-    assert await standings(database, EVER, StandingOrder.VOL) == [
+    assert await standings(database, EVER, StandingOrder.VOLUME) == [
         Standing(1, carol, 5 * TOKEN, 0),
         Standing(2, bob, TOKEN, -2 * TOKEN),
     ]
@@ -59,11 +59,11 @@ async def test_one_wallet_keeps_its_rank_and_pages_follow_each_other(database: D
             await rows.hold(f"trader {number}", "rain", 0, 0, realized_units=10 - number)
     async with database.reading() as tx:
         pages = [
-            await load_standings(tx, EVER, StandingOrder.PNL, limit=2, offset=offset)
+            await load_standings(tx, EVER, StandingOrder.GAIN, limit=2, offset=offset)
             for offset in (0, 2, 4)
         ]
         own = await load_standings(
-            tx, EVER, StandingOrder.PNL, limit=25, offset=0, wallet=an_address("trader 3")
+            tx, EVER, StandingOrder.GAIN, limit=25, offset=0, wallet=an_address("trader 3")
         )
     assert [standing.rank for page in pages for standing in page] == [1, 2, 3, 4, 5]
     assert own == [Standing(4, an_address("trader 3"), 0, 7)]

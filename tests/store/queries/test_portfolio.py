@@ -21,7 +21,7 @@ from foretell.store.queries.portfolio import (
 pytestmark = pytest.mark.anyio
 
 ALICE = an_address("alice")
-BY_SIZE = HoldingPage(100, 0, HoldingOrder.TOKENS, is_descending=True)
+BY_SIZE = HoldingPage(100, 0, HoldingOrder.SIZE, is_descending=True)
 OPEN = HoldingFilter(wallet=ALICE)
 CLOSED = HoldingFilter(wallet=ALICE, is_closed=True)
 
@@ -135,17 +135,17 @@ async def test_holdings_are_chosen_by_condition_event_or_title(database: Databas
 
 
 ASCENDING = {
-    HoldingOrder.CURRENT: ["hail", "snow", "rain"],
-    HoldingOrder.INITIAL: ["rain", "hail", "snow"],
-    HoldingOrder.TOKENS: ["hail", "rain", "snow"],
-    HoldingOrder.CASHPNL: ["snow", "hail", "rain"],
-    HoldingOrder.PERCENTPNL: ["hail", "snow", "rain"],
+    HoldingOrder.VALUE: ["hail", "snow", "rain"],
+    HoldingOrder.COST: ["rain", "hail", "snow"],
+    HoldingOrder.SIZE: ["hail", "rain", "snow"],
+    HoldingOrder.GAIN: ["snow", "hail", "rain"],
+    HoldingOrder.RELATIVE_GAIN: ["hail", "snow", "rain"],
     HoldingOrder.TITLE: ["hail", "rain", "snow"],
-    HoldingOrder.RESOLVING: ["snow", "rain", "hail"],
+    HoldingOrder.END: ["snow", "rain", "hail"],
     HoldingOrder.PRICE: ["hail", "snow", "rain"],
-    HoldingOrder.AVGPRICE: ["rain", "snow", "hail"],
-    HoldingOrder.REALIZEDPNL: ["rain", "hail", "snow"],
-    HoldingOrder.TIMESTAMP: ["snow", "rain", "hail"],
+    HoldingOrder.AVERAGE_PRICE: ["rain", "snow", "hail"],
+    HoldingOrder.REALIZED_GAIN: ["rain", "hail", "snow"],
+    HoldingOrder.CHANGE_TIME: ["snow", "rain", "hail"],
 }
 
 
@@ -187,7 +187,7 @@ async def test_closed_holdings_are_sorted_by_what_was_paid_for_them(database: Da
         for name, bought, spent in (("rain", 10, 1), ("snow", 10, 5), ("hail", 0, 0)):
             await rows.open_named(name)
             await rows.hold("alice", name, 0, 0, bought_units=bought, spent_units=spent)
-    page = HoldingPage(100, 0, HoldingOrder.AVGPRICE, is_descending=True)
+    page = HoldingPage(100, 0, HoldingOrder.AVERAGE_PRICE, is_descending=True)
     assert titles(await load(database, CLOSED, page)) == [
         "Will it snow?",
         "Will it rain?",
@@ -221,7 +221,7 @@ async def test_hostile_payouts_neither_overflow_nor_stop_anything(database: Data
         await rows.prepare("odd")
         await rows.resolve("odd", 2**63 - 1, 2**63 - 1)
         await rows.hold("alice", "odd", 2**62, 1)
-    page = HoldingPage(100, 0, HoldingOrder.PERCENTPNL, is_descending=True)
+    page = HoldingPage(100, 0, HoldingOrder.RELATIVE_GAIN, is_descending=True)
     [holding] = await load(database, OPEN, page)
     assert holding.payout == Payout(2**63 - 1, 2**63 - 1)
 

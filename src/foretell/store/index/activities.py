@@ -63,9 +63,9 @@ class ExchangeFill(NamedTuple):
 class ActivityOrder(enum.Enum):
     """What activities are sorted by."""
 
-    TIMESTAMP = "timestamp_s"
-    TOKENS = "size_units"
-    CASH = "cost_units"
+    TIME = "timestamp_s"
+    SIZE = "size_units"
+    COST = "cost_units"
 
 
 class ActivityFilter(NamedTuple):
@@ -87,7 +87,7 @@ class ActivityPage(NamedTuple):
 
     limit: int
     offset: int = 0
-    order: ActivityOrder = ActivityOrder.TIMESTAMP
+    order: ActivityOrder = ActivityOrder.TIME
     is_descending: bool = True
 
 

@@ -37,8 +37,8 @@ _IS_YES: Final = positions.c.token_id == conditions.c.token_yes
 class StandingOrder(enum.Enum):
     """What wallets are ranked by."""
 
-    PNL = "PNL"
-    VOL = "VOL"
+    GAIN = enum.auto()
+    VOLUME = enum.auto()
 
 
 class Race(NamedTuple):
@@ -84,9 +84,9 @@ async def load_standings(
     """
     gains, volumes = _gains(race).subquery(), _volumes(race).subquery()
     volume = sa.func.coalesce(volumes.c.volume_units, 0)
-    by = {StandingOrder.PNL: gains.c.gain, StandingOrder.VOL: volume}[order]
+    by = {StandingOrder.GAIN: gains.c.gain, StandingOrder.VOLUME: volume}[order]
     taking_part = volume > 0
-    if order is StandingOrder.PNL:
+    if order is StandingOrder.GAIN:
         taking_part = sa.or_(taking_part, sa.func.abs(gains.c.gain) * 2 >= 1)
     ranked = (
         sa.select(

@@ -80,19 +80,19 @@ class Holding(NamedTuple):
 
 
 class HoldingOrder(enum.Enum):
-    """What holdings are sorted by."""
+    """The sort key of holdings."""
 
-    CURRENT = "CURRENT"
-    INITIAL = "INITIAL"
-    TOKENS = "TOKENS"
-    CASHPNL = "CASHPNL"
-    PERCENTPNL = "PERCENTPNL"
-    TITLE = "TITLE"
-    RESOLVING = "RESOLVING"
-    PRICE = "PRICE"
-    AVGPRICE = "AVGPRICE"
-    REALIZEDPNL = "REALIZEDPNL"
-    TIMESTAMP = "TIMESTAMP"
+    VALUE = enum.auto()
+    COST = enum.auto()
+    SIZE = enum.auto()
+    GAIN = enum.auto()
+    RELATIVE_GAIN = enum.auto()
+    TITLE = enum.auto()
+    END = enum.auto()
+    PRICE = enum.auto()
+    AVERAGE_PRICE = enum.auto()
+    REALIZED_GAIN = enum.auto()
+    CHANGE_TIME = enum.auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,17 +287,17 @@ def _sort_key(order: HoldingOrder, *, is_closed: bool) -> sa.ColumnElement[Any]:
     if is_closed:
         cost, size = held.spent_units, held.bought_units
     keys = {
-        HoldingOrder.CURRENT: worth,
-        HoldingOrder.INITIAL: held.cost_units,
-        HoldingOrder.TOKENS: held.size_units,
-        HoldingOrder.CASHPNL: gain,
-        HoldingOrder.PERCENTPNL: sa.func.coalesce(gain / real(sa.func.nullif(cost, 0)), 0),
+        HoldingOrder.VALUE: worth,
+        HoldingOrder.COST: held.cost_units,
+        HoldingOrder.SIZE: held.size_units,
+        HoldingOrder.GAIN: gain,
+        HoldingOrder.RELATIVE_GAIN: sa.func.coalesce(gain / real(sa.func.nullif(cost, 0)), 0),
         HoldingOrder.TITLE: markets.c.question,
-        HoldingOrder.RESOLVING: events.c.ends_at_ms,
+        HoldingOrder.END: events.c.ends_at_ms,
         HoldingOrder.PRICE: price,
-        HoldingOrder.AVGPRICE: sa.func.coalesce(real(cost) / real(sa.func.nullif(size, 0)), 0),
-        HoldingOrder.REALIZEDPNL: held.realized_units,
-        HoldingOrder.TIMESTAMP: held.changed_at_s,
+        HoldingOrder.AVERAGE_PRICE: sa.func.coalesce(real(cost) / real(sa.func.nullif(size, 0)), 0),
+        HoldingOrder.REALIZED_GAIN: held.realized_units,
+        HoldingOrder.CHANGE_TIME: held.changed_at_s,
     }
     return keys[order]
 

@@ -47,9 +47,9 @@ async def test_a_challenge_is_new_repeats_the_request_and_is_stored(creator: Cre
 
 @pytest.mark.spec(8)
 async def test_another_chain_is_refused(creator: CreatorClient) -> None:
-    wish = {"creator": creator.address, "chainId": 1, "payloadHash": "0x" + "ab" * 32}
+    body = {"creator": creator.address, "chainId": 1, "payloadHash": "0x" + "ab" * 32}
 
-    answer = await creator.post("/prepare-auth", wish)
+    answer = await creator.post("/prepare-auth", body)
 
     assert error_of(answer) == (400, "validation_error")
     assert details_of(answer) == [("chainId", "must be one of 80002")]

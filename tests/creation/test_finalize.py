@@ -32,7 +32,7 @@ async def status_of(creator: CreatorClient, request_id: str) -> str:
 async def send_as(
     rig: CreationRig, account: SandboxAccount, item: Mapping[str, Any], **changed: Any
 ) -> str:
-    """Send one call like an item of a plan, from any account, and return its hash."""
+    """Send a call like an item of a plan, from any account, and return its hash."""
     call = ContractCall(
         parse_address(changed.get("to", item["to"])),
         bytes.fromhex(changed.get("data", item["data"])[2:]),
@@ -119,33 +119,33 @@ async def test_a_transaction_that_breaks_one_of_five_checks_leaves_the_request_p
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
-    stranger = rig.sandbox.trader()
+    other = rig.sandbox.trader()
     request_id = await creator.prepared()
     approve, initialize = (await creator.record(request_id))["prepared"]["txPlan"]
     good = (await creator.execute([approve]))[0]
     other_data = approve["data"][:-2] + "41"
     broken = {
-        "sender": await send_as(rig, stranger, approve),
+        "sender": await send_as(rig, other, approve),
         "target": await send_as(rig, creator.account, approve, to=creator.address),
         "calldata": await send_as(rig, creator.account, approve, data=other_data),
         "value": await send_as(rig, creator.account, approve, to=creator.address, value=1),
         "the transaction reverted": await reverted(rig, creator.account, initialize),
     }
 
-    told = {}
+    reason_by_case = {}
     for what, tx_hash in broken.items():
         item = initialize if what == "the transaction reverted" else approve
         txs = [good, {"id": initialize["id"], "hash": tx_hash}]
         if item is approve:
             txs = [{"id": approve["id"], "hash": tx_hash}]
-        told[what] = reasons(await creator.finalize(request_id, txs)).get(item["id"], "")
+        reason_by_case[what] = reasons(await creator.finalize(request_id, txs)).get(item["id"], "")
         assert await status_of(creator, request_id) == "prepared"
 
-    assert told["sender"].startswith("sender is ")
-    assert told["target"].startswith("target is ")
-    assert told["calldata"] == "calldata differs from the plan's"
-    assert told["value"].startswith("target is ")
-    assert told["the transaction reverted"] == "the transaction reverted"
+    assert reason_by_case["sender"].startswith("sender is ")
+    assert reason_by_case["target"].startswith("target is ")
+    assert reason_by_case["calldata"] == "calldata differs from the plan's"
+    assert reason_by_case["value"].startswith("target is ")
+    assert reason_by_case["the transaction reverted"] == "the transaction reverted"
 
 
 async def reverted(rig: CreationRig, account: SandboxAccount, item: Mapping[str, Any]) -> str:
@@ -215,11 +215,11 @@ async def test_a_transaction_that_waits_for_a_block_is_reported(creator: Creator
 @pytest.mark.spec(78)
 async def test_another_creator_finds_no_such_request(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
-    stranger = creator.rig.creator(creator.rig.sandbox.trader())
+    other = creator.rig.creator(creator.rig.sandbox.trader())
     txs = await creator.paid(request_id)
 
-    confirm = await stranger.confirm(request_id, txs)
-    finalize = await stranger.finalize(request_id, txs)
+    confirm = await other.confirm(request_id, txs)
+    finalize = await other.finalize(request_id, txs)
 
     assert error_of(confirm) == error_of(finalize) == (404, "request_not_found")
 
@@ -340,21 +340,21 @@ async def test_an_unprepared_or_failed_request_is_not_finalized(
     rig = creator.rig
     challenge = (await creator.ask(creator.payload())).json()
     unsigned = await creator.finalize(challenge["requestId"])
-    stranger = rig.creator(await rig.newcomer("without a whitelist"))
-    request_id = await stranger.prepare(stranger.payload(slug="other"))
-    running = await stranger.finalize(request_id)
+    other = rig.creator(await rig.newcomer("without a whitelist"))
+    request_id = await other.prepare(other.payload(slug="other"))
+    running = await other.finalize(request_id)
     rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
     await rig.settle()
 
-    failed = await stranger.finalize(request_id)
-    confirm = await stranger.confirm(request_id, [])
+    failed = await other.finalize(request_id)
+    confirm = await other.confirm(request_id, [])
 
     refusals = [unsigned, running, failed, confirm]
     assert {error_of(refused) for refused in refusals} == {(409, "invalid_state")}
 
 
 class MeddledReader(Reader):
-    """While the chain is asked, somebody sends other hashes for the request."""
+    """Another client sends other hashes for the request while the chain is read."""
 
     creator: CreatorClient
     request_id: str
@@ -439,10 +439,10 @@ async def test_finalization_waits_for_confirmations(
 
     before = await sent_by_registrar(rig)
     await rig.sandbox.mine(1)
-    await rig.desk.run_once()
+    await rig.runner.run_once()
     too_early = await sent_by_registrar(rig) - before
     await rig.sandbox.mine(1)
-    await rig.desk.run_once()
+    await rig.runner.run_once()
 
     assert (too_early, await sent_by_registrar(rig) - before) == (0, 1)
     assert await status_of(creator, request_id) == "finalize_running"
@@ -482,7 +482,7 @@ async def test_metadata_that_the_chain_has_already_needs_no_update(
 
 
 async def take_back(rig: CreationRig, snapshot: str) -> None:
-    """Have the chain forget all that came after a snapshot."""
+    """Revert the chain to a snapshot."""
     assert await rig.sandbox.rpc.send("evm_revert", snapshot)
 
 

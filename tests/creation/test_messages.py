@@ -24,15 +24,15 @@ AUTH = {
 def problems(parse: Any, body: object) -> list[str]:
     with pytest.raises(InvalidFields) as refused:
         parse(json.dumps(body).encode())
-    return [told["field"] for told in refused.value.details["problems"]]
+    return [problem["field"] for problem in refused.value.details["problems"]]
 
 
 def test_hex_is_accepted_in_any_case_and_stored_in_one() -> None:
-    wish = parse_auth_request(
+    parsed = parse_auth_request(
         json.dumps({"creator": CREATOR, "chainId": 80002, "payloadHash": WORD}).encode()
     )
 
-    assert (wish.creator, wish.payload_hash) == (CREATOR.lower(), WORD.lower())
+    assert (parsed.creator, parsed.payload_hash) == (CREATOR.lower(), WORD.lower())
 
 
 @pytest.mark.spec(42)

@@ -137,23 +137,23 @@ async def test_any_client_may_read_a_request_and_sees_only_its_public_fields(
     creator: CreatorClient,
 ) -> None:
     request_id = await creator.prepared()
-    stranger = httpx.AsyncClient(
+    other = httpx.AsyncClient(
         transport=httpx.ASGITransport(creator.rig.app),  # type: ignore[arg-type]  # scopes
         base_url="http://worker",
     )
 
-    answer = await stranger.get("/pending", params={"creator": creator.address})
+    answer = await other.get("/pending", params={"creator": creator.address})
 
     record = answer.json()["request"]
     assert record["requestId"] == request_id
     assert record["prepared"]["txPlan"]
     assert "signature" not in answer.text
     assert "nonce" not in record
-    await stranger.aclose()
+    await other.aclose()
 
 
 def check_record(record: dict[str, Any], status: str, *, is_prepared: bool) -> None:
-    """Check that a record has the published keys with the published types, and no others."""
+    """Check that a record has exactly the published keys with the published types."""
     assert record["status"] == status
     assert record.keys() == {*SCALARS, *LISTS} | ({"prepared"} if is_prepared else set())
     for name, kind in SCALARS.items():
@@ -188,12 +188,12 @@ async def test_the_record_has_its_schema_in_each_of_the_seven_statuses(
 @pytest.mark.spec(43, 45, 64)
 async def test_the_record_has_its_schema_when_it_failed(creator: CreatorClient) -> None:
     rig = creator.rig
-    stranger = rig.creator(await rig.newcomer("without a whitelist"))
-    request_id = await stranger.prepare()
+    other = rig.creator(await rig.newcomer("without a whitelist"))
+    request_id = await other.prepare()
     rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
     await rig.settle()
 
-    record = await stranger.record(request_id)
+    record = await other.record(request_id)
 
     check_record(record, "failed", is_prepared=False)
     assert record["errorMessage"].startswith("creator_not_whitelisted: ")

@@ -91,8 +91,8 @@ async def test_a_payload_with_a_byte_order_mark_is_refused_even_when_it_was_hash
 
 @pytest.mark.spec(57, 78)
 async def test_a_payload_of_another_creator_or_chain_is_refused(creator: CreatorClient) -> None:
-    stranger = creator.rig.creator(creator.rig.sandbox.trader())
-    raw = stranger.payload()
+    other = creator.rig.creator(creator.rig.sandbox.trader())
+    raw = other.payload()
     challenge = (await creator.ask(raw)).json()
 
     refused = await creator.send(raw, creator.sign(challenge))
@@ -128,11 +128,11 @@ async def test_a_payload_for_another_chain_than_was_signed_for_is_refused(
 
 @pytest.mark.spec(69, 78)
 async def test_a_challenge_signed_by_another_wallet_is_refused(creator: CreatorClient) -> None:
-    stranger = creator.rig.creator(creator.rig.sandbox.trader())
+    other = creator.rig.creator(creator.rig.sandbox.trader())
     raw = creator.payload()
     challenge = (await creator.ask(raw)).json()
 
-    refused = await creator.send(raw, stranger.sign(challenge))
+    refused = await creator.send(raw, other.sign(challenge))
 
     assert error_of(refused) == (401, "auth_invalid")
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def asked(creator: CreatorClient) -> MarketIds:
-    """Have a creator ask a question that nobody registered yet."""
+    """Ask a question as a creator; its tokens are not registered yet."""
     rig = creator.rig
     request_id = await creator.prepared()
     await creator.finalize(request_id, await creator.paid(request_id))
@@ -102,7 +102,7 @@ async def test_registered_tokens_are_left_as_they_are(creator: CreatorClient) ->
 
 
 class LateReader(Reader):
-    """A node that lags behind: it learns of a registration one question late."""
+    """A node that lags: it reports a registration one call late."""
 
     asked = 0
 
@@ -148,7 +148,7 @@ async def test_a_registrar_without_the_right_is_refused_with_the_contract_s_erro
 
 
 async def cancel(rig: CreationRig, ids: MarketIds, attempt: int) -> None:
-    """Leave an attempt whose nonce went to something else."""
+    """Store an attempt whose nonce another transaction used."""
     outbox = TxOutbox(rig.database, REGISTRATION)
     exchange, key = rig.sandbox.deployment.exchange, rig.sandbox.account(AccountRole.REGISTRAR)
     calldata = encode_register_token(ids.tokens, ids.condition_id)

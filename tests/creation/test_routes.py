@@ -115,9 +115,9 @@ def mutated(body: dict[str, Any], name: str, value: object) -> dict[str, Any]:
 async def test_each_missing_or_malformed_field_of_a_challenge_request_is_named(
     creator: CreatorClient, name: str, value: object
 ) -> None:
-    wish = {"creator": creator.address, "chainId": 80002, "payloadHash": "0x" + "ab" * 32}
+    body = {"creator": creator.address, "chainId": 80002, "payloadHash": "0x" + "ab" * 32}
 
-    answer = await creator.post("/prepare-auth", mutated(wish, name, value))
+    answer = await creator.post("/prepare-auth", mutated(body, name, value))
 
     assert error_of(answer) == (400, "validation_error")
     assert [each["field"] for each in answer.json()["error"]["details"]] == [name]

@@ -35,7 +35,7 @@ BASIC: tuple[Part, ...] = (("payload", b"{}"), ("auth", b"{}"), ("eventImage", P
 
 
 def a_body(parts: Sequence[Part], end: str = "--") -> bytes:
-    """Return a multipart body, written by hand."""
+    """Return a multipart body, without a library."""
     written = b"".join(
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'.encode()
         + content
@@ -50,7 +50,7 @@ async def post(rig: CreationRig, body: bytes, kind: str = KIND) -> httpx.Respons
 
 
 class FakeStream:
-    """The part of a request that an upload is read from."""
+    """A request, as far as an upload is read from it."""
 
     def __init__(self, chunks: Sequence[bytes], kind: str = KIND, pause_s: float = 0.0) -> None:
         self.headers = {"content-type": kind}
@@ -155,7 +155,7 @@ async def test_a_part_that_is_there_twice_is_refused(rig: CreationRig, name: str
 
 
 @pytest.mark.parametrize(
-    ("missing", "told"),
+    ("missing", "named"),
     [
         ({"payload"}, ["payload"]),
         ({"auth"}, ["auth"]),
@@ -164,15 +164,15 @@ async def test_a_part_that_is_there_twice_is_refused(rig: CreationRig, name: str
 )
 @pytest.mark.spec(67)
 async def test_a_missing_part_is_named(
-    rig: CreationRig, missing: set[str], told: list[str]
+    rig: CreationRig, missing: set[str], named: list[str]
 ) -> None:
     absent = await post(rig, a_body([part for part in BASIC if part[0] not in missing]))
     empty = await post(
         rig, a_body([(name, b"" if name in missing else content) for name, content in BASIC])
     )
 
-    assert [field for field, _ in details_of(absent)] == told
-    assert [field for field, _ in details_of(empty)] == told
+    assert [field for field, _ in details_of(absent)] == named
+    assert [field for field, _ in details_of(empty)] == named
 
 
 @pytest.mark.parametrize(

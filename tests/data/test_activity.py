@@ -224,7 +224,7 @@ async def test_a_trade_of_nothing_has_no_price(database: Database, reader: Reade
 
 @pytest.fixture
 async def many_trades(database: Database) -> None:
-    """Trades of two wallets, of which many are of the same second."""
+    """Trades of two wallets, many of them in the same second."""
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.open_named("rain")

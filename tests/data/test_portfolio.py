@@ -225,7 +225,7 @@ async def test_unknown_parameters_are_ignored(reader: Reader) -> None:
 
 @pytest.fixture
 async def full_wallet(database: Database) -> None:
-    """A wallet with 23 open and 23 closed positions, many of them alike."""
+    """A wallet with 23 open and 23 closed positions, many with equal sort keys."""
     async with database.writing() as tx:
         rows = Rows(tx)
         for number in range(23):

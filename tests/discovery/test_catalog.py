@@ -53,7 +53,7 @@ CLOSED = fields(("str", "closedTime"))
 
 @pytest.fixture
 async def catalog(database: Database) -> None:
-    """Rain trades; snow is resolved; hail and sleet are of one event that nobody traded."""
+    """Rain trades; snow is resolved; hail and sleet are of one event without trades."""
     async with database.writing() as tx:
         rows = Rows(tx)
         tags = (Category("Weather", "weather"), Category("World", "world"))
@@ -200,7 +200,7 @@ async def walk(reader: Reader, path: str, key: str, **parameters: Any) -> list[l
 
 @pytest.fixture
 async def many_events(database: Database) -> None:
-    """17 events of a market each, many of them alike."""
+    """17 events of one market each, many with equal sort keys."""
     async with database.writing() as tx:
         rows = Rows(tx)
         for number in range(17):

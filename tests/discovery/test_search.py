@@ -15,7 +15,7 @@ FOUND_TAG = fields(("str", "id label slug"), ("int", "event_count"))
 
 @pytest.fixture
 async def elections(database: Database) -> None:
-    """Three elections, of which one is over and one trades most; and something else."""
+    """Three elections, one of them resolved and one traded most, and another event."""
     async with database.writing() as tx:
         rows = Rows(tx)
         tags = (Category("Élections", "elections"), Category("Europe", "europe"))

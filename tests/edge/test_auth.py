@@ -295,7 +295,7 @@ async def test_wrong_credentials_are_refused(ring: KeyRing, given: Credentials, 
 
 
 def builder_headers(prefix: str = "service_", **changes: str) -> Headers:
-    """Return what one who sends for others adds: the same, but for the address."""
+    """Return a builder's headers: like an owner's, without the address."""
     plain = without(l2_headers(**changes), "service_address")
     return {name.replace("service_", f"{prefix}builder_"): each for name, each in plain.items()}
 

@@ -118,7 +118,7 @@ def test_text_is_decoded_like_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "told"),
+    ("raw", "message"),
     [
         (b"", "truncated"),
         (b"{", "truncated"),
@@ -141,8 +141,8 @@ def test_text_is_decoded_like_bytes() -> None:
     ],
     ids=range(18),
 )
-def test_json_of_another_type_is_refused_with_the_place(raw: bytes, told: str) -> None:
-    with pytest.raises(MalformedBody, match=told):
+def test_json_of_another_type_is_refused_with_the_place(raw: bytes, message: str) -> None:
+    with pytest.raises(MalformedBody, match=message):
         decode(raw, Fruit)
 
 

@@ -8,11 +8,11 @@ from foretell.edge.injection import context_dependency, state_with
 
 pytestmark = pytest.mark.anyio
 
-Services = NamedDependency[list[str]]
+Context = NamedDependency[list[str]]
 
 
 @get("/first")
-async def get_first(context: Services) -> str:
+async def get_first(context: Context) -> str:
     return context[0]
 
 

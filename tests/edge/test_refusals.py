@@ -1,4 +1,4 @@
-"""The one table from refusal to status and body, per API."""
+"""The mapping from refusals to HTTP statuses and bodies, in every API."""
 
 import inspect
 import json
@@ -16,10 +16,8 @@ from tests.rigs.values import NOW_S, a_word, an_address
 from foretell.creation.refusals import WORKER, worker_body
 from foretell.data.refusals import DATA, data_body
 from foretell.discovery.refusals import DISCOVERY, discovery_body
-from foretell.domain.errors.creation import CreatorNotWhitelisted
 from foretell.domain.errors.exchange import (
     EngineRestarting,
-    EngineStopped,
     FillAndKillUnmatched,
     FillOrKillUnfilled,
     InsufficientAllowance,
@@ -41,7 +39,6 @@ from foretell.domain.errors.families import (
     Conflict,
     ForetellError,
     InvalidInput,
-    MalformedHex,
     MalformedSignature,
     NotFound,
     Unauthenticated,
@@ -52,14 +49,11 @@ from foretell.domain.errors.http import (
     ClockSkew,
     L1SignatureMismatch,
     L2SignatureMismatch,
-    MalformedBody,
-    MalformedQuery,
     MissingHeader,
     NonceNotMonotonic,
     NoSuchCredentials,
     RevokedKey,
     UnknownKey,
-    UnknownRoute,
     WrongPassphrase,
 )
 from foretell.domain.errors.order import (
@@ -79,7 +73,6 @@ from foretell.domain.errors.order import (
     TooManyCancels,
     TooManyOrders,
 )
-from foretell.domain.errors.storage import StoreUnavailable
 from foretell.edge.refusals import RefusalRow, handlers, row_of
 from foretell.relayer.refusals import RELAYER, relayer_body
 from foretell.trading.refusals import TRADING, trading_body, trading_l1_body
@@ -116,8 +109,8 @@ def name(kind: type[ForetellError]) -> str:
 
 
 def words(body: Any) -> str:
-    told = body["error"]
-    return told if isinstance(told, str) else told["message"]
+    error = body["error"]
+    return error if isinstance(error, str) else error["message"]
 
 
 def plain(body: object) -> Any:
@@ -143,7 +136,7 @@ NOT_THE_CLIENTS = [kind for kind in KINDS if issubclass(kind, (Unavailable, Upst
 def test_a_refusal_that_is_not_the_client_s_fault_is_retryable(
     style: str, kind: type[ForetellError]
 ) -> None:
-    """A client gives up at most statuses of 400 and more; 408, 425 and 429 ask it not to."""
+    """Clients give up at most statuses from 400 on; they retry after 408, 425 and 429."""
     status, _ = row_of(TABLES[style], a_refusal(kind))
     assert status >= 500 or status in {408, 425, 429}
 
@@ -179,7 +172,7 @@ def test_a_refusal_without_a_row_has_the_status_of_its_family(
     family: type[ForetellError], status: int
 ) -> None:
     class Unlisted(family):  # type: ignore[misc, valid-type]
-        """A refusal that no table knows."""
+        """A refusal without a row."""
 
     assert row_of({}, Unlisted("why")) == (status, None)
 
@@ -189,11 +182,11 @@ class Parent(Conflict):
 
 
 class Child(Parent):
-    """A refusal without one, or with half of one."""
+    """A refusal without a row, or with an incomplete one."""
 
 
 @pytest.mark.parametrize(
-    ("table", "told"),
+    ("table", "expected"),
     [
         ({}, (409, None)),
         ({Parent: RefusalRow(418, "parent")}, (418, "parent")),
@@ -206,9 +199,9 @@ class Child(Parent):
     ids=range(7),
 )
 def test_the_nearest_row_wins_and_further_rows_fill_its_gaps(
-    table: dict[type[ForetellError], RefusalRow], told: tuple[int, str | None]
+    table: dict[type[ForetellError], RefusalRow], expected: tuple[int, str | None]
 ) -> None:
-    assert row_of(table, Child("why")) == told
+    assert row_of(table, Child("why")) == expected
 
 
 # What clients of the ecosystem look for, letter by letter.
@@ -330,39 +323,6 @@ def test_a_trading_refusal_carries_its_numbers_only_where_it_has_some() -> None:
     assert "details" not in plain(body)
 
 
-@pytest.mark.spec(125)
-@pytest.mark.parametrize("kind", KINDS, ids=name)
-def test_a_worker_body_always_has_its_three_keys(kind: type[ForetellError]) -> None:
-    _, body = worker_body(a_refusal(kind))
-    told = plain(body)["error"]
-    assert set(told) == {"code", "message", "details"}
-    assert isinstance(told["code"], str)
-    assert isinstance(told["message"], str)
-
-
-@pytest.mark.spec(94, 125)
-def test_what_a_worker_client_sent_wrongly_is_a_validation_error() -> None:
-    status, body = worker_body(MalformedHex("creator", "an address"))
-    told = plain(body)["error"]
-    assert (status, told["code"]) == (400, "validation_error")
-
-
-def test_a_creation_refusal_has_its_values() -> None:
-    _, body = worker_body(CreatorNotWhitelisted("0x01"))
-    assert plain(body)["error"]["details"] == {"creator": "0x01"}
-    _, body = worker_body(EngineStopped("why"))
-    assert plain(body)["error"]["details"] is None
-
-
-def test_relayer_and_data_refusals_begin_with_a_word_for_machines() -> None:
-    status, body = relayer_body(UnknownKey("no such API key"))
-    assert (status, plain(body)["error"]) == (401, "unauthorized: no such API key")
-    status, body = relayer_body(StoreUnavailable("why"))
-    assert plain(body)["error"] == "store_unavailable: the database is unavailable: why"
-    status, body = data_body(StoreUnavailable("why"))
-    assert plain(body)["error"] == "store_unavailable: the database is unavailable: why"
-
-
 @pytest.mark.parametrize(
     ("path", "method", "code"),
     [
@@ -376,23 +336,6 @@ async def test_a_refusal_of_the_framework_has_its_own_code(
     path: str, method: str, code: str
 ) -> None:
     assert (await ask("trading", path, method)).json()["code"] == code
-
-
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (UnknownRoute("Not Found"), (404, "not found error")),
-        (MalformedQuery("limit", "an integer"), (422, "validation error")),
-        (MalformedBody("?"), (400, "bad request")),
-        (StoreUnavailable("?"), (503, "server error")),
-    ],
-    ids=lambda each: name(type(each)),
-)
-def test_a_discovery_refusal_has_a_type_of_its_status(
-    error: ForetellError, told: tuple[int, str]
-) -> None:
-    status, body = discovery_body(error)
-    assert (status, plain(body)["type"]) == told
 
 
 CANARY = "canary-5d41402abc4b2a76b9719d911017c592"

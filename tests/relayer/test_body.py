@@ -166,18 +166,18 @@ def test_the_gas_field_has_two_spellings() -> None:
 
 
 def test_every_field_of_a_transaction_is_read() -> None:
-    wish = parse(SAFE_BODY)
-    assert wish.kind is RelayKind.SAFE
-    assert (wish.owner, wish.wallet, wish.target) == (OWNER, WALLET, TOKENS)
-    assert (wish.calldata, wish.operation, wish.safe_nonce) == (b"\x01\x02", 0, 7)
-    assert wish.signature == bytes.fromhex(SIGNATURE[2:])
-    assert wish.metadata == "a label"
+    submission = parse(SAFE_BODY)
+    assert submission.kind is RelayKind.SAFE
+    assert (submission.owner, submission.wallet, submission.target) == (OWNER, WALLET, TOKENS)
+    assert (submission.calldata, submission.operation, submission.safe_nonce) == (b"\x01\x02", 0, 7)
+    assert submission.signature == bytes.fromhex(SIGNATURE[2:])
+    assert submission.metadata == "a label"
 
 
 def test_a_wallet_deployment_has_no_nonce() -> None:
-    wish = parse(CREATE_BODY | {"nonce": None, "metadata": None})
-    assert wish.kind is RelayKind.SAFE_CREATE
-    assert (wish.safe_nonce, wish.calldata, wish.metadata) == (None, b"", None)
+    submission = parse(CREATE_BODY | {"nonce": None, "metadata": None})
+    assert submission.kind is RelayKind.SAFE_CREATE
+    assert (submission.safe_nonce, submission.calldata, submission.metadata) == (None, b"", None)
 
 
 @pytest.mark.spec(91)

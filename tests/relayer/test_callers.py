@@ -23,7 +23,7 @@ async def approval_body(owner: OwnerClient) -> Body:
 def builder_headers(
     builder: OwnerClient, path: str, signed: bytes, prefix: str = "POLY_", method: str = "POST"
 ) -> Headers:
-    """Return the headers of one who sends in what others signed."""
+    """Return the headers of a builder, which submits for other owners."""
     timestamp = str(builder.rig.clock.now_ms // 1000)
     credentials = builder.credentials
     return {
@@ -180,6 +180,6 @@ async def test_an_operation_does_not_accept_a_builder(rig: RelayerRig) -> None:
 
 @pytest.mark.spec(84)
 async def test_an_owner_submits_for_itself_alone(rig: RelayerRig, owner: OwnerClient) -> None:
-    stranger = await rig.owner("a stranger")
-    status, words = error_of(await stranger.submit(await approval_body(owner)))
+    other = await rig.owner("another account")
+    status, words = error_of(await other.submit(await approval_body(owner)))
     assert (status, words.partition(":")[0]) == (400, "owner_address_mismatch")

@@ -32,7 +32,7 @@ async def approval_body(owner: OwnerClient, **fields: Any) -> Body:
 
 
 async def refusal(owner: OwnerClient, body: Body) -> tuple[int, str]:
-    """Return the status and the first words of what must cost nothing."""
+    """Return the status and the first words of a refusal that must cost no gas."""
     sent = await owner.rig.sent_count()
     status, words = error_of(await owner.submit(body))
     assert await owner.rig.sent_count() == sent
@@ -96,7 +96,7 @@ async def test_a_wallet_with_a_nonce_beyond_the_limit_is_not_served(
 
 
 def typed(owner: OwnerClient, body: Body) -> str:
-    """Return a wallet's signature over the typed data itself."""
+    """Return a wallet's signature of the typed data itself."""
     data = bytes.fromhex(body["data"][2:])
     return owner.sign(owner.safe_message(body["to"], data, int(body["nonce"])))
 
@@ -107,7 +107,7 @@ def typed_bare(owner: OwnerClient, body: Body) -> str:
 
 
 def personal(owner: OwnerClient, body: Body) -> str:
-    """Return the signature over the digest as a personal message."""
+    """Return a signature of the digest as a personal message."""
     data = bytes.fromhex(body["data"][2:])
     return personal_signature(owner, owner.safe_message(body["to"], data, int(body["nonce"])))
 
@@ -131,11 +131,11 @@ async def test_both_ways_to_sign_are_accepted_and_valid_on_the_chain(
 async def test_a_signature_of_another_wallet_is_refused(
     rig: RelayerRig, owner: OwnerClient, sign: Callable[[OwnerClient, Body], str]
 ) -> None:
-    stranger = OwnerClient(rig, SandboxAccount(AccountRole.TRADER, a_key("a stranger")))
+    other = OwnerClient(rig, SandboxAccount(AccountRole.TRADER, a_key("another account")))
     body = await approval_body(owner)
     data, nonce = bytes.fromhex(body["data"][2:]), int(body["nonce"])
-    forged = personal_signature(stranger, owner.safe_message(body["to"], data, nonce))
-    for signature in (forged, sign(stranger, body)):
+    forged = personal_signature(other, owner.safe_message(body["to"], data, nonce))
+    for signature in (forged, sign(other, body)):
         spoilt = body | {"signature": signature}
         assert await refusal(owner, spoilt) == (400, "invalid_field signature")
 
@@ -156,7 +156,7 @@ async def test_a_signature_with_a_wrong_last_byte_is_refused(owner: OwnerClient,
         ("data", "0x"),
         ("nonce", "5"),
         ("signatureParams.operation", "1"),
-        ("from", checksum_address(an_address("a stranger"))),
+        ("from", checksum_address(an_address("another account"))),
     ],
 )
 async def test_an_unsigned_change_is_refused(owner: OwnerClient, path: str, value: str) -> None:

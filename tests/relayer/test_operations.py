@@ -36,7 +36,7 @@ def a_merge(rig: RelayerRig, market: SandboxMarket, units: int = HELD) -> MergeP
 
 
 def calls_of(rig: RelayerRig, market: SandboxMarket) -> dict[str, ClientCall]:
-    """Return the call that fits each route."""
+    """Return the call of each operation."""
     return {
         "redeem-position": a_redemption(rig, market),
         "merge-position": a_merge(rig, market),
@@ -44,7 +44,7 @@ def calls_of(rig: RelayerRig, market: SandboxMarket) -> dict[str, ClientCall]:
 
 
 async def give_away(rig: RelayerRig, owner: OwnerClient, token: int, units: int) -> None:
-    """Take tokens out of a wallet behind the relayer's back."""
+    """Transfer tokens out of a wallet without the relayer."""
     gift = SAFE_TRANSFER_FROM.encode(owner.safe, an_address("a friend"), token, units, b"")
     await rig.send_as(owner.safe, rig.sandbox.deployment.conditional_tokens, gift)
 
@@ -98,9 +98,9 @@ async def test_an_operation_needs_an_api_key(
 async def test_an_owner_operates_only_its_own_wallet(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, route: str
 ) -> None:
-    stranger = await rig.owner("a stranger")
+    other = await rig.owner("another account")
     body = await holder.tokens_body(calls_of(rig, market)[route])
-    status, words = error_of(await stranger.post(f"/operations/{route}", body))
+    status, words = error_of(await other.post(f"/operations/{route}", body))
     assert (status, words.partition(":")[0]) == (400, "owner_address_mismatch")
 
 
@@ -321,21 +321,24 @@ async def test_an_operation_whose_nonce_never_comes_fails_with_the_reason(
         await rig.automine(is_on=True)
         await rig.sandbox.mine()
         status, words = error_of(await waiting)
-    told = {Operation.MERGE: (400, "merge_impossible"), Operation.REDEEM: (502, "execution_failed")}
-    assert (status, words.partition(":")[0]) == told[operation]
+    expected = {
+        Operation.MERGE: (400, "merge_impossible"),
+        Operation.REDEEM: (502, "execution_failed"),
+    }
+    assert (status, words.partition(":")[0]) == expected[operation]
 
 
 async def until_sent(rig: RelayerRig) -> None:
-    """Return once a transaction waits at the node for its block."""
+    """Wait until the node has a pending transaction."""
     async with asyncio.timeout(SENT_WITHIN_S):
-        while int((await rig.sandbox.rpc.call("txpool_status"))["pending"], 16) == 0:  # noqa: ASYNC110 - nobody tells
+        while int((await rig.sandbox.rpc.call("txpool_status"))["pending"], 16) == 0:  # noqa: ASYNC110 - nobody reports
             await asyncio.sleep(0.01)
 
 
 async def overtaken(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, blocks: int
 ) -> tuple[int, str]:
-    """Take the tokens away in the very block in which they are to be merged; return the answer."""
+    """Move the tokens away in the block of their merge; return the answer of the merge."""
     body = await holder.tokens_body(a_merge(rig, market))
     await rig.automine(is_on=False)
     async with rig.working():

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 CALLS_OF_A_SUBMISSION: Final = 14
 TRIAL_RUN: Final = 5
-"""The first call after the row is stored; before it the wallet is looked at."""
+"""The first call after the row is stored; earlier calls read the wallet."""
 
 Work = Callable[[], Coroutine[Any, Any, object]]
 
@@ -36,7 +36,7 @@ async def approval_body(owner: OwnerClient, units: int = 7, **fields: Any) -> Bo
 
 
 async def queued(rig: RelayerRig, owner: OwnerClient) -> tuple[str, str]:
-    """Have one transaction under way that no block takes, and one that waits behind it."""
+    """Submit a transaction that no block includes, and one that waits for it."""
     await rig.automine(is_on=False)
     ahead = await owner.submitted(await approval_body(owner, 1))
     return ahead, await owner.submitted(await approval_body(owner, 2))
@@ -77,15 +77,15 @@ async def test_a_submission_that_is_killed_anywhere_ends_once_or_never(
 async def test_wallets_and_transactions_survive_any_number_of_kills(
     shaky_rig: RelayerRig, proxy: FaultProxy, seed: int
 ) -> None:
-    rig, chance = shaky_rig, random.Random(seed)
+    rig, rng = shaky_rig, random.Random(seed)
     owner = await rig.owner(f"owner {seed}")
     before = await rig.sent_count()
     for step in range(4):
         body = await approval_body(owner, step) if step else owner.create_body()
-        for _ in range(chance.randint(0, 3)):
+        for _ in range(rng.randint(0, 3)):
             works: list[Work] = [partial(owner.submit, body), rig.settle]
-            killer = Killer(proxy, chance.randint(1, 20), is_heard=chance.random() < 0.5)
-            await killer.kill(rig, chance.choice(works)())
+            killer = Killer(proxy, rng.randint(1, 20), is_heard=rng.random() < 0.5)
+            await killer.kill(rig, rng.choice(works)())
         await owner.submit(body)
         await rig.settle()
     assert await owner.safe_nonce() == 3

@@ -30,7 +30,7 @@ GS013: Final = ExecutionReverted("eth_call", 3, "execution reverted: GS013")
 
 
 async def request_of(rig: RelayerRig, owner: OwnerClient, **fields: Any) -> RelayRequest:
-    """Return a request of an approval, with something else in its place."""
+    """Return a request of an approval, with some fields changed."""
     collateral = rig.sandbox.deployment.collateral
     body = await owner.call_body(collateral, an_approval(rig))
     return replace(await rig.relay(await owner.submitted(body)), **fields)

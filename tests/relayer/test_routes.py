@@ -33,7 +33,7 @@ OPTIONAL: Final = ["value", "metadata"]
 
 
 async def body_of(path: str, holder: OwnerClient, market: SandboxMarket) -> Body:
-    """Return a body that the route takes."""
+    """Return a body that the route accepts."""
     deployment = holder.rig.sandbox.deployment
     redeem = RedeemPositions(deployment.collateral, market.condition_id)
     merge = MergePositions(deployment.collateral, market.condition_id, 5)

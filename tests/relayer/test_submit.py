@@ -30,7 +30,7 @@ VIEWS_OF_A_SAFE: Final = 3
 
 
 async def allowance(owner: OwnerClient) -> int:
-    """Return what the wallet's approvals have come to."""
+    """Return the wallet's allowance for the exchange."""
     sandbox = owner.rig.sandbox
     return await sandbox.reader.allowance_units(owner.safe, sandbox.deployment.exchange)
 
@@ -125,8 +125,8 @@ async def test_one_of_several_concurrent_submissions_with_one_nonce_is_accepted(
     bodies = [await approval_body(owner, units) for units in range(1, 9)]
     answers = await asyncio.gather(*map(owner.submit, bodies))
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
-    told = {error_of(answer)[1] for answer in answers if answer.status_code == 409}
-    assert told == {"nonce_mismatch: expected 1, got 0"}
+    refusals = {error_of(answer)[1] for answer in answers if answer.status_code == 409}
+    assert refusals == {"nonce_mismatch: expected 1, got 0"}
     await rig.settle()
     assert await rig.sent_count() == before + 1
     assert await owner.safe_nonce() == 1
@@ -146,7 +146,7 @@ async def test_the_same_submission_at_once_and_later_is_one_transaction(
 
 
 async def barred(context: RelayerContext, judged: CheckedSubmission) -> None:
-    """Let both processes look before either writes."""
+    """Wait until both processes have read before either writes."""
     del context, judged
     await asyncio.sleep(0.2)
 
@@ -155,10 +155,10 @@ async def test_one_of_two_concurrent_processes_stores_a_request(
     rig: RelayerRig, owner: OwnerClient, twin: RelayerRig
 ) -> None:
     bodies = [json.dumps(await approval_body(owner, units)).encode() for units in (1, 2, 2)]
-    wishes = [check_submission(rig.context, parse_submission(body)) for body in bodies]
-    pairs = zip((rig, twin, twin), wishes, strict=True)
+    submissions = [check_submission(rig.context, parse_submission(body)) for body in bodies]
+    pairs = zip((rig, twin, twin), submissions, strict=True)
     taken = await asyncio.gather(
-        *(accept(each.context, wish, owner.address, barred) for each, wish in pairs),
+        *(accept(each.context, submission, owner.address, barred) for each, submission in pairs),
         return_exceptions=True,
     )
     refused = [each for each in taken if isinstance(each, NonceMismatch)]
@@ -171,11 +171,11 @@ async def test_one_of_two_concurrent_processes_stores_a_request(
 async def test_the_same_submission_in_two_processes_is_one_request(
     rig: RelayerRig, owner: OwnerClient, twin: RelayerRig
 ) -> None:
-    wish = check_submission(
+    submission = check_submission(
         rig.context, parse_submission(json.dumps(await approval_body(owner)).encode())
     )
     one, two = await asyncio.gather(
-        *(accept(each.context, wish, owner.address, barred) for each in (rig, twin))
+        *(accept(each.context, submission, owner.address, barred) for each in (rig, twin))
     )
     assert one.transaction_id == two.transaction_id
 
@@ -314,7 +314,7 @@ async def test_a_fault_after_the_row_is_stored_does_not_undo_it(
 
 
 def failing_once(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the work with a store that is gone when it is done first, and back ever after."""
+    """Return a function that fails at its first call, as if the store were unavailable."""
     faults = [StoreUnavailable("the connection was lost")]
 
     async def done(*arguments: object) -> object:
@@ -359,7 +359,7 @@ async def test_a_request_that_may_have_been_sent_is_not_refused_while_the_store_
     assert (await allowance(owner), await rig.sent_count()) == (7, before + 1)
 
 
-HOSTILE_TARGETS: Final = ["the wallet itself", "a stranger", "the factory", "the relayer"]
+HOSTILE_TARGETS: Final = ["the wallet itself", "another account", "the factory", "the relayer"]
 
 
 @pytest.mark.spec(94)
@@ -371,7 +371,7 @@ async def test_only_calls_that_trading_needs_are_sent(
     sent = await rig.sent_count()
     targets: dict[str, Address] = {
         "the wallet itself": owner.safe,
-        "a stranger": an_address("a stranger"),
+        "another account": an_address("another account"),
         "the factory": rig.sandbox.deployment.safe_factory,
         "the relayer": rig.context.sender.address,
     }

@@ -8,7 +8,7 @@ from foretell.store.trading.api_keys import revoke_key
 
 pytestmark = pytest.mark.anyio
 
-LOOKS_MAX = 250
+PASSES_MAX = 250
 LOOK_S = 0.02
 
 
@@ -18,7 +18,7 @@ async def approval_body(owner: OwnerClient, units: int) -> Body:
 
 
 async def until_state(rig: RelayerRig, transaction_id: str, state: str) -> None:
-    for _ in range(LOOKS_MAX):
+    for _ in range(PASSES_MAX):
         if (await rig.transaction(transaction_id))["state"] == state:
             return
         await asyncio.sleep(LOOK_S)

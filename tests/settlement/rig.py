@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 import sqlalchemy as sa
 from tests.indexer.rig import an_indexer, catch_up
-from tests.relayer.rig import Clock
+from tests.rigs.clock import Clock
 from tests.rigs.events import SandboxEvent
 from tests.rigs.rows import a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket

@@ -39,7 +39,11 @@ from foretell.store.index.activities import (
     ActivityRow,
     load_activities,
 )
-from foretell.store.queries.portfolio import MarketCaption, load_conditions_of_events, load_listings
+from foretell.store.queries.portfolio import (
+    MarketCaption,
+    load_conditions_of_events,
+    load_market_captions,
+)
 
 ROWS_PER_PART: Final = 500
 TOKENS: Final = "TOKENS"
@@ -121,7 +125,7 @@ async def list_trades(context: DataContext, query: Query) -> list[responses.Trad
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         for part in _parts(page):
             acts = await load_activities(tx, chosen, part)
-            listings = await load_listings(tx, {act.condition_id for act in acts})
+            listings = await load_market_captions(tx, {act.condition_id for act in acts})
             trades += _Renderer(acts, listings, context.blob_base_url).trades(acts)
             if len(acts) < part.limit:
                 break
@@ -150,7 +154,7 @@ async def list_activities(context: DataContext, query: Query) -> list[responses.
     async with context.database.reading() as tx:
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         acts = await load_activities(tx, chosen, page)
-        listings = await load_listings(tx, {act.condition_id for act in acts})
+        listings = await load_market_captions(tx, {act.condition_id for act in acts})
     return _Renderer(acts, listings, context.blob_base_url).activities(acts)
 
 

@@ -15,7 +15,12 @@ from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.parameters import choice, integer, text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url
-from foretell.store.queries.leaderboards import Race, StandingOrder, load_standings, load_wins
+from foretell.store.queries.leaderboards import (
+    RankingScope,
+    StandingOrder,
+    load_standings,
+    load_wins,
+)
 
 OVERALL: Final = "OVERALL"
 CATEGORIES: Final = (
@@ -58,7 +63,7 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
 
     Wallets have no names yet, so a filter by name returns no rows.
     """
-    race = _read_race(context, query)
+    scope = _read_scope(context, query)
     order = ORDERS[query.read(SORT)]
     limit, offset = query.read(TRADERS_LIMIT), query.read(OFFSET)
     wallet, name = query.read(ANY_USER), query.read(USER_NAME)
@@ -66,7 +71,9 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
     if name is not None:
         return []
     async with context.database.reading() as tx:
-        standings = await load_standings(tx, race, order, limit=limit, offset=offset, wallet=wallet)
+        standings = await load_standings(
+            tx, scope, order, limit=limit, offset=offset, wallet=wallet
+        )
     return [
         TraderRow(
             rank=str(standing.rank),
@@ -84,11 +91,11 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
 
 async def list_wins(context: DataContext, query: Query) -> list[WinRow]:
     """Return a page of the positions that were closed with the largest gains."""
-    race = _read_race(context, query)
+    scope = _read_scope(context, query)
     limit, offset = query.read(WINS_LIMIT), query.read(OFFSET)
     query.check_known()
     async with context.database.reading() as tx:
-        wins = await load_wins(tx, race, limit=limit, offset=offset)
+        wins = await load_wins(tx, scope, limit=limit, offset=offset)
     return [
         WinRow(
             win_rank=str(offset + index),
@@ -119,10 +126,10 @@ def list_builder_volumes(query: Query) -> list[BuilderRow]:
     return []
 
 
-def _read_race(context: DataContext, query: Query) -> Race:
+def _read_scope(context: DataContext, query: Query) -> RankingScope:
     category = query.read(CATEGORY)
     seconds = SECONDS_BY_PERIOD[query.read(PERIOD)]
-    return Race(
+    return RankingScope(
         since_s=None if seconds is None else context.now_s - seconds,
         main_category=None if category == OVERALL else category.lower(),
     )

@@ -38,7 +38,7 @@ POSITION_ORDERS: Final[Mapping[str, HoldingOrder]] = MappingProxyType(
         "INITIAL": HoldingOrder.COST,
         "TOKENS": HoldingOrder.SIZE,
         "CASHPNL": HoldingOrder.GAIN,
-        "PERCENTPNL": HoldingOrder.RELATIVE_GAIN,
+        "PERCENTPNL": HoldingOrder.GAIN_RATE,
         "TITLE": HoldingOrder.TITLE,
         "RESOLVING": HoldingOrder.END,
         "PRICE": HoldingOrder.PRICE,
@@ -51,7 +51,7 @@ CLOSED_ORDERS: Final[Mapping[str, HoldingOrder]] = MappingProxyType(
         "TITLE": HoldingOrder.TITLE,
         "PRICE": HoldingOrder.PRICE,
         "AVGPRICE": HoldingOrder.AVERAGE_PRICE,
-        "TIMESTAMP": HoldingOrder.CHANGE_TIME,
+        "TIMESTAMP": HoldingOrder.CHANGE,
     }
 )
 

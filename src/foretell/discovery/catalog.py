@@ -85,8 +85,9 @@ MARKET_KEYSET_PARAMETERS: Final = (
 ONE_EVENT_PARAMETERS: Final = (
     ignored("include_chat", "include_template", "creator", "mirror", "locale"),
 )
+ONE_MARKET_INCLUDE_TAG: Final = INCLUDE_TAG.hidden()
 ONE_MARKET_IGNORED: Final = ignored("include_template", "creator", "mirror", "locale")
-ONE_MARKET_PARAMETERS: Final = (INCLUDE_TAG.hidden(), ONE_MARKET_IGNORED)
+ONE_MARKET_PARAMETERS: Final = (ONE_MARKET_INCLUDE_TAG, ONE_MARKET_IGNORED)
 
 
 async def list_events(context: DiscoveryContext, query: Query) -> list[Event]:
@@ -286,7 +287,7 @@ async def _find_event(context: DiscoveryContext, chosen: EventFilter, field: str
 async def _find_market(
     context: DiscoveryContext, query: Query, chosen: MarketFilter, field: str
 ) -> MarketResponse:
-    has_tags = query.read(INCLUDE_TAG)
+    has_tags = query.read(ONE_MARKET_INCLUDE_TAG)
     query.read(ONE_MARKET_IGNORED)
     query.check_known()
     now_ms = context.now_ms()

@@ -275,6 +275,10 @@ class CreatorClient:
         return request_id
 
 
+async def status_of(creator: CreatorClient, request_id: str) -> str:
+    return str((await creator.record(request_id))["status"])
+
+
 def error_of(answer: httpx.Response) -> tuple[int, str]:
     """Return the status and the code of a refusal; its body must have the published form."""
     body = answer.json()

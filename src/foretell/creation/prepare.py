@@ -110,7 +110,7 @@ def _check_same(request: CreationRequest, envelope: Envelope, payload: bytes) ->
 
 
 def _check_signed(payload: Payload, request: CreationRequest) -> None:
-    """Refuse a payload whose creator or chain differs from the signed challenge."""
+    """Refuse a payload with another creator or chain than the signed challenge."""
     if payload.creator != request.creator:
         raise AuthInvalid(f"the payload's creator is {payload.creator}, not {request.creator}")
     if payload.chain_id != request.challenge.chain_id:
@@ -179,7 +179,7 @@ async def _end_holders(
 def _duplicates(
     payload: Payload, ids: Sequence[MarketIds], names: Collection[str]
 ) -> list[Mapping[str, str]]:
-    """Return the payload's markets whose names are taken, all of them if the event's slug is."""
+    """Return the payload's markets with taken names, or all of them if the event's slug is taken."""
     return [
         {
             "key": market.key,

@@ -212,7 +212,7 @@ ROUTES: Final = (
 
 
 def build_app(context: DataContext) -> Litestar:
-    """Return the API as an application of its own, its paths starting at /."""
+    """Return the application of the data API, its paths starting at /."""
     return build_application(
         title=TITLE,
         about=ABOUT,

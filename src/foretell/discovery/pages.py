@@ -111,7 +111,7 @@ def read_page(query: Query, order: SortOrder) -> ListPage:
 
 
 def read_keyset_page(query: Query, order: SortOrder) -> ListPage:
-    """Return the part of a list after a cursor, and one more row, which shows if the list goes on."""
+    """Return the part of a list after a cursor, and one more row if the list continues."""
     limit = query.read(LIMIT)
     query.read(UNUSED_OFFSET)
     page = ListPage(limit=limit + 1, fields=query.read(order), is_ascending=query.read(ASCENDING))

@@ -199,7 +199,7 @@ class MarketKeyset(WireObject, frozen=True, kw_only=True, rename=None):
 
 
 class Pagination(WireObject, frozen=True, kw_only=True):
-    """Whether a list goes on after a page, and its length."""
+    """The length of a list, and a flag for more rows after a page."""
 
     has_more: bool
     total_results: int

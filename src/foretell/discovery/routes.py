@@ -107,7 +107,7 @@ async def get_event_tags(request: AnyRequest, context: Context, event_id: FromPa
 async def get_comment_count(
     request: AnyRequest, context: Context, event_id: FromPath[str]
 ) -> Answer:
-    """Return how many comments an event has: nobody can write one."""
+    """Return the number of an event's comments: always zero."""
     await catalog.check_event(context, Query.of(request), event_id)
     return json_response(responses.Count(count=0))
 
@@ -296,7 +296,7 @@ ROUTES: Final = (
 
 
 def build_app(context: DiscoveryContext) -> Litestar:
-    """Return the API as an application of its own, its paths starting at /."""
+    """Return the application of the discovery API, its paths starting at /."""
     return build_application(
         title=TITLE,
         about=ABOUT,

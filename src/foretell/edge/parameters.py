@@ -223,7 +223,7 @@ def parse_integer(value: str, name: str, least: int, most: int = ID_MAX) -> int:
 
 
 def parse_wallet(value: str, name: str) -> Address:
-    """Return the address that a parameter spells, or refuse."""
+    """Return the address in a parameter, or refuse."""
     try:
         return parse_address(value, name)
     except MalformedHex as error:

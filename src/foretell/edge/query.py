@@ -51,7 +51,7 @@ class Query:
         )
 
     def check(self, parameters: Iterable[Parameter[Any]]) -> None:
-        """Refuse malformed parameters of a route whose answer depends on none of them."""
+        """Refuse malformed and unknown parameters, without using the values."""
         for parameter in parameters:
             self.read(parameter)
         self.check_known()

@@ -15,7 +15,7 @@ class RelayCaller(NamedTuple):
 
 
 async def owner_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> RelayCaller:
-    """Return the owner whose key signed this request, or refuse."""
+    """Return the owner of the key that signed this request, or refuse."""
     path: str = request.scope["path"]
     key_ring = context.key_ring
     caller = await key_ring.check_l2(request.headers, request.method, path, raw)
@@ -23,7 +23,7 @@ async def owner_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> 
 
 
 async def caller_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> RelayCaller:
-    """Return the owner or the builder whose key signed this request, or refuse."""
+    """Return the owner or the builder with the key that signed this request, or refuse."""
     dialect = context.key_ring.builder_dialect(request.headers)
     if dialect is None or f"{dialect}address" in request.headers:
         return await owner_of(context, request, raw)

@@ -59,7 +59,7 @@ class CheckedSubmission(NamedTuple):
 
 
 def check_submission(context: RelayerContext, submission: Submission) -> CheckedSubmission:
-    """Return the checked submission, or refuse one whose content is wrong."""
+    """Return the checked submission, or refuse one with wrong content."""
     if submission.wallet != context.deployment.safe_of(submission.owner):
         raise InvalidField("proxyWallet", "the Safe of from")
     calls: tuple[ClientCall | None, ...] = ()

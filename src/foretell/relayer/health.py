@@ -10,11 +10,11 @@ from foretell.relayer.context import RelayerContext
 DEADLINE_S: Final = 2.0
 
 
-async def check_health(context: RelayerContext, deadline_s: float = DEADLINE_S) -> None:
+async def check_health(context: RelayerContext) -> None:
     """Refuse when transactions cannot be sent."""
     wanted = context.deployment.chain_id
     try:
-        async with asyncio.timeout(deadline_s):
+        async with asyncio.timeout(DEADLINE_S):
             seen = await context.reader.chain_id()
     except (Upstream, TimeoutError) as error:
         raise WalletServiceDisabled("the chain does not answer") from error

@@ -1,4 +1,4 @@
-"""Operations: any served transaction of a wallet, and two whose block is awaited.
+"""Operations: any served transaction of a wallet, and two that wait for their block.
 
 A redemption and a merge are answered when they are in a block. The wait is limited: after it the answer
 has the hash and no confirmations, and the same request, sent again, returns the outcome.

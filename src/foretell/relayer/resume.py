@@ -71,7 +71,7 @@ async def _advance(context: RelayerContext, request: RelayRequest) -> None:
 
 
 async def _take_turn(context: RelayerContext, request: RelayRequest, nonce: int) -> None:
-    """Send a transaction whose nonce is next, or refuse one whose nonce cannot become next."""
+    """Send a transaction with the next nonce, or refuse one with a nonce that cannot become next."""
     try:
         used = (await fetch_own_safe(context, request.wallet, request.owner)).nonce
     except InvalidField as refusal:

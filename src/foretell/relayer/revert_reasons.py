@@ -1,7 +1,7 @@
 """Revert reasons of wallet transactions, in words for clients.
 
-A Safe reports only that its call failed. The call is therefore tried again by itself, which gives its
-own reason. The node's message comes last.
+A Safe reports only that its call failed. The call is therefore tried again alone, which gives its own
+reason. The node's message comes last.
 """
 
 from foretell.chain.artifacts import reason_of

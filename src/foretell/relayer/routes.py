@@ -51,7 +51,7 @@ async def show_root(context: Context) -> str:
 
 @get(
     "/nonce",
-    responses=answering(responses.NonceRecord, "The nonce to sign."),
+    responses=answering(responses.NonceResponse, "The nonce to sign."),
     operation_class=taking(ADDRESS, KIND),
 )
 async def show_nonce(request: AnyRequest, context: Context) -> Answer:
@@ -59,12 +59,12 @@ async def show_nonce(request: AnyRequest, context: Context) -> Answer:
     query = Query.of(request)
     address = query.read(ADDRESS)
     query.check([KIND])
-    return json_response(responses.NonceRecord(str(await find_next_nonce(context, address))))
+    return json_response(responses.NonceResponse(str(await find_next_nonce(context, address))))
 
 
 @get(
     "/deployed",
-    responses=answering(responses.DeployedRecord, "Whether the wallet exists."),
+    responses=answering(responses.DeployedResponse, "Whether the wallet exists."),
     operation_class=taking(WALLET, ANY_KIND),
 )
 async def show_deployed(request: AnyRequest, context: Context) -> Answer:
@@ -72,24 +72,24 @@ async def show_deployed(request: AnyRequest, context: Context) -> Answer:
     query = Query.of(request)
     address = query.read(WALLET)
     query.check([ANY_KIND])
-    return json_response(responses.DeployedRecord(bool(await context.reader.code(address))))
+    return json_response(responses.DeployedResponse(bool(await context.reader.code(address))))
 
 
 @post(
     "/submit",
     status_code=200,
-    responses=answering(responses.SubmittedRecord, "What became of it so far."),
+    responses=answering(responses.SubmittedResponse, "What became of it so far."),
 )
 async def submit_transaction(request: AnyRequest, context: Context) -> Answer:
     """Accept a wallet's transaction, or its deployment (L2 or builder)."""
     raw = await read_body(request, BODY_BYTES_MAX)
     submitted = await submit(context, await caller_of(context, request, raw), raw)
-    return json_response(await responses.submitted_record(context, submitted))
+    return json_response(await responses.render_submitted(context, submitted))
 
 
 @get(
     "/transaction",
-    responses=answering(list[responses.TransactionRecord], "The one transaction, or none."),
+    responses=answering(list[responses.TransactionResponse], "The one transaction, or none."),
     operation_class=taking(ID),
 )
 async def show_transaction(request: AnyRequest, context: Context) -> Answer:
@@ -102,7 +102,7 @@ async def show_transaction(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/transactions",
-    responses=answering(list[responses.TransactionRecord], "At most 100, the newest first."),
+    responses=answering(list[responses.TransactionResponse], "At most 100, the newest first."),
 )
 async def show_transactions(request: AnyRequest, context: Context) -> Answer:
     """Return the requests that the caller signed or submitted (L2 or builder)."""
@@ -113,7 +113,7 @@ async def show_transactions(request: AnyRequest, context: Context) -> Answer:
 @post(
     "/operations/redeem-position",
     status_code=200,
-    responses=answering(responses.ExecutionRecord, "The transaction, in a block if in time."),
+    responses=answering(responses.ExecutionResponse, "The transaction, in a block if in time."),
 )
 async def redeem_position(request: AnyRequest, context: Context) -> Answer:
     """Redeem a wallet's tokens of a resolved condition (L2)."""
@@ -123,7 +123,7 @@ async def redeem_position(request: AnyRequest, context: Context) -> Answer:
 @post(
     "/operations/merge-position",
     status_code=200,
-    responses=answering(responses.ExecutionRecord, "The transaction, in a block if in time."),
+    responses=answering(responses.ExecutionResponse, "The transaction, in a block if in time."),
 )
 async def merge_position(request: AnyRequest, context: Context) -> Answer:
     """Merge a wallet's complete sets into collateral (L2)."""
@@ -134,7 +134,7 @@ async def _operate(request: AnyRequest, context: RelayerContext, operation: Oper
     raw = await read_body(request, BODY_BYTES_MAX)
     caller = await owner_of(context, request, raw)
     execution = await operate(context, caller, operation, raw)
-    return json_response(responses.execution_record(execution))
+    return json_response(responses.render_execution(execution))
 
 
 def build_app(context: RelayerContext) -> Litestar:

@@ -105,7 +105,7 @@ async def _load_concurrent(context: RelayerContext, checked: CheckedSubmission) 
 
 
 async def _send_or_refuse(context: RelayerContext, request: RelayRequest) -> RelayRequest:
-    """Send a request whose client waits; one that cannot be sent now is refused."""
+    """Send a request while its client waits; one that cannot be sent now is refused."""
     try:
         return await send(context, request)
     except CallReverts:

@@ -158,12 +158,3 @@ async def test_a_child_that_cannot_be_started_does_not_blame_the_picture(tmp_pat
 
     with pytest.raises(StorageUnavailable, match="no process for an image"):
         await normalizer.normalize("eventImage", a_picture())
-
-
-@pytest.mark.spec(35)
-def test_the_policy_is_published_in_the_words_of_the_wire() -> None:
-    assert ImagePolicy().document() == {
-        "maxUploadBytes": 2_097_152,
-        "targetPx": 256,
-        "targetMaxBytes": 102_400,
-    }

@@ -32,14 +32,6 @@ class ImagePolicy:
     side_px: int = 256
     bytes_max: int = 100 * 1024
 
-    def document(self) -> dict[str, int]:
-        """Return the policy as clients read it."""
-        return {
-            "maxUploadBytes": self.upload_bytes_max,
-            "targetPx": self.side_px,
-            "targetMaxBytes": self.bytes_max,
-        }
-
 
 class ImageNormalizer:
     """Conversion of uploads to squares of one format and size."""

@@ -23,7 +23,6 @@ from foretell.domain.creation.plan import (
     check_known,
     check_txs,
     check_unchanged,
-    item_of,
     market_ids,
 )
 from foretell.domain.errors.creation import TxInvalid, TxPending
@@ -83,8 +82,7 @@ def test_a_plan_approves_the_fee_and_asks_the_question() -> None:
 
     approval, question = build_plan(payload, CONTRACTS, some_facts())
 
-    assert approval.document().keys() == {"id", "to", "value", "data", "description"}
-    assert question.document().keys() == {"id", "to", "value", "data", "description", "marketKey"}
+    assert (approval.market_key, question.market_key) == (None, market.key)
     assert (approval.item_id, approval.target) == (
         "approve-direct-resolution-fee",
         CONTRACTS.collateral,
@@ -161,22 +159,15 @@ def test_items_have_ids_addresses_values_and_calldata_of_the_published_form() ->
         *build_plan(a_payload_of(3), CONTRACTS, some_facts()),
         *build_metadata_plan([a_name(1), a_name(2)], CONTRACTS),
     )
-    documents = [item.document() for item in plan]
 
-    ids = [document["id"] for document in documents]
+    ids = [item.item_id for item in plan]
     assert len(set(ids)) == len(ids)
     form = r"approve-direct-resolution-fee|(initialize-market|update-metadata)-[1-9]\d*"
     assert all(re.fullmatch(form, id_) for id_ in ids)
-    assert all(re.fullmatch(r"0x[0-9a-fA-F]{40}", document["to"]) for document in documents)
-    assert all(re.fullmatch(r"0x([0-9a-f]{2})+", document["data"]) for document in documents)
-    assert {document["value"] for document in documents} == {"0"}
-    assert all(document["description"] for document in documents)
-
-
-def test_an_item_comes_back_from_its_document() -> None:
-    plan = build_plan(a_payload(), CONTRACTS, some_facts())
-
-    assert tuple(item_of(item.document()) for item in plan) == plan
+    assert all(re.fullmatch(r"0x[0-9a-f]{40}", item.target) for item in plan)
+    assert all(item.calldata for item in plan)
+    assert {item.value_wei for item in plan} == {0}
+    assert all(item.description for item in plan)
 
 
 PLAN = (

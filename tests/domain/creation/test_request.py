@@ -5,8 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eth_account import Account
-from eth_account.messages import encode_typed_data
 from tests.rigs.values import CHAIN_ID, NOW_MS, a_key, a_word, an_address
 
 from foretell.domain.creation.request import (
@@ -133,56 +131,6 @@ def test_the_type_hash_is_the_published_one() -> None:
     assert CHALLENGE_TYPE_HASH.hex() == (
         "61549481945e4332153bfee8daa576b35db4a88d5ae189e5847ab9217eaadc45"
     )
-
-
-@pytest.mark.spec(38, 39, 40, 41, 150)
-def test_the_document_is_all_that_a_wallet_needs() -> None:
-    document = a_challenge().document()
-
-    assert document["domain"] == {
-        "name": "Create Market",
-        "version": "1",
-        "verifyingContract": "0x" + "00" * 20,
-    }
-    assert document["primaryType"] == "CreateMarketAuth"
-    assert document["types"] == {
-        "CreateMarketAuth": [
-            {"name": "requestId", "type": "string"},
-            {"name": "creator", "type": "address"},
-            {"name": "payloadHash", "type": "bytes32"},
-            {"name": "nonce", "type": "bytes32"},
-            {"name": "expiresAt", "type": "uint256"},
-            {"name": "chainId", "type": "uint256"},
-        ]
-    }
-    assert document.keys() == {
-        "requestId",
-        "nonce",
-        "expiresAt",
-        "creator",
-        "chainId",
-        "payloadHash",
-        "domain",
-        "primaryType",
-        "types",
-    }
-
-
-@pytest.mark.spec(41, 69)
-def test_a_wallet_of_others_signs_the_document_as_it_is() -> None:
-    challenge = a_challenge()
-    document = challenge.document()
-    names = [field["name"] for field in document["types"]["CreateMarketAuth"]]
-    message = encode_typed_data(
-        domain_data=document["domain"] | {"chainId": document["chainId"]},
-        message_types=document["types"],
-        message_data={name: document[name] for name in names},
-    )
-    signature = bytes(Account.sign_message(message, a_key("creator")).signature)
-
-    envelope = an_envelope(challenge, signature=signature)
-
-    check_envelope(challenge, envelope, challenge.payload_hash, NOW_MS)
 
 
 @pytest.mark.spec(42, 69, 78)

@@ -6,7 +6,7 @@ a failed request pays nothing twice. The other items keep their numbers.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from foretell.domain.contracts import neg_risk
 from foretell.domain.contracts.calldata import Approve, QuestionTerms, encode_set_metadata
@@ -17,9 +17,7 @@ from foretell.domain.values.amounts import decimal_text
 from foretell.domain.values.hexadecimal import (
     Address,
     Bytes32,
-    checksum_address,
     keccak256,
-    parse_address,
     word_bytes,
     word_of,
 )
@@ -114,29 +112,6 @@ class PlanItem:
     description: str
     market_key: str | None = None
     value_wei: int = 0
-
-    def document(self) -> dict[str, Any]:
-        """Return the item as stored and sent."""
-        document = {
-            "id": self.item_id,
-            "to": checksum_address(self.target),
-            "value": str(self.value_wei),
-            "data": "0x" + self.calldata.hex(),
-            "description": self.description,
-        }
-        return document if self.market_key is None else document | {"marketKey": self.market_key}
-
-
-def item_of(document: Mapping[str, Any]) -> PlanItem:
-    """Return the item of a stored document."""
-    return PlanItem(
-        item_id=document["id"],
-        target=parse_address(document["to"]),
-        calldata=bytes.fromhex(document["data"][2:]),
-        description=document["description"],
-        market_key=document.get("marketKey"),
-        value_wei=int(document["value"]),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from foretell.domain.errors.creation import AuthExpired, AuthInvalid
 from foretell.domain.errors.families import IllegalTransition, MalformedSignature
@@ -37,7 +37,6 @@ from foretell.domain.values.hexadecimal import (
     ZERO_ADDRESS,
     Address,
     Bytes32,
-    checksum_address,
     keccak256,
     word_bytes,
 )
@@ -144,26 +143,6 @@ class Challenge:
     nonce: Bytes32
     expires_at_ms: int
     chain_id: int
-
-    def document(self) -> dict[str, Any]:
-        """Return the challenge as sent to the creator, with all that a wallet needs to sign it."""
-        return {
-            "requestId": self.request_id,
-            "nonce": self.nonce,
-            "expiresAt": self.expires_at_ms,
-            "creator": checksum_address(self.creator),
-            "chainId": self.chain_id,
-            "payloadHash": self.payload_hash,
-            "domain": {
-                "name": CHALLENGE_NAME,
-                "version": CHALLENGE_VERSION,
-                "verifyingContract": ZERO_ADDRESS,
-            },
-            "primaryType": CHALLENGE_TYPE,
-            "types": {
-                CHALLENGE_TYPE: [{"name": name, "type": kind} for name, kind in CHALLENGE_FIELDS]
-            },
-        }
 
     def digest(self) -> bytes:
         """Return the 32 bytes to sign."""

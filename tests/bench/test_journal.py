@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.journal.shards import Shards, query
 from tests.rigs.commands import Call
+from tests.rigs.journals import PostgresJournals, query
 
 from foretell.bench import journal, postgres_journal
 from foretell.bench.journal import run_bench_journal
@@ -86,7 +86,7 @@ def test_a_run_leaves_the_database_as_it_was(journal_url: str) -> None:
 
 @pytest.mark.anyio
 async def test_a_database_with_a_journal_is_left_alone(journal_url: str) -> None:
-    await Shards(journal_url).open("j").close()
+    await PostgresJournals(journal_url).open("j").close()
     with pytest.raises(BenchFailed, match="the database has a journal"):
         await postgres_journal._measure(journal_url, HOLDER, ROUNDS)
     ((is_there,),) = query(journal_url, "SELECT to_regnamespace('journal') IS NOT NULL")

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.journal.shards import query
 from tests.rigs.commands import Call
+from tests.rigs.journals import query
 from tests.rigs.postgres import migrate
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 from tests.trading.rig import Clock
 
 from foretell.domain.exchange.commands import Command
-from foretell.domain.values.sharding import ShardPlace
+from foretell.domain.values.sharding import ShardNumber, ShardPlace
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.segments import segment_paths
-from foretell.journal.files.snapshots import let_go
+from foretell.journal.files.snapshots import compact
 from foretell.journal.postgres.journal import lead
 from foretell.journal.postgres.leases import Candidate, JournalPlace
 from foretell.journal.snapshot_process import take_snapshot
@@ -89,7 +89,7 @@ def test_tables_stay_where_the_beginning_of_the_journal_is_gone(call: Call, data
     before = asyncio.run(tell(data, STORY))
     take_snapshot(data / "journal", 40)
     take_snapshot(data / "journal", 60)
-    assert let_go(data / "journal") > 0
+    assert compact(data / "journal") > 0
     called = call("journal", "rebuild", "--data", str(data))
     assert called.code == 1
     assert "what came before it is not kept any more" in called.err
@@ -145,7 +145,7 @@ async def tell_shards(url: str) -> Rows:
     async with Database(url) as database:
         for number in range(SHARDS):
             journal = await lead(
-                JournalPlace(url, number, SHARDS), Candidate(b"h" * 16, "somebody")
+                JournalPlace(url, ShardNumber(number), SHARDS), Candidate(b"h" * 16, "somebody")
             )
             engine = Engine(journal, Clock().now_ms)
             projection = Projection(database, ShardPlace(number, SHARDS).name)
@@ -188,7 +188,9 @@ def test_tables_stay_where_a_shard_has_let_go_of_its_beginning(
 
 async def call_meanwhile(url: str, call: Call, data: Path) -> str:
     """Return what the command says while a process leads the second shard."""
-    journal = await lead(JournalPlace(url, 1, SHARDS), Candidate(b"h" * 16, "somebody"))
+    journal = await lead(
+        JournalPlace(url, ShardNumber(1), SHARDS), Candidate(b"h" * 16, "somebody")
+    )
     try:
         called = await asyncio.to_thread(call, "journal", "rebuild", "--data", str(data))
     finally:

@@ -1,4 +1,4 @@
-"""A studio on a real chain, everything undone when the test ends."""
+"""Market creation on a real chain, reverted after each test."""
 
 import shutil
 from collections.abc import AsyncIterator

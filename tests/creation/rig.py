@@ -1,7 +1,7 @@
-"""A market creation that runs: its application, its background work, and creators who use them.
+"""The rig of market creation: its application, its background work, and its clients.
 
-`CreationRig` is the operator's side and can be started again over the same database. A `CreatorClient`
-does what a creator's program does: it knows the public interface and its own key, and nothing else.
+`CreationRig` is the operator's side; it can be restarted over the same database. `CreatorClient` acts
+like a creator's program: it knows only the public interface and its own key.
 """
 
 import itertools
@@ -18,16 +18,17 @@ from eth_account import Account
 from eth_account.messages import encode_typed_data
 from litestar import Litestar
 from tests.rigs.applications import an_app
+from tests.rigs.clock import Clock
 from tests.rigs.payloads import a_payload_document
 from tests.rigs.pictures import a_picture
 from tests.rigs.sandbox import Sandbox
-from tests.rigs.values import NOW_MS, a_key, a_word
+from tests.rigs.values import a_key, a_word
 
-from foretell.chain.deploy_plan import (
+from foretell.chain.deploy_plan import CreatorWhitelist
+from foretell.chain.planned_contracts import (
     CREATE2_FACTORY,
     SALT,
-    CreatorWhitelist,
-    created,
+    create2_contract,
     whitelist_code,
 )
 from foretell.chain.sender import Sender, SenderOptions
@@ -45,19 +46,9 @@ from foretell.media.images import ImageNormalizer, ImagePolicy
 from foretell.store.database import Database
 from foretell.store.outbox.transactions import REGISTRATION, TxOutbox
 
-LOOKS_MAX: Final = 10
+PASSES_MAX: Final = 10
 DATABASE_FILE: Final = "foretell.db"
 PICTURE: Final = a_picture("PNG", (60, 40))
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now_ms = NOW_MS
-
-    def __call__(self) -> int:
-        return self.now_ms
 
 
 @dataclass
@@ -72,7 +63,7 @@ class CreationRig:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def start(self) -> None:
-        """Make every object anew, as a new process does, over what is on the disk."""
+        """Create all objects, as a new process does, over the files on the disk."""
         url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
         self.database = await self.stack.enter_async_context(Database(url))
         registrar = self.sandbox.account(AccountRole.REGISTRAR)
@@ -98,19 +89,19 @@ class CreationRig:
         self.open(self.context)
 
     def open(self, context: CreationContext) -> None:
-        """Serve with these services from now on."""
+        """Serve with this context."""
         self.context = context
         self.app: Litestar = an_app(build_app, context)
-        self.desk = RequestRunner(context, lambda: self.clock.now_ms / 1000)
+        self.runner = RequestRunner(context, lambda: self.clock.now_ms / 1000)
         transport = httpx.ASGITransport(self.app)  # type: ignore[arg-type]  # scopes typed closer
         self.http = httpx.AsyncClient(transport=transport, base_url="http://worker")
 
     def change(self, **context: Any) -> None:
-        """Serve with other services than before."""
+        """Serve with a changed context."""
         self.open(replace(self.context, **context))
 
     async def restart(self) -> None:
-        """Forget everything that is in memory only."""
+        """Stop and start again, which loses everything in memory."""
         await self.stop()
         await self.start()
 
@@ -123,15 +114,15 @@ class CreationRig:
         return str(uuid.UUID(bytes=keccak256(f"id {next(self.numbers)}".encode())[:16], version=4))
 
     async def run_once(self) -> int:
-        """Do one pass of the background work, the registrar's part included, and one more block."""
+        """Mine a block, then run one pass of the background work and of the registrar."""
         await self.sandbox.mine()
-        running = await self.desk.run_once()
+        running = await self.runner.run_once()
         await self.context.registrar.run_once()
         return running
 
     async def settle(self) -> None:
-        """Do background work until nothing of it is left, or it only waits."""
-        for _ in range(LOOKS_MAX):
+        """Run background work until no request is running."""
+        for _ in range(PASSES_MAX):
             if not await self.run_once():
                 return
         raise AssertionError("the background work does not end")
@@ -140,16 +131,16 @@ class CreationRig:
         return CreatorClient(self, account or self.sandbox.account(AccountRole.CREATOR))
 
     async def whitelist(self, account: SandboxAccount) -> None:
-        """Have a creator register a proposer whitelist of its own."""
+        """Deploy and register a proposer whitelist for a creator."""
         proposer = self.sandbox.account(AccountRole.PROPOSER).address
         code = whitelist_code(CreatorWhitelist(account.private_key, (proposer,)))
         await self.sandbox.call(account, CREATE2_FACTORY, SALT + code)
         registry = self.sandbox.deployment.address(ContractName.PROPOSER_WHITELIST_REGISTRY)
-        call = REGISTER_WHITELIST.encode(created(code).address)
+        call = REGISTER_WHITELIST.encode(create2_contract(code).address)
         await self.sandbox.call(account, registry, call)
 
     async def newcomer(self, name: str, units: int = 0) -> SandboxAccount:
-        """Return an account that nobody has seen before, with gas and this much collateral."""
+        """Return a new account with gas and an amount of collateral."""
         account = SandboxAccount(AccountRole.CREATOR, a_key(name))
         await self.sandbox.rpc.send("anvil_setBalance", account.address, hex(10**20))
         if units:
@@ -171,23 +162,23 @@ class CreatorClient:
         return checksum_address(self.account.address)
 
     def payload(self, **fields: Any) -> bytes:
-        """Return a payload of this creator, as the string that is hashed."""
+        """Return a payload of this creator, as the bytes that are hashed."""
         return json.dumps(a_payload_document(creator=self.address, **fields)).encode()
 
     async def post(self, path: str, body: Mapping[str, Any]) -> httpx.Response:
         return await self.rig.http.post(path, json=body)
 
     async def ask(self, raw: bytes) -> httpx.Response:
-        """Ask for a challenge for a payload."""
-        wish = {
+        """Request a challenge for a payload."""
+        body = {
             "creator": self.address,
             "chainId": SANDBOX_CHAIN_ID,
             "payloadHash": "0x" + keccak256(raw).hex(),
         }
-        return await self.post("/prepare-auth", wish)
+        return await self.post("/prepare-auth", body)
 
     def sign(self, challenge: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-        """Return the envelope of a challenge, signed by a library that nobody here wrote."""
+        """Return the envelope of a challenge, signed with a third-party library."""
         names = [each["name"] for each in challenge["types"]["CreateMarketAuth"]]
         message = encode_typed_data(
             domain_data=challenge["domain"] | {"chainId": challenge["chainId"]},
@@ -216,7 +207,7 @@ class CreatorClient:
         )
 
     async def prepare(self, raw: bytes | None = None) -> str:
-        """Ask, sign and send; return the request's id."""
+        """Request a challenge, sign and send it; return the request's id."""
         raw = self.payload() if raw is None else raw
         challenge = (await self.ask(raw)).json()
         answer = await self.send(raw, self.sign(challenge))
@@ -284,8 +275,12 @@ class CreatorClient:
         return request_id
 
 
+async def status_of(creator: CreatorClient, request_id: str) -> str:
+    return str((await creator.record(request_id))["status"])
+
+
 def error_of(answer: httpx.Response) -> tuple[int, str]:
-    """Return the status and the code of a refusal, and check that it has the published shape."""
+    """Return the status and the code of a refusal; its body must have the published form."""
     body = answer.json()
     assert body.keys() == {"error"}, body
     assert body["error"].keys() == {"code", "message", "details"}, body
@@ -293,7 +288,7 @@ def error_of(answer: httpx.Response) -> tuple[int, str]:
 
 
 def details_of(answer: httpx.Response) -> list[tuple[str, str]]:
-    """Return the fields that a refusal names and what it says of them."""
+    """Return the fields that a refusal names, each with its message."""
     return [(each["field"], each["message"]) for each in answer.json()["error"]["details"]]
 
 

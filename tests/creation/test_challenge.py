@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.spec(3, 38, 39, 40, 41, 56, 67, 150)
-async def test_a_challenge_is_new_echoes_the_wish_and_is_kept(creator: CreatorClient) -> None:
+async def test_a_challenge_is_new_repeats_the_request_and_is_stored(creator: CreatorClient) -> None:
     raw = creator.payload()
 
     first, second = (await creator.ask(raw)).json(), (await creator.ask(raw)).json()
@@ -47,9 +47,9 @@ async def test_a_challenge_is_new_echoes_the_wish_and_is_kept(creator: CreatorCl
 
 @pytest.mark.spec(8)
 async def test_another_chain_is_refused(creator: CreatorClient) -> None:
-    wish = {"creator": creator.address, "chainId": 1, "payloadHash": "0x" + "ab" * 32}
+    body = {"creator": creator.address, "chainId": 1, "payloadHash": "0x" + "ab" * 32}
 
-    answer = await creator.post("/prepare-auth", wish)
+    answer = await creator.post("/prepare-auth", body)
 
     assert error_of(answer) == (400, "validation_error")
     assert details_of(answer) == [("chainId", "must be one of 80002")]
@@ -72,7 +72,7 @@ async def issued(rig: CreationRig, *names: str) -> list[Challenge]:
     return challenges
 
 
-async def test_whoever_asks_in_a_creator_s_name_takes_no_challenge_from_it(
+async def test_requests_of_others_in_a_creator_s_name_drop_none_of_its_challenges(
     creator: CreatorClient,
 ) -> None:
     raw = creator.payload()
@@ -98,7 +98,9 @@ async def test_a_creator_with_too_many_challenges_is_refused_and_others_are_not(
     assert all(await kept(rig, challenges))
 
 
-async def test_a_creator_has_few_expired_challenges_and_they_make_way(rig: CreationRig) -> None:
+async def test_a_creator_has_few_expired_challenges_and_new_ones_replace_them(
+    rig: CreationRig,
+) -> None:
     expired = await issued(rig, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
     others = await issued(rig, "other")
     rig.clock.now_ms += CHALLENGE_LIFETIME_MS
@@ -121,7 +123,7 @@ async def test_signed_requests_are_never_swept(creator: CreatorClient) -> None:
     assert (await creator.record(request_id))["status"] == "prepare_running"
 
 
-async def test_an_expired_challenge_is_kept_for_a_day_to_be_told_of(
+async def test_an_expired_challenge_is_kept_for_a_day_and_refused_as_expired(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -140,7 +142,7 @@ async def test_an_expired_challenge_is_kept_for_a_day_to_be_told_of(
     assert error_of(too_late) == (404, "request_not_found")
 
 
-async def test_unsigned_challenges_of_all_creators_are_bounded_and_none_makes_way(
+async def test_unsigned_challenges_of_all_creators_are_limited_and_none_is_dropped(
     rig: CreationRig,
 ) -> None:
     rig.change(options=CreationOptions(unsigned_max=4))
@@ -153,7 +155,7 @@ async def test_unsigned_challenges_of_all_creators_are_bounded_and_none_makes_wa
     assert await kept(rig, challenges) == [True] * 4
 
 
-async def test_the_oldest_expired_challenges_of_all_creators_are_swept_beyond_the_bound(
+async def test_the_oldest_expired_challenges_of_all_creators_are_swept_beyond_the_limit(
     rig: CreationRig,
 ) -> None:
     rig.change(options=CreationOptions(unsigned_max=4))
@@ -167,7 +169,7 @@ async def test_the_oldest_expired_challenges_of_all_creators_are_swept_beyond_th
     assert await kept(rig, fresh) == [True] * 3
 
 
-async def test_what_is_kept_of_all_creators_is_bounded_though_nobody_sweeps(
+async def test_stored_challenges_of_all_creators_are_limited_without_a_sweep(
     rig: CreationRig,
 ) -> None:
     rig.change(options=CreationOptions(unsigned_max=2))

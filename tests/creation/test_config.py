@@ -28,7 +28,7 @@ async def config(rig: CreationRig) -> dict[str, Any]:
 
 
 @pytest.mark.spec(35, 67)
-async def test_the_eight_keys_are_there_with_their_types(rig: CreationRig) -> None:
+async def test_the_configuration_has_its_eight_keys_with_their_types(rig: CreationRig) -> None:
     body = await config(rig)
 
     assert body["defaultChainId"] == 80002
@@ -139,7 +139,7 @@ async def test_a_wallet_with_exactly_the_hinted_funding_succeeds(rig: CreationRi
     assert await rig.sandbox.reader.collateral_units(account.address) == 0
 
 
-async def test_a_chain_that_does_not_answer_is_told(rig: CreationRig) -> None:
+async def test_a_chain_that_does_not_answer_is_reported(rig: CreationRig) -> None:
     async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
         rig.change(reader=Reader(dead, rig.sandbox.deployment))
 
@@ -149,7 +149,9 @@ async def test_a_chain_that_does_not_answer_is_told(rig: CreationRig) -> None:
     assert "127.0.0.1" not in answer.text
 
 
-async def test_what_an_earlier_deployment_lacks_is_at_zero(rig: CreationRig) -> None:
+async def test_contracts_that_an_earlier_deployment_lacks_have_the_zero_address(
+    rig: CreationRig,
+) -> None:
     deployment = rig.sandbox.deployment
     later = ("negRisk", "optimistic", "wrapped")
     contracts = {

@@ -9,7 +9,7 @@ from foretell.domain.errors.chain import SandboxOnly
 pytestmark = pytest.mark.anyio
 
 
-async def test_local_storage_is_the_sandbox_s_alone_unless_the_operator_says_so(
+async def test_local_storage_is_for_the_sandbox_unless_the_operator_allows_it(
     rig: CreationRig,
 ) -> None:
     elsewhere = replace(rig.sandbox.deployment, chain_id=137, is_sandbox=False)

@@ -29,7 +29,7 @@ def ids_in(plan: Sequence[dict[str, Any]]) -> list[str]:
 @pytest.mark.spec(9, 14, 46, 47)
 @pytest.mark.parametrize("stack", ["dro_moov2", "alt_moov2"])
 @pytest.mark.parametrize("mode", ["binary", "multi_multiple"])
-async def test_markets_outside_of_events_are_made_on_both_stacks(
+async def test_binary_markets_are_created_on_both_stacks(
     creator: CreatorClient, mode: str, stack: str
 ) -> None:
     rig = creator.rig
@@ -117,7 +117,7 @@ async def test_the_approval_is_the_configured_fee_of_every_question(
     assert int(approval["data"][-64:], 16) == total_units
 
 
-async def test_an_event_that_broke_off_is_gone_on_with_and_nothing_is_paid_twice(
+async def test_an_interrupted_event_is_continued_and_nothing_is_paid_twice(
     creator: CreatorClient,
 ) -> None:
     raw = creator.payload(**event_fields())
@@ -135,7 +135,7 @@ async def test_an_event_that_broke_off_is_gone_on_with_and_nothing_is_paid_twice
     assert (await creator.record(second))["status"] == "metadata_update_pending"
 
 
-async def test_questions_that_were_added_in_another_order_end_the_request(
+async def test_questions_added_in_another_order_fail_the_request(
     creator: CreatorClient,
 ) -> None:
     request_id = await creator.prepared(creator.payload(**event_fields(count=2)))
@@ -206,7 +206,7 @@ async def test_a_picture_of_no_option_is_refused(creator: CreatorClient) -> None
     assert error_of(answer) == (400, "validation_error")
 
 
-async def test_the_stored_documents_say_what_an_event_is(creator: CreatorClient) -> None:
+async def test_the_stored_documents_describe_the_event(creator: CreatorClient) -> None:
     record = await creator.record(await creator.finalized(creator.payload(**event_fields())))
     (market, *_) = await markets_of(creator.rig)
 

@@ -4,14 +4,13 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.creation.rig import CreationRig, CreatorClient, details_of, error_of
+from tests.creation.rig import CreationRig, CreatorClient, details_of, error_of, status_of
 from tests.rigs.values import NOW_MS, a_word
 from typing_extensions import override
 
 from foretell.chain.reader import Reader
 from foretell.chain.rpc_types import Receipt
 from foretell.chain.setup_caller import SetupCaller
-from foretell.creation.context import CreationOptions
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, SandboxAccount
 from foretell.domain.creation.plan import PlanTx
 from foretell.domain.creation.request import RequestTrigger
@@ -25,14 +24,10 @@ Txs = list[dict[str, str]]
 TIME_TO_WAIT_FOR_THE_DATABASE_S = 0.1
 
 
-async def status_of(creator: CreatorClient, request_id: str) -> str:
-    return str((await creator.record(request_id))["status"])
-
-
 async def send_as(
     rig: CreationRig, account: SandboxAccount, item: Mapping[str, Any], **changed: Any
 ) -> str:
-    """Send one call like an item of a plan, from any account, and return its hash."""
+    """Send a call like an item of a plan, from any account, and return its hash."""
     call = ContractCall(
         parse_address(changed.get("to", item["to"])),
         bytes.fromhex(changed.get("data", item["data"])[2:]),
@@ -49,7 +44,9 @@ def reasons(answer: httpx.Response) -> dict[str, str]:
 
 
 @pytest.mark.spec(55, 59, 67)
-async def test_hashes_are_kept_in_parts_in_full_and_again(creator: CreatorClient) -> None:
+async def test_hashes_are_stored_in_parts_all_at_once_and_repeatedly(
+    creator: CreatorClient,
+) -> None:
     request_id = await creator.prepared()
     first = {"id": "approve-direct-resolution-fee", "hash": a_word("1")}
     second = {"id": "initialize-market-1", "hash": a_word("2")}
@@ -80,7 +77,7 @@ async def test_hashes_are_kept_in_parts_in_full_and_again(creator: CreatorClient
         ),
     ],
 )
-async def test_only_items_of_the_plan_have_hashes_and_each_one(
+async def test_each_item_of_the_plan_takes_one_hash_and_nothing_else_does(
     creator: CreatorClient, txs: Txs, field: str
 ) -> None:
     request_id = await creator.prepared()
@@ -94,7 +91,7 @@ async def test_only_items_of_the_plan_have_hashes_and_each_one(
 
 
 @pytest.mark.spec(60, 76)
-async def test_a_hash_that_the_chain_does_not_know_is_taken_and_then_refused(
+async def test_a_hash_that_the_chain_does_not_know_is_stored_and_then_refused(
     creator: CreatorClient,
 ) -> None:
     request_id = await creator.prepared()
@@ -113,37 +110,37 @@ async def test_a_hash_that_the_chain_does_not_know_is_taken_and_then_refused(
 
 
 @pytest.mark.spec(60, 68, 78)
-async def test_each_of_the_five_checks_broken_alone_leaves_it_prepared(
+async def test_a_transaction_that_breaks_one_of_five_checks_leaves_the_request_prepared(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
-    stranger = rig.sandbox.trader()
+    other = rig.sandbox.trader()
     request_id = await creator.prepared()
     approve, initialize = (await creator.record(request_id))["prepared"]["txPlan"]
     good = (await creator.execute([approve]))[0]
     other_data = approve["data"][:-2] + "41"
     broken = {
-        "sender": await send_as(rig, stranger, approve),
+        "sender": await send_as(rig, other, approve),
         "target": await send_as(rig, creator.account, approve, to=creator.address),
         "calldata": await send_as(rig, creator.account, approve, data=other_data),
         "value": await send_as(rig, creator.account, approve, to=creator.address, value=1),
         "the transaction reverted": await reverted(rig, creator.account, initialize),
     }
 
-    told = {}
+    reason_by_case = {}
     for what, tx_hash in broken.items():
         item = initialize if what == "the transaction reverted" else approve
         txs = [good, {"id": initialize["id"], "hash": tx_hash}]
         if item is approve:
             txs = [{"id": approve["id"], "hash": tx_hash}]
-        told[what] = reasons(await creator.finalize(request_id, txs)).get(item["id"], "")
+        reason_by_case[what] = reasons(await creator.finalize(request_id, txs)).get(item["id"], "")
         assert await status_of(creator, request_id) == "prepared"
 
-    assert told["sender"].startswith("sender is ")
-    assert told["target"].startswith("target is ")
-    assert told["calldata"] == "calldata differs from the plan's"
-    assert told["value"].startswith("target is ")
-    assert told["the transaction reverted"] == "the transaction reverted"
+    assert reason_by_case["sender"].startswith("sender is ")
+    assert reason_by_case["target"].startswith("target is ")
+    assert reason_by_case["calldata"] == "calldata differs from the plan's"
+    assert reason_by_case["value"].startswith("target is ")
+    assert reason_by_case["the transaction reverted"] == "the transaction reverted"
 
 
 async def reverted(rig: CreationRig, account: SandboxAccount, item: Mapping[str, Any]) -> str:
@@ -161,7 +158,7 @@ async def reverted(rig: CreationRig, account: SandboxAccount, item: Mapping[str,
 
 
 @pytest.mark.spec(60)
-async def test_one_hash_does_not_stand_for_two_items(creator: CreatorClient) -> None:
+async def test_one_hash_does_not_count_for_two_items(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
 
@@ -171,7 +168,7 @@ async def test_one_hash_does_not_stand_for_two_items(creator: CreatorClient) -> 
 
 
 @pytest.mark.spec(60, 77)
-async def test_items_without_a_hash_are_told(creator: CreatorClient) -> None:
+async def test_items_without_a_hash_are_reported(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
 
@@ -187,7 +184,7 @@ async def test_items_without_a_hash_are_told(creator: CreatorClient) -> None:
 
 
 @pytest.mark.spec(60)
-async def test_a_transaction_that_waits_for_a_block_is_told(creator: CreatorClient) -> None:
+async def test_a_transaction_that_waits_for_a_block_is_reported(creator: CreatorClient) -> None:
     rig = creator.rig
     request_id = await creator.prepared()
     items = (await creator.record(request_id))["prepared"]["txPlan"]
@@ -213,17 +210,17 @@ async def test_a_transaction_that_waits_for_a_block_is_told(creator: CreatorClie
 @pytest.mark.spec(78)
 async def test_another_creator_finds_no_such_request(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
-    stranger = creator.rig.creator(creator.rig.sandbox.trader())
+    other = creator.rig.creator(creator.rig.sandbox.trader())
     txs = await creator.paid(request_id)
 
-    confirm = await stranger.confirm(request_id, txs)
-    finalize = await stranger.finalize(request_id, txs)
+    confirm = await other.confirm(request_id, txs)
+    finalize = await other.finalize(request_id, txs)
 
     assert error_of(confirm) == error_of(finalize) == (404, "request_not_found")
 
 
 @pytest.mark.spec(61, 68)
-async def test_what_is_pending_tells_the_updates_that_are_needed(creator: CreatorClient) -> None:
+async def test_a_pending_update_reports_the_updates_that_are_needed(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
     started = await creator.finalize(request_id, txs)
@@ -251,7 +248,7 @@ async def test_what_is_pending_tells_the_updates_that_are_needed(creator: Creato
 
 
 @pytest.mark.spec(55, 62, 68, 77)
-async def test_the_updates_confirmed_lead_straight_to_finalized(creator: CreatorClient) -> None:
+async def test_confirmed_updates_finalize_the_request(creator: CreatorClient) -> None:
     request_id = await creator.pending_update()
     record = await creator.record(request_id)
     updates = await creator.execute(record["metadataUpdateTxPlan"])
@@ -281,7 +278,7 @@ async def test_the_updates_confirmed_lead_straight_to_finalized(creator: Creator
 
 
 @pytest.mark.spec(62)
-async def test_without_the_new_hashes_the_pending_shape_is_repeated(
+async def test_without_the_new_hashes_the_pending_answer_is_repeated(
     creator: CreatorClient,
 ) -> None:
     request_id = await creator.pending_update()
@@ -321,7 +318,9 @@ async def test_a_hash_that_was_verified_is_not_replaced(creator: CreatorClient, 
 
 
 @pytest.mark.parametrize("step", ["prepare", "finalized"])
-async def test_what_does_not_fit_the_state_is_refused(creator: CreatorClient, step: str) -> None:
+async def test_a_step_that_the_status_does_not_allow_is_refused(
+    creator: CreatorClient, step: str
+) -> None:
     request_id = await getattr(creator, step)()
 
     confirm = await creator.confirm(request_id, [])
@@ -330,27 +329,27 @@ async def test_what_does_not_fit_the_state_is_refused(creator: CreatorClient, st
 
 
 @pytest.mark.spec(64)
-async def test_before_it_is_prepared_and_after_it_failed_nothing_is_finalized(
+async def test_an_unprepared_or_failed_request_is_not_finalized(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
     challenge = (await creator.ask(creator.payload())).json()
     unsigned = await creator.finalize(challenge["requestId"])
-    stranger = rig.creator(await rig.newcomer("without a whitelist"))
-    request_id = await stranger.prepare(stranger.payload(slug="other"))
-    running = await stranger.finalize(request_id)
+    other = rig.creator(await rig.newcomer("without a whitelist"))
+    request_id = await other.prepare(other.payload(slug="other"))
+    running = await other.finalize(request_id)
     rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
     await rig.settle()
 
-    failed = await stranger.finalize(request_id)
-    confirm = await stranger.confirm(request_id, [])
+    failed = await other.finalize(request_id)
+    confirm = await other.confirm(request_id, [])
 
     refusals = [unsigned, running, failed, confirm]
     assert {error_of(refused) for refused in refusals} == {(409, "invalid_state")}
 
 
 class MeddledReader(Reader):
-    """While the chain is asked, somebody sends other hashes for the request."""
+    """Another client sends other hashes for the request while the chain is read."""
 
     creator: CreatorClient
     request_id: str
@@ -365,7 +364,7 @@ class MeddledReader(Reader):
         return receipts
 
 
-async def test_hashes_that_others_send_meanwhile_do_not_take_the_place_of_those_checked(
+async def test_hashes_that_others_send_during_the_check_do_not_replace_checked_ones(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -385,7 +384,7 @@ async def test_hashes_that_others_send_meanwhile_do_not_take_the_place_of_those_
     assert await status_of(creator, request_id) == "metadata_update_pending"
 
 
-async def test_many_who_finalize_at_once_agree(creator: CreatorClient) -> None:
+async def test_concurrent_finalizations_agree(creator: CreatorClient) -> None:
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
     await creator.confirm(request_id, txs)
@@ -400,7 +399,7 @@ async def test_many_who_finalize_at_once_agree(creator: CreatorClient) -> None:
     assert {answer.json()["status"] for answer in ends} == {"finalized"}
 
 
-async def test_a_request_that_moves_while_hashes_wait_to_be_kept_is_read_again(
+async def test_a_request_that_moves_before_its_hashes_are_stored_is_read_again(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -418,111 +417,3 @@ async def test_a_request_that_moves_while_hashes_wait_to_be_kept_is_read_again(
 
     assert (await asked).json() == {"requestId": request_id, "status": "finalize_in_progress"}
     assert (await creator.record(request_id))["txs"] == txs
-
-
-async def with_confirmations(rig: CreationRig, blocks: int) -> None:
-    rig.options = CreationOptions(confirmations=blocks)
-    await rig.restart()
-
-
-async def test_confirmations_are_waited_for_while_finalization_runs(
-    creator: CreatorClient,
-) -> None:
-    rig = creator.rig
-    await with_confirmations(rig, 3)
-    request_id = await creator.prepared()
-    await creator.finalize(request_id, await creator.paid(request_id))
-
-    before = await sent_by_registrar(rig)
-    await rig.sandbox.mine(1)
-    await rig.desk.run_once()
-    too_early = await sent_by_registrar(rig) - before
-    await rig.sandbox.mine(1)
-    await rig.desk.run_once()
-
-    assert (too_early, await sent_by_registrar(rig) - before) == (0, 1)
-    assert await status_of(creator, request_id) == "finalize_running"
-    await rig.settle()
-    assert await status_of(creator, request_id) == "metadata_update_pending"
-
-
-async def sent_by_registrar(rig: CreationRig) -> int:
-    address = rig.context.registrar.address
-    return int(await rig.sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
-
-
-@pytest.mark.spec(63)
-async def test_metadata_that_the_chain_names_already_needs_no_update(
-    creator: CreatorClient,
-) -> None:
-    rig = creator.rig
-    request_id = await creator.pending_update()
-    update = (await creator.record(request_id))["metadataUpdateTxPlan"]
-    await creator.execute(update)
-
-    rig.clock.now_ms += 1
-    async with rig.database.writing() as tx:
-        held = await load_request(tx, request_id)
-        assert held is not None
-        await move_request(tx, held, RequestTrigger.FAIL, NOW_MS, error_message="made to fail")
-    again = await creator.prepared()
-    started = await creator.finalize(again)
-    await rig.settle()
-    final = (await creator.finalize(again)).json()
-
-    assert started.json()["status"] == "finalize_in_progress"
-    assert (final["status"], final["creatorTxCount"]) == ("finalized", 0)
-    assert final["registerResults"][0]["alreadyRegistered"] is True
-    assert final["registerResults"][0]["txHash"] is None
-    assert final["metadataUpdates"][0]["updateTxHash"] is None
-
-
-async def take_back(rig: CreationRig, snapshot: str) -> None:
-    """Have the chain forget all that came after a snapshot."""
-    assert await rig.sandbox.rpc.send("evm_revert", snapshot)
-
-
-async def test_transactions_that_a_reorg_took_back_are_waited_for(creator: CreatorClient) -> None:
-    rig = creator.rig
-    request_id = await creator.prepared()
-    snapshot = await rig.sandbox.rpc.send("evm_snapshot")
-    txs = await creator.paid(request_id)
-    await creator.finalize(request_id, txs)
-
-    await take_back(rig, snapshot)
-    for _ in range(3):
-        await rig.run_once()
-    assert await status_of(creator, request_id) == "finalize_running"
-    rig.clock.now_ms += rig.options.finalize_deadline_ms + 1
-    await rig.settle()
-
-    record = await creator.record(request_id)
-    assert record["status"] == "failed"
-    assert record["errorMessage"].startswith("tx_pending: ")
-    assert record["registerResults"] == []
-
-
-def ids(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [item["id"] for item in items]
-
-
-async def test_a_question_that_was_adopted_and_taken_back_is_not_registered(
-    creator: CreatorClient,
-) -> None:
-    rig = creator.rig
-    first = await creator.prepared()
-    snapshot = await rig.sandbox.rpc.send("evm_snapshot")
-    await creator.paid(first)
-    second = await creator.prepared()
-    assert ids((await creator.record(second))["prepared"]["txPlan"]) == []
-    await creator.finalize(second)
-
-    await take_back(rig, snapshot)
-    await rig.run_once()
-    assert await status_of(creator, second) == "finalize_running"
-    rig.clock.now_ms += rig.options.finalize_deadline_ms + 1
-    await rig.settle()
-
-    record = await creator.record(second)
-    assert record["status"] == "failed"
-    assert "is not on the chain" in record["errorMessage"]

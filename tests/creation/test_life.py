@@ -47,7 +47,7 @@ async def test_a_client_that_kept_id_payload_and_hashes_resumes_after_any_stop(
     notebook = rig.folder / "notebook.json"
 
     def resumed() -> tuple[CreatorClient, dict[str, Any]]:
-        """Return a client that knows its key and what was written down, and nothing else."""
+        """Return a client that has only its key and its notes."""
         return rig.creator(), json.loads(notebook.read_text())
 
     raw = creator.payload()
@@ -77,7 +77,7 @@ async def test_a_client_that_kept_id_payload_and_hashes_resumes_after_any_stop(
     assert payload_hash(notes["payload"].encode()) == challenge["payloadHash"]
 
 
-async def test_a_life_that_stops_before_every_step_ends_as_any_other(
+async def test_a_request_whose_process_stops_before_every_step_ends_as_any_other(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -120,8 +120,8 @@ async def test_a_life_that_stops_before_every_step_ends_as_any_other(
 
 
 async def killed_look(rig: CreationRig, after_s: float) -> None:
-    """Begin a pass of the background work and break it off wherever it is by then."""
-    looking = asyncio.create_task(rig.desk.run_once())
+    """Start a pass of the background work and cancel it at some point."""
+    looking = asyncio.create_task(rig.runner.run_once())
     await asyncio.sleep(after_s)
     looking.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -130,7 +130,7 @@ async def killed_look(rig: CreationRig, after_s: float) -> None:
 
 
 @pytest.mark.parametrize("after_ms", [0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 48])
-async def test_work_that_is_broken_off_anywhere_is_done_once(
+async def test_work_that_is_interrupted_anywhere_is_done_once(
     creator: CreatorClient, after_ms: int
 ) -> None:
     rig = creator.rig
@@ -153,7 +153,7 @@ async def test_work_that_is_broken_off_anywhere_is_done_once(
 
 
 class Walk:
-    """One request, and the calls that may be made for it at any time."""
+    """A request, and the calls that clients may make for it at any time."""
 
     def __init__(self, creator: CreatorClient, challenge: dict[str, Any], raw: bytes) -> None:
         self.creator = creator
@@ -177,7 +177,7 @@ class Walk:
         await self.rig.restart()
 
     async def pay(self) -> None:
-        """Send what is planned and was not sent yet."""
+        """Send the items of the plan that were not sent yet."""
         record = await self.creator.record(self.request_id)
         plan = record.get("prepared", {}).get("txPlan", []) + record["metadataUpdateTxPlan"]
         done = {tx["id"] for tx in self.paid}
@@ -196,9 +196,9 @@ class Walk:
     async def finalize_silently(self) -> None:
         await self.creator.finalize(self.request_id)
 
-    async def finalize_as_stranger(self) -> None:
-        stranger = self.rig.creator(self.rig.sandbox.trader())
-        answer = await stranger.finalize(self.request_id, self.paid)
+    async def finalize_as_another(self) -> None:
+        other = self.rig.creator(self.rig.sandbox.trader())
+        answer = await other.finalize(self.request_id, self.paid)
         assert answer.status_code == 404
 
     async def wait_long(self) -> None:
@@ -215,7 +215,7 @@ STEPS: Final = (
     "confirm_nonsense",
     "finalize",
     "finalize_silently",
-    "finalize_as_stranger",
+    "finalize_as_another",
     "wait_long",
 )
 FORWARD: Final = (
@@ -233,7 +233,7 @@ FORWARD: Final = (
 
 @contextlib.asynccontextmanager
 async def a_studio(sandbox: Sandbox, empty_database: Path) -> AsyncIterator[CreationRig]:
-    """Give a studio of its own on the chain as it is, and undo everything afterwards."""
+    """Yield a rig of its own on the current chain, and revert the chain afterwards."""
     snapshot = await sandbox.rpc.send("evm_snapshot")
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(empty_database, Path(folder) / DATABASE_FILE)
@@ -247,7 +247,7 @@ async def a_studio(sandbox: Sandbox, empty_database: Path) -> AsyncIterator[Crea
 
 
 def woven(detours: list[tuple[int, str]]) -> list[str]:
-    """Return the way forward with detours put in before some of its steps."""
+    """Return the steps of a request with other calls before some of them."""
     steps = [
         step
         for place, forward in enumerate(FORWARD)

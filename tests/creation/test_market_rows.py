@@ -84,7 +84,7 @@ async def test_a_market_trades_from_the_moment_its_request_is_finalized(
     assert not market.is_neg_risk
 
 
-async def test_what_orders_must_keep_to_is_the_operator_s_choice(creator: CreatorClient) -> None:
+async def test_the_operator_sets_the_terms_of_orders(creator: CreatorClient) -> None:
     rig = creator.rig
     rig.change(options=CreationOptions(ticks_per_one=1000, size_units_min=7, fee_rate_bps=30))
 

@@ -24,15 +24,15 @@ AUTH = {
 def problems(parse: Any, body: object) -> list[str]:
     with pytest.raises(InvalidFields) as refused:
         parse(json.dumps(body).encode())
-    return [told["field"] for told in refused.value.details["problems"]]
+    return [problem["field"] for problem in refused.value.details["problems"]]
 
 
-def test_hex_is_taken_in_any_case_and_kept_in_one() -> None:
-    wish = parse_auth_request(
+def test_hex_is_accepted_in_any_case_and_stored_in_one() -> None:
+    parsed = parse_auth_request(
         json.dumps({"creator": CREATOR, "chainId": 80002, "payloadHash": WORD}).encode()
     )
 
-    assert (wish.creator, wish.payload_hash) == (CREATOR.lower(), WORD.lower())
+    assert (parsed.creator, parsed.payload_hash) == (CREATOR.lower(), WORD.lower())
 
 
 @pytest.mark.spec(42)
@@ -49,9 +49,7 @@ def test_an_envelope_is_read_as_it_was_signed() -> None:
 @pytest.mark.spec(42)
 @pytest.mark.parametrize("name", sorted(AUTH))
 @pytest.mark.parametrize("value", [None, True, [], {}, ""])
-def test_each_field_of_an_envelope_is_told_when_missing_or_malformed(
-    name: str, value: object
-) -> None:
+def test_each_missing_or_malformed_field_of_an_envelope_is_named(name: str, value: object) -> None:
     assert problems(parse_envelope, AUTH | {name: value}) == [f"auth/{name}"]
     without = {key: each for key, each in AUTH.items() if key != name}
     assert problems(parse_envelope, without) == [f"auth/{name}"]
@@ -69,35 +67,35 @@ def test_hashes_are_read_in_their_order() -> None:
         "txs": [{"id": "b", "hash": WORD}, {"id": "a", "hash": WORD, "other": 1}],
     }
 
-    sent = parse_sent_txs(json.dumps(body).encode(), may_be_silent=False)
+    sent = parse_sent_txs(json.dumps(body).encode(), may_omit_txs=False)
 
     assert sent.txs == (PlanTx("b", sent.txs[0].tx_hash), PlanTx("a", sent.txs[1].tx_hash))
     assert sent.txs[0].tx_hash == WORD.lower()
 
 
 @pytest.mark.parametrize("silence", [{}, {"txs": None}])
-def test_one_may_be_silent_about_hashes_where_that_is_allowed(silence: dict[str, Any]) -> None:
+def test_hashes_may_be_omitted_where_that_is_allowed(silence: dict[str, Any]) -> None:
     body = json.dumps({"requestId": "x", "creator": CREATOR} | silence).encode()
 
-    assert parse_sent_txs(body, may_be_silent=True).txs == ()
+    assert parse_sent_txs(body, may_omit_txs=True).txs == ()
     with pytest.raises(InvalidFields):
-        parse_sent_txs(body, may_be_silent=False)
+        parse_sent_txs(body, may_omit_txs=False)
 
 
-def test_hashes_are_bounded() -> None:
+def test_the_number_of_hashes_is_limited() -> None:
     body = {
         "requestId": "x",
         "creator": CREATOR,
         "txs": [{"id": "a", "hash": WORD}] * (TXS_MAX + 1),
     }
 
-    assert problems(lambda raw: parse_sent_txs(raw, may_be_silent=False), body) == ["txs"]
+    assert problems(lambda raw: parse_sent_txs(raw, may_omit_txs=False), body) == ["txs"]
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_do_more_than_be_refused(raw: bytes) -> None:
+def test_any_other_bytes_are_refused(raw: bytes) -> None:
     with pytest.raises(InvalidFields):
-        parse_sent_txs(raw, may_be_silent=True)
+        parse_sent_txs(raw, may_omit_txs=True)
     with pytest.raises(InvalidFields):
         parse_envelope(raw)
     with pytest.raises(InvalidFields):

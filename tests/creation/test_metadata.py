@@ -50,7 +50,7 @@ async def test_a_draft_is_stored_when_the_request_is_prepared(creator: CreatorCl
     assert (before, after) == (0, 2)
 
 
-async def test_the_same_things_stored_twice_are_stored_once(rig: CreationRig) -> None:
+async def test_the_same_content_stored_twice_is_stored_once(rig: CreationRig) -> None:
     first = await store_images(rig.context, {"eventImage": b"picture"})
     second = await store_images(rig.context, {"eventImage": b"picture"})
     await store_drafts(rig.context, a_payload(), first)

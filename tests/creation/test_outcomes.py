@@ -1,4 +1,4 @@
-"""What markets that were made through the worker can resolve to."""
+"""The possible resolutions of markets that were created through the API."""
 
 import pytest
 from tests.creation.rig import CreationRig, CreatorClient
@@ -19,7 +19,7 @@ YES, NO = Payouts(1, 0, 1), Payouts(0, 1, 1)
 
 
 async def made(creator: CreatorClient, mode: str) -> list[MarketRow]:
-    """Return the markets of an event that its creator made."""
+    """Return the markets of an event that was created."""
     rig = creator.rig
     await creator.finalized(creator.payload(**event_fields(mode, count=2)))
     async with rig.database.reading() as tx:
@@ -27,7 +27,7 @@ async def made(creator: CreatorClient, mode: str) -> list[MarketRow]:
 
 
 async def answer(rig: CreationRig, market: MarketRow, price: int) -> str | None:
-    """Have the proposer answer a market; return why that would revert, or None once it is done."""
+    """Resolve a market as its proposer; return the revert reason, or None on success."""
     sandbox, address = rig.sandbox, rig.sandbox.deployment.address
     asked_id = market.neg_risk_request_id or market.question_id
     question = await sandbox.reader.question(asked_id, market.oracle)

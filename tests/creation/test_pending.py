@@ -53,7 +53,7 @@ async def test_an_id_or_a_creator_is_needed(rig: CreationRig) -> None:
         ({"creator": "0x" + "12" * 20, "strict": "maybe"}, "strict"),
     ],
 )
-async def test_a_malformed_query_is_told(
+async def test_a_malformed_query_is_refused_by_field(
     rig: CreationRig, query: dict[str, str], field: str
 ) -> None:
     answer = await pending(rig, **query)
@@ -92,7 +92,9 @@ async def test_id_creator_and_chain_must_agree(creator: CreatorClient) -> None:
 
 
 @pytest.mark.spec(73, 74)
-async def test_without_an_id_it_is_the_latest_that_can_go_on(creator: CreatorClient) -> None:
+async def test_without_an_id_the_latest_request_that_can_continue_is_found(
+    creator: CreatorClient,
+) -> None:
     rig = creator.rig
 
     assert (await pending(rig, creator=creator.address)).json() == {"request": None}
@@ -120,7 +122,7 @@ async def test_a_prepared_request_is_found_after_an_hour_and_after_a_restart(
 
 
 @pytest.mark.spec(74)
-async def test_what_is_finalized_or_failed_is_found_by_its_id_alone(
+async def test_a_finalized_or_failed_request_is_found_only_by_its_id(
     creator: CreatorClient,
 ) -> None:
     finalized = await creator.finalized()
@@ -131,25 +133,27 @@ async def test_what_is_finalized_or_failed_is_found_by_its_id_alone(
 
 
 @pytest.mark.spec(123)
-async def test_anyone_may_ask_and_sees_what_is_published(creator: CreatorClient) -> None:
+async def test_any_client_may_read_a_request_and_sees_only_its_public_fields(
+    creator: CreatorClient,
+) -> None:
     request_id = await creator.prepared()
-    stranger = httpx.AsyncClient(
+    other = httpx.AsyncClient(
         transport=httpx.ASGITransport(creator.rig.app),  # type: ignore[arg-type]  # scopes
         base_url="http://worker",
     )
 
-    answer = await stranger.get("/pending", params={"creator": creator.address})
+    answer = await other.get("/pending", params={"creator": creator.address})
 
     record = answer.json()["request"]
     assert record["requestId"] == request_id
     assert record["prepared"]["txPlan"]
     assert "signature" not in answer.text
     assert "nonce" not in record
-    await stranger.aclose()
+    await other.aclose()
 
 
 def check_record(record: dict[str, Any], status: str, *, is_prepared: bool) -> None:
-    """Check that a record has the published keys with the published types, and no others."""
+    """Check that a record has exactly the published keys with the published types."""
     assert record["status"] == status
     assert record.keys() == {*SCALARS, *LISTS} | ({"prepared"} if is_prepared else set())
     for name, kind in SCALARS.items():
@@ -184,12 +188,12 @@ async def test_the_record_has_its_schema_in_each_of_the_seven_statuses(
 @pytest.mark.spec(43, 45, 64)
 async def test_the_record_has_its_schema_when_it_failed(creator: CreatorClient) -> None:
     rig = creator.rig
-    stranger = rig.creator(await rig.newcomer("without a whitelist"))
-    request_id = await stranger.prepare()
+    other = rig.creator(await rig.newcomer("without a whitelist"))
+    request_id = await other.prepare()
     rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
     await rig.settle()
 
-    record = await stranger.record(request_id)
+    record = await other.record(request_id)
 
     check_record(record, "failed", is_prepared=False)
     assert record["errorMessage"].startswith("creator_not_whitelisted: ")

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def asked(creator: CreatorClient) -> MarketIds:
-    """Have a creator ask a question that nobody registered yet."""
+    """Ask a question as a creator; its tokens are not registered yet."""
     rig = creator.rig
     request_id = await creator.prepared()
     await creator.finalize(request_id, await creator.paid(request_id))
@@ -48,7 +48,7 @@ async def confirm(rig: CreationRig) -> None:
 
 
 @pytest.mark.spec(49)
-async def test_tokens_are_registered_once_also_after_a_stop_in_between(
+async def test_tokens_are_registered_once_even_after_a_crash(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -73,7 +73,7 @@ async def test_tokens_are_registered_once_also_after_a_stop_in_between(
     assert await rig.sandbox.reader.is_registered(ids.tokens, ids.condition_id)
 
 
-async def test_many_at_once_send_one_transaction(creator: CreatorClient) -> None:
+async def test_concurrent_registrations_send_one_transaction(creator: CreatorClient) -> None:
     rig = creator.rig
     registrar = rig.sandbox.account(AccountRole.REGISTRAR)
     ids = await asked(creator)
@@ -91,7 +91,7 @@ async def register_by_hand(rig: CreationRig, ids: MarketIds) -> None:
 
 
 @pytest.mark.spec(49)
-async def test_tokens_that_the_chain_has_are_left_as_they_are(creator: CreatorClient) -> None:
+async def test_registered_tokens_are_left_as_they_are(creator: CreatorClient) -> None:
     rig = creator.rig
     ids = await asked(creator)
     await register_by_hand(rig, ids)
@@ -102,7 +102,7 @@ async def test_tokens_that_the_chain_has_are_left_as_they_are(creator: CreatorCl
 
 
 class LateReader(Reader):
-    """A node that lags behind: it learns of a registration one question late."""
+    """A node that lags: it reports a registration one call late."""
 
     asked = 0
 
@@ -118,7 +118,7 @@ class LateReader(Reader):
         return self.asked > 1 and await super().is_registered(pair, condition_id, exchange, at)
 
 
-async def test_a_registration_that_somebody_else_made_in_the_meantime_is_found(
+async def test_a_concurrent_registration_by_another_account_is_found(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -129,7 +129,7 @@ async def test_a_registration_that_somebody_else_made_in_the_meantime_is_found(
     assert await register(rig.context, ids, NOW_MS) == Registered(None)
 
 
-async def test_a_registrar_without_the_right_is_told_by_the_contract_s_own_word(
+async def test_a_registrar_without_the_right_is_refused_with_the_contract_s_error(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -148,7 +148,7 @@ async def test_a_registrar_without_the_right_is_told_by_the_contract_s_own_word(
 
 
 async def cancel(rig: CreationRig, ids: MarketIds, attempt: int) -> None:
-    """Leave an attempt whose nonce went to something else."""
+    """Store an attempt whose nonce another transaction used."""
     outbox = TxOutbox(rig.database, REGISTRATION)
     exchange, key = rig.sandbox.deployment.exchange, rig.sandbox.account(AccountRole.REGISTRAR)
     calldata = encode_register_token(ids.tokens, ids.condition_id)
@@ -172,7 +172,7 @@ async def cancel(rig: CreationRig, ids: MarketIds, attempt: int) -> None:
     assert await outbox.record_move(sent, canceled)
 
 
-async def test_after_a_lost_nonce_it_is_sent_anew_a_bounded_number_of_times(
+async def test_after_a_lost_nonce_a_registration_is_sent_again_a_limited_number_of_times(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -186,7 +186,7 @@ async def test_after_a_lost_nonce_it_is_sent_anew_a_bounded_number_of_times(
     assert await register(rig.context, ids, NOW_MS) == Registered(None)
 
 
-async def test_tokens_of_a_condition_that_nobody_prepared_are_refused(
+async def test_tokens_of_an_unprepared_condition_are_refused(
     creator: CreatorClient,
 ) -> None:
     ids = await asked(creator)

@@ -112,12 +112,12 @@ def mutated(body: dict[str, Any], name: str, value: object) -> dict[str, Any]:
 @pytest.mark.spec(67)
 @pytest.mark.parametrize("name", ["creator", "chainId", "payloadHash"])
 @pytest.mark.parametrize("value", [None, "x", [], {}, True, 1.5])
-async def test_each_field_of_a_wish_is_told_when_missing_or_malformed(
+async def test_each_missing_or_malformed_field_of_a_challenge_request_is_named(
     creator: CreatorClient, name: str, value: object
 ) -> None:
-    wish = {"creator": creator.address, "chainId": 80002, "payloadHash": "0x" + "ab" * 32}
+    body = {"creator": creator.address, "chainId": 80002, "payloadHash": "0x" + "ab" * 32}
 
-    answer = await creator.post("/prepare-auth", mutated(wish, name, value))
+    answer = await creator.post("/prepare-auth", mutated(body, name, value))
 
     assert error_of(answer) == (400, "validation_error")
     assert [each["field"] for each in answer.json()["error"]["details"]] == [name]
@@ -143,7 +143,7 @@ async def test_each_field_of_a_wish_is_told_when_missing_or_malformed(
         ("txs", [{"id": "a", "hash": "ab" * 32}], "txs/0/hash"),
     ],
 )
-async def test_each_field_of_hashes_that_are_sent_is_told_when_malformed(
+async def test_each_malformed_field_of_sent_hashes_is_named(
     creator: CreatorClient, path: str, name: str, value: object, field: str
 ) -> None:
     body: dict[str, Any] = {"requestId": "x", "creator": creator.address, "txs": []}
@@ -155,7 +155,7 @@ async def test_each_field_of_hashes_that_are_sent_is_told_when_malformed(
 
 
 @pytest.mark.spec(67)
-async def test_only_finalize_may_be_silent_about_hashes(creator: CreatorClient) -> None:
+async def test_only_finalize_may_omit_hashes(creator: CreatorClient) -> None:
     body = {"requestId": "x", "creator": creator.address}
 
     confirm = await creator.post("/tx-confirm", body)
@@ -242,7 +242,7 @@ async def test_the_interface_is_described(rig: CreationRig) -> None:
     assert names == ["requestId", "creator", "chainId", "strict"]
 
 
-async def test_no_page_fetches_scripts_from_elsewhere(rig: CreationRig) -> None:
+async def test_no_page_fetches_third_party_scripts(rig: CreationRig) -> None:
     page = await rig.http.get("/schema")
 
     assert "<script" not in page.text
@@ -259,7 +259,7 @@ async def test_no_page_fetches_scripts_from_elsewhere(rig: CreationRig) -> None:
         ("post", "/finalize", "Finalized"),
     ],
 )
-async def test_an_answer_s_type_is_described(
+async def test_the_type_of_an_answer_is_described(
     rig: CreationRig, method: str, path: str, record: str
 ) -> None:
     described = (await rig.http.get("/schema/openapi.json")).json()

@@ -35,7 +35,7 @@ BASIC: tuple[Part, ...] = (("payload", b"{}"), ("auth", b"{}"), ("eventImage", P
 
 
 def a_body(parts: Sequence[Part], end: str = "--") -> bytes:
-    """Return a multipart body, written by hand."""
+    """Return a multipart body, without a library."""
     written = b"".join(
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'.encode()
         + content
@@ -50,7 +50,7 @@ async def post(rig: CreationRig, body: bytes, kind: str = KIND) -> httpx.Respons
 
 
 class FakeStream:
-    """The part of a request that an upload is read from."""
+    """A request, as far as an upload is read from it."""
 
     def __init__(self, chunks: Sequence[bytes], kind: str = KIND, pause_s: float = 0.0) -> None:
         self.headers = {"content-type": kind}
@@ -104,7 +104,7 @@ async def test_the_parts_come_out_as_they_went_in_however_they_arrive() -> None:
     ],
 )
 @pytest.mark.spec(65)
-async def test_only_multipart_with_a_boundary_is_taken(rig: CreationRig, kind: str) -> None:
+async def test_only_multipart_with_a_boundary_is_accepted(rig: CreationRig, kind: str) -> None:
     assert error_of(await post(rig, a_body(BASIC), kind)) == (415, "unsupported_media_type")
 
 
@@ -137,7 +137,7 @@ async def test_only_multipart_with_a_boundary_is_taken(rig: CreationRig, kind: s
         "far too many parts",
     ],
 )
-async def test_a_body_that_is_not_such_a_form_is_refused(rig: CreationRig, body: bytes) -> None:
+async def test_a_body_that_is_no_multipart_form_is_refused(rig: CreationRig, body: bytes) -> None:
     answer = await post(rig, body)
 
     assert error_of(answer) == (400, "validation_error")
@@ -155,7 +155,7 @@ async def test_a_part_that_is_there_twice_is_refused(rig: CreationRig, name: str
 
 
 @pytest.mark.parametrize(
-    ("missing", "told"),
+    ("missing", "named"),
     [
         ({"payload"}, ["payload"]),
         ({"auth"}, ["auth"]),
@@ -163,14 +163,16 @@ async def test_a_part_that_is_there_twice_is_refused(rig: CreationRig, name: str
     ],
 )
 @pytest.mark.spec(67)
-async def test_a_missing_part_is_told(rig: CreationRig, missing: set[str], told: list[str]) -> None:
+async def test_a_missing_part_is_named(
+    rig: CreationRig, missing: set[str], named: list[str]
+) -> None:
     absent = await post(rig, a_body([part for part in BASIC if part[0] not in missing]))
     empty = await post(
         rig, a_body([(name, b"" if name in missing else content) for name, content in BASIC])
     )
 
-    assert [field for field, _ in details_of(absent)] == told
-    assert [field for field, _ in details_of(empty)] == told
+    assert [field for field, _ in details_of(absent)] == named
+    assert [field for field, _ in details_of(empty)] == named
 
 
 @pytest.mark.parametrize(
@@ -183,7 +185,7 @@ async def test_a_missing_part_is_told(rig: CreationRig, missing: set[str], told:
         ("unknown", OTHER_BYTES_MAX),
     ],
 )
-async def test_each_part_has_its_bound(rig: CreationRig, name: str, bytes_max: int) -> None:
+async def test_each_part_has_a_size_limit(rig: CreationRig, name: str, bytes_max: int) -> None:
     parts = [part for part in BASIC if part[0] != name]
 
     within = await post(rig, a_body([*parts, (name, b"x" * bytes_max)]))
@@ -194,7 +196,7 @@ async def test_each_part_has_its_bound(rig: CreationRig, name: str, bytes_max: i
     assert details_of(beyond)[0][0] == name
 
 
-async def test_the_whole_has_its_bound(rig: CreationRig) -> None:
+async def test_the_whole_body_has_a_size_limit(rig: CreationRig) -> None:
     images = [(f"optionImage:{n}", b"x" * IMAGE_MAX) for n in range(UPLOAD_BYTES_MAX // IMAGE_MAX)]
 
     answer = await post(rig, a_body([*BASIC, *images]))
@@ -202,7 +204,7 @@ async def test_the_whole_has_its_bound(rig: CreationRig) -> None:
     assert error_of(answer) == (413, "payload_too_large")
 
 
-async def test_all_uploads_together_have_their_bound_and_give_back_what_they_took(
+async def test_all_uploads_share_a_memory_limit_and_release_what_they_took(
     rig: CreationRig,
 ) -> None:
     body = a_body(BASIC)
@@ -217,14 +219,14 @@ async def test_all_uploads_together_have_their_bound_and_give_back_what_they_too
     assert {error_of(answer) for answer in free} == {(400, "validation_error")}
 
 
-async def test_a_body_that_drips_is_given_up() -> None:
+async def test_a_body_that_arrives_too_slowly_is_refused() -> None:
     body = a_body(BASIC)
 
     with pytest.raises(UploadTooSlow):
         await read([body[:10], body[10:]], pause_s=0.05, deadline_s=0.06)
 
 
-async def test_a_large_form_is_read_in_no_time() -> None:
+async def test_a_large_form_is_read_fast() -> None:
     image = b"\r\n--boundar" * (IMAGE_MAX // 11)
     body = a_body([*BASIC[:2], *((f"optionImage:{n}", image) for n in range(6))])
     started_at_s = time.monotonic()
@@ -238,7 +240,7 @@ async def test_a_large_form_is_read_in_no_time() -> None:
 @given(
     st.lists(st.sampled_from([b"--boundary", b"\r\n", b"--", b"x", b'name="payload"']), max_size=60)
 )
-async def test_no_body_does_more_than_be_refused(pieces: list[bytes]) -> None:
+async def test_any_other_body_is_refused(pieces: list[bytes]) -> None:
     with pytest.raises(ForetellError):
         await read([b"".join(pieces)])
 
@@ -246,7 +248,7 @@ async def test_no_body_does_more_than_be_refused(pieces: list[bytes]) -> None:
 @pytest.mark.anyio
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=300), st.binary(max_size=100))
-async def test_no_payload_or_envelope_does_more_than_be_refused(
+async def test_any_other_payload_or_envelope_is_refused(
     creator: CreatorClient, payload: bytes, auth: bytes
 ) -> None:
     answer = await post(

@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.values.hexadecimal import Address
 from foretell.media.blobs import BlobStore
+from foretell.runtime.backoff import JITTER
 from foretell.store.outbox.transactions import REGISTRATION, TxOutbox
 
 pytestmark = pytest.mark.anyio
@@ -25,8 +27,8 @@ pytestmark = pytest.mark.anyio
 DEADLINE_S = 20.0
 
 
-class MoodyReader(Reader):
-    """A chain that fails in a way of its choice as long as it is told to."""
+class FailingReader(Reader):
+    """A chain that raises a failure while one is set."""
 
     failure: Exception | None = None
     asked = 0
@@ -41,8 +43,8 @@ class MoodyReader(Reader):
         return await super().proposer_whitelist(creator, at)
 
 
-def moody(rig: CreationRig, failure: Exception | None) -> MoodyReader:
-    reader = MoodyReader(rig.sandbox.rpc, rig.sandbox.deployment)
+def failing(rig: CreationRig, failure: Exception | None) -> FailingReader:
+    reader = FailingReader(rig.sandbox.rpc, rig.sandbox.deployment)
     reader.failure = failure
     rig.change(reader=reader)
     return reader
@@ -58,7 +60,7 @@ async def test_a_chain_that_does_not_answer_is_waited_for(creator: CreatorClient
     request_id = await creator.prepare()
     async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
         rig.change(reader=Reader(dead, rig.sandbox.deployment))
-        await rig.desk.run_once()
+        await rig.runner.run_once()
         waiting = await status_and_message(creator, request_id)
     rig.change(reader=rig.sandbox.reader)
     await rig.settle()
@@ -68,7 +70,7 @@ async def test_a_chain_that_does_not_answer_is_waited_for(creator: CreatorClient
 
 
 @pytest.mark.spec(64)
-async def test_after_the_deadline_the_request_fails_with_what_it_waited_for(
+async def test_after_the_deadline_the_request_fails_with_the_cause_of_its_wait(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -76,10 +78,10 @@ async def test_after_the_deadline_the_request_fails_with_what_it_waited_for(
     async with Rpc("http://127.0.0.1:1", timeout_s=0.2) as dead:
         rig.change(reader=Reader(dead, rig.sandbox.deployment))
         rig.clock.now_ms += rig.options.prepare_deadline_ms
-        await rig.desk.run_once()
+        await rig.runner.run_once()
         in_time = await status_and_message(creator, request_id)
         rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
-        await rig.desk.run_once()
+        await rig.runner.run_once()
 
     status, message = await status_and_message(creator, request_id)
     assert in_time == ("prepare_running", None)
@@ -90,52 +92,58 @@ async def test_after_the_deadline_the_request_fails_with_what_it_waited_for(
     assert "127.0.0.1" not in message
 
 
-async def test_a_stop_of_any_length_does_not_count_as_waiting(creator: CreatorClient) -> None:
+async def test_the_time_without_a_process_does_not_count_as_waiting(creator: CreatorClient) -> None:
     rig = creator.rig
     request_id = await creator.prepare()
     rig.clock.now_ms += 100 * rig.options.prepare_deadline_ms
     await rig.restart()
-    moody(rig, ChainInconsistent("the node starts too"))
-    await rig.desk.run_once()
+    failing(rig, ChainInconsistent("the node starts too"))
+    await rig.runner.run_once()
 
     assert await status_and_message(creator, request_id) == ("prepare_running", None)
 
 
-async def test_tries_grow_rarer_while_the_chain_fails(creator: CreatorClient) -> None:
+async def test_pauses_grow_while_the_chain_fails(creator: CreatorClient) -> None:
     rig = creator.rig
     request_id = await creator.prepare()
-    reader = moody(rig, ChainInconsistent("it moved"))
+    reader = failing(rig, ChainInconsistent("it moved"))
 
     asked_after_s = []
     for second in range(100):
         asked = reader.asked
-        await rig.desk.run_once()
+        await rig.runner.run_once()
         asked_after_s += [second] if reader.asked > asked else []
         rig.clock.now_ms += 1000
     reader.failure = None
     rig.clock.now_ms += int(BACKOFF_S_MAX * 1000)
     await rig.settle()
 
-    assert asked_after_s == [0, 1, 3, 7, 15, 31, 61, 91]
+    pauses_s = [later - earlier for earlier, later in pairwise(asked_after_s)]
+    longest_s = [1, 2, 4, 8, 16, BACKOFF_S_MAX, BACKOFF_S_MAX]
+    assert len(pauses_s) >= len(longest_s)
+    assert all(
+        most * (1 - JITTER) <= pause <= most
+        for pause, most in zip(pauses_s, longest_s, strict=False)
+    )
     assert await status_and_message(creator, request_id) == ("prepared", None)
 
 
-async def test_a_fault_of_ours_stops_no_other_request_and_tells_nobody_what_it_was(
+async def test_a_fault_of_the_server_stops_no_other_request_and_is_not_published(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
-    reader = moody(rig, RuntimeError("a secret of ours"))
+    reader = failing(rig, RuntimeError("a secret of ours"))
     faulty = await creator.prepare()
-    await rig.desk.run_once()
+    await rig.runner.run_once()
     reader.failure = None
     other = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
-    await rig.desk.run_once()
+    await rig.runner.run_once()
     assert await status_and_message(creator, faulty) == ("prepare_running", None)
     assert await status_and_message(creator, other) == ("prepared", None)
 
     reader.failure = RuntimeError("a secret of ours")
     rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
-    await rig.desk.run_once()
+    await rig.runner.run_once()
 
     status, message = await status_and_message(creator, faulty)
     assert (status, message) == ("failed", "internal_error: internal error (gave up after 900 s)")
@@ -148,7 +156,7 @@ def blocked_folder(tmp_path: Path) -> Path:
     return place
 
 
-async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
+async def test_a_request_waits_for_a_failing_storage_and_then_fails_with_it(
     creator: CreatorClient, blocked_folder: Path
 ) -> None:
     rig = creator.rig
@@ -156,7 +164,7 @@ async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
     mended = await creator.prepare()
     broken = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
     rig.change(blobs=BlobStore(blocked_folder))
-    await rig.desk.run_once()
+    await rig.runner.run_once()
     waiting = await status_and_message(creator, mended)
     rig.change(blobs=blobs)
     await rig.settle()
@@ -166,7 +174,7 @@ async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
     third = await creator.prepare(creator.payload(slug="third", binaryQuestion="Third?"))
     rig.change(blobs=BlobStore(blocked_folder))
     rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
-    await rig.desk.run_once()
+    await rig.runner.run_once()
 
     status, message = await status_and_message(creator, third)
     assert waiting == ("prepare_running", None)
@@ -176,7 +184,7 @@ async def test_a_storage_that_does_not_take_is_waited_for_and_then_told(
 
 
 @pytest.mark.spec(64)
-async def test_what_is_refused_for_good_fails_at_once(creator: CreatorClient) -> None:
+async def test_a_permanent_refusal_fails_the_request_at_once(creator: CreatorClient) -> None:
     rig = creator.rig
     powerless = Sender(
         rig.sandbox.rpc,
@@ -199,7 +207,7 @@ async def test_what_is_refused_for_good_fails_at_once(creator: CreatorClient) ->
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for something that other tasks bring about."""
+    """Wait for a condition that other tasks fulfil."""
     async with asyncio.timeout(DEADLINE_S):
         while not await holds():  # noqa: ASYNC110 - what is waited for announces itself to nobody
             await asyncio.sleep(0.02)
@@ -212,7 +220,7 @@ def is_in(creator: CreatorClient, request_id: str, status: str) -> Callable[[], 
     return holds
 
 
-async def test_the_worker_brings_requests_on_by_itself_and_resumes_after_a_stop(
+async def test_the_worker_advances_requests_and_resumes_them_after_a_stop(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -237,7 +245,7 @@ async def test_the_worker_brings_requests_on_by_itself_and_resumes_after_a_stop(
     assert (await creator.finalize(request_id, updates)).json()["status"] == "finalized"
 
 
-async def test_the_worker_goes_on_after_a_look_that_failed(creator: CreatorClient) -> None:
+async def test_the_worker_continues_after_a_failed_pass(creator: CreatorClient) -> None:
     rig = creator.rig
 
     async def rename(was: str, now: str) -> None:

@@ -62,7 +62,7 @@ async def asked(reader: Reader, path: str, **parameters: Any) -> list[str]:
     return [record["transactionHash"] for record in await reader.get(path, **parameters)]
 
 
-async def test_a_trade_says_who_paid_what_for_which_token(
+async def test_a_trade_has_its_wallet_token_and_cost(
     reader: Reader, acts: list[ActivityRow]
 ) -> None:
     _, trade = await reader.get("/trades")
@@ -113,7 +113,7 @@ async def test_a_trade_says_who_paid_what_for_which_token(
         ({"limit": "0"}, ()),
     ],
 )
-async def test_trades_are_chosen_by_role_wallet_side_market_and_size(
+async def test_trades_are_filtered_by_role_wallet_side_market_and_size(
     reader: Reader, acts: list[ActivityRow], parameters: dict[str, str], found: tuple[int, ...]
 ) -> None:
     assert await asked(reader, "/trades", **parameters) == hashes(acts, *found)
@@ -153,7 +153,7 @@ async def test_both_ends_of_the_time_are_included(
         ),
     ],
 )
-async def test_what_no_activity_can_be_asked_for_is_refused(
+async def test_a_malformed_query_for_activity_is_refused(
     reader: Reader, path: str, parameters: dict[str, str], error: str
 ) -> None:
     status, body = await reader.refused(path, **parameters)
@@ -179,7 +179,7 @@ async def test_what_no_activity_can_be_asked_for_is_refused(
         ({"limit": "2", "offset": "1"}, (5, 4)),
     ],
 )
-async def test_activities_are_chosen_by_type_side_and_market_and_sorted(
+async def test_activities_are_filtered_by_type_side_and_market_and_sorted(
     reader: Reader, acts: list[ActivityRow], parameters: dict[str, str], found: tuple[int, ...]
 ) -> None:
     assert await asked(reader, "/activity", user=ALICE, **parameters) == hashes(acts, *found)
@@ -197,7 +197,7 @@ async def test_only_a_trade_has_a_token_a_side_and_a_price(
     assert redeemed["timestamp"] == acts[6].timestamp_s
 
 
-async def test_the_second_outcome_is_named_where_it_was_traded(
+async def test_the_second_outcome_is_named_in_its_trades(
     database: Database, reader: Reader
 ) -> None:
     async with database.writing() as tx:
@@ -224,7 +224,7 @@ async def test_a_trade_of_nothing_has_no_price(database: Database, reader: Reade
 
 @pytest.fixture
 async def many_trades(database: Database) -> None:
-    """Trades of two wallets, of which many are of the same second."""
+    """Trades of two wallets, many of them in the same second."""
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.open_named("rain")
@@ -261,7 +261,7 @@ async def test_pages_of_trades_and_activities_are_disjoint_and_complete(
     assert (len(acts), len(set(acts))) == (20, 20)
 
 
-async def test_a_page_of_more_rows_than_a_part_is_whole(database: Database, reader: Reader) -> None:
+async def test_a_page_of_several_parts_is_complete(database: Database, reader: Reader) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.open_named("rain")

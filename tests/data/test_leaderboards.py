@@ -61,7 +61,7 @@ def names(*who: str) -> list[str]:
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/leaderboard", "/v1/leaderboard/biggest-wins"])
-async def test_the_best_lead_over_a_time_and_in_a_category(
+async def test_the_leaderboard_ranks_a_period_and_a_category(
     reader: Reader, path: str, parameters: dict[str, str], found: tuple[str, ...]
 ) -> None:
     rows = await reader.get(path, **parameters)
@@ -81,7 +81,7 @@ async def test_a_trader_has_a_rank_a_volume_and_a_gain(reader: Reader) -> None:
 
 
 @pytest.mark.usefixtures("traders")
-async def test_a_win_says_what_went_in_and_what_came_out(reader: Reader) -> None:
+async def test_a_win_has_its_initial_and_final_value(reader: Reader) -> None:
     first, second = await reader.get("/v1/biggest-winners", timePeriod="ALL", limit=2)
     assert misfits(first, WIN) == {}
     assert first == {
@@ -102,7 +102,9 @@ async def test_a_win_says_what_went_in_and_what_came_out(reader: Reader) -> None
     assert third["winRank"] == "3"
 
 
-async def test_a_win_elsewhere_has_no_market_to_name(database: Database, reader: Reader) -> None:
+async def test_a_win_in_an_unknown_market_names_no_market(
+    database: Database, reader: Reader
+) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.prepare("elsewhere")
@@ -139,7 +141,7 @@ async def test_builder_lists_are_empty(reader: Reader, path: str, period: str) -
         ("/v1/builders/volume", {"limit": "1", "strict": "true"}, "unknown_field: limit"),
     ],
 )
-async def test_what_no_ranking_can_be_asked_for_is_refused(
+async def test_a_malformed_query_for_a_ranking_is_refused(
     reader: Reader, path: str, parameters: dict[str, str], error: str
 ) -> None:
     status, body = await reader.refused(path, **parameters)

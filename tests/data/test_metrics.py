@@ -35,7 +35,7 @@ async def holders(database: Database) -> None:
 
 
 @pytest.mark.usefixtures("holders")
-async def test_holders_are_told_for_each_outcome_the_largest_first(reader: Reader) -> None:
+async def test_holders_are_listed_for_each_outcome_the_largest_first(reader: Reader) -> None:
     yes, no = await reader.get("/holders", market=RAIN)
     assert (yes["token"], no["token"]) == (
         an_asset(is_yes=True, market="rain"),
@@ -63,7 +63,7 @@ async def test_holders_are_told_for_each_outcome_the_largest_first(reader: Reade
         ({"market": f"{SNOW},{RAIN},{RAIN},{a_word('none')}"}, [0, 0, 2, 1]),
     ],
 )
-async def test_holders_are_bounded_by_balance_and_number(
+async def test_holders_are_limited_by_balance_and_number(
     reader: Reader, parameters: dict[str, str], counts: list[int]
 ) -> None:
     answer = await reader.get("/holders", **{"market": RAIN, **parameters})
@@ -79,14 +79,14 @@ async def test_many_markets_share_the_holders_of_an_answer(reader: Reader) -> No
 
 
 @pytest.mark.usefixtures("holders")
-async def test_open_interest_is_what_is_locked_behind_a_condition(reader: Reader) -> None:
+async def test_open_interest_is_the_collateral_locked_in_a_condition(reader: Reader) -> None:
     whole = await reader.get("/oi")
     some = await reader.get("/oi", market=f"{SNOW},{RAIN},{a_word('none')}")
     assert whole == [{"market": RAIN, "value": 3.5}]
     assert some == [{"market": SNOW, "value": 0}, {"market": RAIN, "value": 3.5}]
 
 
-async def test_without_a_filter_the_largest_open_interests_are_told(
+async def test_without_a_filter_the_largest_open_interests_are_listed(
     database: Database, reader: Reader
 ) -> None:
     async with database.writing() as tx:
@@ -109,7 +109,7 @@ async def test_without_a_filter_the_largest_open_interests_are_told(
         ({"market": a_word("none")}, 0, []),
     ],
 )
-async def test_volume_is_told_for_each_market_and_together(
+async def test_volume_is_listed_for_each_market_and_in_total(
     reader: Reader, parameters: dict[str, str], total: float, values: list[float]
 ) -> None:
     [answer] = await reader.get("/live-volume", **parameters)
@@ -130,7 +130,7 @@ async def test_volume_is_told_for_each_market_and_together(
         ("/live-volume", {"id": "1", "strict": "1", "x": "1"}, "unknown_field: x"),
     ],
 )
-async def test_what_no_metric_can_be_asked_for_is_refused(
+async def test_a_malformed_query_for_a_metric_is_refused(
     reader: Reader, path: str, parameters: dict[str, str], error: str
 ) -> None:
     status, body = await reader.refused(path, **parameters)

@@ -43,9 +43,7 @@ async def test_a_position_has_every_field_with_its_type(database: Database, read
     assert misfits(position, POSITION) == {}
 
 
-async def test_a_position_says_what_it_cost_and_what_it_is_worth(
-    database: Database, reader: Reader
-) -> None:
+async def test_a_position_has_its_cost_and_its_value(database: Database, reader: Reader) -> None:
     await hold_rain(
         database,
         bought_units=20 * TOKEN,
@@ -107,7 +105,7 @@ async def test_a_resolved_position_is_worth_its_payout_and_redeemable(
     assert position["redeemable"] is True
 
 
-async def test_a_position_that_cost_nothing_has_no_percentages(
+async def test_a_position_without_a_cost_has_no_percentages(
     database: Database, reader: Reader
 ) -> None:
     await hold_rain(database, cost_units=0, spent_units=0, bought_units=0)
@@ -116,7 +114,7 @@ async def test_a_position_that_cost_nothing_has_no_percentages(
     assert position["avgPrice"] == 0
 
 
-async def test_a_token_of_no_market_of_ours_is_shown_without_a_title(
+async def test_a_token_of_an_unknown_market_is_shown_without_a_title(
     database: Database, reader: Reader
 ) -> None:
     async with database.writing() as tx:
@@ -129,7 +127,7 @@ async def test_a_token_of_no_market_of_ours_is_shown_without_a_title(
     assert (position["outcomeIndex"], position["curPrice"]) == (1, 0.5)
 
 
-async def test_positions_below_one_token_are_left_out_unless_asked_for(
+async def test_positions_below_one_token_are_left_out_by_default(
     database: Database, reader: Reader
 ) -> None:
     await hold_rain(database, size_units=TOKEN - 1)
@@ -170,7 +168,7 @@ CONDITIONS = [a_word(f"other {number}") for number in range(499)]
     ],
     ids=["one", "upper", "two", "repeated", "500", "event", "events", "title", "both", "none"],
 )
-async def test_positions_are_chosen_by_market_event_and_title(
+async def test_positions_are_filtered_by_market_event_and_title(
     database: Database,
     reader: Reader,
     parameters: list[tuple[str, str]],
@@ -212,7 +210,7 @@ async def test_positions_are_chosen_by_market_event_and_title(
         ({"user": ALICE, "foo": "1", "strict": "true"}, "unknown_field: foo"),
     ],
 )
-async def test_what_no_position_can_be_asked_for_is_refused(
+async def test_a_malformed_query_for_positions_is_refused(
     reader: Reader, parameters: dict[str, str], error: str
 ) -> None:
     status, body = await reader.refused("/positions", **parameters)
@@ -227,7 +225,7 @@ async def test_unknown_parameters_are_ignored(reader: Reader) -> None:
 
 @pytest.fixture
 async def full_wallet(database: Database) -> None:
-    """A wallet with 23 open and 23 closed positions, many of them alike."""
+    """A wallet with 23 open and 23 closed positions, many with equal sort keys."""
     async with database.writing() as tx:
         rows = Rows(tx)
         for number in range(23):
@@ -255,7 +253,7 @@ async def paged(reader: Reader, path: str, limit: int, **parameters: str) -> lis
 @PAGING
 @given(
     limit=st.integers(1, 12),
-    order=st.sampled_from(POSITION_ORDERS),
+    order=st.sampled_from(tuple(POSITION_ORDERS)),
     direction=st.sampled_from(["ASC", "DESC", "asc"]),
 )
 @pytest.mark.usefixtures("full_wallet")
@@ -272,7 +270,7 @@ async def test_pages_of_positions_are_disjoint_and_complete(
 
 @pytest.mark.spec(107)
 @PAGING
-@given(limit=st.integers(1, 12), order=st.sampled_from(CLOSED_ORDERS))
+@given(limit=st.integers(1, 12), order=st.sampled_from(tuple(CLOSED_ORDERS)))
 @pytest.mark.usefixtures("full_wallet")
 async def test_pages_of_closed_positions_are_disjoint_and_complete(
     reader: Reader, limit: int, order: str
@@ -292,7 +290,7 @@ async def test_lists_have_default_lengths_and_may_be_empty(reader: Reader) -> No
 
 
 @pytest.mark.usefixtures("full_wallet")
-async def test_positions_are_sorted_by_size_and_the_other_way_when_asked(reader: Reader) -> None:
+async def test_positions_are_sorted_by_size_in_both_directions(reader: Reader) -> None:
     sizes = [position["size"] for position in await reader.get("/positions", user=ALICE)]
     assert sizes == sorted(sizes, reverse=True)
     ascending = await reader.get("/positions", user=ALICE, sortBy="price", sortDirection="ASC")
@@ -300,7 +298,7 @@ async def test_positions_are_sorted_by_size_and_the_other_way_when_asked(reader:
     assert prices == sorted(prices)
 
 
-async def test_a_closed_position_says_what_it_brought(database: Database, reader: Reader) -> None:
+async def test_a_closed_position_has_its_realized_gain(database: Database, reader: Reader) -> None:
     await hold_rain(
         database,
         size_units=0,

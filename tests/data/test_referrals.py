@@ -17,7 +17,7 @@ PATHS = ["/referrers", "/affiliates"]
         {"limit": "500", "offset": "3"},
     ],
 )
-async def test_nobody_got_a_share_of_fees(
+async def test_shared_fees_are_an_empty_list(
     reader: Reader, path: str, parameters: dict[str, str]
 ) -> None:
     assert await reader.get(path, address=ALICE, **parameters) == []
@@ -37,7 +37,7 @@ async def test_nobody_got_a_share_of_fees(
         ({"address": ALICE, "x": "1", "strict": "true"}, "unknown_field: x"),
     ],
 )
-async def test_what_no_share_can_be_asked_for_is_refused(
+async def test_a_malformed_query_for_shared_fees_is_refused(
     reader: Reader, path: str, parameters: dict[str, str], error: str
 ) -> None:
     status, body = await reader.refused(path, **parameters)

@@ -62,7 +62,7 @@ async def test_every_route_of_the_interface_answers(reader: Reader, path: str) -
     await reader.get(path, **SEVENTEEN[path])
 
 
-async def test_the_root_says_that_the_api_is_there(reader: Reader) -> None:
+async def test_the_root_answers(reader: Reader) -> None:
     assert await reader.get("/") == {"data": "OK"}
 
 
@@ -78,7 +78,7 @@ async def test_the_root_says_that_the_api_is_there(reader: Reader) -> None:
     ],
     ids=["l1", "l2", "bearer", "odd"],
 )
-async def test_whatever_headers_say_nobody_needs_to_be_known(
+async def test_headers_of_authentication_change_nothing(
     reader: Reader, path: str, headers: dict[str, str]
 ) -> None:
     answer = await reader.http.get(path, params=SEVENTEEN[path], headers=headers)
@@ -112,7 +112,9 @@ async def test_nothing_can_be_written(reader: Reader, method: str) -> None:
     assert set(answer.json()) == {"error"}
 
 
-async def test_a_strict_client_may_send_nothing_where_nothing_is_read(reader: Reader) -> None:
+async def test_a_strict_client_may_send_no_parameter_to_a_route_without_parameters(
+    reader: Reader,
+) -> None:
     status, body = await reader.refused("/", strict="true", luck="1")
     assert status == 400
     assert body == {"error": "unknown_field: luck is not a parameter of this route"}
@@ -162,7 +164,7 @@ async def test_the_document_names_exactly_parameters_that_a_strict_client_may_se
     value=st.text(max_size=30),
 )
 @pytest.mark.usefixtures("history")
-async def test_no_parameter_brings_a_fault(
+async def test_no_parameter_causes_a_fault(
     reader: Reader, path: str, name: str, value: str
 ) -> None:
     parameters = {**SEVENTEEN[path], name: value.encode("utf-8", "replace").decode()}

@@ -7,7 +7,7 @@ from tests.rigs.read_apis import Reader, fields, misfits
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_token_pair, a_word, an_address
 
-from foretell.discovery.lists import EVENT_SORTS, MARKET_SORTS
+from foretell.discovery.pages import EVENT_SORTS, MARKET_SORTS
 from foretell.domain.creation.payload import Category
 from foretell.domain.exchange.order import Side
 from foretell.store.database import Database
@@ -53,7 +53,7 @@ CLOSED = fields(("str", "closedTime"))
 
 @pytest.fixture
 async def catalog(database: Database) -> None:
-    """Rain trades; snow is resolved; hail and sleet are of one event that nobody traded."""
+    """Rain trades; snow is resolved; hail and sleet are of one event without trades."""
     async with database.writing() as tx:
         rows = Rows(tx)
         tags = (Category("Weather", "weather"), Category("World", "world"))
@@ -171,7 +171,7 @@ async def test_markets_are_listed_filtered_and_sorted(
 
 
 @pytest.mark.usefixtures("catalog")
-async def test_a_list_that_nothing_can_pass_is_empty_in_every_form(reader: Reader) -> None:
+async def test_a_list_that_no_row_can_pass_is_empty_in_every_form(reader: Reader) -> None:
     assert await reader.get("/events/keyset", series_id="1") == {"events": []}
     assert await reader.get("/markets/keyset", game_id="1") == {"markets": []}
     assert await reader.get("/events/pagination", series_id="1") == {
@@ -181,7 +181,7 @@ async def test_a_list_that_nothing_can_pass_is_empty_in_every_form(reader: Reade
 
 
 @pytest.mark.usefixtures("catalog")
-async def test_a_paginated_list_says_how_many_there_are(reader: Reader) -> None:
+async def test_a_paginated_list_has_its_total(reader: Reader) -> None:
     first = await reader.get("/events/pagination", limit=2)
     last = await reader.get("/events/pagination", limit=2, offset=2)
     assert first["pagination"] == {"hasMore": True, "totalResults": 3}
@@ -200,7 +200,7 @@ async def walk(reader: Reader, path: str, key: str, **parameters: Any) -> list[l
 
 @pytest.fixture
 async def many_events(database: Database) -> None:
-    """17 events of a market each, many of them alike."""
+    """17 events of one market each, many with equal sort keys."""
     async with database.writing() as tx:
         rows = Rows(tx)
         for number in range(17):
@@ -220,7 +220,7 @@ async def many_events(database: Database) -> None:
     ascending=st.sampled_from(["true", "false"]),
 )
 @pytest.mark.usefixtures("many_events")
-async def test_following_cursors_tells_every_row_once(
+async def test_following_cursors_returns_every_row_once(
     reader: Reader, limit: int, event_order: str, market_order: str, ascending: str
 ) -> None:
     events = {"order": event_order, "ascending": ascending}
@@ -312,13 +312,13 @@ async def test_one_of_each_is_found_by_its_id_slug_or_condition(reader: Reader) 
         ),
     ],
 )
-async def test_what_is_not_there_is_not_found(
+async def test_an_unknown_record_is_not_found(
     reader: Reader, path: str, status: int, body: dict[str, str]
 ) -> None:
     assert await reader.refused(path) == (status, body)
 
 
-async def test_a_strict_client_is_told_of_a_name_that_is_not_known(reader: Reader) -> None:
+async def test_a_strict_client_is_refused_an_unknown_name(reader: Reader) -> None:
     status, body = await reader.refused("/events", strict="true", luck="1")
     assert (status, body["type"]) == (400, "bad request")
     assert await reader.get("/events", luck="1") == []

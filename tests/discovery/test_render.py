@@ -7,7 +7,7 @@ from msgspec import UNSET
 from tests.rigs.read_apis import BLOBS
 from tests.rigs.values import NOW_MS, NOW_S, a_word, an_address
 
-from foretell.discovery.render import event_record, market_record, tag_record
+from foretell.discovery.render import render_event, render_market, render_tag
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import checksum_address
@@ -75,8 +75,8 @@ def a_market(**fields: Any) -> CatalogMarket:
     return market._replace(**fields)
 
 
-def test_an_event_shows_what_its_markets_add_up_to() -> None:
-    event = event_record(an_event(), BLOBS)
+def test_an_event_has_the_sums_of_its_markets() -> None:
+    event = render_event(an_event(), BLOBS)
     assert (event.id, event.ticker, event.slug) == ("3", "rain", "rain")
     assert event.image == event.icon == f"{BLOBS}/blobs/image-1"
     assert [event.volume, event.volume24hr, event.volume1yr] == [Decimal(n) for n in (5, 1, 4)]
@@ -88,22 +88,22 @@ def test_an_event_shows_what_its_markets_add_up_to() -> None:
     assert (event.markets, event.tags, event.resolution_source) == (UNSET, UNSET, "")
 
 
-def test_a_closed_event_says_since_when() -> None:
-    event = event_record(an_event(closed_at_s=NOW_S, resolution_source="https://x"), BLOBS)
+def test_a_closed_event_has_its_closing_time() -> None:
+    event = render_event(an_event(closed_at_s=NOW_S, resolution_source="https://x"), BLOBS)
     assert (event.closed, event.closed_time) == (True, "2027-01-15T08:00:00Z")
     assert event.resolution_source == "https://x"
 
 
 def test_lists_inside_a_market_are_json_in_a_string() -> None:
-    market = market_record(a_market(), an_event(), BLOBS)
+    market = render_market(a_market(), an_event(), BLOBS)
     assert market.outcomes == '["Ja \\"so\\"", "Não"]'
     assert json.loads(market.clob_token_ids) == ["12", "13"]
     assert market.outcome_prices == '["0.4255", "0.5745"]'
     assert market.uma_resolution_statuses == "[]"
 
 
-def test_a_market_shows_its_book_and_how_its_price_has_changed() -> None:
-    market = market_record(a_market(), an_event(), BLOBS)
+def test_a_market_has_its_book_and_its_price_changes() -> None:
+    market = render_market(a_market(), an_event(), BLOBS)
     assert (market.best_bid, market.best_ask) == (Decimal("0.401"), Decimal("0.45"))
     assert (market.spread, market.last_trade_price) == (Decimal("0.049"), Decimal("0.007"))
     assert (market.one_hour_price_change, market.one_day_price_change) == (
@@ -131,20 +131,20 @@ def test_a_market_shows_its_book_and_how_its_price_has_changed() -> None:
 def test_a_market_is_listed_at_its_midpoint_else_at_its_last_trade(
     top: BookTop | None, prices: str
 ) -> None:
-    assert market_record(a_market(top=top), an_event(), BLOBS).outcome_prices == prices
+    assert render_market(a_market(top=top), an_event(), BLOBS).outcome_prices == prices
 
 
 @pytest.mark.parametrize(
     ("top", "tick"),
     [(None, "0.01"), (BookTop(100, 3, 5, 4), "0.01"), (BookTop(1_000, 30, 50, 39), "0.001")],
 )
-def test_the_tick_is_that_of_the_book_once_it_is_quoted(top: BookTop | None, tick: str) -> None:
-    market = market_record(a_market(ticks_per_one=100, top=top), an_event(), BLOBS)
+def test_the_tick_is_the_book_s_after_the_first_quote(top: BookTop | None, tick: str) -> None:
+    market = render_market(a_market(ticks_per_one=100, top=top), an_event(), BLOBS)
     assert market.order_price_min_tick_size == Decimal(tick)
 
 
-def test_what_a_book_does_not_say_is_left_out() -> None:
-    market = market_record(a_market(top=None), an_event(), BLOBS)
+def test_missing_prices_of_a_book_are_left_out() -> None:
+    market = render_market(a_market(top=None), an_event(), BLOBS)
     assert (market.best_bid, market.best_ask, market.spread) == (UNSET, UNSET, UNSET)
     assert (market.last_trade_price, market.icon) == (UNSET, "")
 
@@ -160,7 +160,7 @@ def test_what_a_book_does_not_say_is_left_out() -> None:
 )
 def test_a_resolved_market_is_listed_at_its_payout(payout: Payout, prices: str) -> None:
     resolved = a_market(payout=payout, closed_at_s=NOW_S, top=BookTop(100, None, None, 42))
-    market = market_record(resolved, an_event(), BLOBS)
+    market = render_market(resolved, an_event(), BLOBS)
     assert market.outcome_prices == prices
     assert (market.closed, market.accepting_orders) == (True, False)
     assert (market.uma_resolution_status, market.uma_resolution_statuses) == (
@@ -179,43 +179,43 @@ def test_a_resolved_market_is_listed_at_its_payout(payout: Payout, prices: str) 
         (("proposed",), Payout(1, 0), "resolved", '["proposed", "resolved"]'),
     ],
 )
-def test_a_market_tells_how_far_its_answer_is(
+def test_a_market_has_the_status_of_its_resolution(
     steps: tuple[str, ...], payout: Payout | None, status: str, statuses: str
 ) -> None:
-    market = market_record(a_market(answer_steps=steps, payout=payout), an_event(), BLOBS)
+    market = render_market(a_market(answer_steps=steps, payout=payout), an_event(), BLOBS)
     assert (market.uma_resolution_status, market.uma_resolution_statuses) == (status, statuses)
 
 
-def test_a_market_of_an_event_of_one_true_outcome_names_what_the_contracts_call_it() -> None:
+def test_a_neg_risk_market_has_its_ids_in_the_contracts() -> None:
     fields = {"is_neg_risk": True, "neg_risk_market_id": "0x01", "neg_risk_request_id": "0x02"}
     event = an_event(is_neg_risk=True, neg_risk_market_id="0x01")
-    market = market_record(a_market(**fields), event, BLOBS)
+    market = render_market(a_market(**fields), event, BLOBS)
     assert (market.neg_risk_market_id, market.neg_risk_request_id) == ("0x01", "0x02")
-    assert event_record(event, BLOBS).neg_risk_market_id == "0x01"
-    assert market_record(a_market(), an_event(), BLOBS).neg_risk_request_id is UNSET
+    assert render_event(event, BLOBS).neg_risk_market_id == "0x01"
+    assert render_market(a_market(), an_event(), BLOBS).neg_risk_request_id is UNSET
 
 
 def test_the_markets_of_an_event_of_several_are_named_by_their_titles() -> None:
     grouped = an_event(market_mode="multi_multiple")
-    assert market_record(a_market(), grouped, BLOBS).group_item_title == "Rain"
-    assert market_record(a_market(), an_event(), BLOBS).group_item_title == ""
+    assert render_market(a_market(), grouped, BLOBS).group_item_title == "Rain"
+    assert render_market(a_market(), an_event(), BLOBS).group_item_title == ""
 
 
-def test_fees_are_told_in_basis_points() -> None:
-    market = market_record(a_market(fee_rate_bps=20), an_event(), BLOBS)
+def test_fees_are_in_basis_points() -> None:
+    market = render_market(a_market(fee_rate_bps=20), an_event(), BLOBS)
     assert (market.maker_base_fee, market.taker_base_fee, market.fees_enabled) == (20, 20, True)
 
 
 def test_an_event_inside_a_market_has_no_markets_and_a_market_inside_an_event_no_event() -> None:
     tag = CatalogTag(1, "World", "world", NOW_MS, 0)
-    market = market_record(a_market(), an_event(), BLOBS, [tag], has_event=True)
-    event = event_record(an_event(), BLOBS, [tag], [a_market()])
-    assert market.events == [event_record(an_event(), BLOBS)]
-    assert event.markets == [market_record(a_market(), an_event(), BLOBS)]
-    assert market.tags == event.tags == [tag_record(tag)]
+    market = render_market(a_market(), an_event(), BLOBS, [tag], has_event=True)
+    event = render_event(an_event(), BLOBS, [tag], [a_market()])
+    assert market.events == [render_event(an_event(), BLOBS)]
+    assert event.markets == [render_market(a_market(), an_event(), BLOBS)]
+    assert market.tags == event.tags == [render_tag(tag)]
 
 
 def test_a_tag_has_its_id_as_a_string() -> None:
-    tag = tag_record(CatalogTag(1, "World", "world", NOW_MS, 5))
+    tag = render_tag(CatalogTag(1, "World", "world", NOW_MS, 5))
     assert (tag.id, tag.label, tag.slug) == ("1", "World", "world")
     assert tag.created_at == tag.published_at == tag.updated_at == "2027-01-15T08:00:00Z"

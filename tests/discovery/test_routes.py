@@ -71,34 +71,32 @@ async def test_the_status_is_a_text(reader: Reader, path: str) -> None:
 @pytest.mark.spec(111)
 @pytest.mark.usefixtures("rain")
 @pytest.mark.parametrize("path", LISTS)
-async def test_every_list_answers_and_holds_what_there_is(reader: Reader, path: str) -> None:
+async def test_every_list_answers_with_its_rows(reader: Reader, path: str) -> None:
     answer = json.dumps(await reader.get(path, **LISTS[path]))
     assert '"slug": "event-rain"' in answer or '"slug": "politics"' in answer
 
 
 @pytest.mark.usefixtures("rain")
 @pytest.mark.parametrize("path", EMPTY)
-async def test_what_this_installation_has_none_of_is_an_empty_list(
-    reader: Reader, path: str
-) -> None:
+async def test_absent_features_are_empty_lists(reader: Reader, path: str) -> None:
     assert await reader.get(path) == []
 
 
 @pytest.mark.usefixtures("rain")
 @pytest.mark.parametrize("path", ABSENT)
-async def test_one_of_what_there_is_none_of_is_not_found(reader: Reader, path: str) -> None:
+async def test_a_record_of_an_absent_feature_is_not_found(reader: Reader, path: str) -> None:
     status, body = await reader.refused(path)
     assert (status, body["type"], set(body)) == (404, "not found error", {"type", "error"})
 
 
 @pytest.mark.usefixtures("rain")
-async def test_nothing_is_counted_where_nobody_can_write(reader: Reader) -> None:
+async def test_counts_of_absent_features_are_zero(reader: Reader) -> None:
     assert await reader.get("/events/1/comments/count") == {"count": 0}
     assert await reader.get("/sports/market-types") == {"marketTypes": []}
 
 
 @pytest.mark.parametrize("path", ["/teams", "/series/1", "/sports/market-types", "/status"])
-async def test_a_strict_client_may_send_nothing_where_nothing_is_read(
+async def test_a_strict_client_may_send_no_parameter_to_a_route_without_parameters(
     reader: Reader, path: str
 ) -> None:
     status, body = await reader.refused(path, strict="true", luck="1")
@@ -121,7 +119,7 @@ async def test_a_profile_needs_an_address(reader: Reader) -> None:
     ],
     ids=["l1", "l2", "bearer"],
 )
-async def test_whatever_headers_say_nobody_needs_to_be_known(
+async def test_headers_of_authentication_change_nothing(
     reader: Reader, path: str, headers: dict[str, str]
 ) -> None:
     answer = await reader.http.get(path, params=LISTS[path], headers=headers)
@@ -200,7 +198,7 @@ async def test_the_document_describes_amounts_as_numbers(reader: Reader) -> None
     value=st.text(max_size=30),
 )
 @pytest.mark.usefixtures("rain")
-async def test_no_parameter_brings_a_fault(
+async def test_no_parameter_causes_a_fault(
     reader: Reader, path: str, name: str, value: str
 ) -> None:
     parameters = {**LISTS[path], name: value.encode("utf-8", "replace").decode()}
@@ -216,7 +214,7 @@ async def test_no_parameter_brings_a_fault(
     rest=st.binary(max_size=12),
 )
 @pytest.mark.usefixtures("rain")
-async def test_no_path_brings_a_fault(reader: Reader, start: str, rest: bytes) -> None:
+async def test_no_path_causes_a_fault(reader: Reader, start: str, rest: bytes) -> None:
     escaped = "".join(f"%{byte:02x}" for byte in rest)
     answer = await reader.http.get(start + escaped)
     assert answer.status_code in {200, 404, 422}

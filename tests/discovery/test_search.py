@@ -15,7 +15,7 @@ FOUND_TAG = fields(("str", "id label slug"), ("int", "event_count"))
 
 @pytest.fixture
 async def elections(database: Database) -> None:
-    """Three elections, of which one is over and one trades most; and something else."""
+    """Three elections, one of them resolved and one traded most, and another event."""
     async with database.writing() as tx:
         rows = Rows(tx)
         tags = (Category("Élections", "elections"), Category("Europe", "europe"))
@@ -78,14 +78,14 @@ async def test_events_are_found_by_all_words_open_ones_first_then_those_traded_m
         ({"cache": "true", "optimized": "true"}, ["event-de", "event-fr", "election-uk"]),
     ],
 )
-async def test_what_is_found_is_filtered_sorted_and_paged(
+async def test_found_events_are_filtered_sorted_and_paged(
     reader: Reader, parameters: dict[str, str], slugs: list[str]
 ) -> None:
     assert await found(reader, "election", **parameters) == slugs
 
 
 @pytest.mark.usefixtures("elections")
-async def test_tags_are_found_with_how_many_events_they_have(reader: Reader) -> None:
+async def test_tags_are_found_with_their_number_of_events(reader: Reader) -> None:
     answer = await reader.get("/public-search", q="elections")
     assert [misfits(tag, FOUND_TAG) for tag in answer["tags"]] == [{}]
     assert answer["tags"] == [
@@ -98,13 +98,13 @@ async def test_tags_are_found_with_how_many_events_they_have(reader: Reader) -> 
 
 
 @pytest.mark.usefixtures("elections")
-async def test_profiles_are_only_told_when_asked_for(reader: Reader) -> None:
+async def test_profiles_are_listed_on_request_only(reader: Reader) -> None:
     assert "profiles" not in await reader.get("/public-search", q="uk")
     assert (await reader.get("/public-search", q="uk", search_profiles="true"))["profiles"] == []
 
 
 @pytest.mark.usefixtures("elections")
-async def test_pages_of_a_search_say_whether_there_is_more(reader: Reader) -> None:
+async def test_pages_of_a_search_have_a_total_and_a_flag_for_more(reader: Reader) -> None:
     first = await reader.get("/public-search", q="election", limit_per_type=2)
     last = await reader.get("/public-search", q="election", limit_per_type=2, page=2)
     assert first["pagination"] == {"hasMore": True, "totalResults": 3}
@@ -112,7 +112,7 @@ async def test_pages_of_a_search_say_whether_there_is_more(reader: Reader) -> No
 
 
 @pytest.mark.usefixtures("elections")
-async def test_closed_markets_are_left_out_when_they_are_not_wanted(reader: Reader) -> None:
+async def test_closed_markets_are_left_out_on_request(reader: Reader) -> None:
     kept = await reader.get("/public-search", q="german")
     left_out = await reader.get("/public-search", q="german", keep_closed_markets="0")
     assert [len(event["markets"]) for event in kept["events"]] == [2]
@@ -131,14 +131,14 @@ async def test_closed_markets_are_left_out_when_they_are_not_wanted(reader: Read
         ({"q": "x", "limit_per_type": "-1"}, 422, "validation error"),
     ],
 )
-async def test_what_cannot_be_searched_is_refused(
+async def test_a_malformed_search_is_refused(
     reader: Reader, parameters: dict[str, str], status: int, kind: str
 ) -> None:
     answer = await reader.refused("/public-search", **parameters)
     assert (answer[0], answer[1]["type"]) == (status, kind)
 
 
-async def test_a_question_is_required_in_these_words(reader: Reader) -> None:
+async def test_the_words_of_a_search_are_required(reader: Reader) -> None:
     assert await reader.refused("/public-search") == (
         400,
         {"type": "bad request", "error": "q is required"},

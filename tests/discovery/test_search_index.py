@@ -9,8 +9,8 @@ from foretell.discovery.search_index import (
     OVERLAP_MS,
     WORDS_MAX,
     SearchIndex,
+    contains_all,
     folded,
-    holds,
     words_of,
 )
 from foretell.store.database import Database
@@ -40,11 +40,11 @@ def test_folding_twice_changes_nothing_more(text: str) -> None:
 
 @given(st.text(max_size=40))
 def test_a_text_is_found_by_its_own_words_in_any_capitals(text: str) -> None:
-    assert holds(folded(text), words_of(text))
-    assert holds(folded(text.upper()), words_of(text.lower().upper()))
+    assert contains_all(folded(text), words_of(text))
+    assert contains_all(folded(text.upper()), words_of(text.lower().upper()))
 
 
-def test_only_the_first_words_of_a_long_question_count_each_once() -> None:
+def test_only_the_first_words_of_a_long_query_count_each_once() -> None:
     assert words_of("a b A  c") == ["a", "b", "c"]
     assert len(words_of(" ".join(map(str, range(50))))) == WORDS_MAX
 
@@ -55,7 +55,7 @@ async def found(database: Database, index: SearchIndex, text: str, limit: int = 
         return await index.find(words_of(text), limit)
 
 
-async def test_events_are_found_once_they_are_there_the_newest_first(database: Database) -> None:
+async def test_new_events_are_found_the_newest_first(database: Database) -> None:
     index = SearchIndex()
     async with database.writing() as tx:
         await Rows(tx).open_named("rain")
@@ -68,7 +68,7 @@ async def test_events_are_found_once_they_are_there_the_newest_first(database: D
     assert await found(database, index, "rain tomorrow") == []
 
 
-async def test_an_event_that_was_committed_late_is_found_too(database: Database) -> None:
+async def test_an_event_that_is_committed_late_is_found_too(database: Database) -> None:
     index = SearchIndex()
     async with database.writing() as tx:
         await Rows(tx).open(an_event_row("rain"), NOW_MS)
@@ -78,7 +78,7 @@ async def test_an_event_that_was_committed_late_is_found_too(database: Database)
     assert await found(database, index, "rain") == [2, 1]
 
 
-async def test_more_events_than_one_read_takes_are_all_found(database: Database) -> None:
+async def test_events_of_several_reads_are_all_found(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         for number in range(3):
@@ -87,7 +87,7 @@ async def test_more_events_than_one_read_takes_are_all_found(database: Database)
     assert await found(database, SearchIndex(), "about") == [3, 2, 1]
 
 
-async def test_only_so_many_of_the_newest_events_are_kept(database: Database) -> None:
+async def test_a_limited_number_of_the_newest_events_is_kept(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         for number in range(3):

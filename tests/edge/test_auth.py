@@ -1,10 +1,7 @@
 """L1 and L2 header checks."""
 
-import asyncio
 import contextlib
-import shutil
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +9,27 @@ import httpx
 import pytest
 from litestar import Litestar, Request, Response, post
 from litestar.datastructures import State
-from tests.rigs.values import CHAIN_ID, NOW_MS, NOW_S, a_key, an_address
+from tests.edge.rig import (
+    ALICE,
+    ALICES,
+    BOB,
+    BOBS,
+    BODY,
+    MASTER_KEY,
+    REVOKED,
+    UNKNOWN_KEY,
+    Headers,
+    check,
+    l1_headers,
+    l2_headers,
+)
+from tests.rigs.values import CHAIN_ID, NOW_MS, NOW_S, a_key
 
 from foretell.domain.errors.families import Unauthenticated
 from foretell.domain.errors.http import (
     L1SignatureMismatch,
     L2SignatureMismatch,
     MissingHeader,
-    RevokedKey,
     UnknownKey,
 )
 from foretell.domain.errors.storage import StoreUnavailable
@@ -29,117 +39,24 @@ from foretell.domain.values.credentials import (
     SKEW_PAST_S,
     Credentials,
     KeyIndex,
-    L2Signer,
-    derive_credentials,
     l1_digest,
 )
 from foretell.domain.values.eip712 import CURVE_ORDER, sign_digest
 from foretell.domain.values.hexadecimal import checksum_address
-from foretell.edge.auth import KEY_AGE_MS_MAX, KEYS_CACHED_MAX, KeyRing, L1Caller, L2Caller
+from foretell.edge.auth import KeyRing, L1Caller, L2Caller
 from foretell.edge.codec import read_body
 from foretell.edge.refusals import handlers
-from foretell.store.database import Database, Transaction
-from foretell.store.trading.api_keys import record_key, revoke_key
+from foretell.store.database import Database
 from foretell.trading.refusals import trading_body
 
 pytestmark = pytest.mark.anyio
 
-MASTER_KEY = bytes(range(32))
-ALICE, BOB = an_address("alice"), an_address("bob")
 PREFIXES = ["service_", "poly_", "kuest_"]
-BODY = b'{"orderID":"it\'s"}'
-
-Headers = dict[str, str]
-
-
-def a_set(name: str, nonce: int = 0) -> Credentials:
-    return derive_credentials(MASTER_KEY, KeyIndex(CHAIN_ID, an_address(name), nonce))
-
-
-ALICES, BOBS, REVOKED = a_set("alice"), a_set("bob"), a_set("alice", 1)
-
-
-class RacingDatabase(Database):
-    """A database in which something happens right after a reader has read."""
-
-    async def nothing(self) -> None:
-        """Let nothing happen."""
-
-    after_reading: Callable[[], Awaitable[None]] | None = None
-
-    @contextlib.asynccontextmanager
-    async def reading(self) -> AsyncIterator[Transaction]:  # type: ignore[explicit-override]
-        async with super().reading() as tx:
-            yield tx
-        act, self.after_reading = self.after_reading, None
-        await (act or self.nothing)()
-
-
-@pytest.fixture(scope="module")
-def filled(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database in which alice has a key and a revoked one, and bob has a key."""
-    path = Path(shutil.copy(empty_database, tmp_path_factory.mktemp("keys")))
-    asyncio.run(fill(path))
-    return path
-
-
-async def fill(path: Path) -> None:
-    async with Database(f"sqlite+aiosqlite:///{path}") as database, database.writing() as tx:
-        await record_key(tx, ALICES.key_id, KeyIndex(CHAIN_ID, ALICE, 0), NOW_MS)
-        await record_key(tx, REVOKED.key_id, KeyIndex(CHAIN_ID, ALICE, 1), NOW_MS)
-        await record_key(tx, BOBS.key_id, KeyIndex(CHAIN_ID, BOB, 0), NOW_MS)
-        await revoke_key(tx, REVOKED.key_id, NOW_MS)
-
-
-@pytest.fixture
-async def database(filled: Path, tmp_path: Path) -> AsyncIterator[RacingDatabase]:
-    path = shutil.copy(filled, tmp_path)
-    async with RacingDatabase(f"sqlite+aiosqlite:///{path}") as database:
-        yield database
-
-
-@pytest.fixture
-def ring(database: RacingDatabase) -> KeyRing:
-    return KeyRing(database, MASTER_KEY, [137, CHAIN_ID], lambda: NOW_MS)
-
-
-def l2_headers(prefix: str = "service_", **changes: str) -> Headers:
-    """Return alice's headers for POST /order with BODY; a change to an empty text takes one away."""
-    timestamp = changes.pop("signed_at", str(NOW_S))
-    credentials = changes.pop("secret", ALICES.secret)
-    signature = L2Signer(credentials).sign(timestamp, "POST", "/order", BODY)
-    headers = {
-        "address": ALICE,
-        "signature": signature,
-        "timestamp": timestamp,
-        "api_key": ALICES.key_id,
-        "passphrase": ALICES.passphrase,
-    } | changes
-    return {prefix + name: value for name, value in headers.items()}
-
-
-def l1_headers(prefix: str = "service_", chain_id: int = CHAIN_ID, **changes: str) -> Headers:
-    """Return what alice sends to get her set of nonce 0."""
-    timestamp, nonce = changes.pop("signed_at", str(NOW_S)), changes.pop("signed_nonce", "0")
-    signature = sign_digest(l1_digest(chain_id, ALICE, timestamp, int(nonce)), a_key("alice"))
-    headers = {
-        "address": ALICE,
-        "signature": "0x" + signature.hex(),
-        "timestamp": timestamp,
-        "nonce": nonce,
-    } | changes
-    return {prefix + name: value for name, value in headers.items()}
-
-
 SIGNATURE = l1_headers()["service_signature"]
 
 
 def without(headers: Mapping[str, str], name: str) -> Headers:
     return {each: value for each, value in headers.items() if each != name}
-
-
-async def check(ring: KeyRing, headers: Mapping[str, str]) -> L2Caller:
-    return await ring.check_l2(headers, "POST", "/order", BODY)
 
 
 @pytest.mark.spec(2)
@@ -154,7 +71,7 @@ async def test_l1_headers_of_every_dialect_name_their_caller(ring: KeyRing, pref
     assert ring.check_l1(l1_headers(prefix)) == L1Caller(CHAIN_ID, ALICE, 0, prefix)
 
 
-async def test_only_the_dialects_that_are_configured_are_heard(database: Database) -> None:
+async def test_only_configured_dialects_are_accepted(database: Database) -> None:
     ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS, prefixes=["MINE_"])
     assert ring.check_l1(l1_headers("mine_")).dialect == "mine_"
     with pytest.raises(MissingHeader, match="SERVICE_ADDRESS"):
@@ -244,14 +161,12 @@ L1_REFUSALS: dict[str, tuple[Headers, str, str]] = {
 @pytest.mark.spec(112)
 @pytest.mark.parametrize("name", L1_REFUSALS)
 async def test_every_l1_header_altered_alone_has_its_own_refusal(ring: KeyRing, name: str) -> None:
-    headers, code, told = L1_REFUSALS[name]
-    with pytest.raises(Unauthenticated, match=told) as refusal:
+    headers, code, words = L1_REFUSALS[name]
+    with pytest.raises(Unauthenticated, match=words) as refusal:
         ring.check_l1(headers)
     assert refusal.value.code == code
     assert trading_body(refusal.value)[0] == 401
 
-
-STRANGER = str(uuid.UUID(int=7, version=4))
 
 L2_REFUSALS: dict[str, tuple[Headers, str, str]] = {
     "no header at all": ({}, "missing_header", "SERVICE_ADDRESS"),
@@ -261,7 +176,7 @@ L2_REFUSALS: dict[str, tuple[Headers, str, str]] = {
     "another address": (l2_headers(address=BOB), "unknown_key", "not one of this address"),
     "no key": (without(l2_headers(), "service_api_key"), "missing_header", "SERVICE_API_KEY"),
     "empty key": (l2_headers(api_key=""), "missing_header", "SERVICE_API_KEY"),
-    "unknown key": (l2_headers(api_key=STRANGER), "unknown_key", "no such API key"),
+    "unknown key": (l2_headers(api_key=UNKNOWN_KEY), "unknown_key", "no such API key"),
     "key in upper case": (l2_headers(api_key=ALICES.key_id.upper()), "unknown_key", "no such API key"),
     "key that is none": (l2_headers(api_key="' OR 1=1 --"), "unknown_key", "no such API key"),
     "key with a zero byte": (l2_headers(api_key=ALICES.key_id[:-1] + "\0"), "unknown_key", "no such API key"),
@@ -296,21 +211,21 @@ L2_REFUSALS: dict[str, tuple[Headers, str, str]] = {
 @pytest.mark.spec(51, 114, 115)
 @pytest.mark.parametrize("name", L2_REFUSALS)
 async def test_every_l2_header_altered_alone_has_its_own_refusal(ring: KeyRing, name: str) -> None:
-    headers, code, told = L2_REFUSALS[name]
-    with pytest.raises(Unauthenticated, match=told) as refusal:
+    headers, code, words = L2_REFUSALS[name]
+    with pytest.raises(Unauthenticated, match=words) as refusal:
         await check(ring, headers)
     assert refusal.value.code == code
     assert trading_body(refusal.value)[0] == 401
 
 
 @pytest.mark.parametrize("name", L2_REFUSALS)
-async def test_no_refusal_tells_a_secret(ring: KeyRing, name: str) -> None:
+async def test_no_refusal_contains_a_secret(ring: KeyRing, name: str) -> None:
     with pytest.raises(Unauthenticated) as refusal:
         await check(ring, L2_REFUSALS[name][0])
-    told = repr(trading_body(refusal.value)[1])
-    assert ALICES.secret not in told
-    assert ALICES.passphrase not in told
-    assert BOBS.passphrase not in told
+    shown = repr(trading_body(refusal.value)[1])
+    assert ALICES.secret not in shown
+    assert ALICES.passphrase not in shown
+    assert BOBS.passphrase not in shown
 
 
 @pytest.mark.parametrize(
@@ -325,7 +240,7 @@ async def test_no_refusal_tells_a_secret(ring: KeyRing, name: str) -> None:
         ("POST", "/order", b""),
     ],
 )
-async def test_headers_are_good_for_the_very_request_that_was_signed(
+async def test_headers_are_valid_only_for_the_signed_request(
     ring: KeyRing, method: str, path: str, body: bytes
 ) -> None:
     with pytest.raises(L2SignatureMismatch):
@@ -345,7 +260,7 @@ async def test_one_signature_serves_several_requests_within_its_window(ring: Key
     assert await check(ring, headers) == await check(ring, headers)
 
 
-async def test_a_key_that_no_key_can_be_is_not_looked_up(tmp_path: Path) -> None:
+async def test_a_malformed_key_id_is_not_looked_up(tmp_path: Path) -> None:
     async with Database(f"sqlite+aiosqlite:///{tmp_path / 'without tables.db'}") as database:
         ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS)
         with pytest.raises(UnknownKey):
@@ -354,7 +269,7 @@ async def test_a_key_that_no_key_can_be_is_not_looked_up(tmp_path: Path) -> None
             await check(ring, l2_headers())
 
 
-async def test_a_whole_set_names_its_owner(ring: KeyRing) -> None:
+async def test_complete_credentials_name_their_owner(ring: KeyRing) -> None:
     assert await ring.check_set(*ALICES) == L2Caller(ALICE, ALICES.key_id, "service_")
 
 
@@ -368,27 +283,25 @@ async def test_a_whole_set_names_its_owner(ring: KeyRing) -> None:
         (ALICES._replace(key_id=BOBS.key_id), "wrong_passphrase"),
         (ALICES._replace(key_id=""), "unknown_key"),
         (ALICES._replace(key_id="\0"), "unknown_key"),
-        (ALICES._replace(key_id=STRANGER), "unknown_key"),
+        (ALICES._replace(key_id=UNKNOWN_KEY), "unknown_key"),
         (REVOKED, "revoked_key"),
     ],
     ids=range(9),
 )
-async def test_a_set_that_is_not_whole_names_nobody(
-    ring: KeyRing, given: Credentials, code: str
-) -> None:
+async def test_wrong_credentials_are_refused(ring: KeyRing, given: Credentials, code: str) -> None:
     with pytest.raises(Unauthenticated) as refusal:
         await ring.check_set(*given)
     assert refusal.value.code == code
 
 
 def builder_headers(prefix: str = "service_", **changes: str) -> Headers:
-    """Return what one who sends for others adds: the same, but for the address."""
+    """Return a builder's headers: like an owner's, without the address."""
     plain = without(l2_headers(**changes), "service_address")
     return {name.replace("service_", f"{prefix}builder_"): each for name, each in plain.items()}
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
-async def test_a_builder_is_known_by_its_key_alone(ring: KeyRing, prefix: str) -> None:
+async def test_a_builder_is_identified_by_its_key_alone(ring: KeyRing, prefix: str) -> None:
     headers = builder_headers(prefix)
     caller = await ring.check_builder(headers, "POST", "/order", BODY)
     assert caller == L2Caller(ALICE, ALICES.key_id, prefix)
@@ -399,7 +312,7 @@ BUILDER_REFUSALS: dict[str, tuple[Headers, str, str]] = {
     "no header at all": ({}, "missing_header", "SERVICE_BUILDER_API_KEY"),
     "the builder's own L2 headers": (l2_headers(), "missing_header", "SERVICE_BUILDER_API_KEY"),
     "empty key": (builder_headers(api_key=""), "missing_header", "SERVICE_BUILDER_API_KEY"),
-    "unknown key": (builder_headers(api_key=STRANGER), "unknown_key", "no such API key"),
+    "unknown key": (builder_headers(api_key=UNKNOWN_KEY), "unknown_key", "no such API key"),
     "revoked key": (builder_headers(api_key=REVOKED.key_id), "revoked_key", "was revoked"),
     "key of bob": (builder_headers(api_key=BOBS.key_id), "wrong_passphrase", "not the key's"),
     "no timestamp": (without(builder_headers("poly_"), "poly_builder_timestamp"), "missing_header", "POLY_BUILDER_TIMESTAMP"),
@@ -413,113 +326,17 @@ BUILDER_REFUSALS: dict[str, tuple[Headers, str, str]] = {
 async def test_every_builder_header_altered_alone_has_its_own_refusal(
     ring: KeyRing, name: str
 ) -> None:
-    headers, code, told = BUILDER_REFUSALS[name]
-    with pytest.raises(Unauthenticated, match=told) as refusal:
+    headers, code, words = BUILDER_REFUSALS[name]
+    with pytest.raises(Unauthenticated, match=words) as refusal:
         await ring.check_builder(headers, "POST", "/order", BODY)
     assert refusal.value.code == code
 
 
-async def test_who_sends_no_builder_headers_is_no_builder(ring: KeyRing) -> None:
+async def test_a_request_without_builder_headers_is_not_a_builder_s(ring: KeyRing) -> None:
     assert ring.builder_dialect(l2_headers()) is None
 
 
-async def revoke(database: Database) -> None:
-    async with database.writing() as tx:
-        assert await revoke_key(tx, ALICES.key_id, NOW_MS)
-
-
-async def test_a_revoked_key_is_refused_once_it_was_forgotten(
-    database: RacingDatabase, ring: KeyRing
-) -> None:
-    await check(ring, l2_headers())
-    await revoke(database)
-    ring.forget(ALICES.key_id)
-    with pytest.raises(RevokedKey):
-        await check(ring, l2_headers())
-
-
-async def test_a_key_revoked_by_another_process_is_refused_once_all_were_forgotten(
-    database: RacingDatabase, ring: KeyRing
-) -> None:
-    await check(ring, l2_headers())
-    await revoke(database)
-    ring.forget_all()
-    with pytest.raises(RevokedKey):
-        await check(ring, l2_headers())
-
-
-async def test_a_revoked_key_ends_though_nobody_told(database: RacingDatabase) -> None:
-    times_ms = [NOW_MS]
-    ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: times_ms[-1])
-    await check(ring, l2_headers())
-    await revoke(database)
-    times_ms.append(NOW_MS + KEY_AGE_MS_MAX - 1)
-    assert (await check(ring, l2_headers())).address == ALICE
-    times_ms.append(NOW_MS + KEY_AGE_MS_MAX)
-    with pytest.raises(RevokedKey):
-        await check(ring, l2_headers())
-
-
-async def test_a_key_read_before_the_clock_was_set_back_is_read_again(
-    database: RacingDatabase,
-) -> None:
-    times_ms = [NOW_MS]
-    ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: times_ms[-1])
-    await check(ring, l2_headers())
-    await revoke(database)
-    times_ms.append(NOW_MS - 1)
-    with pytest.raises(RevokedKey):
-        await check(ring, l2_headers())
-
-
-async def test_forgetting_a_key_that_was_never_used_is_nothing(ring: KeyRing) -> None:
-    ring.forget(STRANGER)
-    assert (await check(ring, l2_headers())).address == ALICE
-
-
-@pytest.mark.parametrize("forget", [KeyRing.forget_all, lambda ring: ring.forget(ALICES.key_id)])
-async def test_a_key_revoked_while_it_was_looked_up_is_not_remembered(
-    database: RacingDatabase, ring: KeyRing, forget: Callable[[KeyRing], None]
-) -> None:
-    """The reader saw the key before it was revoked, and comes back after it was forgotten."""
-
-    async def act() -> None:
-        await revoke(database)
-        forget(ring)
-
-    database.after_reading = act
-    assert (await check(ring, l2_headers())).address == ALICE
-    with pytest.raises(RevokedKey):
-        await check(ring, l2_headers())
-
-
-async def test_a_key_that_is_in_use_is_not_looked_up_again(
-    database: RacingDatabase, ring: KeyRing
-) -> None:
-    await check(ring, l2_headers())
-    await database.close()
-    async with database.writing() as tx:
-        await revoke_key(tx, ALICES.key_id, NOW_MS)
-    assert (await check(ring, l2_headers())).address == ALICE
-
-
-async def test_the_key_that_was_used_longest_ago_is_forgotten_when_there_are_too_many(
-    ring: KeyRing,
-) -> None:
-    await check(ring, l2_headers())
-    alices = ring._opened_by_id.get(ALICES.key_id)
-    assert alices is not None
-    for number in range(KEYS_CACHED_MAX - 1):
-        ring._opened_by_id.put(str(number), alices)
-    await check(ring, l2_headers())
-    await ring.check_set(*BOBS)
-    assert len(ring._opened_by_id) == KEYS_CACHED_MAX
-    kept = set(ring._opened_by_id)
-    assert "0" not in kept
-    assert {ALICES.key_id, BOBS.key_id, "1"} <= kept
-
-
-async def test_the_set_of_an_index_is_the_derived_one(ring: KeyRing) -> None:
+async def test_the_credentials_of_an_index_are_the_derived_ones(ring: KeyRing) -> None:
     assert ring.credentials(KeyIndex(CHAIN_ID, ALICE, 0)) == ALICES
 
 

@@ -57,7 +57,7 @@ async def in_pieces(*pieces: bytes) -> AsyncIterator[bytes]:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("body", [b"", b"x", b'{"a": 1}', b"\x00\xff" * 4])
-async def test_a_body_within_its_bound_is_read_byte_for_byte(body: bytes) -> None:
+async def test_a_body_within_its_limit_is_read_byte_for_byte(body: bytes) -> None:
     answer = await send(body)
     assert (answer.status_code, answer.content) == (200, body)
 
@@ -69,7 +69,7 @@ async def test_a_body_in_pieces_is_put_together() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_body_beyond_its_bound_is_refused() -> None:
+async def test_a_body_beyond_its_limit_is_refused() -> None:
     answer = await send(b"123456789")
     assert answer.status_code == 413
     assert answer.json()["error"]["message"] == f"the body is larger than {BYTES_MAX} bytes"
@@ -77,7 +77,7 @@ async def test_a_body_beyond_its_bound_is_refused() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("declared", ["1", "0", "-5", "8"])
-async def test_a_body_that_grows_beyond_its_bound_is_refused_whatever_was_declared(
+async def test_a_body_that_grows_beyond_its_limit_is_refused_despite_its_declared_length(
     declared: str,
 ) -> None:
     answer = await send(in_pieces(b"12345678", b"9"), **{"content-length": declared})
@@ -86,14 +86,14 @@ async def test_a_body_that_grows_beyond_its_bound_is_refused_whatever_was_declar
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("declared", ["x", "", "\u00b2", "1.5", "0x1"])
-async def test_a_length_that_is_no_number_is_the_clients_fault(declared: str) -> None:
+async def test_a_length_that_is_no_number_is_the_client_s_fault(declared: str) -> None:
     answer = await send(in_pieces(b"12"), **{"content-length": declared})
     assert answer.status_code == 400
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("declared", ["9", "1000000", "9" * 30, "9" * 5_000])
-async def test_a_body_declared_beyond_its_bound_is_refused_before_it_is_read(
+async def test_a_body_declared_beyond_its_limit_is_refused_before_it_is_read(
     declared: str,
 ) -> None:
     pieces = in_pieces(b"1")
@@ -103,7 +103,7 @@ async def test_a_body_declared_beyond_its_bound_is_refused_before_it_is_read(
 
 
 @pytest.mark.anyio
-async def test_a_body_is_bounded_where_nobody_says_so() -> None:
+async def test_a_body_has_a_default_limit() -> None:
     assert (await send(bytes(BODY_BYTES_MAX), "/large")).text == str(BODY_BYTES_MAX)
     assert (await send(bytes(BODY_BYTES_MAX + 1), "/large")).status_code == 413
 
@@ -118,7 +118,7 @@ def test_text_is_decoded_like_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "told"),
+    ("raw", "message"),
     [
         (b"", "truncated"),
         (b"{", "truncated"),
@@ -141,8 +141,8 @@ def test_text_is_decoded_like_bytes() -> None:
     ],
     ids=range(18),
 )
-def test_json_that_is_not_the_value_is_refused_saying_where(raw: bytes, told: str) -> None:
-    with pytest.raises(MalformedBody, match=told):
+def test_json_of_another_type_is_refused_with_the_place(raw: bytes, message: str) -> None:
+    with pytest.raises(MalformedBody, match=message):
         decode(raw, Fruit)
 
 
@@ -152,13 +152,13 @@ def test_json_nested_beyond_reason_is_refused() -> None:
 
 
 @given(st.binary(max_size=50))
-def test_bytes_are_decoded_or_refused_and_nothing_else(raw: bytes) -> None:
+def test_all_bytes_are_decoded_or_refused(raw: bytes) -> None:
     with contextlib.suppress(MalformedBody):
         decode(raw, object)
 
 
 @pytest.mark.parametrize("refusal", [MalformedBody, MalformedOrder])
-def test_a_route_says_which_refusal_is_meant(refusal: type[InvalidInput]) -> None:
+def test_a_route_chooses_the_refusal(refusal: type[InvalidInput]) -> None:
     with pytest.raises(refusal):
         decode(b"{", Fruit, refusal)
 

@@ -8,11 +8,11 @@ from foretell.edge.injection import context_dependency, state_with
 
 pytestmark = pytest.mark.anyio
 
-Services = NamedDependency[list[str]]
+Context = NamedDependency[list[str]]
 
 
 @get("/first")
-async def get_first(context: Services) -> str:
+async def get_first(context: Context) -> str:
     return context[0]
 
 
@@ -26,13 +26,13 @@ async def first_of(app: Litestar) -> str:
         return (await client.get("/first")).text
 
 
-async def test_a_route_is_handed_the_very_services_of_its_application() -> None:
+async def test_a_route_gets_the_context_of_its_application() -> None:
     context = ["before"]
     app = build_app(context)
     context[0] = "after"
     assert await first_of(app) == "after"
 
 
-async def test_applications_with_the_same_routes_have_services_of_their_own() -> None:
+async def test_applications_with_the_same_routes_have_their_own_contexts() -> None:
     one, other = an_app(build_app, ["one"]), an_app(build_app, ["other"])
     assert (await first_of(one), await first_of(other)) == ("one", "other")

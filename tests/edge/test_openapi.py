@@ -9,17 +9,16 @@ import pytest
 from litestar import Litestar, get
 
 from foretell.edge.codec import AnyRequest
-from foretell.edge.openapi import (
-    DecimalsAreNumbers,
-    answering,
-    booleans,
-    choices,
-    documented,
-    integers,
-    lists,
-    numbers,
-    taking,
-    texts,
+from foretell.edge.openapi import DecimalsAreNumbers, answering, openapi_config, taking
+from foretell.edge.parameters import (
+    boolean,
+    choice,
+    ignored,
+    integer,
+    optional_choice,
+    required_conditions,
+    units_or,
+    wallet,
 )
 
 
@@ -36,12 +35,14 @@ pytestmark = pytest.mark.anyio
     ["/sums/all", "/sums/all-of-it"],
     responses=answering(Sum, "The sum."),
     operation_class=taking(
-        texts("user", "who", required=True),
-        lists("market", "which", required=True),
-        integers("limit", 5, 1, 9, "how many"),
-        numbers("least", "from what on", 1),
-        booleans("all", "whether all", default=True),
-        choices("side", "which side", ("BUY", "SELL"), "BUY"),
+        wallet("user", "who"),
+        required_conditions("market", "which"),
+        integer("limit", 5, 1, 9, "how many"),
+        units_or("least", "from what on", default=1),
+        boolean("all", "whether all", default=True),
+        choice("side", "which side", ("BUY", "SELL"), "BUY"),
+        optional_choice("kind", "which kind", ("A", "B")),
+        ignored("mirror"),
     ),
 )
 async def get_sums(request: AnyRequest) -> None:
@@ -52,16 +53,16 @@ async def get_sums(request: AnyRequest) -> None:
 def document() -> dict[str, Any]:
     app = Litestar(
         [get_sums],
-        openapi_config=documented("Sums", "All about sums."),
+        openapi_config=openapi_config("Sums", "All about sums."),
         plugins=[DecimalsAreNumbers()],
     )
     return app.openapi_schema.to_schema()
 
 
-async def test_the_document_is_served_under_a_prefix_and_no_page_fetches_scripts_elsewhere() -> (
+async def test_the_document_is_served_under_a_prefix_and_no_page_fetches_third_party_scripts() -> (
     None
 ):
-    app = Litestar([get_sums], openapi_config=documented("Sums", "All about sums."))
+    app = Litestar([get_sums], openapi_config=openapi_config("Sums", "All about sums."))
     transport = httpx.ASGITransport(app)  # type: ignore[arg-type]  # Litestar's own ASGI types
     async with httpx.AsyncClient(transport=transport, base_url="http://sums") as client:
         served = await client.get("/schema/openapi.json")
@@ -87,7 +88,9 @@ def test_paths_of_one_handler_are_operations_of_their_own(document: dict[str, An
     }
 
 
-def test_parameters_are_described_as_handlers_read_them(document: dict[str, Any]) -> None:
+def test_parameters_are_described_as_they_are_declared_and_ignored_ones_are_not(
+    document: dict[str, Any],
+) -> None:
     parameters = document["paths"]["/sums/all"]["get"]["parameters"]
     described = {
         entry["name"]: (entry["required"], entry["description"], entry["schema"])
@@ -108,6 +111,7 @@ def test_parameters_are_described_as_handlers_read_them(document: dict[str, Any]
             "which side",
             {"type": "string", "enum": ["BUY", "SELL"], "default": "BUY"},
         ),
+        "kind": (False, "which kind", {"type": "string", "enum": ["A", "B"]}),
         "strict": (
             False,
             "whether unknown parameters are refused",

@@ -13,7 +13,7 @@ from foretell.edge.rendering import amount, blob_url, decimal_string, iso_time, 
 
 
 @given(st.integers(-(2**63), 2**63))
-def test_an_amount_says_the_units_exactly(units: int) -> None:
+def test_an_amount_is_exact(units: int) -> None:
     sent = json_response(amount(units)).content
     assert json.loads(sent, parse_float=Decimal, parse_int=Decimal) * 10**6 == units
 

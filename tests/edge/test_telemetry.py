@@ -1,4 +1,4 @@
-"""What is counted and told of every request."""
+"""The counters and the log lines of requests."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ async def get_parts(thing_id: FromPath[str]) -> str:
 
 
 def a_client(api: str) -> httpx.AsyncClient:
-    """Return a client of an API with one route, whose counters are its own."""
+    """Return a client of an API with one route and its own counters."""
     app = Litestar([get_parts], exception_handlers=handlers(data_body), openapi_config=None)
     telemetry = Telemetry(app, api, lambda: "a new id")
     transport = httpx.ASGITransport(telemetry)
@@ -42,7 +42,7 @@ def counted(api: str) -> dict[tuple[str, str, str], float]:
     }
 
 
-async def test_requests_are_counted_by_the_route_and_not_by_what_the_path_names() -> None:
+async def test_requests_are_counted_by_route_and_not_by_path() -> None:
     async with a_client("ids") as client:
         for thing in range(20):
             await client.get(f"/things/{thing}/parts")
@@ -51,20 +51,20 @@ async def test_requests_are_counted_by_the_route_and_not_by_what_the_path_names(
     assert counted("ids") == {("GET", route, "200"): 20, ("GET", route, "404"): 1}
 
 
-async def test_what_no_route_takes_is_counted_together() -> None:
-    async with a_client("strangers") as client:
+async def test_requests_without_a_route_are_counted_together() -> None:
+    async with a_client("unknown") as client:
         for path in range(20):
             await client.get(f"/{path}/{path}")
         await client.delete("/things/1/parts")
-    assert counted("strangers") == {("GET", "other", "404"): 20, ("DELETE", "other", "405"): 1}
+    assert counted("unknown") == {("GET", "other", "404"): 20, ("DELETE", "other", "405"): 1}
 
 
-async def test_no_part_of_a_path_that_was_sent_is_logged() -> None:
+async def test_no_part_of_a_sent_path_is_logged() -> None:
     with structlog.testing.capture_logs() as entries:
         async with a_client("logged") as client:
             await client.get("/things/canary/parts?canary=1")
-    told: list[Any] = [entry for entry in entries if entry["event"] == "request"]
-    assert [entry["route"] for entry in told] == ["/things/{thing_id}/parts"]
+    logged: list[Any] = [entry for entry in entries if entry["event"] == "request"]
+    assert [entry["route"] for entry in logged] == ["/things/{thing_id}/parts"]
     assert "canary" not in str(entries)
 
 
@@ -78,7 +78,7 @@ async def test_no_part_of_a_path_that_was_sent_is_logged() -> None:
         ("", "a new id"),
     ],
 )
-async def test_the_callers_own_id_is_repeated_if_it_is_plain(given: str, answered: str) -> None:
+async def test_a_safe_id_of_the_client_is_repeated(given: str, answered: str) -> None:
     async with a_client("named") as client:
         answer = await client.get("/things/1/parts", headers={"x-request-id": given})
     assert answer.headers["x-request-id"] == answered

@@ -7,8 +7,8 @@ from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_word, an_address
 
 from foretell.domain.contracts.logs import (
     ChainLog,
-    CollateralAllowed,
-    CollateralMoved,
+    CollateralApproved,
+    CollateralTransferred,
     ConditionPrepared,
     ConditionResolved,
     LogPlace,
@@ -17,8 +17,8 @@ from foretell.domain.contracts.logs import (
     PlacedLog,
     PositionsMerged,
     PositionSplit,
-    TokensAllowed,
-    TokensMoved,
+    TokensApproved,
+    TokensTransferred,
 )
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
@@ -90,13 +90,13 @@ class ChainScript:
         self.log(TOKENS_CONTRACT, ConditionResolved(condition, ORACLE, question, numerators))
 
     def pay(self, sender: Address, receiver: Address, units: int) -> None:
-        self.log(COLLATERAL_CONTRACT, CollateralMoved(sender, receiver, units))
+        self.log(COLLATERAL_CONTRACT, CollateralTransferred(sender, receiver, units))
 
     def allow(self, owner: Address, spender: Address, units: int) -> None:
-        self.log(COLLATERAL_CONTRACT, CollateralAllowed(owner, spender, units))
+        self.log(COLLATERAL_CONTRACT, CollateralApproved(owner, spender, units))
 
     def allow_tokens(self, owner: Address, operator: Address, *, is_approved: bool) -> None:
-        self.log(TOKENS_CONTRACT, TokensAllowed(owner, operator, is_approved))
+        self.log(TOKENS_CONTRACT, TokensApproved(owner, operator, is_approved))
 
     def move(
         self,
@@ -107,7 +107,7 @@ class ChainScript:
         operator: Address | None = None,
     ) -> None:
         amounts = (units,) * len(tokens)
-        moved = TokensMoved(operator or sender, sender, receiver, tuple(tokens), amounts)
+        moved = TokensTransferred(operator or sender, sender, receiver, tuple(tokens), amounts)
         self.log(TOKENS_CONTRACT, moved)
 
     def split(self, holder: Address, units: int) -> None:

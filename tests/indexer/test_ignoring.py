@@ -16,7 +16,7 @@ from tests.indexer.chain_script import (
 )
 from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_word, an_address
 
-from foretell.domain.contracts.logs import PayoutRedeemed, PositionSplit, SafeMade
+from foretell.domain.contracts.logs import PayoutRedeemed, PositionSplit, SafeCreated
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, ZERO_BYTES32
@@ -109,7 +109,7 @@ def test_a_log_about_nothing_known_is_ignored_and_counted(
 
 def test_logs_that_only_other_products_read_are_skipped(script: ChainScript) -> None:
     before = ScriptResult(script)
-    script.log(an_address("factory"), SafeMade(ANN, BOB))
+    script.log(an_address("factory"), SafeCreated(ANN, BOB))
     after = ScriptResult(script)
     assert (after.rows, after.changes) == (before.rows, before.changes)
     assert after.state.ignored == {}

@@ -1,4 +1,4 @@
-"""A relayer on a real chain, everything undone when the test ends."""
+"""A relayer on a real chain, reverted after each test."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from tests.rigs.sandbox import Sandbox, SandboxMarket
 
 @pytest.fixture
 def folder(empty_database: Path, tmp_path: Path) -> Path:
-    """Where a relayer keeps its database."""
+    """The folder with a relayer's database."""
     shutil.copy(empty_database, tmp_path / DATABASE_FILE)
     return tmp_path
 
@@ -28,7 +28,7 @@ async def rig(fresh_sandbox: Sandbox, folder: Path) -> AsyncIterator[RelayerRig]
 
 @pytest.fixture
 async def twin(rig: RelayerRig) -> AsyncIterator[RelayerRig]:
-    """Another process on the same rows."""
+    """Another process on the same database."""
     twin = RelayerRig(rig.sandbox, rig.folder, clock=rig.clock, numbers=rig.numbers)
     await twin.start()
     yield twin
@@ -43,7 +43,7 @@ async def newcomer(rig: RelayerRig) -> OwnerClient:
 
 @pytest.fixture
 async def owner(rig: RelayerRig) -> OwnerClient:
-    """An owner whose wallet the relayer has made."""
+    """An owner whose wallet the relayer has deployed."""
     owner = await rig.owner("an owner")
     await owner.deploy()
     return owner
@@ -71,7 +71,7 @@ async def proxy(fresh_sandbox: Sandbox) -> AsyncIterator[FaultProxy]:
 async def shaky_rig(
     fresh_sandbox: Sandbox, proxy: FaultProxy, folder: Path
 ) -> AsyncIterator[RelayerRig]:
-    """A station whose node is one that faults can be asked of."""
+    """A relayer whose node is behind a proxy that injects faults."""
     rig = RelayerRig(fresh_sandbox, folder, rpc_url=proxy.url)
     await rig.start()
     yield rig

@@ -1,8 +1,8 @@
-"""A relayer that runs: its application, its loops, and owners who use it.
+"""The rig of the relayer: its application, its loops, and its clients.
 
-`RelayerRig` is the operator's side and can be started again over the same database. An `OwnerClient`
-does what an owner's program does: it knows the public interface, its own key and its API key. What
-it signs is put together by a library that nobody here wrote.
+`RelayerRig` is the operator's side; it can be restarted over the same database. `OwnerClient` acts like
+an owner's program: it knows the public interface, its own key and its API key. A third-party library
+encodes the messages that it signs.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from eth_account import Account
 from eth_account.messages import SignableMessage, encode_defunct, encode_typed_data
 from litestar import Litestar
 from tests.rigs.applications import an_app
+from tests.rigs.clock import Clock
 from tests.rigs.sandbox import Sandbox, SandboxMarket
 from tests.rigs.values import NOW_MS, a_key
 
@@ -58,7 +59,7 @@ from foretell.store.trading.api_keys import record_key
 
 MASTER_KEY: Final = bytes(range(32))
 DATABASE_FILE: Final = "foretell.db"
-LOOKS_MAX: Final = 10
+PASSES_MAX: Final = 10
 UNLIMITED: Final = 2**256 - 1
 UNIT: Final = 10**6
 
@@ -83,22 +84,6 @@ CREATE_PROXY: Final = [
 Body = dict[str, Any]
 
 
-class Clock:
-    """A clock that stands still until it is moved, and may break."""
-
-    def __init__(self) -> None:
-        self.now_ms = NOW_MS
-        self.is_broken = False
-
-    def __call__(self) -> int:
-        if self.is_broken:
-            raise RuntimeError("the clock is broken")
-        return self.now_ms
-
-    def move(self, ms: int) -> None:
-        self.now_ms += ms
-
-
 @dataclass
 class RelayerRig:
     """The operator's side; its folder has the database already."""
@@ -113,7 +98,7 @@ class RelayerRig:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def start(self) -> None:
-        """Make every object anew, as a new process does, over what is on the disk."""
+        """Create all objects, as a new process does, over the files on the disk."""
         url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
         self.database = await self.stack.enter_async_context(Database(url))
         rpc = await self.stack.enter_async_context(Rpc(self.rpc_url or self.sandbox.rpc_url))
@@ -137,19 +122,19 @@ class RelayerRig:
         )
 
     def open(self, context: RelayerContext) -> None:
-        """Serve with these services from now on."""
+        """Serve with this context."""
         self.context = context
         self.app: Litestar = an_app(build_app, context)
         transport = httpx.ASGITransport(self.app)  # type: ignore[arg-type]  # scopes typed closer
         self.http = httpx.AsyncClient(transport=transport, base_url="http://relayer", timeout=60)
 
     def change(self, **options: Any) -> None:
-        """Serve with other options than before."""
+        """Serve with changed options."""
         self.options = replace(self.options, **options)
         self.open(replace(self.context, options=self.options))
 
     async def restart(self) -> None:
-        """Forget everything that is in memory only."""
+        """Stop and start again, which loses everything in memory."""
         await self.stop()
         await self.start()
 
@@ -163,7 +148,7 @@ class RelayerRig:
 
     @contextlib.asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """Have the loops run meanwhile."""
+        """Run the loops during a block."""
         work = asyncio.create_task(worker.run(self.context))
         yield
         work.cancel()
@@ -171,13 +156,13 @@ class RelayerRig:
             await work
 
     async def run_once(self) -> int:
-        """Do one pass of the loops."""
+        """Run one pass of the loops."""
         await self.context.sender.run_once()
         return await resume.run_once(self.context)
 
     async def settle(self) -> None:
-        """Do the background work, blocks going on meanwhile, until nothing of it is left."""
-        for _ in range(LOOKS_MAX):
+        """Run background work and mine blocks until no request is open."""
+        for _ in range(PASSES_MAX):
             await self.sandbox.mine()
             if not await self.run_once():
                 return
@@ -196,7 +181,7 @@ class RelayerRig:
         return sent
 
     async def sent_count(self) -> int:
-        """Return how many transactions of the relayer's account the chain has."""
+        """Return the number of transactions of the relayer's account on the chain."""
         address = self.sandbox.account(AccountRole.RELAYER).address
         rpc = self.sandbox.rpc
         return int(await rpc.call("eth_getTransactionCount", address, "latest"), 16)
@@ -208,11 +193,11 @@ class RelayerRig:
         return found
 
     async def automine(self, *, is_on: bool) -> None:
-        """Have the node seal a block for each transaction, or none by itself."""
+        """Let the node mine a block for each transaction, or none by itself."""
         await self.sandbox.rpc.send("evm_setAutomine", is_on)
 
     async def send_as(self, sender: Address, target: Address, calldata: bytes) -> None:
-        """Have any address at all send a transaction, at a price that gets it in front."""
+        """Send a transaction from any address, at a price that puts it first."""
         rpc = self.sandbox.rpc
         await rpc.send("anvil_setBalance", sender, hex(10**20))
         await rpc.send("anvil_impersonateAccount", sender)
@@ -228,12 +213,12 @@ class RelayerRig:
         await rpc.send("anvil_stopImpersonatingAccount", sender)
 
     async def relayer_wei(self) -> int:
-        """Return what the relayer has to pay for gas with."""
+        """Return the relayer's balance for gas."""
         address = self.sandbox.account(AccountRole.RELAYER).address
         return int(await self.sandbox.rpc.call("eth_getBalance", address, "latest"), 16)
 
     async def owner(self, name: str) -> "OwnerClient":
-        """Return somebody whom nobody has seen before, with an API key and nothing else."""
+        """Return a new owner that has only an API key."""
         owner = OwnerClient(self, SandboxAccount(AccountRole.TRADER, a_key(name)))
         await owner.create_key()
         return owner
@@ -292,7 +277,7 @@ class OwnerClient:
         return await self.post("/submit", body)
 
     async def submitted(self, body: Body) -> str:
-        """Submit what must be accepted, and return its transactionID."""
+        """Submit a body that must be accepted, and return its transactionID."""
         answer = await self.submit(body)
         assert answer.status_code == 200, answer.text
         return str(answer.json()["transactionID"])
@@ -309,7 +294,7 @@ class OwnerClient:
         return str(answer.json()["nonce"])
 
     def create_body(self, **fields: Any) -> Body:
-        """Return the body that asks for the owner's wallet."""
+        """Return the body that deploys the owner's wallet."""
         deployment = self.rig.sandbox.deployment
         message = encode_typed_data(
             domain_data={
@@ -343,7 +328,7 @@ class OwnerClient:
         return "0x" + bytes(signed.signature).hex()
 
     def safe_message(self, to: str, data: bytes, nonce: int, operation: int = 0) -> SignableMessage:
-        """Return the Safe transaction as a library makes it to be signed."""
+        """Return the Safe transaction as a third-party library encodes it for signing."""
         return encode_typed_data(
             domain_data={
                 "chainId": SANDBOX_CHAIN_ID,
@@ -409,18 +394,18 @@ class OwnerClient:
         return self.body(multi_send, encode_multi_send(calls), await self.next_nonce(), operation=1)
 
     async def deploy(self) -> None:
-        """Have the relayer make the owner's wallet."""
+        """Deploy the owner's wallet through the relayer."""
         await self.submitted(self.create_body())
         await self.rig.settle()
 
     async def fund(self, units: int) -> None:
-        """Get collateral into the wallet."""
+        """Fund the wallet with collateral."""
         sandbox = self.rig.sandbox
         gift = Transfer(self.safe, units).encode()
         await sandbox.call(sandbox.account(AccountRole.FAUCET), sandbox.deployment.collateral, gift)
 
     async def hold(self, market: SandboxMarket, units: int) -> None:
-        """Have the wallet make complete sets of a market, through the relayer."""
+        """Split collateral into complete sets of a market, through the relayer."""
         deployment = self.rig.sandbox.deployment
         await self.fund(units)
         split = SplitPosition(deployment.collateral, market.condition_id, units)
@@ -433,7 +418,7 @@ class OwnerClient:
         await self.rig.settle()
 
     async def execute_alone(self, to: Address, calldata: bytes) -> None:
-        """Have the wallet do something past the relayer, at the owner's own cost."""
+        """Execute a call of the wallet without the relayer, at the owner's own cost."""
         sandbox = self.rig.sandbox
         safe_tx = SafeTx(self.safe, to, calldata, await self.safe_nonce())
         digest = safe_tx.digest(SANDBOX_CHAIN_ID)
@@ -450,7 +435,7 @@ class OwnerClient:
 
 
 def personal_signature(owner: OwnerClient, message: SignableMessage) -> str:
-    """Return the signature over the digest as a personal message, marked in v as clients do."""
+    """Return a signature of the digest as a personal message, marked in v as clients do."""
     digest = keccak256(b"\x19" + message.version + message.header + message.body)
     signature = bytes.fromhex(owner.sign(encode_defunct(digest))[2:])
     return "0x" + (signature[:64] + bytes([signature[64] + 4])).hex()
@@ -462,7 +447,7 @@ def with_v(signature: str, v: int) -> str:
 
 
 def an_approval(rig: RelayerRig, units: int = UNLIMITED) -> Approve:
-    """Return a harmless call: the wallet lets the exchange move its collateral."""
+    """Return a harmless call: an approval of the exchange for the wallet's collateral."""
     return Approve(rig.sandbox.deployment.exchange, units)
 
 
@@ -475,7 +460,7 @@ def word(text: str) -> Bytes32:
 
 
 def changed(body: Body, path: str, value: object) -> Body:
-    """Return a body with one field changed; a dot leads into the parameters."""
+    """Return a body with one field changed; a dot separates the names of nested fields."""
     if "." not in path:
         return body | {path: value}
     part, name = path.split(".")

@@ -143,7 +143,7 @@ def test_a_wrong_field_of_a_transaction_is_named(path: str, value: object) -> No
 
 
 @pytest.mark.parametrize(("path", "value"), cases(WRONG_CREATE_FIELDS))
-def test_a_wrong_field_of_a_wish_for_a_wallet_is_named(path: str, value: object) -> None:
+def test_a_wrong_field_of_a_wallet_deployment_is_named(path: str, value: object) -> None:
     with pytest.raises(InvalidField) as refused:
         parse(changed(CREATE_BODY, path, value))
     assert refused.value.details == {"field": path}
@@ -157,7 +157,7 @@ def test_a_missing_field_is_named(path: str) -> None:
     assert refused.value.details == {"field": path}
 
 
-def test_the_gas_of_the_wallet_may_be_spelt_in_two_ways() -> None:
+def test_the_gas_field_has_two_spellings() -> None:
     body = without(SAFE_BODY, "signatureParams.safeTxnGas")
     assert parse(changed(body, "signatureParams.safeTxGas", "0")) == parse(SAFE_BODY)
     with pytest.raises(InvalidField, match='"0"') as refused:
@@ -165,19 +165,19 @@ def test_the_gas_of_the_wallet_may_be_spelt_in_two_ways() -> None:
     assert refused.value.details == {"field": "signatureParams.safeTxGas"}
 
 
-def test_a_transaction_is_read_as_it_stands() -> None:
-    wish = parse(SAFE_BODY)
-    assert wish.kind is RelayKind.SAFE
-    assert (wish.owner, wish.wallet, wish.target) == (OWNER, WALLET, TOKENS)
-    assert (wish.calldata, wish.operation, wish.safe_nonce) == (b"\x01\x02", 0, 7)
-    assert wish.signature == bytes.fromhex(SIGNATURE[2:])
-    assert wish.metadata == "a label"
+def test_every_field_of_a_transaction_is_read() -> None:
+    submission = parse(SAFE_BODY)
+    assert submission.kind is RelayKind.SAFE
+    assert (submission.owner, submission.wallet, submission.target) == (OWNER, WALLET, TOKENS)
+    assert (submission.calldata, submission.operation, submission.safe_nonce) == (b"\x01\x02", 0, 7)
+    assert submission.signature == bytes.fromhex(SIGNATURE[2:])
+    assert submission.metadata == "a label"
 
 
-def test_a_wish_for_a_wallet_has_no_nonce() -> None:
-    wish = parse(CREATE_BODY | {"nonce": None, "metadata": None})
-    assert wish.kind is RelayKind.SAFE_CREATE
-    assert (wish.safe_nonce, wish.calldata, wish.metadata) == (None, b"", None)
+def test_a_wallet_deployment_has_no_nonce() -> None:
+    submission = parse(CREATE_BODY | {"nonce": None, "metadata": None})
+    assert submission.kind is RelayKind.SAFE_CREATE
+    assert (submission.safe_nonce, submission.calldata, submission.metadata) == (None, b"", None)
 
 
 @pytest.mark.spec(91)
@@ -218,12 +218,12 @@ def test_the_last_byte_of_a_signature_is_normalized(given_v: int, kept_v: int) -
         "0x" + "11" * 32 + "00" * 32 + "1b",
     ],
 )
-def test_what_nobody_can_have_signed_is_refused(signature: str) -> None:
+def test_an_impossible_signature_is_refused(signature: str) -> None:
     with pytest.raises(MalformedSignature):
         parse(SAFE_BODY | {"signature": signature})
 
 
-def test_a_wallet_is_wished_for_with_typed_data_only() -> None:
+def test_a_wallet_deployment_is_signed_as_typed_data_only() -> None:
     with pytest.raises(MalformedSignature):
         parse(CREATE_BODY | {"signature": SIGNATURE})
 
@@ -234,18 +234,18 @@ def test_only_the_kinds_that_a_route_has_are_read() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b'"SAFE"', b"null", b"{", b'{"type":"SAFE"}x'])
-def test_what_is_no_object_is_refused(raw: bytes) -> None:
+def test_a_body_that_is_no_object_is_refused(raw: bytes) -> None:
     with pytest.raises(MalformedBody):
         parse_submission(raw)
 
 
-def test_a_field_that_is_there_twice_is_refused() -> None:
+def test_a_repeated_field_is_refused() -> None:
     raw = json.dumps(SAFE_BODY).replace('"nonce"', '"nonce": "6", "nonce"', 1)
     with pytest.raises(MalformedBody, match="twice"):
         parse_submission(raw.encode())
 
 
-def test_fields_of_other_kinds_are_ignored() -> None:
+def test_other_fields_are_ignored() -> None:
     assert parse(SAFE_BODY | {"depositWalletParams": {"deadline": 1}}) == parse(SAFE_BODY)
 
 
@@ -265,7 +265,7 @@ json_values = st.recursive(
 
 @settings(max_examples=settings().max_examples * 4)
 @given(body=st.sampled_from([SAFE_BODY, CREATE_BODY]), data=st.data())
-def test_whatever_a_field_holds_it_is_read_or_refused(body: Body, data: st.DataObject) -> None:
+def test_every_value_of_a_field_is_read_or_refused(body: Body, data: st.DataObject) -> None:
     path = data.draw(st.sampled_from([*REQUIRED, "value", "metadata"]))
     value = data.draw(json_values)
     assert is_read_or_named(changed(body, path, value))

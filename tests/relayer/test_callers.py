@@ -23,7 +23,7 @@ async def approval_body(owner: OwnerClient) -> Body:
 def builder_headers(
     builder: OwnerClient, path: str, signed: bytes, prefix: str = "POLY_", method: str = "POST"
 ) -> Headers:
-    """Return the headers of one who sends in what others signed."""
+    """Return the headers of a builder, which submits for other owners."""
     timestamp = str(builder.rig.clock.now_ms // 1000)
     credentials = builder.credentials
     return {
@@ -68,7 +68,7 @@ SPOILERS: dict[str, Callable[[Headers, OwnerClient], Headers]] = {
         ("GET", "/transactions"),
     ],
 )
-async def test_who_cannot_prove_a_key_gets_nothing(
+async def test_a_caller_without_a_valid_key_is_refused(
     rig: RelayerRig, newcomer: OwnerClient, spoiler: str, method: str, path: str
 ) -> None:
     other = await rig.owner("somebody else")
@@ -80,9 +80,7 @@ async def test_who_cannot_prove_a_key_gets_nothing(
 
 
 @pytest.mark.spec(53, 82)
-async def test_a_revoked_key_is_worth_nothing_at_once(
-    rig: RelayerRig, newcomer: OwnerClient
-) -> None:
+async def test_a_revoked_key_is_refused_at_once(rig: RelayerRig, newcomer: OwnerClient) -> None:
     assert (await newcomer.get("/transactions")).status_code == 200
     key_id = newcomer.credentials.key_id
     async with rig.database.writing() as tx:
@@ -98,7 +96,7 @@ async def test_a_revoked_key_is_worth_nothing_at_once(
 
 
 @pytest.mark.spec(82)
-async def test_a_signature_is_good_for_its_own_request_only(
+async def test_a_signature_is_valid_for_its_own_request_only(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     raw = json.dumps(await approval_body(owner)).encode()
@@ -138,7 +136,7 @@ async def test_the_body_may_be_signed_as_clients_spell_it(
 
 
 @pytest.mark.parametrize("prefix", ["SERVICE_", "POLY_", "KUEST_"])
-async def test_a_builder_sends_in_what_others_signed(
+async def test_a_builder_submits_transactions_that_owners_signed(
     rig: RelayerRig, owner: OwnerClient, prefix: str
 ) -> None:
     builder = await rig.owner("a builder")
@@ -149,7 +147,7 @@ async def test_a_builder_sends_in_what_others_signed(
     assert (request.owner, request.submitter) == (owner.address, builder.address)
 
 
-async def test_a_builder_with_a_wrong_signature_sends_nothing_in(
+async def test_a_builder_with_a_wrong_signature_submits_nothing(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     builder = await rig.owner("a builder")
@@ -172,7 +170,7 @@ async def test_headers_of_an_owner_count_before_those_of_a_builder(
 
 
 @pytest.mark.spec(82)
-async def test_an_operation_takes_no_builder(rig: RelayerRig) -> None:
+async def test_an_operation_does_not_accept_a_builder(rig: RelayerRig) -> None:
     builder = await rig.owner("a builder")
     path = "/operations/merge-position"
     headers = builder_headers(builder, path, b"{}")
@@ -182,6 +180,6 @@ async def test_an_operation_takes_no_builder(rig: RelayerRig) -> None:
 
 @pytest.mark.spec(84)
 async def test_an_owner_submits_for_itself_alone(rig: RelayerRig, owner: OwnerClient) -> None:
-    stranger = await rig.owner("a stranger")
-    status, words = error_of(await stranger.submit(await approval_body(owner)))
+    other = await rig.owner("another account")
+    status, words = error_of(await other.submit(await approval_body(owner)))
     assert (status, words.partition(":")[0]) == (400, "owner_address_mismatch")

@@ -32,7 +32,7 @@ async def approval_body(owner: OwnerClient, **fields: Any) -> Body:
 
 
 async def refusal(owner: OwnerClient, body: Body) -> tuple[int, str]:
-    """Return the status and the first words of what must cost nothing."""
+    """Return the status and the first words of a refusal that must cost no gas."""
     sent = await owner.rig.sent_count()
     status, words = error_of(await owner.submit(body))
     assert await owner.rig.sent_count() == sent
@@ -40,13 +40,13 @@ async def refusal(owner: OwnerClient, body: Body) -> tuple[int, str]:
 
 
 @pytest.mark.spec(86)
-async def test_a_wallet_that_is_not_there_executes_nothing(newcomer: OwnerClient) -> None:
+async def test_a_wallet_that_is_not_deployed_executes_nothing(newcomer: OwnerClient) -> None:
     body = await approval_body(newcomer)
     assert await refusal(newcomer, body) == (400, "invalid_field proxyWallet")
 
 
 @pytest.mark.spec(86)
-async def test_a_wallet_of_somebody_else_executes_nothing(
+async def test_the_wallet_of_another_owner_executes_nothing(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     other = await rig.owner("another owner")
@@ -69,7 +69,7 @@ async def test_one_signature_of_two_is_not_enough(owner: OwnerClient) -> None:
 
 
 @pytest.mark.spec(86)
-async def test_who_gave_the_wallet_away_is_no_owner_of_it(owner: OwnerClient) -> None:
+async def test_a_former_owner_does_not_control_the_wallet(owner: OwnerClient) -> None:
     heir = an_address("an heir")
     await owner.execute_alone(owner.safe, SWAP_OWNER.encode(SENTINEL, owner.address, heir))
     body = await approval_body(owner)
@@ -77,7 +77,7 @@ async def test_who_gave_the_wallet_away_is_no_owner_of_it(owner: OwnerClient) ->
 
 
 @pytest.mark.parametrize("code", [b"\xfe", b"\x00", bytes.fromhex("60005260206000f3")])
-async def test_code_that_answers_otherwise_than_a_safe_is_none(
+async def test_a_contract_that_does_not_answer_like_a_safe_is_no_safe(
     rig: RelayerRig, owner: OwnerClient, code: bytes
 ) -> None:
     body = await approval_body(owner)
@@ -85,7 +85,7 @@ async def test_code_that_answers_otherwise_than_a_safe_is_none(
     assert await refusal(owner, body) == (400, "invalid_field proxyWallet")
 
 
-async def test_a_wallet_with_a_nonce_beyond_all_bounds_is_not_served(
+async def test_a_wallet_with_a_nonce_beyond_the_limit_is_not_served(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     body = await approval_body(owner)
@@ -96,7 +96,7 @@ async def test_a_wallet_with_a_nonce_beyond_all_bounds_is_not_served(
 
 
 def typed(owner: OwnerClient, body: Body) -> str:
-    """Return a wallet's signature over the typed data itself."""
+    """Return a wallet's signature of the typed data itself."""
     data = bytes.fromhex(body["data"][2:])
     return owner.sign(owner.safe_message(body["to"], data, int(body["nonce"])))
 
@@ -107,7 +107,7 @@ def typed_bare(owner: OwnerClient, body: Body) -> str:
 
 
 def personal(owner: OwnerClient, body: Body) -> str:
-    """Return the signature over the digest as a personal message."""
+    """Return a signature of the digest as a personal message."""
     data = bytes.fromhex(body["data"][2:])
     return personal_signature(owner, owner.safe_message(body["to"], data, int(body["nonce"])))
 
@@ -115,7 +115,7 @@ def personal(owner: OwnerClient, body: Body) -> str:
 @pytest.mark.spec(89)
 @pytest.mark.parametrize("sign", [typed, typed_bare, personal])
 @pytest.mark.parametrize("name", ["one owner", "a second owner", "a third owner"])
-async def test_both_ways_to_sign_are_taken_and_hold_on_the_chain(
+async def test_both_ways_to_sign_are_accepted_and_valid_on_the_chain(
     rig: RelayerRig, sign: Callable[[OwnerClient, Body], str], name: str
 ) -> None:
     owner = await rig.owner(name)
@@ -128,14 +128,14 @@ async def test_both_ways_to_sign_are_taken_and_hold_on_the_chain(
 
 @pytest.mark.spec(89)
 @pytest.mark.parametrize("sign", [typed, typed_bare, personal])
-async def test_a_stranger_signs_for_nobody(
+async def test_a_signature_of_another_wallet_is_refused(
     rig: RelayerRig, owner: OwnerClient, sign: Callable[[OwnerClient, Body], str]
 ) -> None:
-    stranger = OwnerClient(rig, SandboxAccount(AccountRole.TRADER, a_key("a stranger")))
+    other = OwnerClient(rig, SandboxAccount(AccountRole.TRADER, a_key("another account")))
     body = await approval_body(owner)
     data, nonce = bytes.fromhex(body["data"][2:]), int(body["nonce"])
-    forged = personal_signature(stranger, owner.safe_message(body["to"], data, nonce))
-    for signature in (forged, sign(stranger, body)):
+    forged = personal_signature(other, owner.safe_message(body["to"], data, nonce))
+    for signature in (forged, sign(other, body)):
         spoilt = body | {"signature": signature}
         assert await refusal(owner, spoilt) == (400, "invalid_field signature")
 
@@ -156,10 +156,10 @@ async def test_a_signature_with_a_wrong_last_byte_is_refused(owner: OwnerClient,
         ("data", "0x"),
         ("nonce", "5"),
         ("signatureParams.operation", "1"),
-        ("from", checksum_address(an_address("a stranger"))),
+        ("from", checksum_address(an_address("another account"))),
     ],
 )
-async def test_what_was_not_signed_is_not_sent(owner: OwnerClient, path: str, value: str) -> None:
+async def test_an_unsigned_change_is_refused(owner: OwnerClient, path: str, value: str) -> None:
     status, _ = await refusal(owner, changed(await approval_body(owner), path, value))
     assert status == 400
 
@@ -174,7 +174,7 @@ async def test_a_point_that_is_not_on_the_curve_signs_nothing(owner: OwnerClient
     ("path", "name"),
     [("to", "collateral"), ("proxyWallet", "factory")],
 )
-async def test_a_wallet_is_made_by_its_factory_where_it_belongs(
+async def test_a_wallet_is_deployed_by_its_factory_at_its_own_address(
     rig: RelayerRig, newcomer: OwnerClient, path: str, name: str
 ) -> None:
     deployment = rig.sandbox.deployment
@@ -183,7 +183,9 @@ async def test_a_wallet_is_made_by_its_factory_where_it_belongs(
     assert await refusal(newcomer, body) == (400, f"invalid_field {path}")
 
 
-async def test_nobody_has_a_wallet_made_for_another(rig: RelayerRig, newcomer: OwnerClient) -> None:
+async def test_a_wallet_is_deployed_for_its_own_owner_only(
+    rig: RelayerRig, newcomer: OwnerClient
+) -> None:
     other = await rig.owner("another newcomer")
     body = newcomer.create_body(signature=other.create_body()["signature"])
     assert await refusal(newcomer, body) == (400, "invalid_field signature")

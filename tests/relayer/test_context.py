@@ -9,7 +9,7 @@ from foretell.relayer.context import Pulse, WalletLocks, wait_for
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_wallet_has_one_lock_as_long_as_somebody_holds_it() -> None:
+async def test_a_wallet_has_one_lock_while_it_is_held() -> None:
     locks = WalletLocks()
     wallet, other = an_address("wallet"), an_address("other")
     async with locks.of(wallet):
@@ -19,7 +19,7 @@ async def test_a_wallet_has_one_lock_as_long_as_somebody_holds_it() -> None:
     assert not locks.of(wallet).locked()
 
 
-async def test_a_beat_wakes_who_took_the_event_before_it() -> None:
+async def test_a_beat_wakes_tasks_that_took_the_event_before_it() -> None:
     pulse = Pulse()
     before = pulse.next
     pulse.beat()
@@ -27,7 +27,7 @@ async def test_a_beat_wakes_who_took_the_event_before_it() -> None:
     assert not pulse.next.is_set()
 
 
-async def test_a_wait_ends_with_the_event_or_with_its_time() -> None:
+async def test_a_wait_ends_with_the_event_or_at_its_timeout() -> None:
     pulse = Pulse()
     waiting = asyncio.create_task(wait_for(pulse.next, 10))
     await asyncio.sleep(0)

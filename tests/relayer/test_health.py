@@ -8,13 +8,15 @@ from tests.rigs.fault_proxy import FaultProxy, Forward, Request, change, lose_re
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_relayer_with_its_chain_is_well(rig: RelayerRig) -> None:
+async def test_a_relayer_with_its_chain_is_healthy(rig: RelayerRig) -> None:
     answer = await rig.http.get("/")
     assert (answer.status_code, answer.text) == (200, "OK")
     assert answer.headers["content-type"].startswith("text/plain")
 
 
-async def test_a_relayer_without_its_chain_is_not(shaky_rig: RelayerRig, proxy: FaultProxy) -> None:
+async def test_a_relayer_without_its_chain_is_not_healthy(
+    shaky_rig: RelayerRig, proxy: FaultProxy
+) -> None:
     proxy.fail_always("eth_chainId", lose_request)
     answer = await shaky_rig.http.get("/")
     assert error_of(answer) == (503, "wallet_service_disabled: the chain does not answer")
@@ -22,9 +24,7 @@ async def test_a_relayer_without_its_chain_is_not(shaky_rig: RelayerRig, proxy: 
     assert proxy.url not in answer.text
 
 
-async def test_a_node_that_stalls_is_not_waited_for(
-    shaky_rig: RelayerRig, proxy: FaultProxy
-) -> None:
+async def test_a_stalled_node_is_not_waited_for(shaky_rig: RelayerRig, proxy: FaultProxy) -> None:
     released = asyncio.Event()
 
     async def stall(request: Request, forward: Forward) -> Any:

@@ -15,7 +15,7 @@ async def nonce_of(rig: RelayerRig, address: str) -> str:
 
 
 @pytest.mark.spec(110)
-async def test_a_wallet_that_is_not_there_begins_at_zero(
+async def test_the_nonce_of_a_wallet_that_is_not_deployed_is_zero(
     rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
     assert await nonce_of(rig, checksum_address(newcomer.address)) == "0"
@@ -24,7 +24,7 @@ async def test_a_wallet_that_is_not_there_begins_at_zero(
 
 
 @pytest.mark.spec(110)
-async def test_a_wallet_may_be_asked_for_by_its_own_address(
+async def test_a_nonce_is_found_by_the_wallet_s_own_address(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     collateral = rig.sandbox.deployment.collateral
@@ -36,7 +36,7 @@ async def test_a_wallet_may_be_asked_for_by_its_own_address(
     assert await nonce_of(rig, owner.address) == "1"
 
 
-async def test_what_the_owner_does_past_the_relayer_counts(
+async def test_transactions_that_bypass_the_relayer_count(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     collateral = rig.sandbox.deployment.collateral
@@ -47,7 +47,7 @@ async def test_what_the_owner_does_past_the_relayer_counts(
     assert await nonce_of(rig, owner.address) == "2"
 
 
-async def test_what_came_to_nothing_does_not_count(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_refused_requests_do_not_count(rig: RelayerRig, owner: OwnerClient) -> None:
     collateral = rig.sandbox.deployment.collateral
     await rig.automine(is_on=False)
     await owner.submitted(await owner.call_body(collateral, an_approval(rig)))

@@ -36,7 +36,7 @@ def a_merge(rig: RelayerRig, market: SandboxMarket, units: int = HELD) -> MergeP
 
 
 def calls_of(rig: RelayerRig, market: SandboxMarket) -> dict[str, ClientCall]:
-    """Return the call that fits each route."""
+    """Return the call of each operation."""
     return {
         "redeem-position": a_redemption(rig, market),
         "merge-position": a_merge(rig, market),
@@ -44,7 +44,7 @@ def calls_of(rig: RelayerRig, market: SandboxMarket) -> dict[str, ClientCall]:
 
 
 async def give_away(rig: RelayerRig, owner: OwnerClient, token: int, units: int) -> None:
-    """Take tokens out of a wallet behind the relayer's back."""
+    """Transfer tokens out of a wallet without the relayer."""
     gift = SAFE_TRANSFER_FROM.encode(owner.safe, an_address("a friend"), token, units, b"")
     await rig.send_as(owner.safe, rig.sandbox.deployment.conditional_tokens, gift)
 
@@ -95,12 +95,12 @@ async def test_an_operation_needs_an_api_key(
 
 @pytest.mark.spec(84)
 @pytest.mark.parametrize("route", ROUTES)
-async def test_an_owner_operates_its_own_wallet_only(
+async def test_an_owner_operates_only_its_own_wallet(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, route: str
 ) -> None:
-    stranger = await rig.owner("a stranger")
+    other = await rig.owner("another account")
     body = await holder.tokens_body(calls_of(rig, market)[route])
-    status, words = error_of(await stranger.post(f"/operations/{route}", body))
+    status, words = error_of(await other.post(f"/operations/{route}", body))
     assert (status, words.partition(":")[0]) == (400, "owner_address_mismatch")
 
 
@@ -156,7 +156,7 @@ async def test_the_call_of_an_operation_fits_its_route(
     ("route", "wanted"),
     [("redeem-position", "redeemPositions"), ("merge-position", "mergePositions")],
 )
-async def test_a_call_that_does_not_fit_is_told_by_the_name_of_the_one_that_does(
+async def test_a_call_of_another_operation_is_refused_with_the_expected_name(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, route: str, wanted: str
 ) -> None:
     split = SplitPosition(rig.sandbox.deployment.collateral, market.condition_id, UNIT)
@@ -189,7 +189,7 @@ async def test_no_more_is_merged_than_the_wallet_holds(
 
 
 @pytest.mark.spec(94)
-async def test_a_merge_that_the_chain_does_not_allow_is_a_wrong_wish(
+async def test_a_merge_that_the_chain_refuses_is_the_client_s_error(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
     before = await rig.relayer_wei()
@@ -203,7 +203,7 @@ async def test_a_merge_that_the_chain_does_not_allow_is_a_wrong_wish(
 
 
 @pytest.mark.spec(95, 96)
-async def test_redeeming_before_the_answer_costs_nothing_and_says_why(
+async def test_redeeming_before_the_resolution_costs_nothing_and_gives_the_reason(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
     wei, sent = await rig.relayer_wei(), await rig.sent_count()
@@ -219,7 +219,7 @@ async def test_redeeming_before_the_answer_costs_nothing_and_says_why(
     assert (await rig.relayer_wei(), await rig.sent_count()) == (wei, sent)
 
 
-async def test_what_was_refused_may_be_asked_for_again(
+async def test_a_refused_operation_may_be_submitted_again(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
     body = await holder.tokens_body(a_redemption(rig, market))
@@ -244,7 +244,7 @@ async def test_nothing_is_redeemed_twice(
     assert await rig.sent_count() == sent
 
 
-async def test_a_wallet_that_holds_nothing_is_told_who_does(
+async def test_a_redemption_of_nothing_names_the_address_that_holds_the_tokens(
     rig: RelayerRig, owner: OwnerClient, market: SandboxMarket
 ) -> None:
     sandbox = rig.sandbox
@@ -258,7 +258,7 @@ async def test_a_wallet_that_holds_nothing_is_told_who_does(
     assert answer.json()["details"] == {"wallet": owner.safe, "holder": owner.address}
 
 
-async def test_burning_what_lost_passes_and_pays_nothing(
+async def test_burning_losing_tokens_succeeds_and_pays_nothing(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
     await give_away(rig, holder, market.tokens.no, HELD)
@@ -271,7 +271,7 @@ async def test_burning_what_lost_passes_and_pays_nothing(
 
 
 @pytest.mark.spec(92)
-async def test_an_answer_does_not_wait_for_ever_and_the_same_request_finds_it_again(
+async def test_the_wait_of_an_answer_is_limited_and_the_same_request_returns_the_outcome(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
     body = await holder.tokens_body(a_merge(rig, market))
@@ -307,7 +307,7 @@ async def test_an_operation_waits_for_the_one_before_it(
 
 
 @pytest.mark.parametrize("operation", Operation)
-async def test_an_operation_whose_turn_never_comes_is_told_why(
+async def test_an_operation_whose_nonce_never_comes_fails_with_the_reason(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, operation: Operation
 ) -> None:
     await rig.automine(is_on=False)
@@ -321,21 +321,24 @@ async def test_an_operation_whose_turn_never_comes_is_told_why(
         await rig.automine(is_on=True)
         await rig.sandbox.mine()
         status, words = error_of(await waiting)
-    told = {Operation.MERGE: (400, "merge_impossible"), Operation.REDEEM: (502, "execution_failed")}
-    assert (status, words.partition(":")[0]) == told[operation]
+    expected = {
+        Operation.MERGE: (400, "merge_impossible"),
+        Operation.REDEEM: (502, "execution_failed"),
+    }
+    assert (status, words.partition(":")[0]) == expected[operation]
 
 
 async def until_sent(rig: RelayerRig) -> None:
-    """Return once a transaction waits at the node for its block."""
+    """Wait until the node has a pending transaction."""
     async with asyncio.timeout(SENT_WITHIN_S):
-        while int((await rig.sandbox.rpc.call("txpool_status"))["pending"], 16) == 0:  # noqa: ASYNC110 - nobody tells
+        while int((await rig.sandbox.rpc.call("txpool_status"))["pending"], 16) == 0:  # noqa: ASYNC110 - nobody reports
             await asyncio.sleep(0.01)
 
 
 async def overtaken(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket, blocks: int
 ) -> tuple[int, str]:
-    """Take the tokens away in the very block in which they are to be merged; return the answer."""
+    """Move the tokens away in the block of their merge; return the answer of the merge."""
     body = await holder.tokens_body(a_merge(rig, market))
     await rig.automine(is_on=False)
     async with rig.working():
@@ -347,7 +350,7 @@ async def overtaken(
 
 
 @pytest.mark.spec(95)
-async def test_what_fails_in_its_block_is_told_as_failed(
+async def test_a_revert_in_a_block_is_reported_as_failed(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
     status, words = await overtaken(rig, holder, market, blocks=3)
@@ -355,7 +358,7 @@ async def test_what_fails_in_its_block_is_told_as_failed(
     assert "reverted in block" in words
 
 
-async def test_a_revert_that_is_not_final_in_time_is_told_as_failed_too(
+async def test_a_revert_that_is_not_final_in_time_is_reported_as_failed_too(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
     rig.change(confirmation_deadline_s=1)

@@ -20,7 +20,7 @@ async def state_of(rig: RelayerRig, transaction_id: str) -> RelayState:
     return (await rig.relay(transaction_id)).state
 
 
-def test_the_log_of_a_wallet_is_the_one_that_safes_write() -> None:
+def test_the_success_log_is_the_one_that_safes_emit() -> None:
     known = "0x442e715f626346e8c54381002da614f62bee8d27386535b2521ec8540898556e"
     assert known == EXECUTION_SUCCESS
 
@@ -36,7 +36,7 @@ async def test_a_request_goes_through_all_states(rig: RelayerRig, owner: OwnerCl
     assert seen == [RelayState.EXECUTED, RelayState.MINED, RelayState.CONFIRMED]
 
 
-async def test_a_reorg_takes_a_request_back_and_it_is_mined_again(
+async def test_a_reorg_moves_a_request_back_and_it_is_mined_again(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     rig.confirmations = 5
@@ -60,7 +60,7 @@ async def test_a_reorg_takes_a_request_back_and_it_is_mined_again(
     assert await owner.safe_nonce() == 1
 
 
-async def test_a_block_that_goes_while_it_is_looked_at_says_nothing(
+async def test_a_block_that_a_reorg_removes_during_the_check_changes_nothing(
     shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
     rig = shaky_rig
@@ -78,7 +78,7 @@ async def test_a_block_that_goes_while_it_is_looked_at_says_nothing(
 
 @pytest.mark.spec(95)
 @pytest.mark.parametrize("execution", [FAILS_QUIETLY, SAYS_NOTHING], ids=["fails", "silent"])
-async def test_a_mined_transaction_counts_only_when_the_wallet_says_that_its_call_succeeded(
+async def test_a_mined_transaction_counts_only_with_the_wallet_s_success_log(
     rig: RelayerRig, owner: OwnerClient, execution: bytes
 ) -> None:
     body = await approval_body(owner)
@@ -95,7 +95,7 @@ async def test_a_mined_transaction_counts_only_when_the_wallet_says_that_its_cal
     )
 
 
-async def test_a_request_that_somebody_else_moved_is_read_again(
+async def test_a_request_that_another_process_moved_is_read_again(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     transaction_id = await owner.submitted(await approval_body(owner))

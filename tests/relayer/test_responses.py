@@ -47,7 +47,7 @@ async def test_a_transaction_is_shown_as_it_was_signed(rig: RelayerRig, owner: O
     assert settled == record | {"state": "STATE_CONFIRMED"}
 
 
-async def test_a_wish_for_a_wallet_has_no_nonce_and_no_label(
+async def test_a_wallet_deployment_has_no_nonce_and_no_label(
     rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
     record = await rig.transaction(await newcomer.submitted(newcomer.create_body()))
@@ -63,7 +63,7 @@ async def test_an_unknown_transaction_is_an_empty_list(
     assert (answer.status_code, answer.json()) == (200, [])
 
 
-async def test_everyone_sees_their_own_transactions_the_newest_first(
+async def test_a_caller_sees_its_own_transactions_the_newest_first(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     other = await rig.owner("another owner")

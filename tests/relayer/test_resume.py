@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 CALLS_OF_A_SUBMISSION: Final = 14
 TRIAL_RUN: Final = 5
-"""The first call after the row is stored; before it the wallet is looked at."""
+"""The first call after the row is stored; earlier calls read the wallet."""
 
 Work = Callable[[], Coroutine[Any, Any, object]]
 
@@ -36,7 +36,7 @@ async def approval_body(owner: OwnerClient, units: int = 7, **fields: Any) -> Bo
 
 
 async def queued(rig: RelayerRig, owner: OwnerClient) -> tuple[str, str]:
-    """Have one transaction under way that no block takes, and one that waits behind it."""
+    """Submit a transaction that no block includes, and one that waits for it."""
     await rig.automine(is_on=False)
     ahead = await owner.submitted(await approval_body(owner, 1))
     return ahead, await owner.submitted(await approval_body(owner, 2))
@@ -47,17 +47,17 @@ async def state_of(rig: RelayerRig, transaction_id: str) -> tuple[RelayState, st
     return request.state, request.failure or ""
 
 
-@pytest.mark.parametrize("is_heard", [False, True])
+@pytest.mark.parametrize("is_received", [False, True])
 @pytest.mark.parametrize("call", range(1, CALLS_OF_A_SUBMISSION + 1))
 async def test_a_submission_that_is_killed_anywhere_ends_once_or_never(
-    shaky_rig: RelayerRig, proxy: FaultProxy, call: int, *, is_heard: bool
+    shaky_rig: RelayerRig, proxy: FaultProxy, call: int, *, is_received: bool
 ) -> None:
     rig = shaky_rig
     owner = await rig.owner("an owner")
     await owner.deploy()
     before = await rig.sent_count()
     body = await approval_body(owner)
-    await Killer(proxy, call, is_heard=is_heard).kill(rig, owner.submit(body))
+    await Killer(proxy, call, is_received=is_received).kill(rig, owner.submit(body))
     await rig.settle()
     used = await owner.safe_nonce()
     assert await rig.sent_count() == before + used
@@ -77,15 +77,15 @@ async def test_a_submission_that_is_killed_anywhere_ends_once_or_never(
 async def test_wallets_and_transactions_survive_any_number_of_kills(
     shaky_rig: RelayerRig, proxy: FaultProxy, seed: int
 ) -> None:
-    rig, chance = shaky_rig, random.Random(seed)
+    rig, rng = shaky_rig, random.Random(seed)
     owner = await rig.owner(f"owner {seed}")
     before = await rig.sent_count()
     for step in range(4):
         body = await approval_body(owner, step) if step else owner.create_body()
-        for _ in range(chance.randint(0, 3)):
+        for _ in range(rng.randint(0, 3)):
             works: list[Work] = [partial(owner.submit, body), rig.settle]
-            killer = Killer(proxy, chance.randint(1, 20), is_heard=chance.random() < 0.5)
-            await killer.kill(rig, chance.choice(works)())
+            killer = Killer(proxy, rng.randint(1, 20), is_received=rng.random() < 0.5)
+            await killer.kill(rig, rng.choice(works)())
         await owner.submit(body)
         await rig.settle()
     assert await owner.safe_nonce() == 3
@@ -99,7 +99,7 @@ async def test_a_row_without_a_transaction_is_sent_at_the_next_start(
     owner = await rig.owner("an owner")
     await owner.deploy()
     body = await approval_body(owner)
-    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(rig, owner.submit(body))
+    assert await Killer(proxy, TRIAL_RUN, is_received=False).kill(rig, owner.submit(body))
     (record,) = (await owner.get("/transactions")).json()[:1]
     assert (record["state"], record["transactionHash"]) == ("STATE_NEW", None)
     assert await owner.next_nonce() == "1"
@@ -108,25 +108,23 @@ async def test_a_row_without_a_transaction_is_sent_at_the_next_start(
     assert (await rig.transaction(record["transactionID"]))["state"] == "STATE_CONFIRMED"
 
 
-async def test_a_wish_for_a_wallet_is_taken_up_too(
-    shaky_rig: RelayerRig, proxy: FaultProxy
-) -> None:
+async def test_a_wallet_deployment_is_resumed_too(shaky_rig: RelayerRig, proxy: FaultProxy) -> None:
     rig = shaky_rig
     owner = await rig.owner("a newcomer")
     work = owner.submit(owner.create_body())
-    assert await Killer(proxy, 3, is_heard=False).kill(rig, work)
+    assert await Killer(proxy, 3, is_received=False).kill(rig, work)
     await rig.settle()
     assert await rig.sandbox.reader.safe(owner.safe) is not None
 
 
-async def test_what_cannot_be_sent_at_a_start_is_tried_until_its_time_is_over(
+async def test_a_request_that_cannot_be_sent_at_a_start_is_retried_until_its_deadline(
     shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
     rig = shaky_rig
     owner = await rig.owner("an owner")
     await owner.deploy()
     work = owner.submit(await approval_body(owner))
-    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(rig, work)
+    assert await Killer(proxy, TRIAL_RUN, is_received=False).kill(rig, work)
     (record,) = (await owner.get("/transactions")).json()[:1]
     transaction_id = record["transactionID"]
     for fault in (lose_request, refuse("too many requests")):
@@ -143,14 +141,16 @@ async def test_what_cannot_be_sent_at_a_start_is_tried_until_its_time_is_over(
     assert await owner.next_nonce() == "0"
 
 
-async def test_what_reverts_at_a_start_is_over(shaky_rig: RelayerRig, proxy: FaultProxy) -> None:
+async def test_a_request_that_reverts_at_a_start_is_refused(
+    shaky_rig: RelayerRig, proxy: FaultProxy
+) -> None:
     rig = shaky_rig
     owner = await rig.owner("an owner")
     await owner.deploy()
     await owner.fund(5)
     collateral = rig.sandbox.deployment.collateral
     body = await owner.call_body(collateral, Transfer(an_address("a friend"), 5))
-    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(rig, owner.submit(body))
+    assert await Killer(proxy, TRIAL_RUN, is_received=False).kill(rig, owner.submit(body))
     (record,) = (await owner.get("/transactions")).json()[:1]
     back = Transfer(an_address("another friend"), 5).encode()
     await rig.send_as(owner.safe, collateral, back)
@@ -160,7 +160,7 @@ async def test_what_reverts_at_a_start_is_over(shaky_rig: RelayerRig, proxy: Fau
     assert "InsufficientBalance" in failure
 
 
-async def test_a_queue_whose_head_fails_is_over(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_a_queue_whose_head_fails_is_refused(rig: RelayerRig, owner: OwnerClient) -> None:
     ahead, behind = await queued(rig, owner)
     collateral = rig.sandbox.deployment.collateral
     await rig.sandbox.rpc.send("anvil_dropAllTransactions")
@@ -180,7 +180,7 @@ async def test_a_queue_whose_head_fails_is_over(rig: RelayerRig, owner: OwnerCli
     assert await owner.next_nonce() == "0"
 
 
-async def test_who_overtakes_the_queue_past_the_relayer_takes_its_nonces(
+async def test_a_transaction_that_bypasses_the_relayer_takes_a_queued_nonce(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     _, behind = await queued(rig, owner)
@@ -196,7 +196,7 @@ async def test_who_overtakes_the_queue_past_the_relayer_takes_its_nonces(
     )
 
 
-async def test_who_loses_the_wallet_loses_its_queue(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_the_queue_of_a_lost_wallet_is_refused(rig: RelayerRig, owner: OwnerClient) -> None:
     _, behind = await queued(rig, owner)
     await make_strange(rig.sandbox, owner.safe, b"\xfe")
     await rig.run_once()
@@ -205,7 +205,7 @@ async def test_who_loses_the_wallet_loses_its_queue(rig: RelayerRig, owner: Owne
     assert failure == "proxyWallet: it must be a Safe that is deployed"
 
 
-async def test_a_queue_does_not_wait_for_ever(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_the_wait_of_a_queue_is_limited(rig: RelayerRig, owner: OwnerClient) -> None:
     ahead, behind = await queued(rig, owner)
     rig.clock.move(TEN_MINUTES_MS + 1)
     await rig.run_once()
@@ -213,7 +213,9 @@ async def test_a_queue_does_not_wait_for_ever(rig: RelayerRig, owner: OwnerClien
     assert (await state_of(rig, ahead))[0] is RelayState.EXECUTED
 
 
-async def test_what_ended_meanwhile_is_left_alone(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_a_request_that_ended_in_the_meantime_is_left_alone(
+    rig: RelayerRig, owner: OwnerClient
+) -> None:
     transaction_id = await owner.submitted(await approval_body(owner))
     seen = await rig.relay(transaction_id)
     await rig.settle()
@@ -221,7 +223,7 @@ async def test_what_ended_meanwhile_is_left_alone(rig: RelayerRig, owner: OwnerC
     assert (await rig.relay(transaction_id)).state is RelayState.CONFIRMED
 
 
-async def test_honest_work_is_not_disturbed_by_a_look(
+async def test_a_pass_does_not_disturb_work_in_progress(
     shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
     rig = shaky_rig

@@ -11,26 +11,26 @@ from foretell.domain.contracts.safe import OPERATION_DELEGATECALL
 from foretell.domain.errors.chain import ExecutionReverted, RpcRefused
 from foretell.domain.relay.request import RelayKind, RelayRequest
 from foretell.domain.values.hexadecimal import keccak256
-from foretell.relayer.revert_reasons import reverted_cause, words_of
+from foretell.relayer.revert_reasons import find_revert_reason, reason_text
 
 
 @pytest.mark.spec(95)
-def test_no_address_of_a_node_is_told() -> None:
+def test_the_address_of_a_node_is_not_published() -> None:
     said = "POST https://u:p@node.example/v3/key failed"
-    assert words_of(RpcRefused("eth_call", -32000, said)) == "POST (address) failed"
+    assert reason_text(RpcRefused("eth_call", -32000, said)) == "POST (address) failed"
 
 
-def test_the_name_of_a_typed_error_comes_before_the_nodes_words() -> None:
+def test_the_name_of_a_typed_error_comes_before_the_node_s_message() -> None:
     data = "0x" + keccak256(b"InsufficientBalance()")[:4].hex()
     reverted = ExecutionReverted("eth_call", 3, "execution reverted", data)
-    assert words_of(reverted) == "InsufficientBalance: execution reverted"
+    assert reason_text(reverted) == "InsufficientBalance: execution reverted"
 
 
 GS013: Final = ExecutionReverted("eth_call", 3, "execution reverted: GS013")
 
 
 async def request_of(rig: RelayerRig, owner: OwnerClient, **fields: Any) -> RelayRequest:
-    """Return a request of an approval, with something else in its place."""
+    """Return a request of an approval, with some fields changed."""
     collateral = rig.sandbox.deployment.collateral
     body = await owner.call_body(collateral, an_approval(rig))
     return replace(await rig.relay(await owner.submitted(body)), **fields)
@@ -43,17 +43,17 @@ async def test_the_wallets_call_is_tried_alone_for_its_own_reason(
     deployment = rig.sandbox.deployment
     redeem = RedeemPositions(deployment.collateral, market.condition_id).encode()
     request = await request_of(rig, owner, target=deployment.conditional_tokens, calldata=redeem)
-    assert await reverted_cause(rig.context, request, GS013) == (
+    assert await find_revert_reason(rig.context, request, GS013) == (
         "the wallet's call would revert (execution reverted: GS013), and was not sent:"
         " execution reverted: result for condition not received yet"
     )
 
 
 @pytest.mark.anyio
-async def test_a_call_that_passes_alone_is_not_what_reverts(
+async def test_a_call_that_succeeds_alone_is_not_the_reason(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    cause = await reverted_cause(rig.context, await request_of(rig, owner), GS013)
+    cause = await find_revert_reason(rig.context, await request_of(rig, owner), GS013)
     assert cause == "the transaction would revert, and was not sent: execution reverted: GS013"
 
 
@@ -61,19 +61,19 @@ async def test_a_call_that_passes_alone_is_not_what_reverts(
 @pytest.mark.parametrize(
     "fields", [{"operation": OPERATION_DELEGATECALL}, {"kind": RelayKind.SAFE_CREATE}]
 )
-async def test_what_is_no_single_call_is_not_tried_alone(
+async def test_only_a_single_call_is_tried_alone(
     rig: RelayerRig, owner: OwnerClient, fields: dict[str, Any]
 ) -> None:
     request = await request_of(rig, owner, calldata=b"\xff", **fields)
-    assert (await reverted_cause(rig.context, request, GS013)).endswith("GS013")
+    assert (await find_revert_reason(rig.context, request, GS013)).endswith("GS013")
 
 
 @pytest.mark.anyio
-async def test_a_node_that_is_gone_has_told_enough(
+async def test_without_a_node_the_outer_reason_is_enough(
     shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
     owner = await shaky_rig.owner("an owner")
     await owner.deploy()
     request = await request_of(shaky_rig, owner, calldata=b"\xff")
     proxy.fail_always("eth_call", lose_request)
-    assert (await reverted_cause(shaky_rig.context, request, GS013)).endswith("GS013")
+    assert (await find_revert_reason(shaky_rig.context, request, GS013)).endswith("GS013")

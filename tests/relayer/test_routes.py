@@ -33,7 +33,7 @@ OPTIONAL: Final = ["value", "metadata"]
 
 
 async def body_of(path: str, holder: OwnerClient, market: SandboxMarket) -> Body:
-    """Return a body that the route takes."""
+    """Return a body that the route accepts."""
     deployment = holder.rig.sandbox.deployment
     redeem = RedeemPositions(deployment.collateral, market.condition_id)
     merge = MergePositions(deployment.collateral, market.condition_id, 5)
@@ -67,7 +67,7 @@ async def test_every_missing_or_malformed_field_is_a_400_that_names_it(
 @pytest.mark.spec(94)
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{", b"\xff", b'{"type":"SAFE","type":"SAFE"}'])
-async def test_what_is_no_body_is_a_400(
+async def test_a_malformed_body_is_a_400(
     rig: RelayerRig, newcomer: OwnerClient, path: str, raw: bytes
 ) -> None:
     headers = newcomer.l2_headers("POST", path, raw)
@@ -77,7 +77,7 @@ async def test_what_is_no_body_is_a_400(
 
 
 @pytest.mark.parametrize("path", POSTS)
-async def test_a_body_has_a_bound(rig: RelayerRig, newcomer: OwnerClient, path: str) -> None:
+async def test_a_body_has_a_size_limit(rig: RelayerRig, newcomer: OwnerClient, path: str) -> None:
     raw = b" " * (BODY_BYTES_MAX + 1)
     headers = newcomer.l2_headers("POST", path, raw)
     answer = await rig.http.post(path, content=raw, headers=headers)
@@ -104,7 +104,7 @@ async def test_a_nonce_is_a_decimal_string(
         ({"address": an_address("a"), "strict": "true", "more": "1"}, "more"),
     ],
 )
-async def test_a_wrong_question_for_a_nonce_is_a_400(
+async def test_a_malformed_query_for_a_nonce_is_a_400(
     rig: RelayerRig, params: dict[str, str], field: str
 ) -> None:
     status, words = error_of(await rig.http.get("/nonce", params=params))
@@ -138,7 +138,7 @@ async def test_a_transaction_needs_an_id(rig: RelayerRig) -> None:
         "/nothing",
     ],
 )
-async def test_what_is_not_served_is_not_there(newcomer: OwnerClient, path: str) -> None:
+async def test_unserved_routes_are_not_found(newcomer: OwnerClient, path: str) -> None:
     answer = await newcomer.post(path, {})
     assert answer.status_code == 404
     assert answer.json()["error"].startswith("unknown_route: ")
@@ -155,7 +155,7 @@ async def test_what_is_not_served_is_not_there(newcomer: OwnerClient, path: str)
         ("/schema/openapi.json", {}),
     ],
 )
-async def test_no_route_takes_what_it_does_not_know_from_a_strict_client(
+async def test_every_route_refuses_unknown_parameters_of_a_strict_client(
     newcomer: OwnerClient, path: str, query: dict[str, str]
 ) -> None:
     status, words = error_of(await newcomer.get(path, **query, strict="true", luck="1"))

@@ -17,7 +17,7 @@ from foretell.domain.relay.request import RelayState
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer import progress, submit
 from foretell.relayer.body import parse_submission
-from foretell.relayer.checks import CheckedSubmission, judge
+from foretell.relayer.checks import CheckedSubmission, check_submission
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.submit import accept
 from foretell.store.outbox.relays import record_relay_move
@@ -30,7 +30,7 @@ VIEWS_OF_A_SAFE: Final = 3
 
 
 async def allowance(owner: OwnerClient) -> int:
-    """Return what the wallet's approvals have come to."""
+    """Return the wallet's allowance for the exchange."""
     sandbox = owner.rig.sandbox
     return await sandbox.reader.allowance_units(owner.safe, sandbox.deployment.exchange)
 
@@ -40,7 +40,7 @@ async def approval_body(owner: OwnerClient, units: int = 7, **fields: Any) -> Bo
     return await owner.call_body(collateral, an_approval(owner.rig, units), **fields)
 
 
-async def test_a_wallet_is_made_for_whoever_signs_for_it(
+async def test_a_wallet_is_deployed_for_the_owner_that_signs_for_it(
     rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
     answer = await newcomer.submit(newcomer.create_body())
@@ -55,7 +55,7 @@ async def test_a_wallet_is_made_for_whoever_signs_for_it(
     assert (await rig.transaction(reply["transactionID"]))["state"] == "STATE_CONFIRMED"
 
 
-async def test_a_wallet_is_made_once_however_often_it_is_wished_for(
+async def test_a_wallet_is_deployed_once_however_often_it_is_submitted(
     rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
     before = await rig.sent_count()
@@ -66,7 +66,7 @@ async def test_a_wallet_is_made_once_however_often_it_is_wished_for(
     assert await rig.sent_count() == before + 1
 
 
-async def test_a_wallet_that_others_made_is_not_made_again(
+async def test_a_wallet_that_others_deployed_is_not_deployed_again(
     rig: RelayerRig, newcomer: OwnerClient
 ) -> None:
     await rig.sandbox.make_safe(newcomer.account)
@@ -75,7 +75,7 @@ async def test_a_wallet_that_others_made_is_not_made_again(
 
 
 @pytest.mark.spec(88, 110)
-async def test_what_the_nonce_route_says_is_accepted_one_after_the_other(
+async def test_nonces_of_the_nonce_route_are_accepted_one_after_the_other(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     for units in (1, 2, 3):
@@ -86,7 +86,7 @@ async def test_what_the_nonce_route_says_is_accepted_one_after_the_other(
 
 
 @pytest.mark.spec(88, 110)
-async def test_what_is_under_way_counts_in_the_next_nonce_and_waits_for_its_turn(
+async def test_requests_in_progress_count_for_the_next_nonce_and_are_sent_in_order(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     await rig.automine(is_on=False)
@@ -106,7 +106,7 @@ async def test_what_is_under_way_counts_in_the_next_nonce_and_waits_for_its_turn
 
 @pytest.mark.spec(93)
 @pytest.mark.parametrize("nonce", ["0", "2", "9223372036854775807"])
-async def test_another_nonce_is_refused_with_the_one_that_is_wanted(
+async def test_a_wrong_nonce_is_refused_with_the_expected_one(
     rig: RelayerRig, owner: OwnerClient, nonce: str
 ) -> None:
     await owner.submitted(await approval_body(owner, 1))
@@ -118,21 +118,21 @@ async def test_another_nonce_is_refused_with_the_one_that_is_wanted(
 
 
 @pytest.mark.spec(93)
-async def test_of_several_with_one_nonce_at_once_one_is_taken(
+async def test_one_of_several_concurrent_submissions_with_one_nonce_is_accepted(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     before = await rig.sent_count()
     bodies = [await approval_body(owner, units) for units in range(1, 9)]
     answers = await asyncio.gather(*map(owner.submit, bodies))
     assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
-    told = {error_of(answer)[1] for answer in answers if answer.status_code == 409}
-    assert told == {"nonce_mismatch: expected 1, got 0"}
+    refusals = {error_of(answer)[1] for answer in answers if answer.status_code == 409}
+    assert refusals == {"nonce_mismatch: expected 1, got 0"}
     await rig.settle()
     assert await rig.sent_count() == before + 1
     assert await owner.safe_nonce() == 1
 
 
-async def test_the_same_wish_at_once_and_later_is_one_transaction(
+async def test_the_same_submission_at_once_and_later_is_one_transaction(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     before = await rig.sent_count()
@@ -146,19 +146,19 @@ async def test_the_same_wish_at_once_and_later_is_one_transaction(
 
 
 async def barred(context: RelayerContext, judged: CheckedSubmission) -> None:
-    """Let both processes look before either writes."""
+    """Wait until both processes have read before either writes."""
     del context, judged
     await asyncio.sleep(0.2)
 
 
-async def test_of_two_processes_that_look_at_once_one_writes(
+async def test_one_of_two_concurrent_processes_stores_a_request(
     rig: RelayerRig, owner: OwnerClient, twin: RelayerRig
 ) -> None:
     bodies = [json.dumps(await approval_body(owner, units)).encode() for units in (1, 2, 2)]
-    wishes = [judge(rig.context, parse_submission(body)) for body in bodies]
-    pairs = zip((rig, twin, twin), wishes, strict=True)
+    submissions = [check_submission(rig.context, parse_submission(body)) for body in bodies]
+    pairs = zip((rig, twin, twin), submissions, strict=True)
     taken = await asyncio.gather(
-        *(accept(each.context, wish, owner.address, barred) for each, wish in pairs),
+        *(accept(each.context, submission, owner.address, barred) for each, submission in pairs),
         return_exceptions=True,
     )
     refused = [each for each in taken if isinstance(each, NonceMismatch)]
@@ -168,17 +168,21 @@ async def test_of_two_processes_that_look_at_once_one_writes(
     assert await owner.safe_nonce() == 1
 
 
-async def test_the_same_wish_in_two_processes_is_one_request(
+async def test_the_same_submission_in_two_processes_is_one_request(
     rig: RelayerRig, owner: OwnerClient, twin: RelayerRig
 ) -> None:
-    wish = judge(rig.context, parse_submission(json.dumps(await approval_body(owner)).encode()))
+    submission = check_submission(
+        rig.context, parse_submission(json.dumps(await approval_body(owner)).encode())
+    )
     one, two = await asyncio.gather(
-        *(accept(each.context, wish, owner.address, barred) for each in (rig, twin))
+        *(accept(each.context, submission, owner.address, barred) for each in (rig, twin))
     )
     assert one.transaction_id == two.transaction_id
 
 
-async def test_only_so_many_wait_for_one_wallet(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_the_number_of_waiting_requests_of_a_wallet_is_limited(
+    rig: RelayerRig, owner: OwnerClient
+) -> None:
     rig.change(open_per_wallet_max=2)
     await rig.automine(is_on=False)
     for units in (1, 2):
@@ -199,7 +203,7 @@ async def test_wallets_do_not_wait_for_each_other(rig: RelayerRig, owner: OwnerC
 
 
 @pytest.mark.spec(95)
-async def test_what_reverts_is_not_sent_and_leaves_its_nonce_free(
+async def test_a_call_that_reverts_is_not_sent_and_its_nonce_stays_free(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     wei, sent = await rig.relayer_wei(), await rig.sent_count()
@@ -253,7 +257,7 @@ async def test_a_wallet_that_burns_gas_is_not_served(rig: RelayerRig, owner: Own
 
 
 @pytest.mark.parametrize("fault", [lose_request, lose_answer])
-async def test_a_broadcast_that_nobody_answers_is_sent_once(
+async def test_a_broadcast_without_an_answer_is_sent_once(
     shaky_rig: RelayerRig, proxy: FaultProxy, fault: Any
 ) -> None:
     owner = await shaky_rig.owner("an owner")
@@ -280,7 +284,7 @@ async def test_a_fault_before_anything_is_stored_frees_the_nonce(
     await owner.submitted(body)
 
 
-async def test_a_node_that_refuses_is_told_of_without_its_address(
+async def test_a_refusal_of_the_node_is_reported_without_its_address(
     shaky_rig: RelayerRig, proxy: FaultProxy
 ) -> None:
     owner = await shaky_rig.owner("an owner")
@@ -310,7 +314,7 @@ async def test_a_fault_after_the_row_is_stored_does_not_undo_it(
 
 
 def failing_once(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the work with a store that is gone when it is done first, and back ever after."""
+    """Return a function that fails at its first call, as if the store were unavailable."""
     faults = [StoreUnavailable("the connection was lost")]
 
     async def done(*arguments: object) -> object:
@@ -339,7 +343,7 @@ async def test_a_store_that_fails_after_the_broadcast_undoes_nothing(
     assert (await allowance(owner), await rig.sent_count()) == (7, before + 1)
 
 
-async def test_what_may_have_been_sent_is_not_refused_while_the_store_is_gone(
+async def test_a_request_that_may_have_been_sent_is_not_refused_while_the_store_fails(
     rig: RelayerRig, owner: OwnerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await rig.sent_count()
@@ -355,19 +359,19 @@ async def test_what_may_have_been_sent_is_not_refused_while_the_store_is_gone(
     assert (await allowance(owner), await rig.sent_count()) == (7, before + 1)
 
 
-HOSTILE_TARGETS: Final = ["the wallet itself", "a stranger", "the factory", "the relayer"]
+HOSTILE_TARGETS: Final = ["the wallet itself", "another account", "the factory", "the relayer"]
 
 
 @pytest.mark.spec(94)
 @pytest.mark.parametrize("target", HOSTILE_TARGETS)
 @pytest.mark.parametrize("operation", [0, 1])
-async def test_only_what_trading_needs_is_ever_sent(
+async def test_only_calls_that_trading_needs_are_sent(
     rig: RelayerRig, owner: OwnerClient, target: str, operation: int
 ) -> None:
     sent = await rig.sent_count()
     targets: dict[str, Address] = {
         "the wallet itself": owner.safe,
-        "a stranger": an_address("a stranger"),
+        "another account": an_address("another account"),
         "the factory": rig.sandbox.deployment.safe_factory,
         "the relayer": rig.context.sender.address,
     }

@@ -8,7 +8,7 @@ from foretell.store.trading.api_keys import revoke_key
 
 pytestmark = pytest.mark.anyio
 
-LOOKS_MAX = 250
+PASSES_MAX = 250
 LOOK_S = 0.02
 
 
@@ -18,14 +18,14 @@ async def approval_body(owner: OwnerClient, units: int) -> Body:
 
 
 async def until_state(rig: RelayerRig, transaction_id: str, state: str) -> None:
-    for _ in range(LOOKS_MAX):
+    for _ in range(PASSES_MAX):
         if (await rig.transaction(transaction_id))["state"] == state:
             return
         await asyncio.sleep(LOOK_S)
     raise AssertionError(f"{transaction_id} does not come to {state}")
 
 
-async def test_the_loops_bring_everything_to_its_end(rig: RelayerRig, owner: OwnerClient) -> None:
+async def test_the_loops_finish_every_request(rig: RelayerRig, owner: OwnerClient) -> None:
     await rig.automine(is_on=False)
     async with rig.working():
         ids = [await owner.submitted(await approval_body(owner, units)) for units in (1, 2)]
@@ -38,7 +38,7 @@ async def test_the_loops_bring_everything_to_its_end(rig: RelayerRig, owner: Own
             await until_state(rig, transaction_id, "STATE_CONFIRMED")
 
 
-async def test_the_loops_take_up_what_an_earlier_process_left(
+async def test_the_loops_resume_requests_of_an_earlier_process(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     transaction_id = await owner.submitted(await approval_body(owner, 1))
@@ -60,7 +60,7 @@ async def test_a_key_that_another_process_revoked_is_forgotten(
         assert (await newcomer.get("/transactions")).status_code == 401
 
 
-async def test_a_look_that_fails_is_told_and_the_next_one_follows(
+async def test_a_failed_pass_is_logged_and_the_next_one_follows(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     transaction_id = await owner.submitted(await approval_body(owner, 1))

@@ -1,4 +1,4 @@
-"""One application a product in a test process: making its routes costs more than most tests do."""
+"""One application per product in a test process, because building its routes is slow."""
 
 import copy
 import functools
@@ -13,10 +13,15 @@ BuildApp = Callable[[Any], Litestar]
 
 
 def an_app(build_app: BuildApp, context: object) -> Litestar:
-    """Return the product's application over these services; others keep theirs."""
+    """Return the product's application with this context; other applications keep theirs."""
     app = copy.copy(_routed(build_app))
     app.state = state_with(context)
     return app
+
+
+def openapi_document(build_app: BuildApp) -> dict[str, Any]:
+    """Return the OpenAPI document of a product."""
+    return _routed(build_app).openapi_schema.to_schema()
 
 
 @functools.cache

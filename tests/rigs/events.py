@@ -1,4 +1,4 @@
-"""An event of one true outcome on the sandbox's chain, asked and answered as its people would."""
+"""A neg-risk event on the sandbox's chain: its questions, their resolution, and acts of traders."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -37,7 +37,7 @@ class SandboxEvent:
 
     @classmethod
     async def ask(cls, sandbox: Sandbox, count: int = 3, title: str = "Most rain") -> Self:
-        """Have the creator put the event together, and open its tokens to trading."""
+        """Create the event as its creator, and register its tokens for trading."""
         creator, deployment = sandbox.account(AccountRole.CREATOR), sandbox.deployment
         payload = a_payload(creator=creator.address, **event_fields(count=count, title=title))
         contracts = plan_contracts(sandbox)
@@ -63,7 +63,7 @@ class SandboxEvent:
         return self.sandbox.deployment.address(ContractName.NEG_RISK_ADAPTER)
 
     async def answer(self, place: int, *, is_yes: bool) -> None:
-        """Have the proposer answer a question, and pass the answer on."""
+        """Resolve a question as the proposer, and report it to the event."""
         deployment, market = self.sandbox.deployment, self.markets[place]
         adapter = deployment.address(ContractName.NEG_RISK_DIRECT_ADAPTER)
         operator = deployment.address(ContractName.NEG_RISK_OPERATOR)
@@ -82,11 +82,11 @@ class SandboxEvent:
         oracle = deployment.address(ContractName.DIRECT_RESOLUTION_ORACLE)
         await self.sandbox.call(self.sandbox.account(AccountRole.PROPOSER), oracle, answer)
         if await self.sandbox.reader.payouts(market.condition_id) is None:
-            passed_on = neg_risk.RESOLVE_QUESTION.encode(word_bytes(market.question_id))
-            await self.sandbox.call(self.sandbox.account(AccountRole.PROPOSER), operator, passed_on)
+            reported = neg_risk.RESOLVE_QUESTION.encode(word_bytes(market.question_id))
+            await self.sandbox.call(self.sandbox.account(AccountRole.PROPOSER), operator, reported)
 
     async def split(self, trader: SandboxAccount, place: int, units: int) -> Receipt:
-        """Have a trader split collateral into complete sets of a question."""
+        """Split a trader's collateral into complete sets of a question."""
         condition = word_bytes(self.markets[place].condition_id)
         return await self._act(trader, neg_risk.SPLIT_SETS.encode(condition, units))
 
@@ -102,7 +102,7 @@ class SandboxEvent:
         return await self._act(trader, calldata)
 
     async def convert(self, trader: SandboxAccount, index_set: int, units: int) -> Receipt:
-        """Have a trader convert No's of the questions in the index set."""
+        """Convert a trader's No's of the questions in the index set."""
         event_id = self.markets[0].neg_risk_market_id
         assert event_id is not None
         calldata = neg_risk.CONVERT_POSITIONS.encode(word_bytes(event_id), index_set, units)
@@ -113,7 +113,7 @@ class SandboxEvent:
 
 
 def plan_contracts(sandbox: Sandbox) -> PlanContracts:
-    """Return the contracts that a plan of the direct stack speaks to."""
+    """Return the contracts that a plan of the direct stack calls."""
     address = sandbox.deployment.address
     return PlanContracts(
         collateral=sandbox.deployment.collateral,

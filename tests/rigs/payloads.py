@@ -1,4 +1,4 @@
-"""Makers of market payloads: what each returns keeps every rule, but for what its caller changes."""
+"""Market payloads that keep every rule, except where a test changes them."""
 
 import json
 from typing import Any, Final
@@ -48,7 +48,7 @@ def an_option(number: int, **fields: Any) -> dict[str, Any]:
 
 
 def event_fields(mode: str = "multi_unique", count: int = 3, **fields: Any) -> dict[str, Any]:
-    """Return what makes a binary payload one of several markets."""
+    """Return the fields that turn a binary payload into one of several markets."""
     options = [an_option(number) for number in range(1, count + 1)]
     return {
         "marketMode": mode,
@@ -67,5 +67,5 @@ def a_raw_payload(**fields: Any) -> bytes:
 
 
 def a_payload(**fields: Any) -> Payload:
-    """Return a payload that was judged."""
+    """Return a parsed payload."""
     return parse_payload(a_raw_payload(**fields), RULES, NOW_MS)

@@ -1,4 +1,4 @@
-"""Pictures of every kind that somebody may upload, made here and now."""
+"""Pictures of every kind that clients may upload."""
 
 import io
 from typing import Any
@@ -26,5 +26,5 @@ def a_moving_picture(kind: str) -> bytes:
 
 
 def some_noise(size: tuple[int, int]) -> Image.Image:
-    """Return a picture that no format makes small."""
+    """Return a picture that no format compresses well."""
     return Image.effect_noise(size, 100).convert("RGB")

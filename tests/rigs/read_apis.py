@@ -1,4 +1,4 @@
-"""What tests of the read-only APIs share: clients of their applications."""
+"""Clients of the read-only APIs, and the types of their records."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ BLOBS = "https://blobs.example/worker"
 
 
 class Reader:
-    """Asks an application in this process, and reads what it answers."""
+    """A client of an application in the same process."""
 
     def __init__(self, app: Litestar | ASGIApp) -> None:
         self.http = httpx.AsyncClient(
@@ -19,7 +19,7 @@ class Reader:
         )
 
     async def get(self, path: str, **parameters: Any) -> Any:
-        """Return the JSON of an answer that must succeed."""
+        """Return the JSON of a successful answer."""
         answer = await self.http.get(path, params=parameters or None)
         assert answer.status_code == 200, answer.text
         assert answer.headers["content-type"] == "application/json"
@@ -45,7 +45,7 @@ KINDS: dict[str, tuple[type, ...]] = {
 
 
 def misfits(record: dict[str, Any], kind_by_field: dict[str, str]) -> dict[str, Any]:
-    """Return what is missing, unknown or of another kind in a record."""
+    """Return the fields of a record that are missing, unknown or of another type."""
     wrong = {
         name: record.get(name, "missing")
         for name, kind in kind_by_field.items()
@@ -55,5 +55,5 @@ def misfits(record: dict[str, Any], kind_by_field: dict[str, str]) -> dict[str, 
 
 
 def fields(*groups: tuple[str, str]) -> dict[str, str]:
-    """Return the kind of each field, from names in one text a kind."""
+    """Return the type of each field, from texts of names by type."""
     return {name: kind for kind, names in groups for name in names.split()}

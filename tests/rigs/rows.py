@@ -1,6 +1,6 @@
-"""Writes the rows that the read-only APIs answer from, through the store's own modules.
+"""Rows for the read-only APIs, written through the store's own modules.
 
-Everything goes by names, as in `tests/build.py`: a market named "rain" always has the same condition
+Markets go by names, as in `tests/rigs/values.py`: a market named "rain" always has the same condition
 and tokens. Sizes and prices are plain numbers of base units and ticks.
 """
 
@@ -50,7 +50,7 @@ TAGS = tuple(Category(label, label.lower()) for label in ("Politics", "World", "
 
 
 def a_market_row(name: str = "rain", **fields: Any) -> MarketRow:
-    """Return a market that asks whether its name comes true."""
+    """Return a market with a question made of its name."""
     row = MarketRow(
         condition_id=a_word(name),
         question_id=a_word(f"question {name}"),
@@ -75,7 +75,7 @@ def a_market_row(name: str = "rain", **fields: Any) -> MarketRow:
 
 
 def an_event_row(name: str = "rain", *markets: MarketRow, **fields: Any) -> EventRow:
-    """Return an event of these markets, or of one of its own name."""
+    """Return an event of these markets, or of one market of the same name."""
     row = EventRow(
         request_id=f"request-{name}",
         slug=f"event-{name}",
@@ -95,7 +95,7 @@ def an_event_row(name: str = "rain", *markets: MarketRow, **fields: Any) -> Even
 
 
 class Rows:
-    """Writes into one transaction; blocks count on by themselves from the first."""
+    """Writes rows in one transaction; block numbers count up from the first."""
 
     def __init__(
         self, tx: Transaction, first: int = 1, *, numbers: Iterator[int] | None = None
@@ -104,7 +104,7 @@ class Rows:
         self._numbers = itertools.count(first) if numbers is None else numbers
 
     async def prepare(self, name: str) -> None:
-        """A condition that the chain knows, whether or not it becomes a market of ours."""
+        """Write a condition of the chain, with or without a market."""
         pair = a_token_pair(name)
         condition = Condition(
             block_number=next(self._numbers),
@@ -119,7 +119,7 @@ class Rows:
         await record_conditions(self.tx, [condition])
 
     async def open(self, event: EventRow, now_ms: int = NOW_MS) -> int:
-        """An event whose markets trade, with empty books."""
+        """Write an event with open markets and empty books."""
         event_id = await record_event(self.tx, event, now_ms)
         for market in event.markets:
             condition = Condition(
@@ -140,7 +140,7 @@ class Rows:
         return event_id
 
     async def open_named(self, name: str, **fields: Any) -> int:
-        """An event of one market, both of this name."""
+        """Write an event of one market, both of this name."""
         return await self.open(an_event_row(name, **fields))
 
     async def quote(
@@ -153,7 +153,7 @@ class Rows:
         volume_units: int = 0,
         ticks_per_one: int = 100,
     ) -> None:
-        """What the market's book looks like now."""
+        """Write the current top of a market's book."""
         side = None if last is None else "BUY"
         quote = Quote(a_word(name), ticks_per_one, bid, ask, last, side, volume_units, NOW_MS)
         await record_quotes(self.tx, [quote])
@@ -161,12 +161,12 @@ class Rows:
     async def quoted_at(
         self, name: str, at_s: int, bid: int | None, ask: int | None, last: int | None = None
     ) -> None:
-        """What the market's book looked like in a minute of the past."""
+        """Write the top of a market's book in a past minute."""
         key = QuoteKey(a_word(name), at_s // 60)
         await record_quote_points(self.tx, {key: BookTop(100, bid, ask, last)})
 
     async def resolve(self, name: str, yes: int, no: int, at_s: int = NOW_S) -> None:
-        """The oracle reported."""
+        """Write the payout of a market."""
         number = next(self._numbers)
         report = PayoutReport(
             number, 0, 0, a_word(name), yes, no, a_word(f"report of {name}"), at_s
@@ -176,7 +176,7 @@ class Rows:
     async def hold(
         self, who: str, name: str, size_units: int, cost_units: int, **fields: Any
     ) -> None:
-        """A position and the balance that belongs to it."""
+        """Write a position and its balance."""
         asset = an_asset(is_yes=fields.pop("is_yes", True), market=name)
         number = next(self._numbers)
         row = PositionRow(
@@ -195,14 +195,14 @@ class Rows:
         await record_balances(self.tx, [Balance(an_address(who), asset, size_units, number)])
 
     async def lock(self, name: str, units: int) -> None:
-        """Collateral behind a condition."""
+        """Write the collateral locked in a condition."""
         locked = LockedCollateral(a_word(name), units, next(self._numbers))
         await record_locked(self.tx, [locked])
 
     async def act(
         self, who: str, name: str, kind: ActivityKind, size_units: int, **fields: Any
     ) -> ActivityRow:
-        """Something that a wallet did on the chain."""
+        """Write an act of a wallet on the chain."""
         number = next(self._numbers)
         act = ActivityRow(
             block_number=number,
@@ -226,7 +226,7 @@ class Rows:
     async def buy(
         self, who: str, name: str, size_units: int, cost_units: int, **fields: Any
     ) -> ActivityRow:
-        """A trade that the chain settled, the taker's unless said otherwise."""
+        """Write a settled trade, by default the taker's side."""
         asset = an_asset(is_yes=fields.pop("is_yes", True), market=name)
         traded = {
             "token_id": asset,
@@ -239,7 +239,7 @@ class Rows:
     async def rest(
         self, who: str, name: str, side: Side, price_ticks: int, size_units: int, **fields: Any
     ) -> None:
-        """An order in the book."""
+        """Write an order in the book."""
         is_yes = fields.pop("is_yes", True)
         number = next(self._numbers)
         make = a_buy if side is Side.BUY else a_sell
@@ -270,7 +270,7 @@ class Rows:
         at_ms: int,
         status: TradeStatus = TradeStatus.CONFIRMED,
     ) -> None:
-        """A trade that the engine made, of twice as many tokens as it cost."""
+        """Write a trade of the engine, of twice as many tokens as it cost."""
         number = next(self._numbers)
         size_units = 2 * cost_units
         maker = Address(an_address("maker"))

@@ -62,7 +62,7 @@ async def test_every_trade_settles_exactly_once_when_the_process_is_killed_at_an
     for trader in (bob, carol):
         trade_ids += (await trader.buy(market, 40, UNIT)).trade_ids
         for _ in range(rng.randint(0, 2)):
-            killer = Killer(proxy, rng.randint(1, 25), is_heard=rng.random() < 0.5)
+            killer = Killer(proxy, rng.randint(1, 25), is_received=rng.random() < 0.5)
             await killer.kill(rig, attempt(rig))
     await rig.settle()
     assert await rig.statuses(trade_ids) == [CONFIRMED] * 2

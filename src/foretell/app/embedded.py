@@ -53,8 +53,8 @@ def build_embedded(  # noqa: PLR0913 - the composition root calls it, once, by k
 ) -> Embedded:
     """Return the product, not started."""
 
-    async def cancel(question: CancelMatchingRequest) -> CancelOrdersReply:
-        return await shards.cancel(question)
+    async def cancel(request: CancelMatchingRequest) -> CancelOrdersReply:
+        return await shards.cancel(request)
 
     engine = Engine(journal, now_ms)
     heartbeats = Heartbeats(

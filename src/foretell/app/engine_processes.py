@@ -28,7 +28,13 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.storage import JournalFailed
 from foretell.domain.treasury.folds import JournalKind
 from foretell.domain.values.hexadecimal import Bytes32, word_bytes
-from foretell.domain.values.sharding import ShardPlace, shard_of
+from foretell.domain.values.sharding import (
+    TREASURY,
+    ShardNumber,
+    ShardPlace,
+    shard_numbers,
+    shard_of,
+)
 from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.collateral_feed import CollateralFeed
 from foretell.engine.allocations.coordinator import AllocationCoordinator
@@ -59,16 +65,14 @@ from foretell.trading.accounts.signers import Recover
 from foretell.trading.context import TradingContext, build_context
 
 NAMES_LOOK_S: Final = 1.0
-TREASURY_SHARD: Final = -1
-"""What the treasury's journal and socket are known by, beside those of the shards."""
 NO_LISTENER: Final = -1
 """What a member is told in the place of a file number when it has no port."""
 
 
-def journal_place(settings: Settings, shard: int) -> leases.JournalPlace:
+def journal_place(settings: Settings, shard: ShardNumber) -> leases.JournalPlace:
     """Return where PostgreSQL keeps the journal of a shard, or of the treasury."""
     url = settings.database
-    if shard == TREASURY_SHARD:
+    if shard == TREASURY:
         return leases.JournalPlace(url, shard, settings.shards)
     shards = (
         in_one_database(url, settings.shards)
@@ -78,7 +82,7 @@ def journal_place(settings: Settings, shard: int) -> leases.JournalPlace:
     return shards.place(shard)
 
 
-def engine_finder(settings: Settings, shard: int) -> FindEndpoint:
+def engine_finder(settings: Settings, shard: ShardNumber) -> FindEndpoint:
     """Return what says where the engine of a shard, or the treasury, listens now."""
 
     async def find_leader() -> str | None:
@@ -93,19 +97,20 @@ def engine_finder(settings: Settings, shard: int) -> FindEndpoint:
     return find_neighbour if settings.journal == "file" else find_leader
 
 
-def _name_of(shard: int) -> str:
-    return "treasury" if shard == TREASURY_SHARD else f"engine-{shard}"
+def _name_of(shard: ShardNumber) -> str:
+    return "treasury" if shard == TREASURY else f"engine-{shard}"
 
 
-def remote_shard(ground: Resources, shard: int) -> RemoteShard:
+def remote_shard(ground: Resources, shard: ShardNumber) -> RemoteShard:
     """Return an engine, or the treasury, as other processes see it."""
     find = engine_finder(ground.settings, shard)
-    return RemoteShard(partial(connect, find), engine_token(ground.vault.master))
+    token = engine_token(ground.vault.master)
+    return RemoteShard(partial(connect, find), token, name=_name_of(shard))
 
 
 def remote_shards(ground: Resources) -> list[RemoteShard]:
     """Return every engine as others see it, hearing nothing of what they do."""
-    return [remote_shard(ground, shard) for shard in range(ground.settings.shards)]
+    return [remote_shard(ground, shard) for shard in shard_numbers(ground.settings.shards)]
 
 
 def kept_engines(ground: Resources, rpc_url: str) -> dict[str, Loop]:
@@ -165,7 +170,7 @@ class _Leadership(NamedTuple):
     journal: Journal
 
 
-async def _lead(ground: Resources, shard: int) -> _Leadership:
+async def _lead(ground: Resources, shard: ShardNumber) -> _Leadership:
     """Listen, and return once the journal is ours, however long that takes."""
     settings = ground.settings
     server = EngineServer(engine_token(ground.vault.master))
@@ -178,12 +183,12 @@ async def _lead(ground: Resources, shard: int) -> _Leadership:
         candidate = leases.Candidate(holder, listening.endpoint)
         journal = await lead(journal_place(settings, shard), candidate)
     else:
-        kept = "treasury" if shard == TREASURY_SHARD else str(shard)
+        kept = "treasury" if shard == TREASURY else str(shard)
         journal = FileJournal(settings.data / f"journal-{kept}")
     return _Leadership(server, listening, journal)
 
 
-async def lead_shard(ground: Resources, shard: int) -> RunningEngine:
+async def lead_shard(ground: Resources, shard: ShardNumber) -> RunningEngine:
     """Return the engine of a shard once it leads and has replayed its journal."""
     settings = ground.settings
     server, listening, journal = await _lead(ground, shard)
@@ -201,7 +206,7 @@ async def lead_shard(ground: Resources, shard: int) -> RunningEngine:
 
 async def lead_treasury(ground: Resources) -> RunningEngine:
     """Return the treasury once it leads and has replayed its journal."""
-    server, listening, journal = await _lead(ground, TREASURY_SHARD)
+    server, listening, journal = await _lead(ground, TREASURY)
     engine = TreasuryEngine(journal, now_ms)
     count, schedule = ground.settings.shards, Schedule.of(ground.settings)
     snapshots = Snapshots(journal, lambda: engine.synced_sequence, schedule, JournalKind.TREASURY)
@@ -223,12 +228,12 @@ def _host(
     """Return an engine's host; the first one's cancels the orders of keys that stopped beating."""
     others: Sequence[RemoteShard] = remote_shards(ground)[1:] if place.number == 0 else ()
 
-    async def cancel(question: CancelMatchingRequest) -> CancelOrdersReply:
-        return await Shards([host, *others]).cancel(question)
+    async def cancel(request: CancelMatchingRequest) -> CancelOrdersReply:
+        return await Shards([host, *others]).cancel(request)
 
     allocation_client = None
     if place.has_treasury:
-        treasury = remote_shard(ground, TREASURY_SHARD)
+        treasury = remote_shard(ground, TREASURY)
         allocation_client = AllocationClient(place.name, treasury)
         loops["line to the treasury"] = treasury.run
     for number, other in enumerate(others, 1):
@@ -273,7 +278,7 @@ class AskingTrading(NamedTuple):
 def build_asking(ground: Resources, recover: Recover) -> AskingTrading:
     """Return trading that asks engines in other processes."""
     shards = remote_shards(ground)
-    treasury = remote_shard(ground, TREASURY_SHARD) if len(shards) > 1 else None
+    treasury = remote_shard(ground, TREASURY) if len(shards) > 1 else None
     context = build_context(
         deployment=ground.deployment,
         database=ground.database,

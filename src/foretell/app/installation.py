@@ -33,10 +33,10 @@ from foretell.app.roles import ALL_ROLES, KEYS_BY_ROLE, PREFIX_BY_ROLE, Role
 from foretell.app.signer_recovery.client import Recovery
 from foretell.app.unavailable import UnavailableApp
 from foretell.chain.deploy import deploy, load_deployment
-from foretell.chain.deploy_plan import sandbox_plan
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
+from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.creation import routes as creation_routes
 from foretell.creation import worker as creation_worker
 from foretell.data import routes as data_routes
@@ -44,6 +44,7 @@ from foretell.discovery import routes as discovery_routes
 from foretell.domain.contracts.deployment import Deployment, check_usable
 from foretell.domain.errors.chain import ChainUnavailable, DeploymentUnfit, WrongChain
 from foretell.domain.errors.command import PartEnded
+from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.indexer import worker as indexer_worker
@@ -197,7 +198,7 @@ class Installation:
     async def _build_trading(self, ground: Resources) -> None:
         led = []
         if Role.ENGINE in self._roles:
-            led.append(await lead_shard(ground, self._shard))
+            led.append(await lead_shard(ground, ShardNumber(self._shard)))
         if Role.TREASURY in self._roles:
             led.append(await lead_treasury(ground))
         for each in led:

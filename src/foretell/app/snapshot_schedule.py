@@ -16,7 +16,7 @@ from foretell.domain.errors.storage import JournalFailed, SnapshotFailed
 from foretell.domain.treasury.folds import JournalKind
 from foretell.journal import snapshot_process
 from foretell.journal.port import Journal
-from foretell.journal.snapshot_process import Wanted, encode_wanted
+from foretell.journal.snapshot_process import SnapshotJob, encode_job
 from foretell.settings import Settings
 
 LOOK_S: Final = 5.0
@@ -77,12 +77,12 @@ class Snapshots:
             return False
         await self._take(until)
         self._newest = until
-        count = await self._journal.let_go(keeps_all=self._keeps_all)
+        count = await self._journal.compact(keeps_all=self._keeps_all)
         log.info("snapshot taken", sequence=until, let_go=count)
         return True
 
     async def _take(self, until: int) -> None:
-        wanted = Wanted(address=self._journal.begin_snapshot(), until=until, kind=self._kind)
+        wanted = SnapshotJob(address=self._journal.begin_snapshot(), until=until, kind=self._kind)
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -93,7 +93,7 @@ class Snapshots:
         )
         try:
             async with asyncio.timeout(DEADLINE_S):
-                complaint = await _end_of(process, encode_wanted(wanted))
+                complaint = await _end_of(process, encode_job(wanted))
         except TimeoutError:
             raise SnapshotFailed(f"it took longer than {DEADLINE_S:g} s") from None
         finally:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from foretell.bench.rigs.batches import Measured, Turns, batch_table, ratio_words
 from foretell.bench.rigs.scratch_database import lent_database
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.postgres.journal import lead
 from foretell.journal.postgres.leases import Candidate, JournalPlace
 
@@ -35,7 +36,7 @@ async def _measure(url: str, holder: bytes, rounds: int) -> Sequence[Measured]:
         async def insert(payloads: Sequence[bytes]) -> None:
             await connection.execute(_INSERT_BARE, payloads)
 
-        journal = await lead(JournalPlace(url, 0, 1), Candidate(holder, "bench"))
+        journal = await lead(JournalPlace(url, ShardNumber(0), 1), Candidate(holder, "bench"))
         try:
             return await Turns(journal, insert).take_rounds(rounds, lambda: None)
         finally:

@@ -1,4 +1,4 @@
-"""Gives out challenges. Anyone may ask for one in anyone's name: it means nothing until it is signed."""
+"""Challenges for creators. Anyone may request one for any creator: it has no effect until signed."""
 
 from typing import Final
 
@@ -18,26 +18,26 @@ from foretell.store.database import Transaction
 
 UNSIGNED_PER_CREATOR_MAX: Final = 50
 KEPT_PER_WAITING_MAX: Final = 2
-"""How many challenges are kept, expired ones counted in, for each that may wait."""
+"""Stored challenges, with expired ones, for each that may wait for a signature."""
 EXPIRED_KEPT_MS: Final = 24 * 60 * 60 * 1000
-"""How long one who comes too late is told so, and not that there is no such request."""
+"""The time for which an expired challenge is refused as expired rather than as unknown."""
 
 
-async def issue_challenge(context: CreationContext, wish: AuthRequest) -> Challenge:
+async def issue_challenge(context: CreationContext, wanted: AuthRequest) -> Challenge:
     """Return a new challenge, stored so that it can be resumed.
 
-    A bounded number of them waits for signatures, of one creator and of all. One too many is
-    refused, and none that can still be signed makes way: whoever asks for many in a creator's name
-    takes nothing from it that it has.
+    The number of unsigned challenges is limited for each creator and in total. A request beyond the
+    limit is refused and no valid challenge is dropped, so requests in a creator's name cannot take
+    away the challenges that it has.
     """
     chain_id = context.deployment.chain_id
-    if wish.chain_id != chain_id:
+    if wanted.chain_id != chain_id:
         raise InvalidFields([FieldProblem("chainId", f"must be one of {chain_id}")])
     now_ms = context.now_ms()
     challenge = Challenge(
         request_id=context.new_uuid(),
-        creator=wish.creator,
-        payload_hash=wish.payload_hash,
+        creator=wanted.creator,
+        payload_hash=wanted.payload_hash,
         nonce=context.new_word(),
         expires_at_ms=now_ms + CHALLENGE_LIFETIME_MS,
         chain_id=chain_id,
@@ -45,14 +45,14 @@ async def issue_challenge(context: CreationContext, wish: AuthRequest) -> Challe
     async with context.database.writing() as tx:
         await _make_room(tx, context, challenge.creator, now_ms)
         await record_challenge(tx, challenge, now_ms)
-        await drop_surplus(tx, UNSIGNED_PER_CREATOR_MAX, now_ms, wish.creator)
+        await drop_surplus(tx, UNSIGNED_PER_CREATOR_MAX, now_ms, wanted.creator)
     return challenge
 
 
 async def _make_room(
     tx: Transaction, context: CreationContext, creator: Address, now_ms: int
 ) -> None:
-    """Refuse one too many, and drop expired ones where twice as many are kept as may wait."""
+    """Refuse beyond the limits, and drop expired challenges when too many rows are stored."""
     of_creator = await count_unsigned(tx, now_ms, creator)
     if of_creator.unexpired >= UNSIGNED_PER_CREATOR_MAX:
         raise TooManyChallenges(checksum_address(creator), UNSIGNED_PER_CREATOR_MAX)
@@ -65,7 +65,7 @@ async def _make_room(
 
 
 async def sweep_challenges(context: CreationContext) -> None:
-    """Forget challenges that expired long ago, and the oldest expired where there are too many."""
+    """Delete challenges that expired long ago, and the oldest expired ones if there are too many."""
     now_ms = context.now_ms()
     async with context.database.writing() as tx:
         await drop_expired(tx, now_ms - EXPIRED_KEPT_MS)

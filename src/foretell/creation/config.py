@@ -1,18 +1,30 @@
-"""What a creator must know before it asks: chains, contracts, fees, and the limits of images."""
+"""The configuration for creators: chains, contracts, fees, and the limits of images."""
 
-from typing import Any
+from typing import NamedTuple
 
 from foretell.creation.context import STACKS, CreationContext
+from foretell.creation.responses import Chain, Config, ImagePolicyResponse, ResolutionStack
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.creation.payload import ResolutionType
 from foretell.domain.values.amounts import decimal_text
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, checksum_address
 
 
-async def market_config(context: CreationContext) -> dict[str, Any]:
-    """Return the configuration, its fees and terms as the chain has them now.
+class _Contracts(NamedTuple):
+    """The contracts that both the configuration and its chain name."""
 
-    What a deployment of an earlier version lacks has the address zero.
+    usdc_token: str
+    uma_adapter: str
+    ctf_exchange: str
+    neg_risk_operator: str
+    neg_risk_ctf_exchange: str
+    neg_risk_uma_adapter: str
+
+
+async def market_config(context: CreationContext) -> Config:
+    """Return the configuration, with the fees and terms that the chain has now.
+
+    Contracts that a deployment of an earlier version lacks have the address zero.
     """
     deployment, reader = context.deployment, context.reader
     fee_units = await reader.creation_fee_units(
@@ -22,65 +34,69 @@ async def market_config(context: CreationContext) -> dict[str, Any]:
     if ContractName.NEG_RISK_DIRECT_ADAPTER in deployment.contracts:
         adapter = deployment.address(ContractName.NEG_RISK_DIRECT_ADAPTER)
         question_fee_units = await reader.creation_fee_units(adapter)
-    contracts = _contracts(context)
-    stacks = {
-        stack: await _stack(context, stack)
-        for stack, names in STACKS.items()
-        if names.adapter in deployment.contracts
-    }
-    return {
-        "defaultChainId": deployment.chain_id,
-        "defaultResolutionType": context.rules.default_resolution_type,
-        "supportedChainIds": [deployment.chain_id],
-        "requiredCreatorFundingUsdc": decimal_text(fee_units),
-        "directNormalMarketFeeUsdc": decimal_text(fee_units),
-        "directNegRiskQuestionFeeUsdc": decimal_text(question_fee_units),
-        "imagePolicy": context.images.policy.document(),
-        "chains": [
-            {
-                "chainId": deployment.chain_id,
-                **contracts,
-                "conditionalTokens": checksum_address(deployment.conditional_tokens),
-                "marketRegistry": _address(context, ContractName.MARKET_REGISTRY),
-                "proposerWhitelistRegistry": _address(
-                    context, ContractName.PROPOSER_WHITELIST_REGISTRY
-                ),
-                "resolutionStacks": stacks,
-            }
-        ],
-        **contracts,
-        "executionMode": "eoa",
-    }
+    policy = context.images.policy
+    return Config(
+        default_chain_id=deployment.chain_id,
+        default_resolution_type=context.rules.default_resolution_type,
+        supported_chain_ids=[deployment.chain_id],
+        required_creator_funding_usdc=decimal_text(fee_units),
+        direct_normal_market_fee_usdc=decimal_text(fee_units),
+        direct_neg_risk_question_fee_usdc=decimal_text(question_fee_units),
+        image_policy=ImagePolicyResponse(
+            max_upload_bytes=policy.upload_bytes_max,
+            target_px=policy.side_px,
+            target_max_bytes=policy.bytes_max,
+        ),
+        chains=[await _chain(context)],
+        **_contracts(context)._asdict(),
+        execution_mode="eoa",
+    )
 
 
-def _contracts(context: CreationContext) -> dict[str, str]:
+async def _chain(context: CreationContext) -> Chain:
+    deployment = context.deployment
+    return Chain(
+        chain_id=deployment.chain_id,
+        **_contracts(context)._asdict(),
+        conditional_tokens=checksum_address(deployment.conditional_tokens),
+        market_registry=_address(context, ContractName.MARKET_REGISTRY),
+        proposer_whitelist_registry=_address(context, ContractName.PROPOSER_WHITELIST_REGISTRY),
+        resolution_stacks={
+            stack: await _stack(context, stack)
+            for stack, names in STACKS.items()
+            if names.adapter in deployment.contracts
+        },
+    )
+
+
+def _contracts(context: CreationContext) -> _Contracts:
     names = STACKS[context.rules.default_resolution_type]
-    return {
-        "usdcToken": checksum_address(context.deployment.collateral),
-        "umaAdapter": _address(context, names.adapter),
-        "ctfExchange": checksum_address(context.deployment.exchange),
-        "negRiskOperator": _address(context, names.operator),
-        "negRiskCtfExchange": _address(context, ContractName.NEG_RISK_EXCHANGE),
-        "negRiskUmaAdapter": _address(context, names.event_adapter),
-    }
+    return _Contracts(
+        usdc_token=checksum_address(context.deployment.collateral),
+        uma_adapter=_address(context, names.adapter),
+        ctf_exchange=checksum_address(context.deployment.exchange),
+        neg_risk_operator=_address(context, names.operator),
+        neg_risk_ctf_exchange=_address(context, ContractName.NEG_RISK_EXCHANGE),
+        neg_risk_uma_adapter=_address(context, names.event_adapter),
+    )
 
 
-async def _stack(context: CreationContext, stack: ResolutionType) -> dict[str, Any]:
-    """Return the contracts of a stack, and what it asks of a proposal."""
+async def _stack(context: CreationContext, stack: ResolutionType) -> ResolutionStack:
+    """Return the contracts of a stack, and its terms for a proposal."""
     names, is_optimistic = STACKS[stack], stack is ResolutionType.OPTIMISTIC
     adapter = context.deployment.address(names.adapter)
     bond_units, liveness_s = (
         await context.reader.proposal_terms(adapter) if is_optimistic else (0, 0)
     )
-    return {
-        "oracle": _address(context, names.oracle),
-        "adapter": checksum_address(adapter),
-        "negRiskAdapter": _address(context, names.event_adapter),
-        "negRiskOperator": _address(context, names.operator),
-        "livenessSeconds": liveness_s,
-        "proposalBondUsdc": decimal_text(bond_units),
-        "rewardUsdc": decimal_text(context.options.reward_units if is_optimistic else 0),
-    }
+    return ResolutionStack(
+        oracle=_address(context, names.oracle),
+        adapter=checksum_address(adapter),
+        neg_risk_adapter=_address(context, names.event_adapter),
+        neg_risk_operator=_address(context, names.operator),
+        liveness_seconds=liveness_s,
+        proposal_bond_usdc=decimal_text(bond_units),
+        reward_usdc=decimal_text(context.options.reward_units if is_optimistic else 0),
+    )
 
 
 def _address(context: CreationContext, name: ContractName) -> str:

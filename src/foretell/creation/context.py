@@ -1,4 +1,4 @@
-"""What market creation needs to do its work, made once where the program is put together."""
+"""The context of market creation, built once by the composition root."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from foretell.store.database import Database
 
 
 class StackNames(NamedTuple):
-    """The contracts of a resolution stack; those of events are a second set."""
+    """The contracts of a resolution stack, with a second set for events."""
 
     oracle: ContractName
     adapter: ContractName
@@ -48,24 +48,24 @@ STACKS: Final[Mapping[ResolutionType, StackNames]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class CreationOptions:
-    """What an operator may choose."""
+    """Options of the operator."""
 
     confirmations: int = 1
-    """How many blocks must lie on top of a creator's transaction."""
+    """The confirmations that a creator's transaction needs."""
     ticks_per_one: int = 100
     size_units_min: int = 5_000_000
     fee_rate_bps: int = 0
     prepare_deadline_ms: int = 15 * 60 * 1000
-    """How long preparation waits for the creator's whitelist, the chain or the storage."""
+    """The longest wait of a preparation for the creator's whitelist, the chain or the storage."""
     finalize_deadline_ms: int = 60 * 60 * 1000
-    """How long finalization waits for confirmations, the chain or the storage."""
+    """The longest wait of a finalization for confirmations, the chain or the storage."""
     unsigned_max: int = 20_000
-    """How many challenges wait for a signature at once."""
+    """The most challenges that wait for a signature at once."""
     reward_units: int = 5_000_000
-    """What the creator of an `alt_moov2` question offers for its answer."""
+    """The reward that the creator of an `alt_moov2` question offers for its answer."""
     has_optimistic_alias: bool = False
     may_store_locally: bool = False
-    """Whether metadata may be kept on this machine on a chain that is not the sandbox's."""
+    """Whether metadata may be stored on this machine on a chain other than the sandbox's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class CreationContext:
 
     @property
     def rules(self) -> PayloadRules:
-        """What a payload is judged by."""
+        """The rules for payloads."""
         return PayloadRules(
             supported_chain_ids=(self.deployment.chain_id,),
             default_chain_id=self.deployment.chain_id,
@@ -102,7 +102,7 @@ class CreationContext:
         )
 
     def contracts(self, payload: Payload) -> PlanContracts:
-        """Return the contracts that a payload's plan speaks to."""
+        """Return the contracts that a payload's plan calls."""
         stack, address = STACKS[payload.resolution_type], self.deployment.address
         registry = address(ContractName.MARKET_REGISTRY)
         if not payload.is_neg_risk:
@@ -122,6 +122,6 @@ class CreationContext:
         return self.deployment.neg_risk_exchange if is_event else self.deployment.exchange
 
     def resolver(self, payload: Payload) -> Resolver:
-        """Return who answers a payload's questions."""
+        """Return the oracle and the adapter that resolve a payload's questions."""
         oracle = self.deployment.address(STACKS[payload.resolution_type].oracle)
         return Resolver(oracle, self.contracts(payload).adapter)

@@ -1,14 +1,17 @@
-"""Takes the hashes of what a creator sent, checks them against the plan, and opens the markets.
+"""Finalization: checks a creator's transactions against the plan, and opens the markets.
 
-What `POST /finalize` answers is decided by what was sent and what the chain shows now. What waits
-for the chain (confirmations, registration) runs in the background, in steps that may run twice.
+The answer of `POST /finalize` depends on the hashes that were sent and on the chain's current state.
+Work that waits for the chain (confirmations, registration) runs in the background, in steps that may
+run twice.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from foretell.creation.context import CreationContext
-from foretell.creation.market_rows import event_row, result_document, update_document
+from foretell.creation.market_rows import event_row, registration_of, update_of
 from foretell.creation.messages import SentTxs
 from foretell.creation.metadata import store_final
 from foretell.creation.prepare import ids_of, payload_of
@@ -50,12 +53,12 @@ _FINALIZABLE: Final = _WAITING_FOR_TXS | {RequestStatus.FINALIZE_RUNNING, Reques
 
 
 async def confirm_txs(context: CreationContext, sent: SentTxs) -> CreationRequest:
-    """Return the request with the hashes kept; whether they are true is asked when it finalizes."""
+    """Return the request with the hashes stored; they are checked when it is finalized."""
     return await _keep(context, sent, _WAITING_FOR_TXS, RequestTrigger.TX_CONFIRM)
 
 
 async def finalize(context: CreationContext, sent: SentTxs) -> CreationRequest:
-    """Return the request as far as what was sent and what the chain shows bring it."""
+    """Return the request, advanced as far as its hashes and the chain allow."""
     request = await _keep(context, sent, _FINALIZABLE, RequestTrigger.FINALIZE)
     if request.status is RequestStatus.PREPARED:
         await _start(context, request)
@@ -75,17 +78,17 @@ async def _load(context: CreationContext, sent: SentTxs) -> CreationRequest:
 async def _keep(
     context: CreationContext,
     sent: SentTxs,
-    takes: Collection[RequestStatus],
+    accepting: Collection[RequestStatus],
     trigger: RequestTrigger,
 ) -> CreationRequest:
-    """Return the request with the hashes that were sent; one that was verified stays as it is.
+    """Return the request with the sent hashes stored; a verified hash stays as it is.
 
-    Refuses where the request takes none. A request that moved in between is read again, which
-    ends: a life has no way back.
+    Refuses if the request's status accepts no hashes. A request that moved in between is read again;
+    that ends, because statuses only move forward.
     """
     while True:
         request = await _load(context, sent)
-        if request.status not in takes:
+        if request.status not in accepting:
             raise IllegalTransition("request", request.status, trigger)
         check_known(sent.txs, (*(request.plan or ()), *request.metadata_plan))
         verified = {tx.item_id: tx.tx_hash for tx in request.txs if tx.is_verified}
@@ -100,7 +103,7 @@ async def _keep(
 
 
 async def _start(context: CreationContext, request: CreationRequest) -> None:
-    """Let finalization begin, once every item of the plan is in a block as planned."""
+    """Start finalization once every item of the plan is in a block as planned."""
     assert request.plan is not None
     await _check_done(context, request, request.plan)
     async with context.database.writing() as tx:
@@ -110,14 +113,14 @@ async def _start(context: CreationContext, request: CreationRequest) -> None:
 
 
 async def _complete(context: CreationContext, request: CreationRequest) -> None:
-    """Open the markets, once the creator has named their metadata; before that nothing changes."""
+    """Open the markets once the creator has set their metadata; before that change nothing."""
     plan = request.metadata_plan
     if any(item.item_id not in request.hash_by_id for item in plan):
         return
     await _check_done(context, request, plan)
     hash_by_key = {item.market_key: request.hash_by_id[item.item_id] for item in plan}
     updates = [
-        {**update, "updateTxHash": hash_by_key.get(update["key"])}
+        structs.replace(update, update_tx_hash=hash_by_key.get(update.key))
         for update in request.metadata_updates
     ]
     async with context.database.writing() as tx:
@@ -132,10 +135,9 @@ async def _complete(context: CreationContext, request: CreationRequest) -> None:
 async def _record_done(
     tx: Transaction, request: CreationRequest, plan: Sequence[PlanItem], now_ms: int
 ) -> bool:
-    """Store exactly the hashes that were checked, as verified; False when the request moved on.
+    """Store exactly the checked hashes, as verified; False when the request has moved.
 
-    Anyone may send a hash for a request that waits, also while the chain is asked about the
-    creator's own.
+    Anyone may send hashes for a waiting request, also while the creator's are being checked.
     """
     done = [PlanTx(item.item_id, request.hash_by_id[item.item_id]) for item in plan]
     if not await record_txs(tx, request, done, now_ms):
@@ -147,7 +149,7 @@ async def _record_done(
 async def _check_done(
     context: CreationContext, request: CreationRequest, plan: Sequence[PlanItem]
 ) -> Mapping[Bytes32, SeenTx]:
-    """Return what the chain shows of a plan's transactions, or refuse what is not as planned."""
+    """Return the transactions of a plan as the chain has them, or refuse any that differ."""
     hashes = list(
         {request.hash_by_id[item.item_id] for item in plan if item.item_id in request.hash_by_id}
     )
@@ -170,35 +172,39 @@ async def _check_done(
 
 
 async def run_finalization(context: CreationContext, request: CreationRequest) -> None:
-    """Wait for confirmations, register the tokens, store the metadata, and name what is left.
+    """Check confirmations, register the tokens, store the metadata, and plan its updates.
 
-    Raises TxPending or RegistrationPending while the chain is not there yet.
+    Raises TxPending or RegistrationPending while the chain has not got that far.
     """
     payload = payload_of(context, request)
     await _check_confirmed(context, request)
     ids = ids_of(context, payload)
-    await _check_asked(context, payload, ids)
+    await _check_questions(context, payload, ids)
     registered = await _registered(context, ids, request.entered_at_ms)
     names = [await _named(context, payload, each, request.image_ids) for each in ids]
     plan = build_metadata_plan(names, context.contracts(payload))
-    updates = [update_document(name) for name in names]
-    changes = {
-        "register_results": [
-            result_document(context, each, done) for each, done in zip(ids, registered, strict=True)
-        ],
-        "metadata_updates": updates,
-        "metadata_plan": [item.document() for item in plan],
-    }
+    updates = [update_of(name) for name in names]
+    registrations = [
+        registration_of(context, each, done) for each, done in zip(ids, registered, strict=True)
+    ]
     trigger = RequestTrigger.UPDATES_NEEDED if plan else RequestTrigger.COMPLETE
     async with context.database.writing() as tx:
         now_ms = context.now_ms()
-        has_moved = await move_request(tx, request, trigger, now_ms, **changes)
+        has_moved = await move_request(
+            tx,
+            request,
+            trigger,
+            now_ms,
+            register_results=registrations,
+            metadata_updates=updates,
+            metadata_plan=plan,
+        )
         if has_moved and not plan:
             await record_event(tx, event_row(context, request, updates), now_ms)
 
 
 async def _check_confirmed(context: CreationContext, request: CreationRequest) -> None:
-    """Refuse while a transaction of the plan is not as deep in the chain as it must be."""
+    """Refuse while a transaction of the plan lacks confirmations."""
     assert request.plan is not None
     seen_by_hash = await _check_done(context, request, request.plan)
     head = await context.reader.head()
@@ -212,12 +218,12 @@ async def _check_confirmed(context: CreationContext, request: CreationRequest) -
         raise TxPending(shallow)
 
 
-async def _check_asked(
+async def _check_questions(
     context: CreationContext, payload: Payload, ids: Sequence[MarketIds]
 ) -> None:
-    """Refuse while the chain has not every question: an adopted one may have been taken back.
+    """Refuse while the chain lacks a question: a reorg may have removed an adopted one.
 
-    In an event each has its place: what was added in another order cannot be told apart.
+    In an event each question has its place, because its id follows from the order of adding.
     """
     contracts = context.contracts(payload)
     for each in ids:
@@ -236,7 +242,7 @@ async def _check_asked(
 async def _registered(
     context: CreationContext, ids: Sequence[MarketIds], since_ms: int
 ) -> list[Registered]:
-    """Return how each market's tokens were registered, or refuse while one is on its way."""
+    """Return the registration of each market's tokens, or refuse while one is in progress."""
     registered = [await register(context, each, since_ms) for each in ids]
     done = [each for each in registered if each is not None]
     if len(done) < len(ids):
@@ -247,7 +253,7 @@ async def _registered(
 async def _named(
     context: CreationContext, payload: Payload, ids: MarketIds, image_ids: Mapping[str, str]
 ) -> MetadataName:
-    """Return the id of a market's stored metadata, beside the one that the chain names."""
+    """Return the id of a market's stored metadata and the id that the chain has."""
     entry = await context.reader.market_entry(ids.condition_id)
     return MetadataName(
         market=next(market for market in payload.markets if market.key == ids.key),

@@ -1,7 +1,6 @@
-"""What a market becomes once it trades: its rows, and the results that its creator reads."""
+"""Rows of markets that open, and the stored results of their creation."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from foretell.creation.context import CreationContext
 from foretell.creation.metadata import icons_of
@@ -10,43 +9,44 @@ from foretell.creation.registration import Registered
 from foretell.domain.creation.plan import MarketIds, MetadataName
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.media.blobs import blob_uri
+from foretell.store.creation.documents import StoredMetadataUpdate, StoredRegistration
 from foretell.store.creation.markets import EventRow, MarketRow
 from foretell.store.creation.requests import CreationRequest
 
 
-def result_document(
+def registration_of(
     context: CreationContext, ids: MarketIds, registered: Registered
-) -> dict[str, Any]:
-    """Return how a market's tokens came to be registered, in the words of the wire."""
-    return {
-        "key": ids.key,
-        "conditionId": ids.condition_id,
-        "exchange": checksum_address(context.exchange(ids)),
-        "tokenA": str(ids.tokens.yes),
-        "tokenB": str(ids.tokens.no),
-        "alreadyRegistered": registered.tx_hash is None,
-        "txHash": registered.tx_hash,
-    }
+) -> StoredRegistration:
+    """Return the registration of a market's tokens."""
+    return StoredRegistration(
+        key=ids.key,
+        condition_id=ids.condition_id,
+        exchange=checksum_address(context.exchange(ids)),
+        token_a=str(ids.tokens.yes),
+        token_b=str(ids.tokens.no),
+        already_registered=registered.tx_hash is None,
+        tx_hash=registered.tx_hash,
+    )
 
 
-def update_document(name: MetadataName) -> dict[str, Any]:
-    """Return where a market's metadata is, before the chain names it."""
-    return {
-        "key": name.market.key,
-        "conditionId": name.condition_id,
-        "metadataTxId": name.metadata_id,
-        "metadataUri": blob_uri(name.metadata_id),
-        "updateTxHash": None,
-    }
+def update_of(name: MetadataName) -> StoredMetadataUpdate:
+    """Return the metadata of a market before the chain has its id."""
+    return StoredMetadataUpdate(
+        key=name.market.key,
+        condition_id=name.condition_id,
+        metadata_tx_id=name.metadata_id,
+        metadata_uri=blob_uri(name.metadata_id),
+        update_tx_hash=None,
+    )
 
 
 def event_row(
-    context: CreationContext, request: CreationRequest, updates: Sequence[Mapping[str, Any]]
+    context: CreationContext, request: CreationRequest, updates: Sequence[StoredMetadataUpdate]
 ) -> EventRow:
-    """Return the event and its markets as they trade from now on."""
+    """Return the rows of an event and its markets, which open them to trading."""
     payload = payload_of(context, request)
     options, adapter = context.options, context.contracts(payload).adapter
-    metadata_id_by_key = {update["key"]: update["metadataTxId"] for update in updates}
+    metadata_id_by_key = {update.key: update.metadata_tx_id for update in updates}
     markets = [
         MarketRow(
             condition_id=ids.condition_id,

@@ -1,4 +1,4 @@
-"""Puts images and the documents of markets into storage. Doing it again gives the same ids."""
+"""Storage of images and of the documents of markets; storing them again gives the same ids."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ async def store_images(
 async def store_drafts(
     context: CreationContext, payload: Payload, image_ids: Mapping[str, str]
 ) -> None:
-    """Store what is known of each market before its question is asked."""
+    """Store the draft document of each market, before its question is on the chain."""
     for market in payload.markets:
         document = draft_document(payload, market, icons_of(market, image_ids))
         await _store(context, document, JSON_TAG)
@@ -39,7 +39,7 @@ async def store_drafts(
 async def store_final(
     context: CreationContext, payload: Payload, ids: MarketIds, image_ids: Mapping[str, str]
 ) -> str:
-    """Store all that is known of a market, and return the id of the document."""
+    """Store the final document of a market, and return its id."""
     market = next(market for market in payload.markets if market.key == ids.key)
     icons = icons_of(market, image_ids)
     document = final_document(payload, market, icons, ids, context.resolver(payload))
@@ -47,7 +47,7 @@ async def store_final(
 
 
 def icons_of(market: MarketDraft, image_ids: Mapping[str, str]) -> Icons:
-    """Return the event's image and the market's own, the event's where it has none."""
+    """Return the image of the event and that of the market, which is the event's by default."""
     event = image_ids[EVENT_IMAGE]
     return Icons(event, image_ids.get(OPTION_IMAGE + market.key, event))
 

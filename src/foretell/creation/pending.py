@@ -1,4 +1,4 @@
-"""Finds the request that a client asks about. Whoever knows an id or an address may ask."""
+"""Search for a request by its id or by its creator. It needs no authentication."""
 
 from typing import Final
 
@@ -7,20 +7,23 @@ from foretell.creation.messages import REQUEST_ID_CHARS_MAX
 from foretell.domain.errors.creation import RequestNotFound
 from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.values.hexadecimal import Address
+from foretell.edge.parameters import optional_integer, optional_wallet, text
 from foretell.edge.query import Query
 from foretell.store.creation.requests import CreationRequest, load_latest, load_request
 
-CHAIN_ID_MAX: Final = 2**53
+REQUEST_ID: Final = text("requestId", "a request's id", chars_max=REQUEST_ID_CHARS_MAX)
+CREATOR: Final = optional_wallet("creator", "an address; needed where requestId is not given")
+CHAIN_ID: Final = optional_integer("chainId", 1, 2**53, "any chain if absent")
+PARAMETERS: Final = (REQUEST_ID, CREATOR, CHAIN_ID)
 
 
 async def find_request(context: CreationContext, query: Query) -> CreationRequest | None:
-    """Return the request of an id, or the latest of a creator that can go on, or nothing.
+    """Return the request of an id, or a creator's latest that can continue, or None.
 
-    An id that is not there, or that belongs to another creator or chain, is refused.
+    An unknown id, or one of another creator or chain, is refused.
     """
-    request_id = query.text("requestId", chars_max=REQUEST_ID_CHARS_MAX)
-    creator = query.optional_wallet("creator")
-    chain_id = query.optional_integer("chainId", 1, CHAIN_ID_MAX)
+    request_id = query.read(REQUEST_ID)
+    creator, chain_id = query.read(CREATOR), query.read(CHAIN_ID)
     query.check_known()
     if request_id is not None:
         return await _by_id(context, request_id, creator, chain_id)

@@ -1,7 +1,7 @@
-"""Accepts a signed payload, and prepares what its creator must send.
+"""Preparation: accepts a signed payload, and plans the transactions that its creator must send.
 
-All that can be judged from what was sent is judged before the answer, and a refusal leaves the
-challenge as it was. What needs storage or chain runs in the background, in steps that may run twice.
+Everything that the upload alone shows is checked before the answer, and a refusal leaves the challenge
+unchanged. Work that needs storage or the chain runs in the background, in steps that may run twice.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -52,11 +52,11 @@ from foretell.store.database import Transaction
 
 
 async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
-    """Return the request that the upload starts, or that it started before."""
+    """Return the request that the upload starts or has started before."""
     envelope = parse_envelope(upload.auth)
     request = await _load(context, envelope.request_id)
     if request.status is not RequestStatus.AUTH_PENDING:
-        return _same(request, envelope, upload.payload)
+        return _check_same(request, envelope, upload.payload)
     now_ms = context.now_ms()
     hashed = payload_hash(upload.payload)
     check_envelope(request.challenge, envelope, hashed, now_ms)
@@ -76,7 +76,7 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
             await _claim(tx, request, payload, ids_of(context, payload), now_ms)
             await record_images(tx, request.request_id, content_by_field)
     moved = await _load(context, envelope.request_id)
-    return _same(moved, envelope, upload.payload)
+    return _check_same(moved, envelope, upload.payload)
 
 
 async def _load(context: CreationContext, request_id: str) -> CreationRequest:
@@ -87,8 +87,8 @@ async def _load(context: CreationContext, request_id: str) -> CreationRequest:
     return request
 
 
-def _same(request: CreationRequest, envelope: Envelope, payload: bytes) -> CreationRequest:
-    """Return the request if it was started by exactly this payload and envelope, or refuse."""
+def _check_same(request: CreationRequest, envelope: Envelope, payload: bytes) -> CreationRequest:
+    """Return the request if exactly this payload and envelope started it, or refuse."""
     challenge = request.challenge
     given = (
         envelope.nonce,
@@ -110,7 +110,7 @@ def _same(request: CreationRequest, envelope: Envelope, payload: bytes) -> Creat
 
 
 def _check_signed(payload: Payload, request: CreationRequest) -> None:
-    """Refuse a payload of another creator or for another chain than was signed for."""
+    """Refuse a payload with another creator or chain than the signed challenge."""
     if payload.creator != request.creator:
         raise AuthInvalid(f"the payload's creator is {payload.creator}, not {request.creator}")
     if payload.chain_id != request.challenge.chain_id:
@@ -121,7 +121,7 @@ def _check_signed(payload: Payload, request: CreationRequest) -> None:
 async def _normalized(
     context: CreationContext, upload: Upload, payload: Payload
 ) -> dict[str, bytes]:
-    """Return the images that are kept, by the field that each is for."""
+    """Return the normalized images by field."""
     options = [market.key for market in payload.markets] if len(payload.markets) > 1 else []
     place_by_field = assign_images([name for name, _ in upload.images], options)
     return {
@@ -131,7 +131,7 @@ async def _normalized(
 
 
 def ids_of(context: CreationContext, payload: Payload) -> list[MarketIds]:
-    """Return what the chain calls each market of a payload."""
+    """Return the ids of each market of a payload on the chain."""
     contracts = context.contracts(payload)
     return [market_ids(market, payload, contracts) for market in payload.markets]
 
@@ -143,9 +143,9 @@ async def _claim(
     ids: Sequence[MarketIds],
     now_ms: int,
 ) -> None:
-    """Take every slug and condition of the payload for this request, or refuse.
+    """Claim every slug and condition of the payload for this request, or refuse.
 
-    An earlier request that still holds one and must make way ends here.
+    An earlier request that loses a claim ends here.
     """
     names = [*payload.slugs, *(condition_claim(each.condition_id) for each in ids)]
     held = await load_claims(tx, names)
@@ -163,7 +163,7 @@ async def _claim(
 async def _end_holders(
     tx: Transaction, taken: Sequence[Claim], request_id: str, now_ms: int
 ) -> bool:
-    """End the requests that names were taken from; False when one has gone on in the meantime."""
+    """End the requests that lost claims; False when one of them has moved in the meantime."""
     for holder in {claim.request_id for claim in taken if claim.status is not RequestStatus.FAILED}:
         ended = await load_request(tx, holder)
         assert ended is not None
@@ -179,7 +179,7 @@ async def _end_holders(
 def _duplicates(
     payload: Payload, ids: Sequence[MarketIds], names: Collection[str]
 ) -> list[Mapping[str, str]]:
-    """Return the markets of the payload that somebody else has, all where the event's slug is."""
+    """Return the payload's markets with taken names, or all of them if the event's slug is taken."""
     return [
         {
             "key": market.key,
@@ -193,10 +193,10 @@ def _duplicates(
 
 
 async def run_preparation(context: CreationContext, request: CreationRequest) -> None:
-    """Store images and drafts, ask the chain, and build the plan.
+    """Store images and drafts, read the chain, and build the plan.
 
-    Raises CreatorNotWhitelisted while the creator has no whitelist: this is asked last, so that
-    one who registers it in the meantime waits for nothing else.
+    Raises CreatorNotWhitelisted while the creator has no whitelist. This check comes last, so that a
+    creator who registers one in the meantime waits for nothing else.
     """
     payload = payload_of(context, request)
     image_ids = await _stored_images(context, request)
@@ -211,13 +211,13 @@ async def run_preparation(context: CreationContext, request: CreationRequest) ->
             request,
             RequestTrigger.PLAN_BUILT,
             context.now_ms(),
-            plan=[item.document() for item in plan],
+            plan=plan,
         )
         await drop_images(tx, request.request_id)
 
 
 def payload_of(context: CreationContext, request: CreationRequest) -> Payload:
-    """Return the payload that was accepted; that it ended in the future was judged then."""
+    """Return the accepted payload, without checking its end again."""
     assert request.payload is not None
     return parse_payload(request.payload, context.rules, now_ms=0)
 
@@ -234,7 +234,7 @@ async def _stored_images(context: CreationContext, request: CreationRequest) -> 
 
 
 async def _facts(context: CreationContext, payload: Payload) -> PlanFacts:
-    """Return what the chain says: the fee, the allowance, and what is there already."""
+    """Return the fee, the allowance, and the questions that the chain has already."""
     reader, contracts = context.reader, context.contracts(payload)
     ids = ids_of(context, payload)
     is_direct = payload.resolution_type is ResolutionType.DIRECT
@@ -254,7 +254,7 @@ async def _facts(context: CreationContext, payload: Payload) -> PlanFacts:
 
 
 async def _event_facts(context: CreationContext, payload: Payload, facts: PlanFacts) -> PlanFacts:
-    """Return what the chain has of the event; a question that is another event's is refused."""
+    """Return the facts with the event's state on the chain; refuse questions of another event."""
     event = context.contracts(payload).event
     assert event is not None
     ids = ids_of(context, payload)

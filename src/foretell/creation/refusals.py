@@ -42,12 +42,12 @@ WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
 
 
 def worker_code(error: ForetellError) -> str:
-    """Return the code of a refusal in the worker's words."""
+    """Return the wire code of a refusal."""
     return row_of(WORKER, error)[1] or error.code
 
 
 def worker_body(error: ForetellError) -> tuple[int, object]:
-    """`{"error": {"code", "message", "details"}}`, all three always there."""
+    """Return the status and the body `{"error": {"code", "message", "details"}}`."""
     status, _ = row_of(WORKER, error)
     return status, {
         "error": {
@@ -59,7 +59,7 @@ def worker_body(error: ForetellError) -> tuple[int, object]:
 
 
 def _worker_details(error: ForetellError) -> object:
-    """Return a list of what is wrong where there can be several, else the numbers, or null."""
+    """Return a list of problems if there can be several, else the values, or null."""
     details = error.details
     if isinstance(error, InvalidInput):
         one = (

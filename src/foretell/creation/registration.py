@@ -1,7 +1,7 @@
-"""Opens the tokens of a condition to trading, once, whatever happens in between.
+"""Registration of a condition's tokens on the exchange, exactly once across crashes.
 
-The transaction's id is made of the condition, so a crash never sends a second one. What the chain
-has already is left as it is.
+The id of the transaction is derived from the condition, so a crash never sends a second one. Tokens
+that are registered already are left as they are.
 """
 
 from typing import Final, NamedTuple
@@ -17,19 +17,19 @@ from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.outbox.transactions import REGISTRATION, load_tx
 
 ATTEMPTS_MAX: Final = 3
-"""How often a registration is sent anew whose nonce went to something else, or that reverted."""
+"""Transactions of a registration: another is sent if one lost its nonce or reverted."""
 
 
 class Registered(NamedTuple):
-    """Tokens that trade; without a hash they did so before."""
+    """Registered tokens; without a hash they were registered before this request."""
 
     tx_hash: Bytes32 | None
 
 
 async def register(context: CreationContext, ids: MarketIds, since_ms: int) -> Registered | None:
-    """Return how the tokens came to be registered, or None while that is on its way.
+    """Return the registration of the tokens, or None while it is in progress.
 
-    What an earlier request's finalization sent before `since_ms` is what the chain had already.
+    A transaction that an earlier request sent before `since_ms` counts as registered before.
     """
     for attempt in range(1, ATTEMPTS_MAX + 1):
         sent = await _sent(context, ids, attempt)
@@ -45,7 +45,7 @@ async def register(context: CreationContext, ids: MarketIds, since_ms: int) -> R
 
 
 async def _sent(context: CreationContext, ids: MarketIds, attempt: int) -> SentTx | None:
-    """Return the transaction of an attempt, or None when the chain has the tokens without it."""
+    """Return the transaction of an attempt, or None when the tokens are registered without it."""
     tx_id = f"register:{ids.condition_id}:{attempt}"
     async with context.database.reading() as tx:
         known = await load_tx(tx, REGISTRATION, tx_id)

@@ -1,18 +1,11 @@
-"""What the worker answers, as its OpenAPI document describes it.
+"""Answers of market creation, each with its keys in the order of the wire."""
 
-The documents themselves are made where what they tell of is known. A test reads every kind of
-answer strictly as the type that is here, so that neither falls behind the other.
-"""
-
-import msgspec
 from msgspec import UNSET, UnsetType
 
-
-class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
-    """An answer's object: snake case here, camel case on the wire."""
+from foretell.edge.codec import WireObject
 
 
-class ImagePolicyResponse(Record, frozen=True, kw_only=True):
+class ImagePolicyResponse(WireObject, frozen=True, kw_only=True):
     """The limits of images."""
 
     max_upload_bytes: int
@@ -20,8 +13,8 @@ class ImagePolicyResponse(Record, frozen=True, kw_only=True):
     target_max_bytes: int
 
 
-class ResolutionStack(Record, frozen=True, kw_only=True):
-    """The contracts of one way to resolve."""
+class ResolutionStack(WireObject, frozen=True, kw_only=True):
+    """The contracts and terms of a resolution stack."""
 
     oracle: str
     adapter: str
@@ -32,29 +25,24 @@ class ResolutionStack(Record, frozen=True, kw_only=True):
     reward_usdc: str
 
 
-class Contracts(Record, frozen=True, kw_only=True):
-    """The contracts that older clients know."""
+class Chain(WireObject, frozen=True, kw_only=True):
+    """A chain and its contracts; the first six are those of the default resolution stack."""
 
+    chain_id: int
     usdc_token: str
     uma_adapter: str
     ctf_exchange: str
     neg_risk_operator: str
     neg_risk_ctf_exchange: str
     neg_risk_uma_adapter: str
-
-
-class Chain(Contracts, frozen=True, kw_only=True):
-    """A chain and its contracts."""
-
-    chain_id: int
     conditional_tokens: str
     market_registry: str
     proposer_whitelist_registry: str
     resolution_stacks: dict[str, ResolutionStack]
 
 
-class Config(Contracts, frozen=True, kw_only=True):
-    """What a creator must know before it asks; the contracts are those of the default chain."""
+class Config(WireObject, frozen=True, kw_only=True):
+    """The configuration; older clients read the contracts of the default chain from it."""
 
     default_chain_id: int
     default_resolution_type: str
@@ -64,26 +52,32 @@ class Config(Contracts, frozen=True, kw_only=True):
     direct_neg_risk_question_fee_usdc: str
     image_policy: ImagePolicyResponse
     chains: list[Chain]
+    usdc_token: str
+    uma_adapter: str
+    ctf_exchange: str
+    neg_risk_operator: str
+    neg_risk_ctf_exchange: str
+    neg_risk_uma_adapter: str
     execution_mode: str
 
 
-class ChallengeDomain(Record, frozen=True, kw_only=True):
-    """The domain to sign under, beside the chain's id."""
+class ChallengeDomain(WireObject, frozen=True, kw_only=True):
+    """The EIP-712 domain of the signature, without its chain id."""
 
     name: str
     version: str
     verifying_contract: str
 
 
-class TypeField(Record, frozen=True, kw_only=True):
+class TypeField(WireObject, frozen=True, kw_only=True):
     """A field of typed data."""
 
     name: str
     type: str
 
 
-class ChallengeResponse(Record, frozen=True, kw_only=True):
-    """All that a wallet needs to sign."""
+class ChallengeResponse(WireObject, frozen=True, kw_only=True):
+    """The challenge as typed data, ready for a wallet to sign."""
 
     request_id: str
     nonce: str
@@ -96,8 +90,8 @@ class ChallengeResponse(Record, frozen=True, kw_only=True):
     types: dict[str, list[TypeField]]
 
 
-class OpenedResponse(Record, frozen=True, kw_only=True):
-    """How a request stands that was accepted."""
+class OpenedResponse(WireObject, frozen=True, kw_only=True):
+    """The status of an accepted request."""
 
     request_id: str
     chain_id: int
@@ -105,14 +99,14 @@ class OpenedResponse(Record, frozen=True, kw_only=True):
     status: str
 
 
-class Tx(Record, frozen=True, kw_only=True):
-    """The hash that was sent for an item of a plan."""
+class Tx(WireObject, frozen=True, kw_only=True):
+    """The transaction hash of an item of a plan."""
 
     id: str
     hash: str
 
 
-class PlanItemResponse(Record, frozen=True, kw_only=True):
+class PlanItemResponse(WireObject, frozen=True, kw_only=True):
     """A call that the creator must send."""
 
     id: str
@@ -123,8 +117,8 @@ class PlanItemResponse(Record, frozen=True, kw_only=True):
     market_key: str | UnsetType = UNSET
 
 
-class Prepared(Record, frozen=True, kw_only=True):
-    """What was prepared."""
+class Prepared(WireObject, frozen=True, kw_only=True):
+    """The plan of a prepared request."""
 
     request_id: str
     chain_id: int
@@ -132,8 +126,8 @@ class Prepared(Record, frozen=True, kw_only=True):
     tx_plan: list[PlanItemResponse]
 
 
-class RegisterResult(Record, frozen=True, kw_only=True):
-    """How a market's tokens came to be registered."""
+class RegisterResult(WireObject, frozen=True, kw_only=True):
+    """The registration of a market's tokens."""
 
     key: str
     condition_id: str
@@ -144,8 +138,8 @@ class RegisterResult(Record, frozen=True, kw_only=True):
     tx_hash: str | None
 
 
-class MetadataUpdate(Record, frozen=True, kw_only=True):
-    """Where a market's metadata is."""
+class MetadataUpdate(WireObject, frozen=True, kw_only=True):
+    """The metadata of a market, and the transaction that set it on the chain."""
 
     key: str
     condition_id: str
@@ -154,8 +148,8 @@ class MetadataUpdate(Record, frozen=True, kw_only=True):
     update_tx_hash: str | None
 
 
-class CreationRecord(Record, frozen=True, kw_only=True):
-    """A request as anyone may read it."""
+class CreationRecord(WireObject, frozen=True, kw_only=True):
+    """The public record of a request."""
 
     request_id: str
     payload_hash: str
@@ -172,22 +166,22 @@ class CreationRecord(Record, frozen=True, kw_only=True):
     prepared: Prepared | UnsetType = UNSET
 
 
-class Pending(Record, frozen=True, kw_only=True):
-    """The request that was asked about."""
+class Pending(WireObject, frozen=True, kw_only=True):
+    """The request that a query matches, or null."""
 
     request: CreationRecord | None
 
 
-class Confirmed(Record, frozen=True, kw_only=True):
-    """Every hash that is kept for a request."""
+class Confirmed(WireObject, frozen=True, kw_only=True):
+    """Every stored hash of a request."""
 
     request_id: str
     status: str
     confirmed_txs: list[Tx]
 
 
-class Finalized(Record, frozen=True, kw_only=True):
-    """How a request stands; what came of it is there once its transactions were verified."""
+class Finalized(WireObject, frozen=True, kw_only=True):
+    """The status of a request, with its results once its transactions are verified."""
 
     request_id: str
     status: str

@@ -1,7 +1,7 @@
 """The multipart body of a preparation: a payload, an envelope, and images.
 
-It is parsed as it arrives and dropped as soon as anything in it is too much: the whole, a part, the
-number of parts, or the time that it takes.
+It is parsed as it arrives and refused as soon as it exceeds a limit: of its size, of a part's size, of
+the number of parts, or of time.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ NAME_CHARS_MAX: Final = 128
 
 
 class Upload(NamedTuple):
-    """What came in; images in their order, with the names of their fields."""
+    """The parts of an upload; images in their order, with the names of their fields."""
 
     payload: bytes
     auth: bytes
@@ -46,7 +46,7 @@ class Upload(NamedTuple):
 
 
 class UploadBudget:
-    """The memory that all uploads together may take, so that many at once cannot exhaust it."""
+    """The memory limit of all concurrent uploads together."""
 
     def __init__(self, bytes_max: int = UPLOADS_BYTES_MAX) -> None:
         self.bytes_max = bytes_max
@@ -54,7 +54,7 @@ class UploadBudget:
 
     @contextlib.contextmanager
     def share(self) -> Iterator["UploadShare"]:
-        """Give the part of the budget that one upload takes as it grows, until the block ends."""
+        """Yield the share of one upload, which grows with it; return it to the budget at the end."""
         share = UploadShare(self)
         try:
             yield share
@@ -62,21 +62,21 @@ class UploadBudget:
             self._left_bytes += share.taken_bytes
 
     def take(self, count: int) -> None:
-        """Take some bytes, or refuse when the others have them all."""
+        """Take bytes from the budget, or refuse when other uploads use it all."""
         if count > self._left_bytes:
             raise UploadsBusy(self.bytes_max)
         self._left_bytes -= count
 
 
 class UploadShare:
-    """What one upload has taken of the budget."""
+    """The part of the budget that one upload uses."""
 
     def __init__(self, budget: UploadBudget) -> None:
         self._budget = budget
         self.taken_bytes = 0
 
     def grow(self, count: int) -> None:
-        """Take some more bytes, within the bound of one upload."""
+        """Take more bytes, within the limit of one upload."""
         if self.taken_bytes + count > UPLOAD_BYTES_MAX:
             raise BodyTooLarge(UPLOAD_BYTES_MAX)
         self._budget.take(count)
@@ -109,7 +109,7 @@ def _boundary(content_type: str) -> str:
 
 
 class _Form:
-    """The parts that have arrived, none of them larger than its kind may be."""
+    """The parts that have arrived, each within the size limit of its kind."""
 
     def __init__(self, boundary: str, image_bytes_max: int) -> None:
         self._image_bytes_max = image_bytes_max
@@ -122,7 +122,7 @@ class _Form:
         )
 
     def feed(self, chunk: bytes) -> None:
-        """Take some more of the body."""
+        """Parse the next chunk of the body."""
         if not chunk:
             return
         try:
@@ -154,7 +154,7 @@ class _Form:
         return self._image_bytes_max if is_image_field(name) else by_name.get(name, OTHER_BYTES_MAX)
 
     def upload(self) -> Upload:
-        """Return the whole, once it has ended as it should."""
+        """Return the upload after its last chunk, or refuse an incomplete one."""
         try:
             self._parser.close()
         except MultipartError as error:

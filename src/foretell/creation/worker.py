@@ -1,13 +1,13 @@
-"""Runs what requests wait for in the background, and resumes it after any stop.
+"""Background work of requests, resumed after any stop.
 
-Start and recovery are one path: every look begins with the rows that are running. A step that waits
-for the chain, the storage or the creator is tried again until a deadline, and then the request fails
-with what it waited for; a step that is refused fails at once.
+Start and recovery are one path: every pass begins with the running rows. A step that waits for the
+chain, the storage or the creator is retried until a deadline; then the request fails with the cause of
+the wait. A step that is refused fails at once.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,7 @@ from foretell.domain.creation.request import RUNNING, RequestStatus, RequestTrig
 from foretell.domain.errors.creation import CreatorNotWhitelisted, RegistrationPending, TxPending
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
 from foretell.edge.refusals import InternalError
+from foretell.runtime.backoff import pauses_s
 from foretell.runtime.worker import Pace, run_worker
 from foretell.store.creation.requests import (
     TOPIC,
@@ -43,7 +44,7 @@ _log: Final = structlog.get_logger(__name__)
 
 
 async def run(context: CreationContext) -> None:
-    """Work until cancelled; the registrar's transactions are watched here too."""
+    """Run until cancelled: the registrar's transactions and the requests."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(context.registrar.run(), name="registrar")
         tasks.create_task(_work(context), name="creation requests")
@@ -66,15 +67,15 @@ async def _work(context: CreationContext) -> None:
 
 
 @dataclass(slots=True)
-class _Pause:
-    """How often a request failed in a row, and when it is tried again."""
+class _Backoff:
+    """The pauses of a request that failed, and the time of its next attempt."""
 
-    failures: int
-    until_s: float
+    pauses: Iterator[float]
+    until_s: float = 0.0
 
 
 class RequestRunner:
-    """The requests that are running, looked at one pass after the other."""
+    """Advances the running requests, one pass after the other."""
 
     def __init__(
         self, context: CreationContext, monotonic_s: Callable[[], float] = time.monotonic
@@ -82,22 +83,22 @@ class RequestRunner:
         self._context = context
         self._monotonic_s = monotonic_s
         self._started_at_ms = context.now_ms()
-        self._pause_by_id: dict[str, _Pause] = {}
+        self._backoff_by_id: dict[str, _Backoff] = {}
         self._at_once = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def run_once(self) -> int:
-        """Bring every running request as far as it goes now, and return how many there were."""
+        """Advance every running request as far as possible, and return their number."""
         async with self._context.database.reading() as tx:
             request_ids = await load_running(tx)
-        for request_id in self._pause_by_id.keys() - set(request_ids):
-            del self._pause_by_id[request_id]
+        for request_id in self._backoff_by_id.keys() - set(request_ids):
+            del self._backoff_by_id[request_id]
         due = [request_id for request_id in request_ids if self._is_due(request_id)]
         await asyncio.gather(*map(self._advance, due))
         return len(request_ids)
 
     def _is_due(self, request_id: str) -> bool:
-        pause = self._pause_by_id.get(request_id)
-        return pause is None or self._monotonic_s() >= pause.until_s
+        backoff = self._backoff_by_id.get(request_id)
+        return backoff is None or self._monotonic_s() >= backoff.until_s
 
     async def _advance(self, request_id: str) -> None:
         async with self._at_once:
@@ -107,7 +108,7 @@ class RequestRunner:
                 await self._step(request)
 
     async def _step(self, request: CreationRequest) -> None:
-        """Take the next step of a request, and decide what its failure means."""
+        """Take the next step of a request; wait, back off or fail if it does not succeed."""
         is_preparing = request.status is RequestStatus.PREPARE_RUNNING
         step = run_preparation if is_preparing else run_finalization
         try:
@@ -124,16 +125,16 @@ class RequestRunner:
             self._back_off(request)
             await self._wait(request, InternalError())
         else:
-            self._pause_by_id.pop(request.request_id, None)
+            self._backoff_by_id.pop(request.request_id, None)
 
     def _back_off(self, request: CreationRequest) -> None:
-        pause = self._pause_by_id.setdefault(request.request_id, _Pause(0, 0.0))
-        delay_s = min(BACKOFF_S * 2**pause.failures, BACKOFF_S_MAX)
-        pause.failures += 1
-        pause.until_s = self._monotonic_s() + delay_s
+        backoff = self._backoff_by_id.setdefault(
+            request.request_id, _Backoff(pauses_s(BACKOFF_S, BACKOFF_S_MAX))
+        )
+        backoff.until_s = self._monotonic_s() + next(backoff.pauses)
 
     async def _wait(self, request: CreationRequest, cause: ForetellError) -> None:
-        """Leave the request for the next look, or fail it when it waited too long already."""
+        """Leave the request for the next pass, or fail it after its deadline."""
         options = self._context.options
         is_preparing = request.status is RequestStatus.PREPARE_RUNNING
         deadline_ms = options.prepare_deadline_ms if is_preparing else options.finalize_deadline_ms

@@ -1,21 +1,34 @@
-"""What was done on the chain: trades of everybody, and everything that one wallet did.
+"""Activity on the chain: the trades of all wallets, and all acts of one wallet.
 
-A page may hold thousands of rows. They are read and become records in parts, so that whatever else
-runs in the process is let in between.
+A page may hold thousands of rows. They are read and rendered in parts, so that the process serves
+other requests in between.
 """
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Final
 
 from foretell.data import responses
 from foretell.data.context import DataContext
-from foretell.data.portfolio import DIRECTIONS, market_choice
+from foretell.data.parameters import (
+    ANY_USER,
+    DESCENDING,
+    END,
+    EVENT,
+    MARKET,
+    SIDE,
+    SORT_DIRECTION,
+    START,
+    USER,
+    read_markets,
+)
 from foretell.domain.errors.http import MalformedQuery, MissingParameter
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import Address, Bytes32, checksum_address
-from foretell.edge.query import ID_MAX, Query
+from foretell.edge.parameters import boolean, choice, entries, integer, optional_choice, units
+from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url, rounded
 from foretell.store.database import Transaction
 from foretell.store.index.activities import (
@@ -32,19 +45,16 @@ from foretell.store.queries.portfolio import (
     load_market_captions,
 )
 
-TRADES_PER_PAGE_MAX: Final = 10_000
-ACTIVITIES_PER_PAGE_MAX: Final = 500
-OFFSET_MAX: Final = 10_000
 ROWS_PER_PART: Final = 500
+TOKENS: Final = "TOKENS"
 
-SIDES: Final = ("BUY", "SELL")
-AMOUNT_KINDS: Final = ("CASH", "TOKENS")
-ORDER_BY_WORD: Final = {
-    "TIMESTAMP": ActivityOrder.TIME,
-    "TOKENS": ActivityOrder.SIZE,
-    "CASH": ActivityOrder.COST,
-}
-ACTIVITY_ORDERS: Final = tuple(ORDER_BY_WORD)
+ORDERS: Final[Mapping[str, ActivityOrder]] = MappingProxyType(
+    {
+        "TIMESTAMP": ActivityOrder.TIME,
+        "TOKENS": ActivityOrder.SIZE,
+        "CASH": ActivityOrder.COST,
+    }
+)
 SERVED_TYPES: Final = tuple(kind.value for kind in ActivityKind)
 OTHER_TYPES: Final = (
     "REWARD",
@@ -53,29 +63,62 @@ OTHER_TYPES: Final = (
     "WITHDRAWAL",
     "YIELD",
 )
-"""Types that clients ask for and nothing here does."""
+"""Types that clients ask for and that no row has."""
+
+TRADES_LIMIT: Final = integer("limit", 100, 0, 10_000)
+LIMIT: Final = integer("limit", 100, 0, 500)
+OFFSET: Final = integer("offset", 0, 0, 10_000)
+TAKER_ONLY: Final = boolean("takerOnly", "one row for each match, the taker's", default=True)
+FILTER_TYPE: Final = optional_choice("filterType", "what filterAmount counts", ("CASH", TOKENS))
+FILTER_AMOUNT: Final = units("filterAmount", "least amount, with filterType")
+TYPE: Final = entries("type", f"some of {', '.join(SERVED_TYPES + OTHER_TYPES)}")
+SORT: Final = choice("sortBy", "", tuple(ORDERS), "TIMESTAMP")
+
+TRADE_PARAMETERS: Final = (
+    TRADES_LIMIT,
+    OFFSET,
+    TAKER_ONLY,
+    FILTER_TYPE,
+    FILTER_AMOUNT,
+    MARKET,
+    EVENT,
+    ANY_USER,
+    SIDE,
+    START,
+    END,
+)
+ACTIVITY_PARAMETERS: Final = (
+    USER,
+    LIMIT,
+    OFFSET,
+    MARKET,
+    EVENT,
+    TYPE,
+    START,
+    END,
+    SORT,
+    SORT_DIRECTION,
+    SIDE,
+)
 
 Listings = Mapping[Bytes32, tuple[AssetId, MarketCaption | None]]
 
 
 async def list_trades(context: DataContext, query: Query) -> list[responses.TradeResponse]:
     """Return a page of trades, the newest first."""
-    condition_ids, event_ids = market_choice(query)
-    size_units_min, cost_units_min = _least_amounts(query)
+    condition_ids, event_ids = read_markets(query)
+    size_units_min, cost_units_min = _read_least_amounts(query)
     chosen = ActivityFilter(
-        wallet=query.optional_wallet("user"),
+        wallet=query.read(ANY_USER),
         kinds=(ActivityKind.TRADE,),
-        side=_side(query),
-        start_s=query.optional_integer("start", 0, ID_MAX),
-        end_s=query.optional_integer("end", 0, ID_MAX),
-        takers_only=query.boolean("takerOnly", default=True),
+        side=_read_side(query),
+        start_s=query.read(START),
+        end_s=query.read(END),
+        takers_only=query.read(TAKER_ONLY),
         size_units_min=size_units_min,
         cost_units_min=cost_units_min,
     )
-    page = ActivityPage(
-        query.integer("limit", 100, 0, TRADES_PER_PAGE_MAX),
-        query.integer("offset", 0, 0, OFFSET_MAX),
-    )
+    page = ActivityPage(query.read(TRADES_LIMIT), query.read(OFFSET))
     query.check_known()
     trades: list[responses.TradeResponse] = []
     async with context.database.reading() as tx:
@@ -83,65 +126,65 @@ async def list_trades(context: DataContext, query: Query) -> list[responses.Trad
         for part in _parts(page):
             acts = await load_activities(tx, chosen, part)
             listings = await load_market_captions(tx, {act.condition_id for act in acts})
-            trades += _Shown(acts, listings, context.blob_base_url).trades(acts)
+            trades += _Renderer(acts, listings, context.blob_base_url).trades(acts)
             if len(acts) < part.limit:
                 break
     return trades
 
 
 async def list_activities(context: DataContext, query: Query) -> list[responses.ActivityResponse]:
-    """Return a page of what a wallet did."""
-    wallet = query.wallet("user")
-    condition_ids, event_ids = market_choice(query)
-    side = _side(query)
+    """Return a page of a wallet's acts."""
+    wallet = query.read(USER)
+    condition_ids, event_ids = read_markets(query)
+    side = _read_side(query)
     chosen = ActivityFilter(
         wallet=wallet,
-        kinds=_kinds(query),
+        kinds=_read_kinds(query),
         side=side,
-        start_s=query.optional_integer("start", 0, ID_MAX),
-        end_s=query.optional_integer("end", 0, ID_MAX),
+        start_s=query.read(START),
+        end_s=query.read(END),
     )
     page = ActivityPage(
-        query.integer("limit", 100, 0, ACTIVITIES_PER_PAGE_MAX),
-        query.integer("offset", 0, 0, OFFSET_MAX),
-        ORDER_BY_WORD[query.choice("sortBy", "TIMESTAMP", ACTIVITY_ORDERS)],
-        query.choice("sortDirection", "DESC", DIRECTIONS) == "DESC",
+        query.read(LIMIT),
+        query.read(OFFSET),
+        ORDERS[query.read(SORT)],
+        query.read(SORT_DIRECTION) == DESCENDING,
     )
     query.check_known()
     async with context.database.reading() as tx:
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         acts = await load_activities(tx, chosen, page)
         listings = await load_market_captions(tx, {act.condition_id for act in acts})
-    return _Shown(acts, listings, context.blob_base_url).activities(acts)
+    return _Renderer(acts, listings, context.blob_base_url).activities(acts)
 
 
 async def _conditions(
     tx: Transaction, condition_ids: Sequence[Bytes32], event_ids: Sequence[int]
 ) -> Sequence[Bytes32] | None:
-    """Return the conditions that are meant, or None for all of them."""
+    """Return the conditions to filter by, or None for all of them."""
     if event_ids:
         return await load_conditions_of_events(tx, event_ids)
     return condition_ids or None
 
 
-def _side(query: Query) -> Side | None:
-    chosen = query.choice("side", "", SIDES)
-    return Side[chosen] if chosen else None
+def _read_side(query: Query) -> Side | None:
+    chosen = query.read(SIDE)
+    return None if chosen is None else Side[chosen]
 
 
-def _least_amounts(query: Query) -> tuple[int | None, int | None]:
-    """Return the least size and the least cost of a trade, of which a query names one at most."""
-    kind, least_units = query.choice("filterType", "", AMOUNT_KINDS), query.units("filterAmount")
-    if kind and least_units is None:
+def _read_least_amounts(query: Query) -> tuple[int | None, int | None]:
+    """Return the least size and the least cost of a trade; a query names at most one of them."""
+    kind, least_units = query.read(FILTER_TYPE), query.read(FILTER_AMOUNT)
+    if kind is not None and least_units is None:
         raise MissingParameter("filterAmount")
-    if not kind and least_units is not None:
+    if kind is None and least_units is not None:
         raise MissingParameter("filterType")
-    return (least_units, None) if kind == "TOKENS" else (None, least_units)
+    return (least_units, None) if kind == TOKENS else (None, least_units)
 
 
-def _kinds(query: Query) -> set[ActivityKind] | None:
-    """Return the kinds of activity that are meant, or None for all of them."""
-    named = [entry.upper() for entry in query.entries("type")]
+def _read_kinds(query: Query) -> set[ActivityKind] | None:
+    """Return the kinds of activity to filter by, or None for all of them."""
+    named = [entry.upper() for entry in query.read(TYPE)]
     for name in named:
         if name not in SERVED_TYPES and name not in OTHER_TYPES:
             raise MalformedQuery("type", f"a list of {', '.join(SERVED_TYPES + OTHER_TYPES)}")
@@ -149,15 +192,15 @@ def _kinds(query: Query) -> set[ActivityKind] | None:
 
 
 def _parts(page: ActivityPage) -> list[ActivityPage]:
-    """Return the page cut into smaller ones."""
+    """Return the page, divided into smaller ones."""
     return [
         page._replace(limit=min(ROWS_PER_PART, page.limit - start), offset=page.offset + start)
         for start in range(0, page.limit, ROWS_PER_PART)
     ]
 
 
-class _Shown:
-    """Makes records of acts; wallets and markets that come again are spelled out once."""
+class _Renderer:
+    """Renders rows as answers; a wallet's checksum is computed once for all its rows."""
 
     def __init__(self, acts: Sequence[ActivityRow], listings: Listings, blob_base_url: str) -> None:
         self._wallets: dict[Address, str] = {
@@ -167,11 +210,11 @@ class _Shown:
         self._blob_base_url = blob_base_url
 
     def trades(self, acts: Sequence[ActivityRow]) -> list[responses.TradeResponse]:
-        """Return the records of trades."""
+        """Return the answers for trades."""
         return [self._trade(act) for act in acts]
 
     def activities(self, acts: Sequence[ActivityRow]) -> list[responses.ActivityResponse]:
-        """Return the records of whatever was done."""
+        """Return the answers for acts of any kind."""
         return [self._activity(act) for act in acts]
 
     def _trade(self, act: ActivityRow) -> responses.TradeResponse:
@@ -211,7 +254,7 @@ class _Shown:
         )
 
     def _market(self, act: ActivityRow) -> tuple[int | None, dict[str, str]]:
-        """Return which outcome it is, where there is one, and what the market is listed as."""
+        """Return the index of the outcome, if the act has one, and the market's caption."""
         token_yes, listing = self._listings[act.condition_id]
         is_yes, has_outcome = act.token_id == token_yes, act.token_id is not None
         index = (0 if is_yes else 1) if has_outcome else None

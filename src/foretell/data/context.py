@@ -1,4 +1,4 @@
-"""What the data API's handlers need, built once by the composition root."""
+"""The context of the data API's handlers, built once by the composition root."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from foretell.store.database import Database
 
 @dataclass(frozen=True, slots=True)
 class DataContext:
-    """The tables, where images are fetched from, and the time."""
+    """The tables, the base URL of images, and the clock."""
 
     database: Database
     blob_base_url: str

@@ -1,7 +1,7 @@
-"""Who leads: by gain or by volume, over a time, in a category; and the largest single wins.
+"""Leaderboards by gain or volume, for a period and a category, and the largest single wins.
 
-Builders are listed under the same prefix. Nothing counts what they bring, so their lists are empty,
-whatever orders may say of them.
+Lists of builders have the same prefix. The volume of builders is not counted, so their lists are
+empty, even if orders name builders.
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,10 @@ from types import MappingProxyType
 from typing import Final
 
 from foretell.data.context import DataContext
+from foretell.data.parameters import ANY_USER
 from foretell.data.responses import BuilderRow, TraderRow, WinRow
 from foretell.domain.values.hexadecimal import checksum_address
+from foretell.edge.parameters import choice, integer, text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url
 from foretell.store.queries.leaderboards import (
@@ -20,11 +22,9 @@ from foretell.store.queries.leaderboards import (
     load_wins,
 )
 
-ROWS_PER_PAGE_MAX: Final = 50
-OFFSET_MAX: Final = 1000
-
+OVERALL: Final = "OVERALL"
 CATEGORIES: Final = (
-    "OVERALL",
+    OVERALL,
     "POLITICS",
     "SPORTS",
     "CRYPTO",
@@ -38,26 +38,42 @@ CATEGORIES: Final = (
 SECONDS_BY_PERIOD: Final[Mapping[str, int | None]] = MappingProxyType(
     {"DAY": 86_400, "WEEK": 7 * 86_400, "MONTH": 30 * 86_400, "ALL": None}
 )
-PERIODS: Final = tuple(SECONDS_BY_PERIOD)
-ORDER_BY_WORD: Final = {"PNL": StandingOrder.GAIN, "VOL": StandingOrder.VOLUME}
-ORDERS: Final = tuple(ORDER_BY_WORD)
+ORDERS: Final[Mapping[str, StandingOrder]] = MappingProxyType(
+    {"PNL": StandingOrder.GAIN, "VOL": StandingOrder.VOLUME}
+)
+ROWS_PER_PAGE_MAX: Final = 50
+
+CATEGORY: Final = choice("category", "", CATEGORIES, OVERALL)
+PERIOD: Final = choice("timePeriod", "", tuple(SECONDS_BY_PERIOD), "DAY")
+SORT: Final = choice("orderBy", "", tuple(ORDERS), "PNL")
+TRADERS_LIMIT: Final = integer("limit", 25, 1, ROWS_PER_PAGE_MAX)
+WINS_LIMIT: Final = integer("limit", 20, 1, ROWS_PER_PAGE_MAX)
+BUILDERS_LIMIT: Final = integer("limit", 25, 0, ROWS_PER_PAGE_MAX)
+OFFSET: Final = integer("offset", 0, 0, 1000)
+USER_NAME: Final = text("userName", "name of a wallet's owner")
+
+TRADERS_PARAMETERS: Final = (CATEGORY, PERIOD, SORT, TRADERS_LIMIT, OFFSET, ANY_USER, USER_NAME)
+WINS_PARAMETERS: Final = (CATEGORY, PERIOD, WINS_LIMIT, OFFSET)
+BUILDERS_PARAMETERS: Final = (PERIOD, BUILDERS_LIMIT, OFFSET)
+BUILDER_VOLUMES_PARAMETERS: Final = (PERIOD,)
 
 
 async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
     """Return a page of the leaderboard, or one wallet's row of it.
 
-    Nobody has a name yet, so no row has the one that is asked for.
+    Wallets have no names yet, so a filter by name returns no rows.
     """
-    race = _race(context, query)
-    order = ORDER_BY_WORD[query.choice("orderBy", "PNL", ORDERS)]
-    limit = query.integer("limit", 25, 1, ROWS_PER_PAGE_MAX)
-    offset = query.integer("offset", 0, 0, OFFSET_MAX)
-    wallet, name = query.optional_wallet("user"), query.text("userName")
+    scope = _read_scope(context, query)
+    order = ORDERS[query.read(SORT)]
+    limit, offset = query.read(TRADERS_LIMIT), query.read(OFFSET)
+    wallet, name = query.read(ANY_USER), query.read(USER_NAME)
     query.check_known()
     if name is not None:
         return []
     async with context.database.reading() as tx:
-        standings = await load_standings(tx, race, order, limit=limit, offset=offset, wallet=wallet)
+        standings = await load_standings(
+            tx, scope, order, limit=limit, offset=offset, wallet=wallet
+        )
     return [
         TraderRow(
             rank=str(standing.rank),
@@ -75,12 +91,11 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
 
 async def list_wins(context: DataContext, query: Query) -> list[WinRow]:
     """Return a page of the positions that were closed with the largest gains."""
-    race = _race(context, query)
-    limit = query.integer("limit", 20, 1, ROWS_PER_PAGE_MAX)
-    offset = query.integer("offset", 0, 0, OFFSET_MAX)
+    scope = _read_scope(context, query)
+    limit, offset = query.read(WINS_LIMIT), query.read(OFFSET)
     query.check_known()
     async with context.database.reading() as tx:
-        wins = await load_wins(tx, race, limit=limit, offset=offset)
+        wins = await load_wins(tx, scope, limit=limit, offset=offset)
     return [
         WinRow(
             win_rank=str(offset + index),
@@ -100,25 +115,21 @@ async def list_wins(context: DataContext, query: Query) -> list[WinRow]:
 
 
 def list_builders(query: Query) -> list[BuilderRow]:
-    """Return the leaderboard of builders, on which there is nobody."""
-    query.choice("timePeriod", "DAY", PERIODS)
-    query.integer("limit", 25, 0, ROWS_PER_PAGE_MAX)
-    query.integer("offset", 0, 0, OFFSET_MAX)
-    query.check_known()
+    """Return the leaderboard of builders, which is empty."""
+    query.check(BUILDERS_PARAMETERS)
     return []
 
 
 def list_builder_volumes(query: Query) -> list[BuilderRow]:
-    """Return what builders brought over time, which is nothing."""
-    query.choice("timePeriod", "DAY", PERIODS)
-    query.check_known()
+    """Return the volumes of builders over time, which are empty."""
+    query.check(BUILDER_VOLUMES_PARAMETERS)
     return []
 
 
-def _race(context: DataContext, query: Query) -> RankingScope:
-    category = query.choice("category", "OVERALL", CATEGORIES)
-    seconds = SECONDS_BY_PERIOD[query.choice("timePeriod", "DAY", PERIODS)]
+def _read_scope(context: DataContext, query: Query) -> RankingScope:
+    category = query.read(CATEGORY)
+    seconds = SECONDS_BY_PERIOD[query.read(PERIOD)]
     return RankingScope(
         since_s=None if seconds is None else context.now_s - seconds,
-        main_category=None if category == "OVERALL" else category.lower(),
+        main_category=None if category == OVERALL else category.lower(),
     )

@@ -1,37 +1,48 @@
-"""What markets hold and what was traded in them, whoever it belongs to."""
+"""Metrics of markets: token holders, open interest and traded volume."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from foretell.data.context import DataContext
+from foretell.data.parameters import MARKET
 from foretell.data.responses import HolderResponse, LiveVolume, MarketValue, TokenHolders
 from foretell.domain.errors.http import MissingParameter
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address
-from foretell.edge.query import ID_MAX, Query
+from foretell.edge.parameters import (
+    ID_MAX,
+    integer,
+    optional_integer,
+    required_conditions,
+    units_or,
+)
+from foretell.edge.query import Query
 from foretell.edge.rendering import amount
 from foretell.store.index.balances import Balance, load_holders, load_locked, load_most_locked
 from foretell.store.index.conditions import load_conditions
 from foretell.store.queries.portfolio import load_conditions_of_events, load_volumes
 
-HOLDERS_PER_TOKEN_MAX: Final = 500
 HOLDERS_PER_ANSWER_MAX: Final = 10_000
-"""Where a query names many markets, each token shows an equal part of so many holders."""
+"""If a query names many markets, their tokens share this number of holders equally."""
 
 OPEN_INTERESTS_MAX: Final = 500
-LEAST_BALANCE_UNITS: Final = 1_000_000
+
+MARKETS: Final = required_conditions("market", MARKET.about)
+HOLDERS_LIMIT: Final = integer("limit", 100, 0, 500, "holders of each token")
+MIN_BALANCE: Final = units_or("minBalance", "least balance", default=1)
+EVENT_ID: Final = optional_integer("id", 1, ID_MAX, "event id, in place of market")
+
+HOLDERS_PARAMETERS: Final = (MARKETS, HOLDERS_LIMIT, MIN_BALANCE)
+OPEN_INTEREST_PARAMETERS: Final = (MARKET,)
+LIVE_VOLUME_PARAMETERS: Final = (MARKET, EVENT_ID)
 
 
 async def list_holders(context: DataContext, query: Query) -> list[TokenHolders]:
-    """Return who holds each outcome token of some markets, the largest first."""
-    condition_ids = list(dict.fromkeys(query.conditions("market")))
-    if not condition_ids:
-        raise MissingParameter("market")
-    limit = query.integer("limit", 100, 0, HOLDERS_PER_TOKEN_MAX)
-    least_units = query.units("minBalance")
+    """Return the holders of each outcome token of some markets, the largest first."""
+    condition_ids = list(dict.fromkeys(query.read(MARKETS)))
+    limit, units_min = query.read(HOLDERS_LIMIT), query.read(MIN_BALANCE)
     query.check_known()
     limit = min(limit, HOLDERS_PER_ANSWER_MAX // (2 * len(condition_ids)))
-    units_min = LEAST_BALANCE_UNITS if least_units is None else least_units
     answer: list[TokenHolders] = []
     async with context.database.reading() as tx:
         known = {row.condition_id: row for row in await load_conditions(tx, condition_ids)}
@@ -43,8 +54,8 @@ async def list_holders(context: DataContext, query: Query) -> list[TokenHolders]
 
 
 async def list_open_interests(context: DataContext, query: Query) -> list[MarketValue]:
-    """Return the collateral behind some conditions, or behind those with the most of it."""
-    condition_ids = list(dict.fromkeys(query.conditions("market")))
+    """Return the collateral locked in some conditions, or in those with the most of it."""
+    condition_ids = list(dict.fromkeys(query.read(MARKET)))
     query.check_known()
     async with context.database.reading() as tx:
         if not condition_ids:
@@ -62,9 +73,9 @@ async def list_open_interests(context: DataContext, query: Query) -> list[Market
 
 
 async def list_live_volumes(context: DataContext, query: Query) -> list[LiveVolume]:
-    """Return what was ever traded in an event's markets or in some markets, and together."""
-    event_id = query.optional_integer("id", 1, ID_MAX)
-    condition_ids: Sequence[Bytes32] = list(dict.fromkeys(query.conditions("market")))
+    """Return the volume of each of an event's or some markets since they opened, and the total."""
+    event_id = query.read(EVENT_ID)
+    condition_ids: Sequence[Bytes32] = list(dict.fromkeys(query.read(MARKET)))
     query.check_known()
     if event_id is None and not condition_ids:
         raise MissingParameter("market")

@@ -1,13 +1,23 @@
-"""What a wallet has: open positions, closed ones, their worth, and how much it has traded."""
+"""The portfolio of a wallet: open and closed positions, their value, and the volume traded."""
 
+from collections.abc import Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Final
 
 from foretell.data.context import DataContext
+from foretell.data.parameters import (
+    DESCENDING,
+    EVENT,
+    MARKET,
+    SORT_DIRECTION,
+    USER,
+    read_markets,
+)
 from foretell.data.responses import PositionResponse, Traded, Value, Volume
-from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.portfolio.prices import current_price, percentage, value_units
-from foretell.domain.values.hexadecimal import Bytes32, checksum_address
+from foretell.domain.values.hexadecimal import checksum_address
+from foretell.edge.parameters import boolean, choice, integer, text, units_or
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url, decimal_string, iso_time, percent, rounded
 from foretell.store.index.activities import load_trading_totals
@@ -20,100 +30,119 @@ from foretell.store.queries.portfolio import (
     load_worths,
 )
 
-POSITIONS_PER_PAGE_MAX: Final = 500
-POSITIONS_OFFSET_MAX: Final = 10_000
-CLOSED_PER_PAGE_MAX: Final = 50
-CLOSED_OFFSET_MAX: Final = 100_000
 TITLE_CHARS_MAX: Final = 100
-EVENT_IDS_MAX: Final = 100
-SIZE_THRESHOLD_UNITS: Final = 1_000_000
 
-DIRECTIONS: Final = ("ASC", "DESC")
-POSITION_ORDERS: Final = (
-    "CURRENT",
-    "INITIAL",
-    "TOKENS",
-    "CASHPNL",
-    "PERCENTPNL",
-    "TITLE",
-    "RESOLVING",
-    "PRICE",
-    "AVGPRICE",
+POSITION_ORDERS: Final[Mapping[str, HoldingOrder]] = MappingProxyType(
+    {
+        "CURRENT": HoldingOrder.VALUE,
+        "INITIAL": HoldingOrder.COST,
+        "TOKENS": HoldingOrder.SIZE,
+        "CASHPNL": HoldingOrder.GAIN,
+        "PERCENTPNL": HoldingOrder.GAIN_RATE,
+        "TITLE": HoldingOrder.TITLE,
+        "RESOLVING": HoldingOrder.END,
+        "PRICE": HoldingOrder.PRICE,
+        "AVGPRICE": HoldingOrder.AVERAGE_PRICE,
+    }
 )
-CLOSED_ORDERS: Final = ("REALIZEDPNL", "TITLE", "PRICE", "AVGPRICE", "TIMESTAMP")
-ORDER_BY_WORD: Final = {
-    "CURRENT": HoldingOrder.VALUE,
-    "INITIAL": HoldingOrder.COST,
-    "TOKENS": HoldingOrder.SIZE,
-    "CASHPNL": HoldingOrder.GAIN,
-    "PERCENTPNL": HoldingOrder.GAIN_RATE,
-    "TITLE": HoldingOrder.TITLE,
-    "RESOLVING": HoldingOrder.END,
-    "PRICE": HoldingOrder.PRICE,
-    "AVGPRICE": HoldingOrder.AVERAGE_PRICE,
-    "REALIZEDPNL": HoldingOrder.REALIZED_GAIN,
-    "TIMESTAMP": HoldingOrder.CHANGE,
-}
+CLOSED_ORDERS: Final[Mapping[str, HoldingOrder]] = MappingProxyType(
+    {
+        "REALIZEDPNL": HoldingOrder.REALIZED_GAIN,
+        "TITLE": HoldingOrder.TITLE,
+        "PRICE": HoldingOrder.PRICE,
+        "AVGPRICE": HoldingOrder.AVERAGE_PRICE,
+        "TIMESTAMP": HoldingOrder.CHANGE,
+    }
+)
 
+TITLE: Final = text(
+    "title",
+    f"part of the market's title, at most {TITLE_CHARS_MAX} characters",
+    chars_max=TITLE_CHARS_MAX,
+)
+SIZE_THRESHOLD: Final = units_or("sizeThreshold", "least size", default=1)
+REDEEMABLE: Final = boolean("redeemable", "only those of resolved markets", default=False)
+MERGEABLE: Final = boolean("mergeable", "only those whose opposite is held too", default=False)
+LIMIT: Final = integer("limit", 100, 0, 500)
+OFFSET: Final = integer("offset", 0, 0, 10_000)
+SORT: Final = choice("sortBy", "", tuple(POSITION_ORDERS), "TOKENS")
+CLOSED_LIMIT: Final = integer("limit", 10, 0, 50)
+CLOSED_OFFSET: Final = integer("offset", 0, 0, 100_000)
+CLOSED_SORT: Final = choice("sortBy", "", tuple(CLOSED_ORDERS), "REALIZEDPNL")
 
-def market_choice(query: Query) -> tuple[list[Bytes32], list[int]]:
-    """Return the conditions or the events that a query asks for, of which it names one kind."""
-    condition_ids, event_ids = query.conditions("market"), query.ids("eventId")
-    if condition_ids and event_ids:
-        raise MalformedQuery("eventId", "absent where market is given")
-    if len(event_ids) > EVENT_IDS_MAX:
-        raise MalformedQuery("eventId", f"at most {EVENT_IDS_MAX} entries")
-    return condition_ids, event_ids
+POSITION_PARAMETERS: Final = (
+    USER,
+    MARKET,
+    EVENT,
+    SIZE_THRESHOLD,
+    REDEEMABLE,
+    MERGEABLE,
+    LIMIT,
+    OFFSET,
+    SORT,
+    SORT_DIRECTION,
+    TITLE,
+)
+CLOSED_PARAMETERS: Final = (
+    USER,
+    MARKET,
+    EVENT,
+    TITLE,
+    CLOSED_LIMIT,
+    CLOSED_OFFSET,
+    CLOSED_SORT,
+    SORT_DIRECTION,
+)
 
 
 async def list_positions(context: DataContext, query: Query) -> list[PositionResponse]:
     """Return a page of a wallet's open positions."""
-    wallet = query.wallet("user")
-    condition_ids, event_ids = market_choice(query)
-    threshold_units = query.units("sizeThreshold")
+    wallet = query.read(USER)
+    condition_ids, event_ids = read_markets(query)
+    size_units_min = query.read(SIZE_THRESHOLD)
     chosen = HoldingFilter(
         wallet=wallet,
         condition_ids=condition_ids,
         event_ids=event_ids,
-        title=query.text("title", chars_max=TITLE_CHARS_MAX),
-        size_units_min=SIZE_THRESHOLD_UNITS if threshold_units is None else threshold_units,
-        only_redeemable=query.boolean("redeemable", default=False),
-        only_mergeable=query.boolean("mergeable", default=False),
+        title=query.read(TITLE),
+        size_units_min=size_units_min,
+        only_redeemable=query.read(REDEEMABLE),
+        only_mergeable=query.read(MERGEABLE),
     )
     page = HoldingPage(
-        limit=query.integer("limit", 100, 0, POSITIONS_PER_PAGE_MAX),
-        offset=query.integer("offset", 0, 0, POSITIONS_OFFSET_MAX),
-        order=ORDER_BY_WORD[query.choice("sortBy", "TOKENS", POSITION_ORDERS)],
-        is_descending=query.choice("sortDirection", "DESC", DIRECTIONS) == "DESC",
+        limit=query.read(LIMIT),
+        offset=query.read(OFFSET),
+        order=POSITION_ORDERS[query.read(SORT)],
+        is_descending=query.read(SORT_DIRECTION) == DESCENDING,
     )
     query.check_known()
     return await _load(context, chosen, page)
 
 
 async def list_closed_positions(context: DataContext, query: Query) -> list[PositionResponse]:
-    """Return a page of the positions that a wallet has no more."""
-    wallet = query.wallet("user")
-    condition_ids, event_ids = market_choice(query)
+    """Return a page of a wallet's closed positions."""
+    wallet = query.read(USER)
+    condition_ids, event_ids = read_markets(query)
     chosen = HoldingFilter(
         wallet=wallet,
         is_closed=True,
         condition_ids=condition_ids,
         event_ids=event_ids,
-        title=query.text("title", chars_max=TITLE_CHARS_MAX),
+        title=query.read(TITLE),
     )
     page = HoldingPage(
-        limit=query.integer("limit", 10, 0, CLOSED_PER_PAGE_MAX),
-        offset=query.integer("offset", 0, 0, CLOSED_OFFSET_MAX),
-        order=ORDER_BY_WORD[query.choice("sortBy", "REALIZEDPNL", CLOSED_ORDERS)],
-        is_descending=query.choice("sortDirection", "DESC", DIRECTIONS) == "DESC",
+        limit=query.read(CLOSED_LIMIT),
+        offset=query.read(CLOSED_OFFSET),
+        order=CLOSED_ORDERS[query.read(CLOSED_SORT)],
+        is_descending=query.read(SORT_DIRECTION) == DESCENDING,
     )
     query.check_known()
     return await _load(context, chosen, page)
 
 
 async def list_values(context: DataContext, query: Query) -> list[Value]:
-    """Return what a wallet's open positions are worth, as the one entry of a list."""
-    wallet, condition_ids = query.wallet("user"), query.conditions("market")
+    """Return the value of a wallet's open positions, as the one entry of a list."""
+    wallet, condition_ids = query.read(USER), query.read(MARKET)
     query.check_known()
     async with context.database.reading() as tx:
         worths = await load_worths(tx, wallet, condition_ids)
@@ -128,8 +157,8 @@ async def list_values(context: DataContext, query: Query) -> list[Value]:
 
 
 async def count_traded(context: DataContext, query: Query) -> Traded:
-    """Return in how many markets a wallet has traded."""
-    wallet = query.wallet("user")
+    """Return the number of markets in which a wallet has traded."""
+    wallet = query.read(USER)
     query.check_known()
     async with context.database.reading() as tx:
         totals = await load_trading_totals(tx, wallet)
@@ -137,8 +166,8 @@ async def count_traded(context: DataContext, query: Query) -> Traded:
 
 
 async def sum_volume(context: DataContext, query: Query) -> Volume:
-    """Return how much a wallet has traded, as maker and as taker."""
-    wallet = query.wallet("user")
+    """Return the collateral that a wallet has traded, as maker and as taker."""
+    wallet = query.read(USER)
     query.check_known()
     async with context.database.reading() as tx:
         totals = await load_trading_totals(tx, wallet)
@@ -191,7 +220,7 @@ def _position(holding: Holding, wallet: str, blob_base_url: str) -> PositionResp
 
 
 def _average_price(holding: Holding) -> Fraction:
-    """Return what a token cost on the average: of those held now, or of all that were bought."""
+    """Return the average cost of a token: of those held now, or of all bought if none is held."""
     held = holding.position
     if held.size_units:
         return Fraction(held.cost_units, held.size_units)

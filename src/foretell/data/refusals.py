@@ -16,6 +16,6 @@ DATA: Final[Mapping[type[ForetellError], RefusalRow]] = {
 
 
 def data_body(error: ForetellError) -> tuple[int, object]:
-    """`{"error": "code: message"}`."""
+    """Return the status and the body `{"error": "code: message"}`."""
     status, words = row_of(DATA, error)
     return status, {"error": f"{words or error.code}: {error.message}"}

@@ -1,20 +1,16 @@
-"""What the data API answers with, field by field.
+"""Answers of the data API.
 
-Amounts are decimals of whole tokens or whole collateral, which leave as JSON numbers; what must stay
-exact beyond any number, token ids above all, is a string.
+Amounts are decimals of whole tokens or whole collateral, sent as JSON numbers. Values that a JSON
+number cannot hold exactly, such as token ids, are strings.
 """
 
 from decimal import Decimal
 
-import msgspec
+from foretell.edge.codec import WireObject
 
 
-class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """An answer's object: snake case here, camel case on the wire."""
-
-
-class PositionResponse(Record, frozen=True, kw_only=True):
-    """What a wallet holds of a token, what it cost, and what it is worth now."""
+class PositionResponse(WireObject, frozen=True, kw_only=True):
+    """A wallet's position in a token, with its cost and its value now."""
 
     proxy_wallet: str
     asset: str
@@ -46,29 +42,29 @@ class PositionResponse(Record, frozen=True, kw_only=True):
     timestamp: int
 
 
-class Value(Record, frozen=True, kw_only=True):
-    """What a wallet's open positions are worth together."""
+class Value(WireObject, frozen=True, kw_only=True):
+    """The value of all open positions of a wallet."""
 
     user: str
     value: Decimal
 
 
-class Traded(Record, frozen=True, kw_only=True):
-    """In how many markets a wallet has traded."""
+class Traded(WireObject, frozen=True, kw_only=True):
+    """The number of markets in which a wallet has traded."""
 
     user: str
     traded: int
 
 
-class Volume(Record, frozen=True, kw_only=True):
-    """How much a wallet has traded."""
+class Volume(WireObject, frozen=True, kw_only=True):
+    """The collateral that a wallet has traded."""
 
     user: str
     volume: str
 
 
-class Profile(Record, frozen=True, kw_only=True):
-    """How a wallet wants to be shown; nobody has written a profile yet where all is empty."""
+class Profile(WireObject, frozen=True, kw_only=True):
+    """The public profile of a wallet; all fields are empty without one."""
 
     name: str = ""
     pseudonym: str = ""
@@ -98,7 +94,7 @@ class TradeResponse(Profile, frozen=True, kw_only=True):
 
 
 class ActivityResponse(Profile, frozen=True, kw_only=True):
-    """Something that a wallet did on the chain; only a trade has a token, a side and a price."""
+    """An act of a wallet on the chain; only a trade has a token, a side and a price."""
 
     proxy_wallet: str
     timestamp: int
@@ -128,29 +124,29 @@ class HolderResponse(Profile, frozen=True, kw_only=True):
     display_username_public: bool = False
 
 
-class TokenHolders(Record, frozen=True, kw_only=True):
-    """Who holds a token, the largest first."""
+class TokenHolders(WireObject, frozen=True, kw_only=True):
+    """The holders of a token, the largest first."""
 
     token: str
     holders: list[HolderResponse]
 
 
-class MarketValue(Record, frozen=True, kw_only=True):
+class MarketValue(WireObject, frozen=True, kw_only=True):
     """An amount of collateral that belongs to a market."""
 
     market: str
     value: Decimal
 
 
-class LiveVolume(Record, frozen=True, kw_only=True):
-    """What was traded in some markets, in each and together."""
+class LiveVolume(WireObject, frozen=True, kw_only=True):
+    """The volume of some markets, of each and in total."""
 
     total: Decimal
     markets: list[MarketValue]
 
 
-class FeeAggregate(Record, frozen=True, kw_only=True):
-    """Fees that a receiver got through an exchange."""
+class FeeAggregate(WireObject, frozen=True, kw_only=True):
+    """Fees that a receiver earned on an exchange."""
 
     exchange: str
     receiver: str
@@ -160,7 +156,7 @@ class FeeAggregate(Record, frozen=True, kw_only=True):
     total_volume: str
 
 
-class TraderRow(Record, frozen=True, kw_only=True):
+class TraderRow(WireObject, frozen=True, kw_only=True):
     """A wallet's place on the leaderboard."""
 
     rank: str
@@ -173,7 +169,7 @@ class TraderRow(Record, frozen=True, kw_only=True):
     verified_badge: bool | None
 
 
-class WinRow(Record, frozen=True, kw_only=True):
+class WinRow(WireObject, frozen=True, kw_only=True):
     """A position that was closed with a gain."""
 
     win_rank: str
@@ -189,8 +185,8 @@ class WinRow(Record, frozen=True, kw_only=True):
     profile_image: str | None
 
 
-class BuilderRow(Record, frozen=True, kw_only=True):
-    """What an application brought; none is counted yet."""
+class BuilderRow(WireObject, frozen=True, kw_only=True):
+    """The volume of an application; none is counted yet."""
 
     rank: str
     builder: str

@@ -1,21 +1,31 @@
-"""Events, markets and tags: lists of them, and each by its id, its slug or its condition."""
+"""Events and markets: lists, and single ones by id, slug or condition."""
 
 import asyncio
 from collections.abc import Sequence
 from typing import Final
 
 from foretell.discovery.context import DiscoveryContext
-from foretell.discovery.lists import (
-    EVENT_SORTS,
-    MARKET_SORTS,
-    TAG_SORTS,
-    encode_cursor,
-    event_filter,
-    keyset_page,
-    list_page,
-    market_filter,
+from foretell.discovery.filters import (
+    EVENT_PARAMETERS,
+    INCLUDE_TAG,
+    MARKET_PARAMETERS,
+    read_event_filter,
+    read_market_filter,
 )
-from foretell.discovery.render import event_record, market_record, tag_record
+from foretell.discovery.pages import (
+    ASCENDING,
+    CURSOR,
+    EVENT_ORDER,
+    LIMIT,
+    MARKET_ORDER,
+    OFFSET,
+    UNUSED_OFFSET,
+    encode_cursor,
+    read_keyset_page,
+    read_page,
+)
+from foretell.discovery.paths import parse_id, parse_slug
+from foretell.discovery.render import render_event, render_market, render_tag
 from foretell.discovery.responses import (
     Description,
     Event,
@@ -29,14 +39,13 @@ from foretell.discovery.responses import (
 from foretell.domain.errors.families import MalformedHex
 from foretell.domain.errors.http import MalformedQuery, UnknownRecord
 from foretell.domain.values.hexadecimal import parse_bytes32
-from foretell.edge.query import ID_MAX, Query
+from foretell.edge.parameters import ignored
+from foretell.edge.query import Query
 from foretell.store.database import Transaction
 from foretell.store.queries.catalog import (
     load_catalog_markets,
     load_events,
     load_markets_of_events,
-    load_tag_by_slug,
-    load_tags,
     load_tags_of_events,
 )
 from foretell.store.queries.catalog_filters import (
@@ -47,45 +56,70 @@ from foretell.store.queries.catalog_filters import (
     count_events,
     load_event_ids,
     load_market_ids,
-    load_tag_ids,
 )
 
 ROWS_PER_PART: Final = 50
-"""So many rows become records before others in the process are let in."""
+"""Rows that are rendered before the process serves other requests."""
 
 ONE_ROW: Final = ListPage(limit=1)
+
+EVENTS_PARAMETERS: Final = (LIMIT, OFFSET, EVENT_ORDER, ASCENDING, *EVENT_PARAMETERS)
+EVENT_KEYSET_PARAMETERS: Final = (
+    LIMIT,
+    CURSOR,
+    EVENT_ORDER,
+    ASCENDING,
+    UNUSED_OFFSET,
+    *EVENT_PARAMETERS,
+)
+MARKETS_PARAMETERS: Final = (LIMIT, OFFSET, MARKET_ORDER, ASCENDING, *MARKET_PARAMETERS)
+MARKET_KEYSET_PARAMETERS: Final = (
+    LIMIT,
+    CURSOR,
+    MARKET_ORDER,
+    ASCENDING,
+    UNUSED_OFFSET,
+    *MARKET_PARAMETERS,
+)
+
+ONE_EVENT_PARAMETERS: Final = (
+    ignored("include_chat", "include_template", "creator", "mirror", "locale"),
+)
+ONE_MARKET_INCLUDE_TAG: Final = INCLUDE_TAG.hidden()
+ONE_MARKET_IGNORED: Final = ignored("include_template", "creator", "mirror", "locale")
+ONE_MARKET_PARAMETERS: Final = (ONE_MARKET_INCLUDE_TAG, ONE_MARKET_IGNORED)
 
 
 async def list_events(context: DiscoveryContext, query: Query) -> list[Event]:
     """Return a page of events with their markets and tags."""
-    chosen, page = event_filter(query), list_page(query, EVENT_SORTS)
+    chosen, page = read_event_filter(query), read_page(query, EVENT_ORDER)
     query.check_known()
     if chosen is None:
         return []
     now_ms = context.now_ms()
     async with context.database.reading() as tx:
         found = await load_event_ids(tx, chosen, page, now_ms)
-        return await show_events(tx, context, [cursor.row_id for cursor in found], now_ms)
+        return await render_events(tx, context, [cursor.row_id for cursor in found], now_ms)
 
 
 async def list_events_after(context: DiscoveryContext, query: Query) -> EventKeyset:
     """Return a page of events, and the cursor of the next one."""
-    chosen, page = event_filter(query), keyset_page(query, EVENT_SORTS)
+    chosen, page = read_event_filter(query), read_keyset_page(query, EVENT_ORDER)
     query.check_known()
     if chosen is None:
         return EventKeyset(events=[])
     now_ms = context.now_ms()
     async with context.database.reading() as tx:
         found, cursor = _cut(await load_event_ids(tx, chosen, page, now_ms), page)
-        shown = await show_events(tx, context, [row.row_id for row in found], now_ms)
+        shown = await render_events(tx, context, [row.row_id for row in found], now_ms)
     if cursor is None:
         return EventKeyset(events=shown)
     return EventKeyset(events=shown, next_cursor=cursor)
 
 
 async def list_event_page(context: DiscoveryContext, query: Query) -> EventPage:
-    """Return a page of events, and how many there are."""
-    chosen, page = event_filter(query), list_page(query, EVENT_SORTS)
+    """Return a page of events, and the number of all that match."""
+    chosen, page = read_event_filter(query), read_page(query, EVENT_ORDER)
     query.check_known()
     if chosen is None:
         return EventPage(data=[], pagination=Pagination(has_more=False, total_results=0))
@@ -93,22 +127,20 @@ async def list_event_page(context: DiscoveryContext, query: Query) -> EventPage:
     async with context.database.reading() as tx:
         found = await load_event_ids(tx, chosen, page, now_ms)
         total = await count_events(tx, chosen, now_ms)
-        shown = await show_events(tx, context, [row.row_id for row in found], now_ms)
+        shown = await render_events(tx, context, [row.row_id for row in found], now_ms)
     has_more = page.offset + len(found) < total
     return EventPage(data=shown, pagination=Pagination(has_more=has_more, total_results=total))
 
 
 async def find_event(context: DiscoveryContext, query: Query, id_text: str) -> Event:
     """Return the event of an id."""
-    query.skip("include_chat", "include_template", "creator", "mirror", "locale")
-    query.check_known()
+    query.check(ONE_EVENT_PARAMETERS)
     return await _find_event(context, EventFilter(event_ids=[parse_id(id_text)]), "id")
 
 
 async def find_event_by_slug(context: DiscoveryContext, query: Query, slug: str) -> Event:
     """Return the event of a slug."""
-    query.skip("include_chat", "include_template", "creator", "mirror", "locale")
-    query.check_known()
+    query.check(ONE_EVENT_PARAMETERS)
     return await _find_event(context, EventFilter(event_slugs=[parse_slug(slug)]), "slug")
 
 
@@ -121,11 +153,11 @@ async def list_event_tags(
     async with context.database.reading() as tx:
         await _check_event(tx, context, event_id)
         tags = (await load_tags_of_events(tx, [event_id])).get(event_id, [])
-    return [tag_record(tag) for tag in tags]
+    return [render_tag(tag) for tag in tags]
 
 
 async def check_event(context: DiscoveryContext, query: Query, id_text: str) -> None:
-    """Refuse an id that is no event's."""
+    """Refuse an id that belongs to no event."""
     query.check_known()
     async with context.database.reading() as tx:
         await _check_event(tx, context, parse_id(id_text))
@@ -133,8 +165,8 @@ async def check_event(context: DiscoveryContext, query: Query, id_text: str) -> 
 
 async def list_markets(context: DiscoveryContext, query: Query) -> list[MarketResponse]:
     """Return a page of markets with their events."""
-    chosen, page = market_filter(query), list_page(query, MARKET_SORTS)
-    has_tags = query.boolean("include_tag", default=False)
+    chosen, page = read_market_filter(query), read_page(query, MARKET_ORDER)
+    has_tags = query.read(INCLUDE_TAG)
     query.check_known()
     if chosen is None:
         return []
@@ -142,13 +174,13 @@ async def list_markets(context: DiscoveryContext, query: Query) -> list[MarketRe
     async with context.database.reading() as tx:
         found = await load_market_ids(tx, chosen, page, now_ms)
         ids = [row.row_id for row in found]
-        return await _show_markets(tx, context, ids, now_ms, has_tags=has_tags)
+        return await _render_markets(tx, context, ids, now_ms, has_tags=has_tags)
 
 
 async def list_markets_after(context: DiscoveryContext, query: Query) -> MarketKeyset:
     """Return a page of markets, and the cursor of the next one."""
-    chosen, page = market_filter(query), keyset_page(query, MARKET_SORTS)
-    has_tags = query.boolean("include_tag", default=False)
+    chosen, page = read_market_filter(query), read_keyset_page(query, MARKET_ORDER)
+    has_tags = query.read(INCLUDE_TAG)
     query.check_known()
     if chosen is None:
         return MarketKeyset(markets=[])
@@ -156,14 +188,14 @@ async def list_markets_after(context: DiscoveryContext, query: Query) -> MarketK
     async with context.database.reading() as tx:
         found, cursor = _cut(await load_market_ids(tx, chosen, page, now_ms), page)
         ids = [row.row_id for row in found]
-        shown = await _show_markets(tx, context, ids, now_ms, has_tags=has_tags)
+        shown = await _render_markets(tx, context, ids, now_ms, has_tags=has_tags)
     if cursor is None:
         return MarketKeyset(markets=shown)
     return MarketKeyset(markets=shown, next_cursor=cursor)
 
 
 async def find_market(context: DiscoveryContext, query: Query, id_text: str) -> MarketResponse:
-    """Return the market of an id, which is a number or a condition's."""
+    """Return the market of a market id or a condition id."""
     return await _find_market(context, query, _market_of(id_text), "id")
 
 
@@ -185,7 +217,7 @@ async def list_market_tags(
             raise UnknownRecord("id")
         event_id = markets[0].event_id
         tags = (await load_tags_of_events(tx, [event_id])).get(event_id, [])
-    return [tag_record(tag) for tag in tags]
+    return [render_tag(tag) for tag in tags]
 
 
 async def describe_market(context: DiscoveryContext, query: Query, id_text: str) -> Description:
@@ -194,43 +226,10 @@ async def describe_market(context: DiscoveryContext, query: Query, id_text: str)
     return Description(description=market.description)
 
 
-async def list_tags(context: DiscoveryContext, query: Query) -> list[TagResponse]:
-    """Return a page of tags."""
-    page = list_page(query, TAG_SORTS)
-    has_carousel = query.optional_boolean("is_carousel")
-    query.skip("include_template", "include_chat", "creator", "mirror", "locale")
-    query.check_known()
-    if has_carousel:
-        return []
-    async with context.database.reading() as tx:
-        found = await load_tag_ids(tx, page)
-        return [tag_record(tag) for tag in await load_tags(tx, [row.row_id for row in found])]
-
-
-async def find_tag(context: DiscoveryContext, query: Query, id_text: str) -> TagResponse:
-    """Return the tag of an id."""
-    _skip_tag_fields(query)
-    async with context.database.reading() as tx:
-        tags = await load_tags(tx, [parse_id(id_text)])
-    if not tags:
-        raise UnknownRecord("id")
-    return tag_record(tags[0])
-
-
-async def find_tag_by_slug(context: DiscoveryContext, query: Query, slug: str) -> TagResponse:
-    """Return the tag of a slug."""
-    _skip_tag_fields(query)
-    async with context.database.reading() as tx:
-        tag = await load_tag_by_slug(tx, parse_slug(slug))
-    if tag is None:
-        raise UnknownRecord("slug")
-    return tag_record(tag)
-
-
-async def show_events(
+async def render_events(
     tx: Transaction, context: DiscoveryContext, event_ids: Sequence[int], now_ms: int
 ) -> list[Event]:
-    """Return events as they are shown, in the order of the ids."""
+    """Return the answers for events, in the order of the ids."""
     events = await load_events(tx, event_ids, now_ms)
     markets = await load_markets_of_events(tx, event_ids, now_ms)
     tags = await load_tags_of_events(tx, event_ids)
@@ -240,28 +239,14 @@ async def show_events(
             await asyncio.sleep(0)
         event_id = event.event_id
         shown.append(
-            event_record(
+            render_event(
                 event, context.blob_base_url, tags.get(event_id, []), markets.get(event_id, [])
             )
         )
     return shown
 
 
-def parse_id(text: str) -> int:
-    """Return the number that a path names, or refuse what is none."""
-    if not (text.isascii() and text.isdigit()) or int(text[:20]) > ID_MAX:
-        raise MalformedQuery("id", "a number")
-    return int(text[:20])
-
-
-def parse_slug(text: str) -> str:
-    """Return the slug that a path names, or refuse what can be none."""
-    if "\0" in text:
-        raise UnknownRecord("slug")
-    return text
-
-
-async def _show_markets(
+async def _render_markets(
     tx: Transaction,
     context: DiscoveryContext,
     market_ids: Sequence[int],
@@ -278,7 +263,7 @@ async def _show_markets(
         if position % ROWS_PER_PART == 0:
             await asyncio.sleep(0)
         shown.append(
-            market_record(
+            render_market(
                 market,
                 event_by_id[market.event_id],
                 context.blob_base_url,
@@ -293,7 +278,7 @@ async def _find_event(context: DiscoveryContext, chosen: EventFilter, field: str
     now_ms = context.now_ms()
     async with context.database.reading() as tx:
         found = await load_event_ids(tx, chosen, ONE_ROW, now_ms)
-        shown = await show_events(tx, context, [row.row_id for row in found], now_ms)
+        shown = await render_events(tx, context, [row.row_id for row in found], now_ms)
     if not shown:
         raise UnknownRecord(field)
     return shown[0]
@@ -302,14 +287,14 @@ async def _find_event(context: DiscoveryContext, chosen: EventFilter, field: str
 async def _find_market(
     context: DiscoveryContext, query: Query, chosen: MarketFilter, field: str
 ) -> MarketResponse:
-    has_tags = query.boolean("include_tag", default=False)
-    query.skip("include_template", "creator", "mirror", "locale")
+    has_tags = query.read(ONE_MARKET_INCLUDE_TAG)
+    query.read(ONE_MARKET_IGNORED)
     query.check_known()
     now_ms = context.now_ms()
     async with context.database.reading() as tx:
         found = await load_market_ids(tx, chosen, ONE_ROW, now_ms)
         ids = [row.row_id for row in found]
-        shown = await _show_markets(tx, context, ids, now_ms, has_tags=has_tags)
+        shown = await _render_markets(tx, context, ids, now_ms, has_tags=has_tags)
     if not shown:
         raise UnknownRecord(field)
     return shown[0]
@@ -331,13 +316,8 @@ def _market_of(id_text: str) -> MarketFilter:
 
 
 def _cut(found: Sequence[Cursor], page: ListPage) -> tuple[Sequence[Cursor], str | None]:
-    """Return the rows of the page that was asked for, and the cursor after it if there are more."""
+    """Return the rows of a page, and the cursor of the next page if there is one."""
     rows = found[: page.limit - 1]
     if len(found) < page.limit or not rows:
         return rows, None
     return rows, encode_cursor(rows[-1], page)
-
-
-def _skip_tag_fields(query: Query) -> None:
-    query.skip("include_template", "mirror", "locale")
-    query.check_known()

@@ -1,4 +1,4 @@
-"""What the discovery API's handlers need, built once by the composition root."""
+"""The context of the discovery API's handlers, built once by the composition root."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from foretell.store.database import Database
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryContext:
-    """The tables, what texts events are found by, where images are fetched from, and the time."""
+    """The tables, the base URL of images, the clock, and the search index."""
 
     database: Database
     blob_base_url: str

@@ -15,7 +15,7 @@ DISCOVERY: Final[Mapping[type[ForetellError], RefusalRow]] = {
 
 
 def discovery_body(error: ForetellError) -> tuple[int, object]:
-    """`{"type", "error"}`."""
+    """Return the status and the body `{"type", "error"}`."""
     status, words = row_of(DISCOVERY, error)
     kinds = {
         400: "bad request",

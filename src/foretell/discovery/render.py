@@ -1,4 +1,4 @@
-"""Makes records of rows: every derived field of an event, a market or a tag."""
+"""Rendering of rows as answers, with every derived field of events, markets and tags."""
 
 import json
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec import UNSET, UnsetType
 
 from foretell.discovery import responses
+from foretell.discovery.filters import RESOLVED
 from foretell.domain.creation.payload import MarketMode
 from foretell.domain.portfolio.prices import (
     ONE_HALF,
@@ -23,7 +24,6 @@ from foretell.edge.rendering import amount, blob_url, decimal_string, iso_time, 
 from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, VolumeSums
 
 DATE_CHARS: Final = 10
-RESOLVED: Final = "resolved"
 CHANGES: Final = (
     "one_hour_price_change",
     "one_day_price_change",
@@ -32,8 +32,8 @@ CHANGES: Final = (
 )
 
 
-def tag_record(tag: CatalogTag) -> responses.TagResponse:
-    """Return a tag as it is shown."""
+def render_tag(tag: CatalogTag) -> responses.TagResponse:
+    """Return the answer for a tag."""
     created = iso_time(tag.created_at_ms)
     return responses.TagResponse(
         id=str(tag.tag_id),
@@ -45,13 +45,13 @@ def tag_record(tag: CatalogTag) -> responses.TagResponse:
     )
 
 
-def event_record(
+def render_event(
     event: CatalogEvent,
     blob_base_url: str,
     tags: Sequence[CatalogTag] | None = None,
     markets: Sequence[CatalogMarket] | None = None,
 ) -> responses.Event:
-    """Return an event as it is shown, with its markets where they are given."""
+    """Return the answer for an event, with its markets if they are given."""
     created, image = iso_time(event.created_at_ms), blob_url(blob_base_url, event.image)
     liquidity = amount(event.liquidity_units)
     return responses.Event(
@@ -77,7 +77,7 @@ def event_record(
         neg_risk_market_id=event.neg_risk_market_id or UNSET,
         enable_neg_risk=event.is_neg_risk,
         markets=UNSET if markets is None else _markets(markets, event, blob_base_url),
-        tags=UNSET if tags is None else [tag_record(tag) for tag in tags],
+        tags=UNSET if tags is None else [render_tag(tag) for tag in tags],
         closed_time=_closing_time(event.closed_at_s),
         created_at=created,
         updated_at=iso_time(event.updated_at_ms),
@@ -87,7 +87,7 @@ def event_record(
     )
 
 
-def market_record(
+def render_market(
     market: CatalogMarket,
     event: CatalogEvent,
     blob_base_url: str,
@@ -95,7 +95,7 @@ def market_record(
     *,
     has_event: bool = False,
 ) -> responses.MarketResponse:
-    """Return a market as it is shown, with its event where that is asked for."""
+    """Return the answer for a market, with its event on request."""
     icon, creator = blob_url(blob_base_url, market.icon), checksum_address(Address(event.creator))
     is_grouped = event.market_mode != MarketMode.BINARY
     return responses.MarketResponse(
@@ -123,8 +123,8 @@ def market_record(
         creator=creator,
         submitted_by=creator,
         resolved_by=checksum_address(Address(market.oracle)),
-        events=[event_record(event, blob_base_url)] if has_event else UNSET,
-        tags=UNSET if tags is None else [tag_record(tag) for tag in tags],
+        events=[render_event(event, blob_base_url)] if has_event else UNSET,
+        tags=UNSET if tags is None else [render_tag(tag) for tag in tags],
         **_times(market, event.ends_at_ms),
         **_state(market),
         **_amounts(market),
@@ -136,7 +136,7 @@ def market_record(
 def _markets(
     markets: Sequence[CatalogMarket], event: CatalogEvent, blob_base_url: str
 ) -> list[responses.MarketResponse]:
-    return [market_record(market, event, blob_base_url) for market in markets]
+    return [render_market(market, event, blob_base_url) for market in markets]
 
 
 def _times(market: CatalogMarket, ends_at_ms: int) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _recent(volumes: VolumeSums) -> dict[str, Any]:
 
 
 def _prices(market: CatalogMarket) -> dict[str, Any]:
-    """Return what the market is listed at, what its book says, and how the price has changed."""
+    """Return the listed price, the top of the book, and the changes of the price."""
     price = listed_price(market.top, market.payout, is_yes=True)
     top = _top(market)
     bid, ask = top.best_bid_ticks, top.best_ask_ticks
@@ -207,7 +207,7 @@ def _prices(market: CatalogMarket) -> dict[str, Any]:
 
 
 def _top(market: CatalogMarket) -> BookTop:
-    """Return what the book says, its tick of now included; before it was quoted, nothing but that."""
+    """Return the top of the book, or only its current tick before the first quote."""
     return BookTop(market.ticks_per_one) if market.top is None else market.top
 
 

@@ -1,7 +1,7 @@
-"""What the discovery API answers with, field by field.
+"""Answers of the discovery API.
 
-A key that has nothing to say is left out. Lists inside a market are JSON in a string, as clients
-know them; token ids are strings always.
+A key without a value is left out. Lists inside a market are JSON in a string, as clients expect;
+token ids are always strings.
 """
 
 from decimal import Decimal
@@ -10,13 +10,11 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-
-class Record(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """An answer's object: snake case here, camel case on the wire."""
+from foretell.edge.codec import WireObject
 
 
-class TagResponse(Record, frozen=True, kw_only=True):
-    """What events are grouped under."""
+class TagResponse(WireObject, frozen=True, kw_only=True):
+    """A tag, which groups events."""
 
     id: str
     label: str
@@ -30,8 +28,8 @@ class TagResponse(Record, frozen=True, kw_only=True):
     requires_translation: bool = False
 
 
-class FoundTag(Record, frozen=True, kw_only=True, rename=None):
-    """A tag that a search has found."""
+class FoundTag(WireObject, frozen=True, kw_only=True, rename=None):
+    """A tag in the result of a search."""
 
     id: str
     label: str
@@ -39,8 +37,8 @@ class FoundTag(Record, frozen=True, kw_only=True, rename=None):
     event_count: int
 
 
-class VolumesResponse(Record, frozen=True, kw_only=True):
-    """Collateral that was traded lately."""
+class VolumesResponse(WireObject, frozen=True, kw_only=True):
+    """The collateral traded in the last day, week, month and year."""
 
     volume24hr: Decimal
     volume1wk: Decimal
@@ -81,7 +79,7 @@ class Event(VolumesResponse, frozen=True, kw_only=True):
     neg_risk_augmented: bool = False
     comment_count: int = 0
     markets: "list[MarketResponse] | UnsetType" = UNSET
-    series: list[Any] = []
+    series: list[Any] = msgspec.field(default_factory=list)
     tags: list[TagResponse] | UnsetType = UNSET
     cyom: bool = False
     closed_time: str | UnsetType = UNSET
@@ -183,39 +181,39 @@ class MarketResponse(VolumesResponse, frozen=True, kw_only=True):
     holding_rewards_enabled: bool = False
     approved: bool = True
     pager_duty_notification_enabled: bool = False
-    clob_rewards: list[Any] = []
+    clob_rewards: list[Any] = msgspec.field(default_factory=list)
 
 
-class EventKeyset(Record, frozen=True, kw_only=True, rename=None):
-    """A page of events, and where the next one begins."""
+class EventKeyset(WireObject, frozen=True, kw_only=True, rename=None):
+    """A page of events, and the cursor of the next page."""
 
     events: list[Event]
     next_cursor: str | UnsetType = UNSET
 
 
-class MarketKeyset(Record, frozen=True, kw_only=True, rename=None):
-    """A page of markets, and where the next one begins."""
+class MarketKeyset(WireObject, frozen=True, kw_only=True, rename=None):
+    """A page of markets, and the cursor of the next page."""
 
     markets: list[MarketResponse]
     next_cursor: str | UnsetType = UNSET
 
 
-class Pagination(Record, frozen=True, kw_only=True):
-    """How much there is beyond a page."""
+class Pagination(WireObject, frozen=True, kw_only=True):
+    """The length of a list, and a flag for more rows after a page."""
 
     has_more: bool
     total_results: int
 
 
-class EventPage(Record, frozen=True, kw_only=True):
-    """A page of events, and how many there are."""
+class EventPage(WireObject, frozen=True, kw_only=True):
+    """A page of events with its pagination."""
 
     data: list[Event]
     pagination: Pagination
 
 
-class SearchResult(Record, frozen=True, kw_only=True):
-    """What a search has found."""
+class SearchResult(WireObject, frozen=True, kw_only=True):
+    """The result of a search."""
 
     events: list[Event]
     tags: list[FoundTag]
@@ -223,19 +221,19 @@ class SearchResult(Record, frozen=True, kw_only=True):
     pagination: Pagination
 
 
-class Description(Record, frozen=True, kw_only=True):
+class Description(WireObject, frozen=True, kw_only=True):
     """The rules of a market."""
 
     description: str
 
 
-class Count(Record, frozen=True, kw_only=True):
-    """How many there are."""
+class Count(WireObject, frozen=True, kw_only=True):
+    """The number of comments."""
 
     count: int
 
 
-class MarketTypes(Record, frozen=True, kw_only=True):
+class MarketTypes(WireObject, frozen=True, kw_only=True):
     """The kinds of sports markets."""
 
     market_types: list[str]

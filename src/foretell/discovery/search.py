@@ -1,17 +1,29 @@
-"""The public search: events and tags that hold every word of the question."""
+"""The public search: events and tags that contain every word of a query."""
 
 from dataclasses import replace
 from typing import Final
 
 import msgspec
+from litestar.openapi.spec import OpenAPIType, Schema
 from msgspec import UNSET
 
-from foretell.discovery.catalog import show_events
+from foretell.discovery.catalog import render_events
 from foretell.discovery.context import DiscoveryContext
-from foretell.discovery.lists import EVENT_SORTS, RESOLVED, page_limit
+from foretell.discovery.filters import RECURRENCE, RESOLVED
+from foretell.discovery.pages import ASCENDING, EVENT_SORTS, PAGE_MAX, find_sort
 from foretell.discovery.responses import Event, FoundTag, Pagination, SearchResult
-from foretell.discovery.search_index import folded, holds, words_of
-from foretell.domain.errors.http import UnknownSortField
+from foretell.discovery.search_index import contains_all, folded, words_of
+from foretell.edge.parameters import (
+    boolean,
+    clamped_integer,
+    entries,
+    ids,
+    ignored,
+    integer,
+    optional_choice,
+    required_text,
+    text,
+)
 from foretell.edge.query import Query
 from foretell.store.database import Transaction
 from foretell.store.queries.catalog import load_all_tags
@@ -24,24 +36,51 @@ from foretell.store.queries.catalog_filters import (
 )
 
 EVENTS_FOUND_MAX: Final = 1000
-"""So many of the newest events that fit are ranked; what lies behind them is not looked at."""
+"""The newest matching events that are ranked; older ones are not considered."""
 
 TAGS_SEARCHED_MAX: Final = 5000
-PER_TYPE_DEFAULT: Final = 25
-PAGES_MAX: Final = 10_000
-STATUSES: Final = ("active", RESOLVED)
 RANKING: Final = (SortField.IS_OPEN, SortField.VOLUME_DAY)
-"""Events that trade come first, then those that traded most in the last day."""
+"""Open events come first, then those with the largest volume of the last day."""
+
+TEXT: Final = required_text("q", "words, all of which are to be found")
+LIMIT: Final = clamped_integer("limit_per_type", 25, 0, PAGE_MAX)
+PAGE: Final = integer("page", 1, 1, 10_000)
+SEARCH_TAGS: Final = boolean("search_tags", "", default=True)
+SEARCH_PROFILES: Final = boolean("search_profiles", "", default=False)
+STATUS: Final = optional_choice("events_status", "", ("active", RESOLVED))
+TAG_SLUGS: Final = entries("events_tag", "tag slugs, any of them")
+EXCLUDED_TAG_IDS: Final = ids("exclude_tag_id", "tag ids, none of them")
+KEEP_CLOSED: Final = boolean("keep_closed_markets", "", default=True)
+SORT: Final = replace(
+    text("sort", "instead of the ranking"),
+    schema=Schema(type=OpenAPIType.STRING, enum=list(EVENT_SORTS)),
+).convert(lambda name: None if name is None else find_sort(name, EVENT_SORTS))
+IGNORED: Final = ignored("cache", "optimized", "presets", "type", "locale", "mirror")
+PARAMETERS: Final = (
+    TEXT,
+    LIMIT,
+    PAGE,
+    SEARCH_TAGS,
+    SEARCH_PROFILES,
+    STATUS,
+    TAG_SLUGS,
+    EXCLUDED_TAG_IDS,
+    KEEP_CLOSED,
+    SORT,
+    ASCENDING,
+    RECURRENCE,
+    IGNORED,
+)
 
 
 async def public_search(context: DiscoveryContext, query: Query) -> SearchResult:
-    """Return the events and tags that a question finds, ranked."""
-    words = words_of(query.required("q"))
-    chosen, page = _event_filter(query), _page(query)
-    has_tags = query.boolean("search_tags", default=True)
-    has_profiles = query.boolean("search_profiles", default=False)
-    has_closed_markets = query.boolean("keep_closed_markets", default=True)
-    query.skip("cache", "optimized", "presets", "type", "locale", "mirror")
+    """Return the events and tags that match a query, ranked."""
+    words = words_of(query.read(TEXT))
+    chosen, page = _read_filter(query), _read_page(query)
+    has_tags = query.read(SEARCH_TAGS)
+    has_profiles = query.read(SEARCH_PROFILES)
+    has_closed_markets = query.read(KEEP_CLOSED)
+    query.read(IGNORED)
     query.check_known()
     now_ms = context.now_ms()
     async with context.database.reading() as tx:
@@ -57,30 +96,26 @@ async def public_search(context: DiscoveryContext, query: Query) -> SearchResult
     )
 
 
-def _event_filter(query: Query) -> EventFilter | None:
-    """Return which events may be found, or None when none can be."""
-    status = query.choice("events_status", "", STATUSES)
-    tag_slugs, excluded_tag_ids = query.entries("events_tag"), query.ids("exclude_tag_id")
-    if query.text("recurrence") is not None:
+def _read_filter(query: Query) -> EventFilter | None:
+    """Return the filter of events, or None when no event can pass."""
+    status = query.read(STATUS)
+    tag_slugs, excluded_tag_ids = query.read(TAG_SLUGS), query.read(EXCLUDED_TAG_IDS)
+    if query.read(RECURRENCE) is not None:
         return None
     return EventFilter(
         tag_slugs=tag_slugs,
         excluded_tag_ids=excluded_tag_ids,
-        is_closed=None if not status else status == RESOLVED,
+        is_closed=None if status is None else status == RESOLVED,
     )
 
 
-def _page(query: Query) -> ListPage:
-    limit = page_limit(query, "limit_per_type", PER_TYPE_DEFAULT)
-    sort = query.text("sort")
-    field = None if sort is None else EVENT_SORTS.get(sort.replace("_", "").lower())
-    if sort is not None and field is None:
-        raise UnknownSortField(", ".join(EVENT_SORTS))
+def _read_page(query: Query) -> ListPage:
+    limit, field = query.read(LIMIT), query.read(SORT)
     return ListPage(
         limit=limit,
-        offset=(query.integer("page", 1, 1, PAGES_MAX) - 1) * limit,
+        offset=(query.read(PAGE) - 1) * limit,
         fields=RANKING if field is None else (field,),
-        is_ascending=query.boolean("ascending", default=False),
+        is_ascending=query.read(ASCENDING),
     )
 
 
@@ -97,12 +132,14 @@ async def _find_events(
     chosen = replace(chosen, event_ids=await context.search_index.find(words, EVENTS_FOUND_MAX))
     found = await load_event_ids(tx, chosen, page, now_ms)
     total = await count_events(tx, chosen, now_ms)
-    return await show_events(tx, context, [row.row_id for row in found], now_ms), total
+    return await render_events(tx, context, [row.row_id for row in found], now_ms), total
 
 
 async def _find_tags(tx: Transaction, words: list[str], limit: int) -> list[FoundTag]:
     tags = await load_all_tags(tx, TAGS_SEARCHED_MAX)
-    found = [tag for tag in tags if words and holds(folded(f"{tag.label}\n{tag.slug}"), words)]
+    found = [
+        tag for tag in tags if words and contains_all(folded(f"{tag.label}\n{tag.slug}"), words)
+    ]
     return [
         FoundTag(id=str(tag.tag_id), label=tag.label, slug=tag.slug, event_count=tag.event_count)
         for tag in found[:limit]

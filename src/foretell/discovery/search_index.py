@@ -1,8 +1,8 @@
-"""Finds events by words, however they are accented or capitalised.
+"""Search index of events by words, without regard to accents and capitals.
 
-No database folds letters the way people expect, so the folded texts of events are kept here. They
-are only hints: what is found is looked up in the tables before it is shown. The index reads what was
-written since it last looked, and a little of what it has seen, for transactions that came late.
+Databases fold letters differently, so the folded texts of events are kept in memory. They are only
+hints: the tables decide whether a found event is shown. A refresh reads the events written since the
+last one, and those of a short time before it, because transactions may commit late.
 """
 
 import asyncio
@@ -21,19 +21,19 @@ OVERLAP_MS: Final = 60_000
 
 
 def folded(text: str) -> str:
-    """Return the text without capitals and without marks on its letters."""
+    """Return the text in lower case, without the marks of its letters."""
     spread = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return "".join(char for char in spread if not unicodedata.combining(char))
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words that count in a search: the first few, each once, folded."""
+    """Return the words of a query: folded, each once, limited in number."""
     return list(dict.fromkeys(folded(text).split()))[:WORDS_MAX]
 
 
-def holds(haystack: str, words: Sequence[str]) -> bool:
-    """Return whether a folded text holds every word, at least as a part of one of its own."""
-    return all(word in haystack for word in words)
+def contains_all(text: str, words: Sequence[str]) -> bool:
+    """Return whether a folded text contains every word, also as a part of a longer one."""
+    return all(word in text for word in words)
 
 
 class SearchIndex:
@@ -42,30 +42,30 @@ class SearchIndex:
     def __init__(self, events_max: int = EVENTS_MAX) -> None:
         self._events_max = events_max
         self._text_by_event: dict[int, str] = {}
-        self._seen_ms = 0
+        self._read_until_ms = 0
 
     async def refresh(self, tx: Transaction) -> None:
-        """Read what was written since the last look."""
-        since_ms, after_id = self._seen_ms - OVERLAP_MS, 0
+        """Read the events that were written since the last refresh."""
+        since_ms, after_id = self._read_until_ms - OVERLAP_MS, 0
         while found := await load_searched_events(tx, since_ms, after_id, EVENTS_PER_READ):
-            self._take(found)
+            self._add(found)
             after_id = found[-1].event_id
         for event_id in sorted(self._text_by_event)[: -self._events_max]:
             del self._text_by_event[event_id]
 
     async def find(self, words: Sequence[str], limit: int) -> list[int]:
-        """Return the ids of so many events whose texts hold every word, the newest first."""
+        """Return the ids of events that contain every word, the newest first, up to a limit."""
         found: list[int] = []
         for position, event_id in enumerate(sorted(self._text_by_event, reverse=True)):
             if len(found) == limit:
                 break
             if position % EVENTS_PER_SCAN == 0:
                 await asyncio.sleep(0)
-            if holds(self._text_by_event.get(event_id, ""), words):
+            if contains_all(self._text_by_event.get(event_id, ""), words):
                 found.append(event_id)
         return found
 
-    def _take(self, found: Sequence[SearchedEvent]) -> None:
+    def _add(self, found: Sequence[SearchedEvent]) -> None:
         for event in found:
             self._text_by_event[event.event_id] = folded("\n".join(event.texts))
-            self._seen_ms = max(self._seen_ms, event.updated_at_ms)
+            self._read_until_ms = max(self._read_until_ms, event.updated_at_ms)

@@ -1,1 +1,1 @@
-"""What every HTTP surface shares."""
+"""The parts that all HTTP surfaces share."""

@@ -1,19 +1,15 @@
 """The application of a product: its routes, its context, its refusals and its OpenAPI document."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Litestar
 from litestar.types import ControllerRouterHandler
 
-from foretell.domain.errors.families import ForetellError
 from foretell.edge.injection import context_dependency, state_with
-from foretell.edge.openapi import DecimalsAreNumbers, documented
+from foretell.edge.openapi import DecimalsAreNumbers, openapi_config
 from foretell.edge.query import check_taken
-from foretell.edge.refusals import handlers
-
-BodyOf = Callable[[ForetellError], tuple[int, object]]
-"""The status and the body with which a product refuses."""
+from foretell.edge.refusals import BodyOf, handlers
 
 
 def build_application(
@@ -25,9 +21,9 @@ def build_application(
     body_of: BodyOf,
     **options: Any,
 ) -> Litestar:
-    """Return an API as an application of its own, its paths starting at /.
+    """Return the application of an API, its paths starting at /.
 
-    Bodies are bounded where they are read (`codec.read_body`), not by the framework.
+    Bodies are limited where they are read (`codec.read_body`), not by the framework.
     """
     return Litestar(
         route_handlers=routes,
@@ -35,7 +31,7 @@ def build_application(
         dependencies=context_dependency(),
         before_request=check_taken,
         exception_handlers=handlers(body_of),
-        openapi_config=documented(title, about),
+        openapi_config=openapi_config(title, about),
         plugins=[DecimalsAreNumbers()],
         request_max_body_size=None,
         logging_config=None,

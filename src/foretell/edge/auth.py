@@ -1,8 +1,8 @@
 """L1 and L2 header checks.
 
-The header names carry a prefix: SERVICE_ is ours, others are what clients in the wild send; which one
-was used is the caller's dialect. The address names nobody until its signature or its key has been
-verified.
+The header names carry a prefix: SERVICE_ is ours, existing clients send others. The prefix of a request
+is the caller's dialect. The address in the headers proves nothing before its signature or its key
+is verified.
 """
 
 import hmac
@@ -36,16 +36,16 @@ from foretell.store.trading.api_keys import ApiKey, load_key
 OWN_PREFIX: Final = "SERVICE_"
 CLIENT_PREFIXES: Final = ("SERVICE_", "POLY_", "KUEST_")
 BUILDER: Final = "builder_"
-"""What stands between the prefix and the name in the headers of one who sends for others."""
+"""Follows the prefix in the header names of a builder, which submits for other wallets."""
 KEYS_CACHED_MAX: Final = 10_000
 KEY_AGE_MS_MAX: Final = 30_000
-"""How long a key that was read is believed: a notice of its end may be lost."""
+"""How long a cached key is valid: the notice of its revocation may be lost."""
 
 _KEY_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
 class L1Caller(NamedTuple):
-    """A wallet that signed just now."""
+    """A wallet that signed the request itself."""
 
     chain_id: int
     address: Address
@@ -54,14 +54,14 @@ class L1Caller(NamedTuple):
 
 
 class L2Caller(NamedTuple):
-    """Who holds the credentials of a key."""
+    """The holder of an API key's credentials."""
 
     address: Address
     key_id: str
     dialect: str
 
 
-class _Opened(NamedTuple):
+class _CachedKey(NamedTuple):
     key: ApiKey
     signer: L2Signer
     passphrase: str
@@ -69,7 +69,7 @@ class _Opened(NamedTuple):
 
 
 class KeyRing:
-    """Checks who calls; remembers the keys that were read lately, for a bounded time."""
+    """Authenticates callers; caches a bounded number of keys for a bounded time."""
 
     def __init__(
         self,
@@ -78,31 +78,33 @@ class KeyRing:
         chain_ids: Sequence[int],
         now_ms: Callable[[], int],
         prefixes: Sequence[str] = CLIENT_PREFIXES,
+        *,
+        keys_cached_max: int = KEYS_CACHED_MAX,
     ) -> None:
         self._database = database
         self._master_key = master_key
         self._chain_ids = chain_ids
         self._now_ms = now_ms
         self._prefixes = [prefix.lower() for prefix in prefixes]
-        self._opened_by_id: LruCache[str, _Opened] = LruCache(KEYS_CACHED_MAX)
+        self._cached_by_id: LruCache[str, _CachedKey] = LruCache(keys_cached_max)
         self._revocations = 0
 
     def credentials(self, index: KeyIndex) -> Credentials:
-        """Return the set of an index; only for one who has just signed for it."""
+        """Return the credentials of an index; call it only for an owner that has just signed for it."""
         return derive_credentials(self._master_key, index)
 
     def forget(self, key_id: str) -> None:
-        """Look the key up again next time: it was revoked."""
+        """Drop a revoked key from the cache."""
         self._revocations += 1
-        self._opened_by_id.discard(key_id)
+        self._cached_by_id.discard(key_id)
 
     def forget_all(self) -> None:
-        """Look every key up again: another process may have revoked some."""
+        """Empty the cache: another process may have revoked keys."""
         self._revocations += 1
-        self._opened_by_id.clear()
+        self._cached_by_id.clear()
 
     def check_l1(self, headers: Mapping[str, str]) -> L1Caller:
-        """Return who signed the headers, or refuse."""
+        """Return the wallet that signed the headers, or refuse."""
         dialect = self._dialect(headers)
         address = _address(headers, dialect)
         timestamp = _header(headers, dialect, "timestamp")
@@ -120,55 +122,59 @@ class KeyRing:
     async def check_l2(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller:
-        """Return whose credentials made the headers for this very request, or refuse."""
+        """Return the holder of the key that signed exactly this request, or refuse."""
         dialect = self._dialect(headers)
-        opened = await self._open(_header(headers, dialect, "api_key"))
-        if opened.key.index.address != _address(headers, dialect):
+        cached = await self._load(_header(headers, dialect, "api_key"))
+        if cached.key.index.address != _address(headers, dialect):
             raise UnknownKey("the key is not one of this address")
         timestamp = _header(headers, dialect, "timestamp")
         check_timestamp(timestamp, self._now_ms() // 1000)
         passphrase = _header(headers, dialect, "passphrase")
-        if not hmac.compare_digest(passphrase.encode(), opened.passphrase.encode()):
+        if not hmac.compare_digest(passphrase.encode(), cached.passphrase.encode()):
             raise WrongPassphrase("the passphrase is not the key's")
         signature = _header(headers, dialect, "signature")
-        opened.signer.check(signature, timestamp, method, path, body)
-        return L2Caller(opened.key.index.address, opened.key.key_id, dialect)
+        cached.signer.check(signature, timestamp, method, path, body)
+        return L2Caller(cached.key.index.address, cached.key.key_id, dialect)
 
     async def check_builder(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller:
-        """Return whose key made the headers that a builder sends, which name no address."""
+        """Return the holder of the key that signed a builder's headers, which carry no address."""
         dialect = self.builder_dialect(headers)
         if dialect is None:
             raise MissingHeader(f"{OWN_PREFIX}{BUILDER.upper()}API_KEY")
-        opened = await self._open(_header(headers, dialect, f"{BUILDER}api_key"))
+        cached = await self._load(_header(headers, dialect, f"{BUILDER}api_key"))
         plain = {
             dialect + name: _header(headers, dialect, BUILDER + name)
             for name in ("api_key", "timestamp", "passphrase", "signature")
         }
-        address = opened.key.index.address
+        address = cached.key.index.address
         return await self.check_l2(plain | {f"{dialect}address": address}, method, path, body)
 
     def builder_dialect(self, headers: Mapping[str, str]) -> str | None:
-        """Return the prefix of a builder's headers, if there are any."""
+        """Return the prefix of a builder's headers, or None when there are none."""
         return next((each for each in self._prefixes if f"{each}{BUILDER}api_key" in headers), None)
 
     async def check_set(self, key_id: str, secret: str, passphrase: str) -> L2Caller:
-        """Return whose whole set this is: what a subscription to a private stream carries."""
-        opened = await self._open(key_id)
-        wanted = self.credentials(opened.key.index)
+        """Return the holder of these credentials, which a private stream's subscription carries."""
+        cached = await self._load(key_id)
+        wanted = self.credentials(cached.key.index)
         is_secret = hmac.compare_digest(secret.encode(), wanted.secret.encode())
         is_passphrase = hmac.compare_digest(passphrase.encode(), wanted.passphrase.encode())
         if not (is_secret and is_passphrase):
             raise WrongPassphrase("the secret or the passphrase is not the key's")
-        return L2Caller(opened.key.index.address, key_id, OWN_PREFIX.lower())
+        return L2Caller(cached.key.index.address, key_id, OWN_PREFIX.lower())
 
-    async def _open(self, key_id: str) -> _Opened:
-        opened = self._opened_by_id.get(key_id)
+    async def _load(self, key_id: str) -> _CachedKey:
+        """Return an active key, from the cache or the database, or refuse.
+
+        A key whose revocation arrives during the read is not cached: the row was read before it.
+        """
+        cached = self._cached_by_id.get(key_id)
         now_ms = self._now_ms()
-        if opened is not None and 0 <= now_ms - opened.read_at_ms < KEY_AGE_MS_MAX:
-            return opened
-        self._opened_by_id.discard(key_id)
+        if cached is not None and 0 <= now_ms - cached.read_at_ms < KEY_AGE_MS_MAX:
+            return cached
+        self._cached_by_id.discard(key_id)
         if _KEY_ID.match(key_id) is None:
             raise UnknownKey("no such API key")
         revocations = self._revocations
@@ -179,10 +185,10 @@ class KeyRing:
         if not key.is_active:
             raise RevokedKey("the API key was revoked")
         derived = self.credentials(key.index)
-        opened = _Opened(key, L2Signer(derived.secret), derived.passphrase, now_ms)
+        cached = _CachedKey(key, L2Signer(derived.secret), derived.passphrase, now_ms)
         if revocations == self._revocations:
-            self._opened_by_id.put(key_id, opened)
-        return opened
+            self._cached_by_id.put(key_id, cached)
+        return cached
 
     def _dialect(self, headers: Mapping[str, str]) -> str:
         for prefix in self._prefixes:
@@ -213,7 +219,7 @@ def _nonce(headers: Mapping[str, str], dialect: str) -> int:
 
 
 def _l1_signature(headers: Mapping[str, str], dialect: str) -> bytes:
-    """Return the signature that hex with or without 0x spells."""
+    """Return the signature from hex digits, with or without 0x."""
     text = _header(headers, dialect, "signature")
     digits = text[2:] if text[:2].lower() == "0x" else text
     try:

@@ -1,4 +1,4 @@
-"""Bodies in and out: bounded, decoded into typed values, encoded without surprises."""
+"""Request bodies of bounded size, decoding into typed values, and JSON answers."""
 
 from typing import Any, Final, TypeVar
 
@@ -19,8 +19,12 @@ Value = TypeVar("Value")
 AnyRequest = Request[Any, Any, State]
 
 
+class WireObject(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """An object of an answer: snake case in Python, camel case on the wire."""
+
+
 async def read_body(request: AnyRequest, bytes_max: int = BODY_BYTES_MAX) -> bytes:
-    """Return the very bytes of the body, or refuse one that is larger than the bound."""
+    """Return the bytes of the body as they were sent, or refuse one that is larger than the limit."""
     declared = request.headers.get("content-length", "0")
     is_number = declared.isascii() and declared.isdigit()
     if is_number and (len(declared) > LENGTH_DIGITS_MAX or int(declared) > bytes_max):
@@ -37,10 +41,10 @@ async def read_body(request: AnyRequest, bytes_max: int = BODY_BYTES_MAX) -> byt
 def decode(
     raw: bytes | str, kind: type[Value], refusal: type[InvalidInput] = MalformedBody
 ) -> Value:
-    """Return the value of this type that the JSON spells, or refuse saying where it does not.
+    """Return the value of this type, or refuse and name the place that is wrong.
 
-    Depth is bounded here: a library may have raised the interpreter's own bound on recursion so far
-    that deep nesting would end the process.
+    The depth is limited here: a library may have raised the interpreter's recursion limit so far that
+    deep nesting would end the process.
     """
     try:
         check_depth(raw.encode() if isinstance(raw, str) else raw)
@@ -50,5 +54,5 @@ def decode(
 
 
 def json_response(value: object, status: int = 200) -> Response[bytes]:
-    """Return the value as a JSON answer; decimals are numbers in it, exact."""
+    """Return the value as a JSON answer, decimals as exact numbers."""
     return Response(_ENCODER.encode(value), status_code=status, media_type="application/json")

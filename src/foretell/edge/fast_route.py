@@ -1,18 +1,19 @@
-"""What a lane is: a route that is answered without a framework, straight from the connection.
+"""Fast routes: routes that are answered straight from the connection, without the framework.
 
-A lane sees the path as clients sign it, whatever prefix the gateway serves it under. What it cannot
-answer like the framework (a body in pieces, an odd query) is never given to it.
+A fast route gets the path as clients sign it, without the prefix under which the gateway serves it.
+It gets only requests that it answers exactly as the framework would: never a body in several pieces
+or a query that its route does not take.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple
 
 BODY_BYTES_MAX: Final = 64 * 1024
-"""Of a request that takes a lane; larger ones, and those of unknown length, take the framework."""
+"""The largest body on the fast path; larger ones and those of unknown length take the framework."""
 
 
 class FastRequest(NamedTuple):
-    """A request that is there whole; header names are in lower case."""
+    """A complete request; header names are in lower case."""
 
     method: str
     path: str
@@ -22,7 +23,7 @@ class FastRequest(NamedTuple):
 
 
 class FastResponse(NamedTuple):
-    """A JSON body, and after how many seconds it makes sense to ask again."""
+    """A status, a JSON body, and the seconds after which a client should retry."""
 
     status: int
     body: bytes
@@ -30,9 +31,9 @@ class FastResponse(NamedTuple):
 
 
 class FastRoute(NamedTuple):
-    """How a route is answered: at once, or once something has happened.
+    """A query filter and a handler, which answers at once or later.
 
-    `takes` says of a query whether the lane can answer it.
+    `takes` returns whether the fast path can answer a query.
     """
 
     takes: Callable[[bytes], bool]

@@ -1,6 +1,6 @@
-"""Dependency injection: the application carries its product's context in its state.
+"""Dependency injection: the application holds its product's context in its state.
 
-Routes do not depend on the context, so the same ones can be given another.
+Routes do not depend on the context, so several applications can share them.
 """
 
 from typing import Any, Final
@@ -12,12 +12,12 @@ NAME: Final = "context"
 
 
 def state_with(context: object) -> State:
-    """Return the state of an application that works with this context."""
+    """Return the state of an application with this context."""
     return State({NAME: context})
 
 
 def context_dependency() -> dict[str, Provide]:
-    """Return the dependency that hands the context to every handler that asks for `context`."""
+    """Return the dependency that passes the context to handlers with a `context` argument."""
     return {NAME: Provide(_find_context, sync_to_thread=False)}
 
 

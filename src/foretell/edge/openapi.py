@@ -1,14 +1,14 @@
-"""What the OpenAPI document says of query parameters that handlers read by name.
+"""The OpenAPI document of an API: its query parameters, its answers and its head.
 
-Handlers read their query themselves (`query.py`), so that refusals have each API's own words; what
-they take is told here, beside the route.
+Handlers read their query themselves (`query.py`), so that refusals have each API's own words. A route
+passes the parameters that its handler reads to `taking`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Final
 
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig, ResponseSpec
@@ -17,6 +17,10 @@ from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema, Ser
 from litestar.typing import FieldDefinition
 
 from foretell.edge.parameters import Parameter as Declared
+from foretell.edge.parameters import boolean
+
+STRICT: Final = boolean("strict", "whether unknown parameters are refused", default=False)
+"""Taken by every route that takes parameters."""
 
 
 def texts(name: str, about: str, *, required: bool = False) -> Parameter:
@@ -24,22 +28,10 @@ def texts(name: str, about: str, *, required: bool = False) -> Parameter:
     return _parameter(name, about, Schema(type=OpenAPIType.STRING), required=required)
 
 
-def lists(name: str, about: str, *, required: bool = False) -> Parameter:
-    """Return a list parameter: comma-separated, and taken when repeated too."""
-    schema = Schema(type=OpenAPIType.ARRAY, items=Schema(type=OpenAPIType.STRING))
-    parameter = _parameter(name, about, schema, required=required)
-    return replace(parameter, style="form", explode=False)
-
-
 def integers(name: str, default: int | None, least: int, most: int, about: str = "") -> Parameter:
     """Return an integer parameter of a range."""
     schema = Schema(type=OpenAPIType.INTEGER, default=default, minimum=least, maximum=most)
     return _parameter(name, about, schema)
-
-
-def numbers(name: str, about: str, default: int | None = None) -> Parameter:
-    """Return a decimal parameter that is not negative."""
-    return _parameter(name, about, Schema(type=OpenAPIType.NUMBER, default=default, minimum=0))
 
 
 def booleans(name: str, about: str, *, default: bool | None = None) -> Parameter:
@@ -54,53 +46,56 @@ def choices(name: str, about: str, among: Sequence[str], default: str | None = N
 
 
 class DecimalsAreNumbers:
-    """Decimals leave as JSON numbers, so the document says so."""
+    """Describes decimals as numbers, which they are in the JSON of answers."""
 
     @staticmethod
     def is_plugin_supported_type(value: Any) -> bool:
-        """Return whether a field holds a decimal."""
+        """Return whether a field is a decimal."""
         return value is Decimal
 
     def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: Any) -> Schema:
-        """Return what a decimal is described as."""
+        """Return the schema of a decimal."""
         del field_definition, schema_creator
         return Schema(type=OpenAPIType.NUMBER)
 
 
 def taking(*parameters: Parameter | Declared[Any]) -> type[Operation]:
     """Return the class of an operation that takes these parameters, and `strict`."""
-    strict = booleans("strict", "whether unknown parameters are refused", default=False)
-    documents = [each.document() if isinstance(each, Declared) else each for each in parameters]
+    documents = [
+        each.document() if isinstance(each, Declared) else each
+        for each in (*parameters, STRICT)
+        if not isinstance(each, Declared) or each.is_documented
+    ]
 
     @dataclass
     class Documented(Operation):
         def __post_init__(self) -> None:
-            self.parameters = [*(self.parameters or ()), *documents, strict]
+            self.parameters = [*(self.parameters or ()), *documents]
 
     return Documented
 
 
 def takes_parameters(handler: HTTPRouteHandler) -> bool:
-    """Return whether a route says that it takes query parameters."""
+    """Return whether a route declares query parameters."""
     return handler.operation_class is not Operation
 
 
 def answering(kind: Any, about: str) -> dict[int, ResponseSpec]:
-    """Return the description of an answer that succeeds."""
+    """Return the description of a successful answer in JSON."""
     return {200: ResponseSpec(data_container=kind, description=about, generate_examples=False)}
 
 
 def holding(media_type: str, about: str) -> dict[int, ResponseSpec]:
-    """Return the description of an answer that is bytes of a media type and no JSON."""
+    """Return the description of a successful answer of another media type."""
     spec = ResponseSpec(bytes, description=about, generate_examples=False, media_type=media_type)
     return {200: spec}
 
 
-def documented(title: str, description: str) -> OpenAPIConfig:
-    """Return what the document says of an API as a whole; it is served at /schema/openapi.json.
+def openapi_config(title: str, description: str) -> OpenAPIConfig:
+    """Return the head of the document, which is served at /schema/openapi.json.
 
     The server is named relative to the document, so it is right under a prefix too. No page renders
-    the document: those that there are fetch their scripts from other people's servers.
+    the document: the available ones load scripts from third-party servers.
     """
     return OpenAPIConfig(
         title=title,
@@ -114,7 +109,7 @@ def documented(title: str, description: str) -> OpenAPIConfig:
 
 
 def _operation_id(handler: HTTPRouteHandler, method: object, components: Sequence[Any]) -> str:
-    """Return the handler's name with the path, since several paths may have one handler."""
+    """Return the handler's name with the path, because several paths may share a handler."""
     del method
     names = [part if isinstance(part, str) else part.name for part in components]
     return "_".join([handler.handler_name, *names]).replace("-", "_")

@@ -1,7 +1,7 @@
-"""The one table from refusal to status and body, per API.
+"""The mapping from refusals to HTTP statuses and bodies.
 
-A refusal knows no HTTP. What family it belongs to gives its status; an API's table says otherwise
-for single classes, and which words its clients look for.
+A refusal does not know HTTP. Its family gives its status; the table of an API overrides that for
+single classes and gives the words that its clients match.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,6 +27,8 @@ from foretell.edge.codec import json_response
 log = structlog.get_logger(__name__)
 
 Words = Callable[[ForetellError], str]
+BodyOf = Callable[[ForetellError], tuple[int, object]]
+"""Returns the status and the body with which a product refuses."""
 Handler = Callable[[Request[Any, Any, State], Any], Response[bytes]]
 
 STATUS_BY_FAMILY: Final[Mapping[type[ForetellError], int]] = {
@@ -42,21 +44,21 @@ STATUS_BY_FAMILY: Final[Mapping[type[ForetellError], int]] = {
 
 
 class RefusalRow(NamedTuple):
-    """How an API tells of a refusal: the status where its family's is not meant, and the words."""
+    """An API's status of a refusal, where it differs from the family's, and its words."""
 
     status: int | None = None
     words: Words | str | None = None
 
 
 class InternalError(ForetellError):
-    """A fault of ours; what it was stands in the log."""
+    """A fault of the server; the log has its cause."""
 
     def __init__(self) -> None:
         super().__init__("internal error")
 
 
 class HttpRefusal(ForetellError):
-    """What the framework refused before a route saw it."""
+    """A request that the framework refused before it reached a route."""
 
 
 def row_of(
@@ -75,10 +77,8 @@ def row_of(
     return status, words(error) if callable(words) else words
 
 
-def handlers(
-    body_of: Callable[[ForetellError], tuple[int, object]],
-) -> dict[int | type[Exception], Handler]:
-    """Return Litestar's exception handlers for an API's style of body."""
+def handlers(body_of: BodyOf) -> dict[int | type[Exception], Handler]:
+    """Return Litestar's exception handlers for an API's bodies."""
 
     def refuse(_: Request[Any, Any, State], error: ForetellError) -> Response[bytes]:
         status, body = body_of(error)
@@ -105,7 +105,7 @@ def handlers(
 
 
 def _http_refusal(request: Request[Any, Any, State], error: HTTPException) -> ForetellError:
-    """Return in our words what the framework refused before a route saw it."""
+    """Return the refusal for an exception of the framework."""
     if isinstance(error, MethodNotAllowedException):
         allowed = (error.headers or {}).get("allow", "").split(", ")
         return MethodNotAllowed(request.method, sorted(allowed))

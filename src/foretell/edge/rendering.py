@@ -1,4 +1,4 @@
-"""How exact values look on the wire: integers and fractions become decimals here, and only here."""
+"""Wire forms of exact values: the only place where integers and fractions become decimals."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,33 +13,33 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def amount(units: int) -> Decimal:
-    """Return base units as a number of whole ones, exact."""
+    """Return base units as an exact number of whole tokens."""
     return Decimal(units) / UNITS_PER_TOKEN
 
 
 def rounded(value: Fraction, decimals: int = UNITS_DECIMALS) -> Decimal:
-    """Return a fraction to so many decimals, half to even."""
+    """Return a fraction rounded to a number of decimals, half to even."""
     scale: int = 10**decimals
     return Decimal(round(value * scale)) / scale
 
 
 def percent(value: Fraction) -> Decimal:
-    """Return a number of percents as the APIs round them."""
+    """Return a percentage, rounded as the APIs do."""
     return rounded(value, PERCENT_DECIMALS)
 
 
 def decimal_string(value: Decimal) -> str:
-    """Return a number as digits without an exponent, for fields that are strings."""
+    """Return a number as digits without an exponent, for string fields."""
     return f"{value:f}"
 
 
 def iso_time(at_ms: int) -> str:
-    """Return a moment as ISO 8601 in UTC, with its milliseconds where it has any."""
+    """Return a time as ISO 8601 in UTC, with milliseconds unless they are zero."""
     moment = _EPOCH + timedelta(milliseconds=at_ms)
     precision = "milliseconds" if at_ms % 1000 else "seconds"
     return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def blob_url(base_url: str, blob_id: str) -> str:
-    """Return where a stored image is fetched from; nothing when there is none."""
+    """Return the URL of a stored image, or an empty text without an image."""
     return f"{base_url.rstrip('/')}/blobs/{blob_id}" if blob_id else ""

@@ -1,8 +1,8 @@
-"""What is told of every request: an id, a line in the log, a count and a time.
+"""Telemetry of requests: an id, a log line, a counter and a latency.
 
-Wraps an ASGI application, so that it sees what really went out. Requests are counted by the route
-that the framework matched, never by what stands in the path, which bounds how many counters there
-are; no header, query or body is ever logged.
+Wraps an ASGI application and observes the answers that it sends. Requests are counted by the route
+that the framework matched, not by their path, which bounds the number of counters. Headers, queries
+and bodies are never logged.
 """
 
 import time
@@ -17,11 +17,11 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
-"""Any ASGI application; frameworks spell the types of its arguments in ways of their own."""
+"""Any ASGI application; frameworks type its arguments differently."""
 
 REQUEST_ID_CHARS_MAX: Final = 64
 OTHER: Final = "other"
-"""The route of requests that no route takes."""
+"""The route label of requests that match no route."""
 
 REQUESTS: Final = Counter(
     "foretell_requests", "requests answered", ["api", "method", "route", "status"]
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 class Telemetry:
-    """One API's application, watched."""
+    """An API's application with telemetry."""
 
     def __init__(self, app: AsgiApp, api: str, new_id: Callable[[], str]) -> None:
         self._app = app
@@ -42,7 +42,7 @@ class Telemetry:
         self._counters: dict[tuple[str, str, int], Counter] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and tell of its answer."""
+        """Pass a request on and record its answer."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -50,7 +50,7 @@ class Telemetry:
         started = time.perf_counter()
         status = 0
 
-        async def watched(message: Message) -> None:
+        async def observed(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -59,25 +59,27 @@ class Telemetry:
                 self._seconds.observe(time.perf_counter() - started)
             await send(message)
 
-        await self._app(scope, receive, watched)
+        await self._app(scope, receive, observed)
         route = scope.get("path_template", OTHER)
-        self._tell(scope["method"], route, status, request_id, started)
+        self._record(scope["method"], route, status, request_id, started)
 
     def request_id(self, given: str | None) -> str:
-        """Return the id that the caller gave a request, if it can be repeated safely, or a new one."""
+        """Return the id that the client sent if it is safe to log and send back, or a new one."""
         is_safe = given is not None and given.isascii() and given.replace("-", "").isalnum()
         if given is not None and is_safe and len(given) <= REQUEST_ID_CHARS_MAX:
             return given
         return self._new_id()
 
-    def tell_whole(
+    def record_answer(
         self, method: str, route: str, status: int, request_id: str, started: float
     ) -> None:
-        """Tell of a request that was answered in one piece, just now, past the application."""
+        """Record a request that the fast path has just answered, without the application."""
         self._seconds.observe(time.perf_counter() - started)
-        self._tell(method, route, status, request_id, started)
+        self._record(method, route, status, request_id, started)
 
-    def _tell(self, method: str, route: str, status: int, request_id: str, started: float) -> None:
+    def _record(
+        self, method: str, route: str, status: int, request_id: str, started: float
+    ) -> None:
         self._counter(method, route, status).inc()
         log.debug(
             "request",
@@ -90,7 +92,7 @@ class Telemetry:
         )
 
     def _counter(self, method: str, route: str, status: int) -> Counter:
-        """Return the counter of a kind of answer; looking for it by its labels is dear."""
+        """Return the counter of a method, route and status; a lookup by labels is slow."""
         known = self._counters.get((method, route, status))
         if known is None:
             known = REQUESTS.labels(self._api, method, route, status)
@@ -99,7 +101,7 @@ class Telemetry:
 
 
 def _given_id(scope: Scope) -> str | None:
-    """Return the request id that the caller sent, if it sent one."""
+    """Return the request id that the client sent, or None."""
     for name, value in scope["headers"]:
         if name == b"x-request-id":
             given: str = value.decode("latin-1")

@@ -16,7 +16,7 @@ from foretell.domain.contracts.logs import (
     LogPlace,
     PlacedLog,
     PositionsConverted,
-    TokensMoved,
+    TokensTransferred,
 )
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN, QUESTIONS_MAX, question_id
 from foretell.domain.errors.chain import ChainInconsistent
@@ -58,7 +58,7 @@ class NegRiskReader:
         self._rows = rows
         self._movements = movements
 
-    def add_unexplained(self, log: TokensMoved, token: AssetId, units: int) -> None:
+    def add_unexplained(self, log: TokensTransferred, token: AssetId, units: int) -> None:
         """Add a move by the adapter; the adapter's own log explains it later."""
         self._movements.add_unexplained((log.sender, token), units, is_in=False)
         self._movements.add_unexplained((log.receiver, token), units, is_in=True)

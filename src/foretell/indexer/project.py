@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from foretell.domain.contracts.logs import (
-    CollateralAllowed,
-    CollateralMoved,
+    CollateralApproved,
+    CollateralTransferred,
     ConditionResolved,
     EventPayoutRedeemed,
     EventSetsMerged,
@@ -19,8 +19,8 @@ from foretell.domain.contracts.logs import (
     PlacedLog,
     PositionsMerged,
     PositionSplit,
-    TokensAllowed,
-    TokensMoved,
+    TokensApproved,
+    TokensTransferred,
 )
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
@@ -214,13 +214,13 @@ def _close_block(state: IndexState, block: Block, changes: Changes) -> None:
 
 def _touch(contracts: IndexedContracts, placed: PlacedLog, found: Touched) -> None:
     match placed.log:
-        case CollateralMoved() as log:
+        case CollateralTransferred() as log:
             found.holdings.update({(log.sender, COLLATERAL), (log.receiver, COLLATERAL)})
-        case CollateralAllowed() as log:
+        case CollateralApproved() as log:
             found.allowances.add((log.owner, log.spender, True))
-        case TokensAllowed() as log:
+        case TokensApproved() as log:
             found.allowances.add((log.owner, log.operator, False))
-        case TokensMoved() as log:
+        case TokensTransferred() as log:
             tokens = [AssetId(token) for token in log.token_ids]
             wallets = (log.sender, log.receiver)
             found.holdings.update((wallet, token) for wallet in wallets for token in tokens)

@@ -7,8 +7,8 @@ positions under a parent collection or with amounts beyond the limit are ignored
 from typing import Final
 
 from foretell.domain.contracts.logs import (
-    CollateralAllowed,
-    CollateralMoved,
+    CollateralApproved,
+    CollateralTransferred,
     ConditionPrepared,
     ConditionResolved,
     LogPlace,
@@ -19,8 +19,8 @@ from foretell.domain.contracts.logs import (
     PlacedLog,
     PositionsMerged,
     PositionSplit,
-    TokensAllowed,
-    TokensMoved,
+    TokensApproved,
+    TokensTransferred,
 )
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
@@ -28,7 +28,7 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import (
     Payout,
     TradePrice,
-    fold,
+    apply_all,
     merge,
     purchase,
     redeemed_units,
@@ -71,12 +71,12 @@ class TxReader:
     def read(self, placed: PlacedLog) -> None:
         """Apply the transaction's next log."""
         match placed.log:
-            case CollateralMoved() as log:
+            case CollateralTransferred() as log:
                 if self._state.fits(log.amount_units):
                     self._state.move(log.sender, log.receiver, COLLATERAL, log.amount_units)
-            case CollateralAllowed() | TokensAllowed() as log:
+            case CollateralApproved() | TokensApproved() as log:
                 self._allowed(log)
-            case TokensMoved() as log:
+            case TokensTransferred() as log:
                 self._tokens_moved(log)
             case ConditionPrepared() | ConditionResolved() as log:
                 self._condition(placed.place, log)
@@ -93,10 +93,10 @@ class TxReader:
         untracked_wallets = self._contracts.untracked_wallets
         for holding, changes in self._movements.changes(self._state.price).items():
             if holding[0] not in untracked_wallets:
-                positions[holding] = fold(positions[holding], changes)
+                positions[holding] = apply_all(positions[holding], changes)
 
-    def _allowed(self, log: CollateralAllowed | TokensAllowed) -> None:
-        if isinstance(log, CollateralAllowed):
+    def _allowed(self, log: CollateralApproved | TokensApproved) -> None:
+        if isinstance(log, CollateralApproved):
             key = (log.owner, log.spender, True)
             units = min(log.amount_units, UNLIMITED_UNITS)
         else:
@@ -109,7 +109,7 @@ class TxReader:
         if not self._contracts.announces_spending:
             self._state.spend(wallet, spender, units)
 
-    def _tokens_moved(self, log: TokensMoved) -> None:
+    def _tokens_moved(self, log: TokensTransferred) -> None:
         for moved, units in zip(log.token_ids, log.amounts_units, strict=True):
             token = AssetId(moved)
             if token not in self._state.outcome_by_token:
@@ -118,7 +118,7 @@ class TxReader:
                 self._state.move(log.sender, log.receiver, token, units)
                 self._add_movement(log, token, units)
 
-    def _add_movement(self, log: TokensMoved, token: AssetId, units: int) -> None:
+    def _add_movement(self, log: TokensTransferred, token: AssetId, units: int) -> None:
         movements = self._movements
         if log.operator in self._contracts.exchanges:
             movements.add_traded((log.sender, token), -units)

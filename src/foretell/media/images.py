@@ -1,7 +1,7 @@
-"""Checks and normalizes the images that creators upload.
+"""Check and normalize the images that creators upload.
 
-A file is judged by its size and header here; only then a child process with limits decodes it. Two
-children run at once at most, the others wait, and one that is slow is killed.
+Size and header are checked here; only then a child process with limits decodes the file. At most
+`CHILDREN_MAX` children run at once, and one that exceeds its deadline is killed.
 """
 
 import asyncio
@@ -21,28 +21,20 @@ CHILDREN_MAX: Final = 2
 CHILD_DEADLINE_S: Final = 10.0
 REASON_CHARS_MAX: Final = 200
 CHILD_ENV: Final = ("LD_LIBRARY_PATH",)
-"""What a child sees of our environment: no setting, no key."""
+"""The environment variables that a child inherits: no setting and no key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImagePolicy:
-    """What may be uploaded and what is made of it."""
+    """Limits of an upload, and size of the normalized image."""
 
     upload_bytes_max: int = 2 * 1024 * 1024
     side_px: int = 256
     bytes_max: int = 100 * 1024
 
-    def document(self) -> dict[str, int]:
-        """Return the policy as clients read it."""
-        return {
-            "maxUploadBytes": self.upload_bytes_max,
-            "targetPx": self.side_px,
-            "targetMaxBytes": self.bytes_max,
-        }
-
 
 class ImageNormalizer:
-    """Turns uploads into squares of one kind and size."""
+    """Conversion of uploads to squares of one format and size."""
 
     def __init__(
         self,
@@ -57,7 +49,7 @@ class ImageNormalizer:
         self._children = asyncio.Semaphore(CHILDREN_MAX)
 
     async def normalize(self, field: str, raw: bytes) -> bytes:
-        """Return the WebP that is kept of an upload, or refuse it naming the field."""
+        """Return an upload as WebP, or refuse it with the name of its field."""
         if len(raw) > self.policy.upload_bytes_max:
             raise UploadTooLarge(field, self.policy.upload_bytes_max)
         header = read_header(field, raw)
@@ -72,7 +64,7 @@ class ImageNormalizer:
         raise InvalidFields([FieldProblem(field, cause)])
 
     async def _decode(self, kind: str, raw: bytes) -> tuple[int, bytes, str]:
-        """Return how the child ended, what it made and what it said."""
+        """Return the child's exit code, its image and its error output."""
         policy = self.policy
         try:
             child = await asyncio.create_subprocess_exec(
@@ -87,7 +79,7 @@ class ImageNormalizer:
             raise StorageUnavailable(f"no process for an image: {error.strerror}") from error
         try:
             async with asyncio.timeout(self._deadline_s):
-                normalized, said = await child.communicate(raw)
+                normalized, errors = await child.communicate(raw)
         except TimeoutError:
             return -1, b"", ""
         finally:
@@ -96,4 +88,4 @@ class ImageNormalizer:
                     child.kill()
                 await child.wait()
         assert child.returncode is not None
-        return child.returncode, normalized, said.decode(errors="replace")
+        return child.returncode, normalized, errors.decode(errors="replace")

@@ -1,1 +1,1 @@
-"""Sends the Safe transactions that their owners signed."""
+"""The relayer: sends Safe transactions that their owners signed."""

@@ -1,7 +1,7 @@
-"""What clients send in, read strictly: one wrong field refuses the body, by its name.
+"""Strict parsing of submissions: a wrong field refuses the body and is named.
 
-Every value is a string, as signing libraries make them; what nobody may choose, such as refunds of
-gas, must be there and say so. Fields that are not read here are ignored.
+Every value is a string, as signing libraries produce them. Values without a choice, such as the refund
+of gas, must be present and have their one value. Other fields are ignored.
 """
 
 import re
@@ -30,7 +30,7 @@ _NONCE: Final = re.compile(r"(?:0|[1-9]\d{0,18})\Z", re.ASCII)
 
 
 class Submission(NamedTuple):
-    """What an owner wants of its wallet; the signature is normalized and not checked yet."""
+    """A transaction or a deployment of an owner's wallet; the signature is not checked yet."""
 
     kind: RelayKind
     owner: Address
@@ -44,16 +44,16 @@ class Submission(NamedTuple):
 
 
 def parse_submission(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)) -> Submission:
-    """Return what a body asks for, or refuse it naming the first field that is wrong."""
+    """Return the submission in a body, or refuse the body and name its first wrong field."""
     document = parse_json(raw)
     if not isinstance(document, dict):
         raise MalformedBody("an object is wanted")
     fields = _Fields(document)
     kind = RelayKind(fields.choice("type", *kinds))
-    return _safe_wish(fields) if kind is RelayKind.SAFE else _create_wish(fields)
+    return _safe_submission(fields) if kind is RelayKind.SAFE else _create_submission(fields)
 
 
-def _safe_wish(fields: "_Fields") -> Submission:
+def _safe_submission(fields: "_Fields") -> Submission:
     params = fields.part("signatureParams")
     operation = params.choice("operation", str(OPERATION_CALL), str(OPERATION_DELEGATECALL))
     is_spelt_out = params.has("safeTxGas") and not params.has("safeTxnGas")
@@ -77,7 +77,7 @@ def _safe_wish(fields: "_Fields") -> Submission:
     )
 
 
-def _create_wish(fields: "_Fields") -> Submission:
+def _create_submission(fields: "_Fields") -> Submission:
     params = fields.part("signatureParams")
     params.zero_address("paymentToken")
     params.choice("payment", "0")
@@ -97,32 +97,32 @@ def _create_wish(fields: "_Fields") -> Submission:
 
 
 class _Fields:
-    """The fields of an object; `path` is what comes before their names in a refusal."""
+    """The fields of an object; refusals prefix their names with `path`."""
 
     def __init__(self, values: Mapping[str, Any], path: str = "") -> None:
         self._values = values
         self._path = path
 
     def has(self, name: str) -> bool:
-        """Return whether a field is there, null or not."""
+        """Return whether a field is present, also as null."""
         return name in self._values
 
     def part(self, name: str) -> "_Fields":
-        """Return the fields of an object within."""
+        """Return the fields of a nested object."""
         value = self._values.get(name)
         if not isinstance(value, dict):
             raise self._refusal(name, "an object")
         return _Fields(value, f"{self._path}{name}.")
 
     def choice(self, name: str, *choices: str) -> str:
-        """Return one of the words that the field may say."""
+        """Return a text that is one of the choices."""
         value = self._values.get(name)
         if not isinstance(value, str) or value not in choices:
             raise self._refusal(name, " or ".join(f'"{choice}"' for choice in choices))
         return value
 
     def address(self, name: str) -> Address:
-        """Return an address in any case."""
+        """Return an address, written in any case."""
         try:
             return parse_address(self._values.get(name))
         except MalformedHex as error:
@@ -134,7 +134,7 @@ class _Fields:
             raise self._refusal(name, "the zero address")
 
     def raw_bytes(self, name: str, bytes_max: int) -> bytes:
-        """Return the bytes that hex spells."""
+        """Return bytes from hex digits."""
         try:
             return parse_bytes(self._values.get(name), name, bytes_max)
         except MalformedHex as error:
@@ -142,14 +142,14 @@ class _Fields:
             raise self._refusal(name, wanted) from error
 
     def nonce(self, name: str) -> int:
-        """Return a wallet's nonce."""
+        """Return a nonce of a wallet."""
         value = self._values.get(name)
         if not isinstance(value, str) or _NONCE.match(value) is None or int(value) > NONCE_MAX:
             raise self._refusal(name, "a decimal integer in a string")
         return int(value)
 
     def label(self, name: str) -> str | None:
-        """Return a free text, or None when it is absent or null."""
+        """Return a text of the client's choice, or None when it is absent or null."""
         value = self._values.get(name)
         if value is None:
             return None

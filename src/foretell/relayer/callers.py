@@ -1,4 +1,4 @@
-"""Who calls a route that is not public: an owner with its API key, or a builder with its own."""
+"""Authentication of callers: an owner with its API key, or a builder with its own."""
 
 from typing import NamedTuple
 
@@ -8,14 +8,14 @@ from foretell.relayer.context import RelayerContext
 
 
 class RelayCaller(NamedTuple):
-    """Whose API key a request bears; a builder sends in what other owners signed."""
+    """The holder of a request's API key; a builder submits for other owners."""
 
     address: Address
     is_builder: bool
 
 
 async def owner_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> RelayCaller:
-    """Return who signed this very request with the key of its own address, or refuse."""
+    """Return the owner of the key that signed this request, or refuse."""
     path: str = request.scope["path"]
     key_ring = context.key_ring
     caller = await key_ring.check_l2(request.headers, request.method, path, raw)
@@ -23,7 +23,7 @@ async def owner_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> 
 
 
 async def caller_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> RelayCaller:
-    """Return who signed this very request, as an owner or as a builder, or refuse."""
+    """Return the owner or the builder with the key that signed this request, or refuse."""
     dialect = context.key_ring.builder_dialect(request.headers)
     if dialect is None or f"{dialect}address" in request.headers:
         return await owner_of(context, request, raw)

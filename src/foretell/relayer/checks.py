@@ -1,7 +1,6 @@
-"""What a wish must be to be relayed: first by itself, then by what the chain says now.
+"""Checks of submissions: of their content, and of the chain's current state.
 
-Nothing here costs gas: a transaction that cannot do what its owner wants is refused before any is
-spent.
+Checks cost no gas: a transaction that cannot succeed is refused before it is sent.
 """
 
 from typing import Final, NamedTuple
@@ -23,78 +22,86 @@ _OWN_SIGNATURE: Final = "one of the owner over exactly this transaction"
 
 
 class CheckedSubmission(NamedTuple):
-    """A wish that is well formed and signed by its owner, with what its wallet would do."""
+    """A well-formed submission, signed by its owner, with the calls that its wallet would make."""
 
-    wish: Submission
+    submission: Submission
     digest: Bytes32
     calls: tuple[ClientCall | None, ...]
 
     def request(self, transaction_id: str, submitter: Address, now_ms: int) -> RelayRequest:
-        """Return the request that it becomes."""
-        wish = self.wish
-        is_create = wish.kind is RelayKind.SAFE_CREATE
+        """Return the request for this submission."""
+        submission = self.submission
+        is_create = submission.kind is RelayKind.SAFE_CREATE
         return RelayRequest(
             transaction_id=transaction_id,
-            kind=wish.kind,
-            owner=wish.owner,
+            kind=submission.kind,
+            owner=submission.owner,
             submitter=submitter,
-            wallet=wish.wallet,
-            target=wish.target,
-            calldata=wish.calldata,
-            operation=wish.operation,
-            safe_nonce=wish.safe_nonce,
-            signature=wish.signature,
+            wallet=submission.wallet,
+            target=submission.target,
+            calldata=submission.calldata,
+            operation=submission.operation,
+            safe_nonce=submission.safe_nonce,
+            signature=submission.signature,
             digest=self.digest,
             gas=CREATE_GAS if is_create else self._gas,
-            metadata=wish.metadata,
+            metadata=submission.metadata,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
         )
 
     @property
     def _gas(self) -> int:
-        """The gas that it may take; what is not used is not paid, so a false alarm costs nothing."""
-        calldata = self.wish.calldata
+        """The limit of its gas. Unused gas is not paid, so a false match of the selector costs nothing."""
+        calldata = self.submission.calldata
         may_convert = CONVERT_POSITIONS.selector in calldata
         return relay_gas(len(self.calls), len(calldata), may_convert=may_convert)
 
 
-def judge(context: RelayerContext, wish: Submission) -> CheckedSubmission:
-    """Return the wish as one that may be relayed, as far as it says so itself, or refuse it."""
-    if wish.wallet != context.deployment.safe_of(wish.owner):
+def check_submission(context: RelayerContext, submission: Submission) -> CheckedSubmission:
+    """Return the checked submission, or refuse one with wrong content."""
+    if submission.wallet != context.deployment.safe_of(submission.owner):
         raise InvalidField("proxyWallet", "the Safe of from")
     calls: tuple[ClientCall | None, ...] = ()
-    if wish.kind is RelayKind.SAFE_CREATE:
-        digest = _create_digest(context, wish)
+    if submission.kind is RelayKind.SAFE_CREATE:
+        digest = _create_digest(context, submission)
     else:
-        calls = context.rules.read_calls(wish.target, wish.operation, wish.calldata)
-        digest = _safe_digest(context, wish)
+        calls = context.rules.read_calls(
+            submission.target, submission.operation, submission.calldata
+        )
+        digest = _safe_digest(context, submission)
     try:
-        is_own = recover_safe_signer(digest, wish.signature) == wish.owner
+        is_own = recover_safe_signer(digest, submission.signature) == submission.owner
     except MalformedSignature:
         is_own = False
     if not is_own:
         raise InvalidField("signature", _OWN_SIGNATURE)
-    return CheckedSubmission(wish, word_of(digest), calls)
+    return CheckedSubmission(submission, word_of(digest), calls)
 
 
-def _create_digest(context: RelayerContext, wish: Submission) -> bytes:
+def _create_digest(context: RelayerContext, submission: Submission) -> bytes:
     deployment = context.deployment
-    if wish.target != deployment.safe_factory:
+    if submission.target != deployment.safe_factory:
         raise InvalidField("to", f"the Safe factory {deployment.safe_factory}")
     return create_proxy_digest(
         deployment.safe_factory, deployment.safe_factory_name, deployment.chain_id
     )
 
 
-def _safe_digest(context: RelayerContext, wish: Submission) -> bytes:
-    assert wish.safe_nonce is not None
-    safe_tx = SafeTx(wish.wallet, wish.target, wish.calldata, wish.safe_nonce, wish.operation)
+def _safe_digest(context: RelayerContext, submission: Submission) -> bytes:
+    assert submission.safe_nonce is not None
+    safe_tx = SafeTx(
+        submission.wallet,
+        submission.target,
+        submission.calldata,
+        submission.safe_nonce,
+        submission.operation,
+    )
     return safe_tx.digest(context.deployment.chain_id)
 
 
 async def fetch_safe(context: RelayerContext, wallet: Address) -> SafeState | None:
-    """Return a Safe's state, or None where there is nothing that answers as a Safe does."""
+    """Return the state of a Safe, or None when the address does not answer as a Safe."""
     try:
         return await context.reader.safe(wallet)
     except (ExecutionReverted, ChainInconsistent):
@@ -102,7 +109,7 @@ async def fetch_safe(context: RelayerContext, wallet: Address) -> SafeState | No
 
 
 async def fetch_own_safe(context: RelayerContext, wallet: Address, owner: Address) -> SafeState:
-    """Return the state of the owner's wallet, or refuse one that is not the owner's alone now."""
+    """Return the state of the owner's wallet, or refuse one that the owner does not control alone."""
     state = await fetch_safe(context, wallet)
     if state is None:
         raise InvalidField("proxyWallet", "a Safe that is deployed")
@@ -111,29 +118,35 @@ async def fetch_own_safe(context: RelayerContext, wallet: Address, owner: Addres
     return state
 
 
-async def check_holdings(context: RelayerContext, judged: CheckedSubmission) -> None:
-    """Refuse to redeem nothing, and to merge more than there is."""
-    for call in judged.calls:
+async def check_holdings(context: RelayerContext, checked: CheckedSubmission) -> None:
+    """Refuse to redeem nothing, and to merge more than the wallet holds."""
+    for call in checked.calls:
         if isinstance(call, RedeemPositions):
-            await _check_redeem(context, judged.wish, call)
+            await _check_redeem(context, checked.submission, call)
         elif isinstance(call, MergePositions):
-            await _check_merge(context, judged.wish, call)
+            await _check_merge(context, checked.submission, call)
 
 
-async def _check_redeem(context: RelayerContext, wish: Submission, call: RedeemPositions) -> None:
-    """Burning what lost is the owner's right; a call that burns nothing only costs gas."""
+async def _check_redeem(
+    context: RelayerContext, submission: Submission, call: RedeemPositions
+) -> None:
+    """Refuse when the wallet holds none of the tokens; an owner may burn losing tokens."""
     tokens = _tokens(call.collateral, call.condition_id, call.index_sets)
-    wallets = (wish.wallet, wish.owner)
+    wallets = (submission.wallet, submission.owner)
     units = await context.reader.token_units(
         [(wallet, token) for wallet in wallets for token in tokens]
     )
     if not any(units[: len(tokens)]):
-        raise NothingToRedeem(wish.wallet, wish.owner if any(units[len(tokens) :]) else None)
+        raise NothingToRedeem(
+            submission.wallet, submission.owner if any(units[len(tokens) :]) else None
+        )
 
 
-async def _check_merge(context: RelayerContext, wish: Submission, call: MergePositions) -> None:
+async def _check_merge(
+    context: RelayerContext, submission: Submission, call: MergePositions
+) -> None:
     tokens = _tokens(call.collateral, call.condition_id, call.partition)
-    have = min(await context.reader.token_units([(wish.wallet, token) for token in tokens]))
+    have = min(await context.reader.token_units([(submission.wallet, token) for token in tokens]))
     if have < call.amount_units:
         raise NotEnoughToMerge(have, call.amount_units)
 

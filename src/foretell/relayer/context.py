@@ -1,4 +1,4 @@
-"""What the relayer needs to do its work, made once where the program is put together."""
+"""The context of the relayer, built once by the composition root."""
 
 import asyncio
 import contextlib
@@ -17,19 +17,19 @@ from foretell.store.database import Database
 
 @dataclass(frozen=True, slots=True)
 class RelayerOptions:
-    """What an operator may choose."""
+    """Options of the operator."""
 
     calls: Collection[ServedCall] = frozenset(ServedCall)
-    """What wallets may do through this relayer."""
+    """Calls that wallets may make through this relayer."""
     confirmation_deadline_s: float = 60.0
-    """How long an operation's answer waits for a block."""
+    """The longest wait of an operation's answer for a block."""
     queue_deadline_ms: int = 10 * 60 * 1000
-    """How long a transaction waits to be sent: for an earlier one of its wallet, or for the node."""
+    """The longest wait of a transaction to be sent: for an earlier one of its wallet, or the node."""
     open_per_wallet_max: int = 16
 
 
 class WalletLocks:
-    """One lock for each wallet that something is done for just now."""
+    """A lock for each wallet with a request in progress."""
 
     def __init__(self) -> None:
         self._lock_by_wallet: weakref.WeakValueDictionary[Address, asyncio.Lock] = (
@@ -42,24 +42,24 @@ class WalletLocks:
 
 
 class Pulse:
-    """Wakes everyone who waits for a request of this process to move."""
+    """Wakes the tasks that wait for a request of this process to move."""
 
     def __init__(self) -> None:
         self._moved = asyncio.Event()
 
     def beat(self) -> None:
-        """Wake them."""
+        """Wake all waiting tasks."""
         self._moved.set()
         self._moved = asyncio.Event()
 
     @property
     def next(self) -> asyncio.Event:
-        """What the next beat sets; take it before looking, so that no beat is missed."""
+        """The event of the next beat; take it before reading a request, so that no beat is missed."""
         return self._moved
 
 
 async def wait_for(event: asyncio.Event, seconds: float) -> None:
-    """Wait until an event is set, and so many seconds at most."""
+    """Wait until an event is set, but not longer than a number of seconds."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
@@ -82,7 +82,7 @@ class RelayerContext:
 
     @property
     def rules(self) -> CallRules:
-        """What wallets may call."""
+        """The rules for calls of wallets."""
         return CallRules(
             collateral=self.deployment.collateral,
             conditional_tokens=self.deployment.conditional_tokens,

@@ -1,4 +1,4 @@
-"""Whether the relayer can work: its chain answers, and is the one that it was made for."""
+"""Health of the relayer: its chain answers and has the expected id."""
 
 import asyncio
 from typing import Final
@@ -11,7 +11,7 @@ DEADLINE_S: Final = 2.0
 
 
 async def check_health(context: RelayerContext) -> None:
-    """Refuse when a transaction could not be sent now."""
+    """Refuse when transactions cannot be sent."""
     wanted = context.deployment.chain_id
     try:
         async with asyncio.timeout(DEADLINE_S):

@@ -1,6 +1,6 @@
-"""A wallet's next nonce: the chain's own, and then those that requests of ours have.
+"""The next nonce of a wallet: the chain's, after which those of open requests are skipped.
 
-What is said here is accepted as long as nothing else was sent in between.
+The nonce is accepted unless another transaction of the wallet is submitted first.
 """
 
 from foretell.domain.relay.request import next_safe_nonce
@@ -12,7 +12,7 @@ from foretell.store.outbox.relays import load_claimed_nonces
 
 
 async def load_next_nonce(context: RelayerContext, wallet: Address, used: int) -> int:
-    """Return the nonce for a wallet's next transaction, of which the chain has used so many."""
+    """Return the nonce of a wallet's next transaction; the chain has used all below `used`."""
     if used > NONCE_MAX:
         return used
     async with context.database.reading() as tx:
@@ -21,7 +21,7 @@ async def load_next_nonce(context: RelayerContext, wallet: Address, used: int) -
 
 
 async def find_next_nonce(context: RelayerContext, address: Address) -> int:
-    """Return the nonce for the next transaction of an owner's wallet, or of the wallet named."""
+    """Return the nonce of the next transaction of an owner's wallet, or of the wallet itself."""
     wallet = context.deployment.safe_of(address)
     state = await fetch_safe(context, wallet)
     if state is None and (named := await fetch_safe(context, address)) is not None:

@@ -1,7 +1,7 @@
-"""What clients may ask for: any served transaction of a wallet, and two that are waited for.
+"""Operations: any served transaction of a wallet, and two that wait for their block.
 
-A redemption and a merge are answered when they are in a block. The wait has an end: then the answer
-has the hash and no confirmation yet, and the same request, sent again, finds what became of it.
+A redemption and a merge are answered when they are in a block. The wait is limited: after it the answer
+has the hash and no confirmations, and the same request, sent again, returns the outcome.
 """
 
 import enum
@@ -34,16 +34,16 @@ from foretell.domain.relay.request import RelayKind, RelayRequest, RelayState
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.relayer.body import Submission, parse_submission
 from foretell.relayer.callers import RelayCaller
-from foretell.relayer.checks import check_holdings, judge
+from foretell.relayer.checks import check_holdings, check_submission
 from foretell.relayer.context import RelayerContext, wait_for
-from foretell.relayer.submit import accept, load_carrier
+from foretell.relayer.submit import accept, load_carrying_tx
 from foretell.store.outbox.relays import load_relay
 
-LOOK_AGAIN_S: Final = 1.0
+POLL_S: Final = 1.0
 
 
 class Operation(enum.Enum):
-    """An operation that has a route of its own."""
+    """An operation with its own route."""
 
     REDEEM = "redeem-position"
     MERGE = "merge-position"
@@ -60,53 +60,53 @@ _DONE: Final = frozenset({RelayState.MINED, RelayState.CONFIRMED})
 
 
 class Execution(NamedTuple):
-    """A wallet's transaction that was sent; blocks that hold it, or lie on the one that does."""
+    """A sent transaction of a wallet; its own block counts as the first confirmation."""
 
     tx_hash: Bytes32
     confirmations: int
 
 
 async def submit(context: RelayerContext, caller: RelayCaller, raw: bytes) -> RelayRequest:
-    """Return the request that a body has become; an owner is its own caller, or has a builder."""
-    wish = parse_submission(raw)
+    """Return the request for a body, which its owner or a builder submits."""
+    submission = parse_submission(raw)
     if not caller.is_builder:
-        _check_owner(wish, caller)
-    return await accept(context, judge(context, wish), caller.address)
+        _check_owner(submission, caller)
+    return await accept(context, check_submission(context, submission), caller.address)
 
 
 async def operate(
     context: RelayerContext, caller: RelayCaller, operation: Operation, raw: bytes
 ) -> Execution:
-    """Have a wallet redeem or merge, and return when that is in a block, or the wait is over."""
-    wish = parse_submission(raw, [RelayKind.SAFE])
-    _check_owner(wish, caller)
-    _check_operation(context, wish)
-    judged = judge(context, wish)
+    """Redeem or merge for a wallet; return once that is in a block, or the wait is over."""
+    submission = parse_submission(raw, [RelayKind.SAFE])
+    _check_owner(submission, caller)
+    _check_operation(context, submission)
+    checked = check_submission(context, submission)
     kind, function = _CALLS[operation]
-    if not isinstance(judged.calls[0], kind):
+    if not isinstance(checked.calls[0], kind):
         raise MalformedCalldata(f"a call of {function.name}")
     try:
-        request = await accept(context, judged, caller.address, check_holdings)
+        request = await accept(context, checked, caller.address, check_holdings)
     except CallReverts as refusal:
-        raise _impossible(operation, refusal.message) from refusal
+        raise _revert_refusal(operation, refusal.message) from refusal
     return await _wait(context, operation, request)
 
 
-def _check_owner(wish: Submission, caller: RelayCaller) -> None:
-    if wish.owner != caller.address:
-        raise OwnerAddressMismatch(wish.owner, caller.address)
+def _check_owner(submission: Submission, caller: RelayCaller) -> None:
+    if submission.owner != caller.address:
+        raise OwnerAddressMismatch(submission.owner, caller.address)
 
 
-def _check_operation(context: RelayerContext, wish: Submission) -> None:
+def _check_operation(context: RelayerContext, submission: Submission) -> None:
     tokens = context.deployment.conditional_tokens
-    if wish.operation != OPERATION_CALL:
+    if submission.operation != OPERATION_CALL:
         raise InvalidField("signatureParams.operation", f'"{OPERATION_CALL}"')
-    if wish.target != tokens:
+    if submission.target != tokens:
         raise InvalidField("to", f"the conditional tokens {tokens}")
 
 
-def _impossible(operation: Operation, cause: str) -> MergeImpossible | ExecutionFailed:
-    """Return the refusal of what the node would not run: a merge that cannot be is a wrong wish."""
+def _revert_refusal(operation: Operation, cause: str) -> MergeImpossible | ExecutionFailed:
+    """Return the refusal for a call that reverts: an impossible merge is the client's error."""
     is_merge = operation is Operation.MERGE
     return MergeImpossible(cause) if is_merge else ExecutionFailed(cause)
 
@@ -119,16 +119,16 @@ async def _wait(context: RelayerContext, operation: Operation, request: RelayReq
         async with context.database.reading() as tx:
             request = await load_relay(tx, request.transaction_id) or request
         if request.state is RelayState.INVALID:
-            raise _impossible(operation, request.failure or "")
+            raise _revert_refusal(operation, request.failure or "")
         if request.state is RelayState.FAILED:
             raise ExecutionFailed(request.failure or "")
-        sent = await load_carrier(context, request)
+        sent = await load_carrying_tx(context, request)
         if sent is not None and request.state in _DONE and sent.mined_hash is not None:
             return await _executed(context, sent.mined_hash, sent.block_number or 0)
         left_s = ends_at_s - time.monotonic()
         if left_s <= 0:
             return _unconfirmed(request, sent, deadline_s)
-        await wait_for(moved, min(left_s, LOOK_AGAIN_S))
+        await wait_for(moved, min(left_s, POLL_S))
 
 
 async def _executed(context: RelayerContext, tx_hash: Bytes32, block_number: int) -> Execution:
@@ -140,7 +140,7 @@ async def _executed(context: RelayerContext, tx_hash: Bytes32, block_number: int
 
 
 def _unconfirmed(request: RelayRequest, sent: SentTx | None, waited_s: float) -> Execution:
-    """Return the hash of what is under way; what has failed in a block is told as failed."""
+    """Return the hash of a transaction without a block, or refuse one that reverted in a block."""
     if sent is None:
         raise NotSentYet(request.transaction_id, waited_s)
     if sent.status is TxStatus.REVERTED:

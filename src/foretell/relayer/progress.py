@@ -1,4 +1,4 @@
-"""Moves a request to where the transaction that carries it has come."""
+"""Progress of a request along the state of its carrying transaction."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ async def move(
     trigger: RelayTrigger,
     failure: str | None = None,
 ) -> RelayRequest:
-    """Return the request after a step of its life, or as somebody else has moved it meanwhile."""
+    """Return the request after a transition, or as another process has moved it."""
     moved = moved_relay(request, trigger, context.now_ms(), failure)
     async with context.database.writing() as tx:
         if not await record_relay_move(tx, request, moved):
@@ -42,7 +42,7 @@ async def move(
 
 
 async def follow(context: RelayerContext, request: RelayRequest, sent: SentTx) -> RelayRequest:
-    """Return the request where its transaction has come to by now."""
+    """Return the request, moved to the state of its carrying transaction."""
     is_done = await _is_done(context, request, sent)
     if is_done is None:
         return request
@@ -56,10 +56,10 @@ async def follow(context: RelayerContext, request: RelayRequest, sent: SentTx) -
 
 
 async def _is_done(context: RelayerContext, request: RelayRequest, sent: SentTx) -> bool | None:
-    """Return whether the wallet's own call succeeded; None when the block has gone meanwhile.
+    """Return whether the wallet's own call succeeded; None when a reorg has removed the block.
 
-    The outer transaction of a wallet can succeed though its call failed; only the wallet's log
-    tells. Before anything is mined there is nothing to look for.
+    The outer transaction can succeed although the wallet's call failed; only the wallet's log shows
+    that. Before the transaction is mined there is no log to read, and the result is True.
     """
     is_mined = sent.status in {TxStatus.MINED, TxStatus.CONFIRMED}
     is_known = (request.state, sent.status) == (RelayState.MINED, TxStatus.MINED)

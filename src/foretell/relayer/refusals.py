@@ -22,7 +22,7 @@ RELAYER: Final[Mapping[type[ForetellError], RefusalRow]] = {
 
 
 def relayer_body(error: ForetellError) -> tuple[int, object]:
-    """`{"error": "words: message"}`, and beside it the machine's code and the numbers."""
+    """Return the status and the body `{"error": "words: message", "code", "details"}`."""
     status, words = row_of(RELAYER, error)
     body: dict[str, object] = {
         "error": f"{words or error.code}: {error.message}",

@@ -1,4 +1,4 @@
-"""The relayer's answers, in the words that clients know."""
+"""Answers of the relayer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -17,20 +17,20 @@ from foretell.store.outbox.transactions import RELAYED, load_txs
 TRANSACTIONS_MAX: Final = 100
 
 
-class NonceRecord(msgspec.Struct, frozen=True):
+class NonceResponse(msgspec.Struct, frozen=True):
     """A wallet's next nonce."""
 
     nonce: str
 
 
-class DeployedRecord(msgspec.Struct, frozen=True):
-    """Whether there is a contract at an address."""
+class DeployedResponse(msgspec.Struct, frozen=True):
+    """The presence of a contract at an address."""
 
     deployed: bool
 
 
-class SubmittedRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """What a submission has become; the hash stands under two names, as clients read either."""
+class SubmittedResponse(msgspec.Struct, frozen=True, rename="camel"):
+    """The state of a submission; clients read the hash under either of its two names."""
 
     transaction_id: str = msgspec.field(name="transactionID")
     state: str
@@ -38,15 +38,15 @@ class SubmittedRecord(msgspec.Struct, frozen=True, rename="camel"):
     hash: str | None
 
 
-class ExecutionRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """A wallet's transaction that was waited for."""
+class ExecutionResponse(msgspec.Struct, frozen=True, rename="camel"):
+    """The transaction of an operation."""
 
     tx_hash: str
     confirmations: int
 
 
-class TransactionRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """A relay request as it stands."""
+class TransactionResponse(msgspec.Struct, frozen=True, rename="camel"):
+    """A relay request with its current state."""
 
     transaction_id: str = msgspec.field(name="transactionID")
     transaction_hash: str | None
@@ -64,50 +64,50 @@ class TransactionRecord(msgspec.Struct, frozen=True, rename="camel"):
     updated_at: str
 
 
-def execution_record(execution: Execution) -> ExecutionRecord:
+def render_execution(execution: Execution) -> ExecutionResponse:
     """Return the answer of an operation."""
-    return ExecutionRecord(execution.tx_hash, execution.confirmations)
+    return ExecutionResponse(execution.tx_hash, execution.confirmations)
 
 
-async def submitted_record(context: RelayerContext, request: RelayRequest) -> SubmittedRecord:
+async def render_submitted(context: RelayerContext, request: RelayRequest) -> SubmittedResponse:
     """Return the answer of a submission."""
-    (record,) = await _records(context, [request])
-    return SubmittedRecord(
-        record.transaction_id, record.state, record.transaction_hash, record.transaction_hash
+    (shown,) = await _render_all(context, [request])
+    return SubmittedResponse(
+        shown.transaction_id, shown.state, shown.transaction_hash, shown.transaction_hash
     )
 
 
 async def find_transaction(
     context: RelayerContext, transaction_id: str
-) -> Sequence[TransactionRecord]:
-    """Return the one request of this id, or none."""
+) -> Sequence[TransactionResponse]:
+    """Return the request of an id, or an empty list."""
     async with context.database.reading() as tx:
         found = await load_relay(tx, transaction_id)
-    return [] if found is None else await _records(context, [found])
+    return [] if found is None else await _render_all(context, [found])
 
 
 async def list_transactions(
     context: RelayerContext, address: Address
-) -> Sequence[TransactionRecord]:
-    """Return what an address signed, or sent in for others, the newest first."""
+) -> Sequence[TransactionResponse]:
+    """Return the requests that an address signed or submitted, the newest first."""
     async with context.database.reading() as tx:
         found = await load_relays_of(tx, address, TRANSACTIONS_MAX)
-    return await _records(context, found)
+    return await _render_all(context, found)
 
 
-async def _records(
+async def _render_all(
     context: RelayerContext, requests: Sequence[RelayRequest]
-) -> list[TransactionRecord]:
+) -> list[TransactionResponse]:
     async with context.database.reading() as tx:
         carrying_txs = await load_txs(tx, RELAYED, [request.tx_id for request in requests])
-    carrying_tx_by_id = {carrier.tx_id: carrier for carrier in carrying_txs}
-    return [_record(request, carrying_tx_by_id) for request in requests]
+    carrying_tx_by_id = {sent.tx_id: sent for sent in carrying_txs}
+    return [_render(request, carrying_tx_by_id) for request in requests]
 
 
-def _record(request: RelayRequest, carrying_tx_by_id: Mapping[str, SentTx]) -> TransactionRecord:
-    carrier = carrying_tx_by_id.get(request.tx_id)
-    tx_hash = None if carrier is None else carrier.mined_hash or carrier.newest.tx_hash
-    return TransactionRecord(
+def _render(request: RelayRequest, carrying_tx_by_id: Mapping[str, SentTx]) -> TransactionResponse:
+    carrying_tx = carrying_tx_by_id.get(request.tx_id)
+    tx_hash = None if carrying_tx is None else carrying_tx.mined_hash or carrying_tx.newest.tx_hash
+    return TransactionResponse(
         transaction_id=request.transaction_id,
         transaction_hash=tx_hash,
         owner=checksum_address(request.owner),

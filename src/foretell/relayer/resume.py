@@ -1,6 +1,6 @@
-"""Takes up what is not finished: requests of a process that broke off, and those that queue.
+"""Resumption of unfinished requests: those of a process that stopped, and those that queue.
 
-Start and recovery are one path: every look begins with the open rows.
+Start and recovery are one path: every pass begins with the open rows.
 """
 
 import asyncio
@@ -14,37 +14,37 @@ from foretell.domain.relay.request import OPEN, RelayRequest, RelayTrigger
 from foretell.relayer.checks import fetch_own_safe
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.progress import follow, move
-from foretell.relayer.submit import load_carrier, send
+from foretell.relayer.submit import load_carrying_tx, send
 from foretell.store.outbox.relays import load_claimed_nonces, load_open_relays, load_relay
 
 OPEN_MAX: Final = 1_000
 AT_ONCE_MAX: Final = 8
 
-_NONCE_GONE: Final = "the wallet used the nonce for something else"
-_PREDECESSOR_GONE: Final = "an earlier transaction of the wallet came to nothing"
-_TOO_LATE: Final = "it could not be sent in time"
+_NONCE_USED: Final = "the wallet used the nonce for something else"
+_PREDECESSOR_FAILED: Final = "an earlier transaction of the wallet came to nothing"
+_EXPIRED: Final = "it could not be sent in time"
 
 _log: Final = structlog.get_logger(__name__)
 
 
 async def run_once(context: RelayerContext) -> bool:
-    """Bring every open request as far as it goes now, and return whether there were any."""
+    """Advance every open request as far as possible, and return whether there were any."""
     async with context.database.reading() as tx:
         requests = await load_open_relays(tx, OPEN_MAX)
     at_once = asyncio.Semaphore(AT_ONCE_MAX)
 
-    async def advance_in_turn(request: RelayRequest) -> None:
+    async def advance_one(request: RelayRequest) -> None:
         async with at_once:
             await advance(context, request)
 
-    outcomes = await asyncio.gather(*map(advance_in_turn, requests), return_exceptions=True)
+    outcomes = await asyncio.gather(*map(advance_one, requests), return_exceptions=True)
     for fault in filter(None, outcomes):
         raise fault
     return bool(requests)
 
 
 async def advance(context: RelayerContext, seen: RelayRequest) -> None:
-    """Bring one request as far as it goes now; what hinders it is told to the log alone."""
+    """Advance a request as far as possible; an error is only logged."""
     async with context.locks.of(seen.wallet):
         async with context.database.reading() as tx:
             request = await load_relay(tx, seen.transaction_id)
@@ -59,11 +59,11 @@ async def advance(context: RelayerContext, seen: RelayRequest) -> None:
 
 
 async def _advance(context: RelayerContext, request: RelayRequest) -> None:
-    sent = await load_carrier(context, request)
+    sent = await load_carrying_tx(context, request)
     if sent is not None:
         await follow(context, request, sent)
     elif context.now_ms() - request.created_at_ms > context.options.queue_deadline_ms:
-        await move(context, request, RelayTrigger.REFUSE, _TOO_LATE)
+        await move(context, request, RelayTrigger.REFUSE, _EXPIRED)
     elif request.safe_nonce is None:
         await send(context, request)
     else:
@@ -71,7 +71,7 @@ async def _advance(context: RelayerContext, request: RelayRequest) -> None:
 
 
 async def _take_turn(context: RelayerContext, request: RelayRequest, nonce: int) -> None:
-    """Send a wallet's transaction when its turn has come, or refuse one whose turn never will."""
+    """Send a transaction with the next nonce, or refuse one with a nonce that cannot become next."""
     try:
         used = (await fetch_own_safe(context, request.wallet, request.owner)).nonce
     except InvalidField as refusal:
@@ -81,8 +81,8 @@ async def _take_turn(context: RelayerContext, request: RelayRequest, nonce: int)
         await send(context, request)
         return
     async with context.database.reading() as tx:
-        before = await load_claimed_nonces(tx, request.wallet, used, is_open=False)
+        claimed = await load_claimed_nonces(tx, request.wallet, used, is_open=False)
     if nonce < used:
-        await move(context, request, RelayTrigger.REFUSE, _NONCE_GONE)
-    elif len([each for each in before if each < nonce]) < nonce - used:
-        await move(context, request, RelayTrigger.REFUSE, _PREDECESSOR_GONE)
+        await move(context, request, RelayTrigger.REFUSE, _NONCE_USED)
+    elif len([each for each in claimed if each < nonce]) < nonce - used:
+        await move(context, request, RelayTrigger.REFUSE, _PREDECESSOR_FAILED)

@@ -1,7 +1,7 @@
-"""Why a wallet's transaction would revert, in words that a client may be told.
+"""Revert reasons of wallet transactions, in words for clients.
 
-A Safe says only that its call failed. So the call is tried once more by itself, for its own reason;
-the node's words stand at the end.
+A Safe reports only that its call failed. The call is therefore tried again alone, which gives its own
+reason. The node's message comes last.
 """
 
 from foretell.chain.artifacts import reason_of
@@ -12,26 +12,26 @@ from foretell.domain.relay.request import RelayKind, RelayRequest
 from foretell.relayer.context import RelayerContext
 
 
-async def reverted_cause(
+async def find_revert_reason(
     context: RelayerContext, request: RelayRequest, reverted: ExecutionReverted
 ) -> str:
-    """Return why a request's transaction reverted when the node tried it."""
+    """Return the reason for which a request's transaction reverted in the node's trial run."""
     inner = await _inner_revert(context, request)
     if inner is None:
-        return f"the transaction would revert, and was not sent: {words_of(reverted)}"
+        return f"the transaction would revert, and was not sent: {reason_text(reverted)}"
     outer = reason_of(reverted)
-    return f"the wallet's call would revert ({outer}), and was not sent: {words_of(inner)}"
+    return f"the wallet's call would revert ({outer}), and was not sent: {reason_text(inner)}"
 
 
-def words_of(refusal: RpcRefused) -> str:
-    """Return why a call was refused, the node's own words at the end."""
+def reason_text(refusal: RpcRefused) -> str:
+    """Return the reason of a refused call, followed by the node's message."""
     said = refusal.rpc_message
     reason = reason_of(refusal) if isinstance(refusal, ExecutionReverted) else said
     return said if reason in said else f"{reason}: {said}"
 
 
 async def _inner_revert(context: RelayerContext, request: RelayRequest) -> ExecutionReverted | None:
-    """Return how the wallet's one call reverts by itself; a bundle's calls cannot be told apart."""
+    """Return the revert of the wallet's single call; the calls of a bundle cannot be tried alone."""
     if request.kind is not RelayKind.SAFE or request.operation != OPERATION_CALL:
         return None
     try:

@@ -1,10 +1,10 @@
-"""The relayer's HTTP surface: wallets without gas.
+"""Routes of the relayer: transactions of wallets without gas.
 
-Owners sign, the relayer pays. Reading is open to everyone, since a transaction's id is nobody's to
-guess and a nonce no secret; asking for anything needs an API key, and every transaction its owner's
-signature besides.
+Owners sign, the relayer pays. Reading needs no authentication: transaction ids cannot be guessed and
+nonces are public. A submission needs an API key and the signature of the wallet's owner.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from litestar import Litestar, MediaType, Response, get, post
@@ -13,7 +13,8 @@ from litestar.di import NamedDependency
 from foretell.domain.relay.request import RelayKind
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.openapi import answering, choices, taking, texts
+from foretell.edge.openapi import answering, taking
+from foretell.edge.parameters import choice, required_text, wallet
 from foretell.edge.query import Query
 from foretell.relayer import responses
 from foretell.relayer.body import BODY_BYTES_MAX
@@ -31,80 +32,80 @@ ABOUT: Final = (
 )
 
 Answer = Response[bytes]
-Services = NamedDependency[RelayerContext]
+Context = NamedDependency[RelayerContext]
 
-ADDRESS: Final = texts("address", "an owner, or its wallet", required=True)
-WALLET: Final = texts("address", "a wallet", required=True)
-KIND: Final = choices("type", "the kind of wallet", list(RelayKind), RelayKind.SAFE)
-ID: Final = texts("id", "a transactionID", required=True)
+ADDRESS: Final = wallet("address", "an owner, or its wallet")
+WALLET: Final = wallet("address", "a wallet")
+KIND: Final = choice("type", "the kind of wallet", list(RelayKind), RelayKind.SAFE)
+ANY_KIND: Final = replace(KIND, parse=lambda _values: RelayKind.SAFE)
+"""The kind of wallet where it changes nothing: any text is accepted."""
+ID: Final = required_text("id", "a transactionID")
 
 
 @get("/", media_type=MediaType.TEXT)
-async def show_root(context: Services) -> str:
-    """Say that transactions can be sent now."""
+async def show_root(context: Context) -> str:
+    """Answer when transactions can be sent."""
     await check_health(context)
     return "OK"
 
 
 @get(
     "/nonce",
-    responses=answering(responses.NonceRecord, "The nonce to sign."),
+    responses=answering(responses.NonceResponse, "The nonce to sign."),
     operation_class=taking(ADDRESS, KIND),
 )
-async def show_nonce(request: AnyRequest, context: Services) -> Answer:
-    """Return the nonce of a wallet's next transaction, those under way counted in."""
+async def show_nonce(request: AnyRequest, context: Context) -> Answer:
+    """Return the nonce of a wallet's next transaction, after those in progress."""
     query = Query.of(request)
-    address = query.wallet("address")
-    query.choice("type", RelayKind.SAFE, list(RelayKind))
-    query.check_known()
-    return json_response(responses.NonceRecord(str(await find_next_nonce(context, address))))
+    address = query.read(ADDRESS)
+    query.check([KIND])
+    return json_response(responses.NonceResponse(str(await find_next_nonce(context, address))))
 
 
 @get(
     "/deployed",
-    responses=answering(responses.DeployedRecord, "Whether the wallet exists."),
-    operation_class=taking(WALLET, KIND),
+    responses=answering(responses.DeployedResponse, "Whether the wallet exists."),
+    operation_class=taking(WALLET, ANY_KIND),
 )
-async def show_deployed(request: AnyRequest, context: Services) -> Answer:
-    """Say whether a wallet is on the chain."""
+async def show_deployed(request: AnyRequest, context: Context) -> Answer:
+    """Return whether a wallet is on the chain."""
     query = Query.of(request)
-    address = query.wallet("address")
-    query.skip("type")
-    query.check_known()
-    return json_response(responses.DeployedRecord(bool(await context.reader.code(address))))
+    address = query.read(WALLET)
+    query.check([ANY_KIND])
+    return json_response(responses.DeployedResponse(bool(await context.reader.code(address))))
 
 
 @post(
     "/submit",
     status_code=200,
-    responses=answering(responses.SubmittedRecord, "What became of it so far."),
+    responses=answering(responses.SubmittedResponse, "What became of it so far."),
 )
-async def submit_transaction(request: AnyRequest, context: Services) -> Answer:
-    """Take in a wallet's transaction, or the wish for a wallet (L2 or builder)."""
+async def submit_transaction(request: AnyRequest, context: Context) -> Answer:
+    """Accept a wallet's transaction, or its deployment (L2 or builder)."""
     raw = await read_body(request, BODY_BYTES_MAX)
     submitted = await submit(context, await caller_of(context, request, raw), raw)
-    return json_response(await responses.submitted_record(context, submitted))
+    return json_response(await responses.render_submitted(context, submitted))
 
 
 @get(
     "/transaction",
-    responses=answering(list[responses.TransactionRecord], "The one transaction, or none."),
+    responses=answering(list[responses.TransactionResponse], "The one transaction, or none."),
     operation_class=taking(ID),
 )
-async def show_transaction(request: AnyRequest, context: Services) -> Answer:
-    """Show what became of a submission."""
+async def show_transaction(request: AnyRequest, context: Context) -> Answer:
+    """Return the state of a submission."""
     query = Query.of(request)
-    transaction_id = query.required("id")
+    transaction_id = query.read(ID)
     query.check_known()
     return json_response(await responses.find_transaction(context, transaction_id))
 
 
 @get(
     "/transactions",
-    responses=answering(list[responses.TransactionRecord], "At most 100, the newest first."),
+    responses=answering(list[responses.TransactionResponse], "At most 100, the newest first."),
 )
-async def show_transactions(request: AnyRequest, context: Services) -> Answer:
-    """Show what the caller signed, or sent in for others (L2 or builder)."""
+async def show_transactions(request: AnyRequest, context: Context) -> Answer:
+    """Return the requests that the caller signed or submitted (L2 or builder)."""
     caller = await caller_of(context, request, b"")
     return json_response(await responses.list_transactions(context, caller.address))
 
@@ -112,20 +113,20 @@ async def show_transactions(request: AnyRequest, context: Services) -> Answer:
 @post(
     "/operations/redeem-position",
     status_code=200,
-    responses=answering(responses.ExecutionRecord, "The transaction, in a block if in time."),
+    responses=answering(responses.ExecutionResponse, "The transaction, in a block if in time."),
 )
-async def redeem_position(request: AnyRequest, context: Services) -> Answer:
-    """Have a wallet redeem tokens of a resolved condition (L2)."""
+async def redeem_position(request: AnyRequest, context: Context) -> Answer:
+    """Redeem a wallet's tokens of a resolved condition (L2)."""
     return await _operate(request, context, Operation.REDEEM)
 
 
 @post(
     "/operations/merge-position",
     status_code=200,
-    responses=answering(responses.ExecutionRecord, "The transaction, in a block if in time."),
+    responses=answering(responses.ExecutionResponse, "The transaction, in a block if in time."),
 )
-async def merge_position(request: AnyRequest, context: Services) -> Answer:
-    """Have a wallet merge complete sets into collateral (L2)."""
+async def merge_position(request: AnyRequest, context: Context) -> Answer:
+    """Merge a wallet's complete sets into collateral (L2)."""
     return await _operate(request, context, Operation.MERGE)
 
 
@@ -133,7 +134,7 @@ async def _operate(request: AnyRequest, context: RelayerContext, operation: Oper
     raw = await read_body(request, BODY_BYTES_MAX)
     caller = await owner_of(context, request, raw)
     execution = await operate(context, caller, operation, raw)
-    return json_response(responses.execution_record(execution))
+    return json_response(responses.render_execution(execution))
 
 
 def build_app(context: RelayerContext) -> Litestar:

@@ -1,9 +1,8 @@
-"""How an accepted wish gets on the chain, once, whatever happens in between.
+"""Submission of accepted requests to the chain, exactly once across crashes.
 
-The request's row is stored before anything is sent, and the id of the transaction that carries it
-follows from the row: a crash in between leaves a row that the worker takes up again, and what was
-sent is found and not sent anew. A wallet's transactions go out one after the other, each once the
-chain has the one before it.
+The request's row is stored before anything is sent, and the id of its carrying transaction is derived
+from the row. After a crash the worker resumes the row, finds a transaction that was sent, and does not
+send it again. The transactions of a wallet are sent in order, each once the chain has the previous one.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,7 +27,7 @@ from foretell.relayer.checks import CheckedSubmission, fetch_own_safe
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.nonces import load_next_nonce
 from foretell.relayer.progress import follow, move
-from foretell.relayer.revert_reasons import reverted_cause, words_of
+from foretell.relayer.revert_reasons import find_revert_reason, reason_text
 from foretell.store.outbox.relays import load_same_relay, record_relay
 from foretell.store.outbox.transactions import RELAYED, load_tx
 
@@ -37,76 +36,76 @@ Check = Callable[[RelayerContext, CheckedSubmission], Awaitable[None]]
 _log: Final = structlog.get_logger(__name__)
 
 
-async def check_nothing(context: RelayerContext, judged: CheckedSubmission) -> None:
-    """Pass: the trial run says enough."""
+async def check_nothing(context: RelayerContext, checked: CheckedSubmission) -> None:
+    """Pass: the node's trial run is enough."""
 
 
 async def accept(
     context: RelayerContext,
-    judged: CheckedSubmission,
+    checked: CheckedSubmission,
     submitter: Address,
-    check: Check = check_nothing,
+    check_chain: Check = check_nothing,
 ) -> RelayRequest:
-    """Return the request that a wish has become: an earlier one when its owner signed the same.
+    """Return the request for a submission: an earlier one if its owner signed the same transaction.
 
-    What is refused here, or by the node's trial run, was not sent, and its nonce is free again.
+    A submission that is refused, here or by the node's trial run, was not sent; its nonce is free.
     """
-    wish = judged.wish
-    async with context.locks.of(wish.wallet):
-        used = await _fetch_used(context, wish)
-        same = await _load_same(context, judged)
-        if same is not None and (same.state in OPEN or _place(wish) < used):
+    submission = checked.submission
+    async with context.locks.of(submission.wallet):
+        used = await _fetch_used(context, submission)
+        same = await _load_same(context, checked)
+        if same is not None and (same.state in OPEN or _place(submission) < used):
             return same
-        await _check_place(context, wish, used)
-        await check(context, judged)
-        request = judged.request(context.new_uuid(), submitter, context.now_ms())
+        await _check_place(context, submission, used)
+        await check_chain(context, checked)
+        request = checked.request(context.new_uuid(), submitter, context.now_ms())
         async with context.database.writing() as tx:
             is_new = await record_relay(tx, request)
         if not is_new:
-            return await _taken_meanwhile(context, judged)
-        return await _send_or_refuse(context, request) if _place(wish) == used else request
+            return await _load_concurrent(context, checked)
+        return await _send_or_refuse(context, request) if _place(submission) == used else request
 
 
-def _place(wish: Submission) -> int:
-    """Return how many places must be used before this wish's turn: making a wallet is the first."""
-    return wish.safe_nonce or 0
+def _place(submission: Submission) -> int:
+    """Return the number of places before this submission's; deploying the wallet is the first."""
+    return submission.safe_nonce or 0
 
 
-async def _fetch_used(context: RelayerContext, wish: Submission) -> int:
-    """Return how many of the wallet's places the chain has used."""
-    if wish.safe_nonce is None:
-        return 1 if await context.reader.code(wish.wallet) else 0
-    return (await fetch_own_safe(context, wish.wallet, wish.owner)).nonce
+async def _fetch_used(context: RelayerContext, submission: Submission) -> int:
+    """Return the number of the wallet's places that the chain has used."""
+    if submission.safe_nonce is None:
+        return 1 if await context.reader.code(submission.wallet) else 0
+    return (await fetch_own_safe(context, submission.wallet, submission.owner)).nonce
 
 
-async def _load_same(context: RelayerContext, judged: CheckedSubmission) -> RelayRequest | None:
+async def _load_same(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest | None:
     async with context.database.reading() as tx:
-        return await load_same_relay(tx, judged.wish.wallet, judged.digest)
+        return await load_same_relay(tx, checked.submission.wallet, checked.digest)
 
 
-async def _check_place(context: RelayerContext, wish: Submission, used: int) -> None:
-    if wish.safe_nonce is None:
+async def _check_place(context: RelayerContext, submission: Submission, used: int) -> None:
+    if submission.safe_nonce is None:
         if used:
-            raise WalletExists(wish.wallet)
+            raise WalletExists(submission.wallet)
         return
-    expected = await load_next_nonce(context, wish.wallet, used)
-    if wish.safe_nonce != expected:
-        raise NonceMismatch(expected, wish.safe_nonce)
+    expected = await load_next_nonce(context, submission.wallet, used)
+    if submission.safe_nonce != expected:
+        raise NonceMismatch(expected, submission.safe_nonce)
     if expected - used >= context.options.open_per_wallet_max:
         raise TooManyQueued(context.options.open_per_wallet_max)
 
 
-async def _taken_meanwhile(context: RelayerContext, judged: CheckedSubmission) -> RelayRequest:
-    """Return the same wish that another process took in just now, or say that it took another."""
-    same = await _load_same(context, judged)
+async def _load_concurrent(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest:
+    """Return the request that another process stored at the same time, or refuse the nonce."""
+    same = await _load_same(context, checked)
     if same is None:
-        place = _place(judged.wish)
+        place = _place(checked.submission)
         raise NonceMismatch(place + 1, place)
     return same
 
 
 async def _send_or_refuse(context: RelayerContext, request: RelayRequest) -> RelayRequest:
-    """Send a request whose client waits: when it cannot be sent now, it is over."""
+    """Send a request while its client waits; one that cannot be sent now is refused."""
     try:
         return await send(context, request)
     except CallReverts:
@@ -118,40 +117,40 @@ async def _send_or_refuse(context: RelayerContext, request: RelayRequest) -> Rel
 async def _refuse_unsent(
     context: RelayerContext, request: RelayRequest, error: ForetellError
 ) -> RelayRequest:
-    """End a request that could not be sent, and raise why; return one that may have been sent.
+    """End a request that was not sent and raise the error; return one that may have been sent.
 
-    What has a carrier may be with a node: it is accepted, whatever failed after, and the worker
-    follows it. While the store cannot tell whether there is one, the row is left to the worker too.
+    A request with a carrying transaction may have reached a node: it is accepted, and the worker
+    follows it. If the store fails here, the row is left to the worker too.
     """
-    if await load_carrier(context, request) is not None:
+    if await load_carrying_tx(context, request) is not None:
         _log.warning("relay waits", transaction_id=request.transaction_id, cause=error.message)
         return request
-    failure = ExecutionFailed(words_of(error)) if isinstance(error, RpcRefused) else error
+    failure = ExecutionFailed(reason_text(error)) if isinstance(error, RpcRefused) else error
     await move(context, request, RelayTrigger.REFUSE, failure.message)
     raise failure
 
 
 async def send(context: RelayerContext, request: RelayRequest) -> RelayRequest:
-    """Return the request once it is sent; hold the wallet's lock.
+    """Return the request once it is sent; the caller holds the wallet's lock.
 
-    One that reverts in the node's trial run is over. Of any other failure that is raised only
-    `load_carrier` can tell whether it came before anything was stored or sent, or after.
+    A request that reverts in the node's trial run is refused. After any other error, `load_carrying_tx`
+    shows whether a transaction was stored and may have been sent.
     """
     try:
         sent = await context.sender.send(request.outgoing())
     except ExecutionReverted as reverted:
-        cause = await reverted_cause(context, request, reverted)
+        cause = await find_revert_reason(context, request, reverted)
         await move(context, request, RelayTrigger.REFUSE, cause)
         raise CallReverts(cause) from reverted
     except ForetellError:
-        stored = await load_carrier(context, request)
+        stored = await load_carrying_tx(context, request)
         if stored is None:
             raise
         sent = stored
     return await follow(context, request, sent)
 
 
-async def load_carrier(context: RelayerContext, request: RelayRequest) -> SentTx | None:
-    """Return the transaction that carries a request, if it was ever stored."""
+async def load_carrying_tx(context: RelayerContext, request: RelayRequest) -> SentTx | None:
+    """Return the transaction that carries a request, if one was stored."""
     async with context.database.reading() as tx:
         return await load_tx(tx, RELAYED, request.tx_id)

@@ -1,4 +1,4 @@
-"""The relayer's worker: watches what was sent, and brings open requests further."""
+"""The relayer's worker: watches sent transactions and advances open requests."""
 
 import asyncio
 from functools import partial
@@ -15,7 +15,7 @@ PACE: Final = Pace(busy_s=1.0, idle_s=15.0)
 
 
 async def run(context: RelayerContext) -> None:
-    """Work until cancelled; the relayer's own transactions are watched here too."""
+    """Run until cancelled: the sender, the requests, and the revocations of keys."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(context.sender.run(), name="relayer's sender")
         tasks.create_task(_relay(context), name="relay requests")
@@ -28,7 +28,7 @@ async def _relay(context: RelayerContext) -> None:
 
 
 async def _follow_revocations(context: RelayerContext) -> None:
-    """Forget keys that another process may have revoked."""
+    """Empty the cache of keys when another process may have revoked some."""
     watch = await context.database.watch(KEYS_TOPIC)
     while True:
         if await watch.wait(PACE.idle_s):

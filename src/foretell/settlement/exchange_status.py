@@ -22,7 +22,7 @@ _PAUSED: Final = contract_function("paused()", "(bool)")
 
 async def check_exchange(operator: Sender, exchange: Address) -> None:
     """Raise ExchangeClosed while the exchange settles nothing for this account."""
-    is_operator, is_paused = await operator.ask_all(
+    is_operator, is_paused = await operator.call_views(
         [ViewCall(exchange, _IS_OPERATOR, (operator.address,)), ViewCall(exchange, _PAUSED)]
     )
     if not is_operator:

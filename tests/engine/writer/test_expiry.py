@@ -162,6 +162,6 @@ async def sweep(engine: Engine) -> None:
     """Have the engine close orders that are due, as its loop does."""
     sweeping = asyncio.create_task(engine.expire())
     await asyncio.sleep(0)
-    await engine.settle()
+    await engine.sync()
     sweeping.cancel()
     await asyncio.gather(sweeping, return_exceptions=True)

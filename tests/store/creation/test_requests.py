@@ -104,7 +104,7 @@ async def test_a_move_stores_its_changes(database: Database) -> None:
     await given(database, a_challenge())
 
     assert await move(database, "prepare", payload=b"{}", signature="0x12")
-    assert await move(database, "plan_built", plan=[ITEM.document()])
+    assert await move(database, "plan_built", plan=[ITEM])
 
     request = await loaded(database)
     assert request.status is RequestStatus.PREPARED

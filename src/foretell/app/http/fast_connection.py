@@ -217,7 +217,7 @@ class FastConnection(BoundedConnection):
             if not taken.keep_alive:
                 self.transport.close()
             self.on_response_complete()
-        telemetry.tell_whole(
+        telemetry.record_answer(
             call.method, taken.served.path, answer.status, request_id, taken.started
         )
 

@@ -1,4 +1,4 @@
-"""A folder belongs to one process at a time."""
+"""The lock of a folder that one process uses at a time."""
 
 import contextlib
 import fcntl
@@ -9,7 +9,7 @@ from foretell.domain.errors.storage import FolderInUse
 
 
 def lock_folder(folder: Path) -> int:
-    """Return a handle that keeps every other process out of the folder, or refuse.
+    """Return a handle that locks the folder against every other process, or refuse.
 
     The lock ends with the handle or with the process, whichever is first.
     """
@@ -22,7 +22,7 @@ def lock_folder(folder: Path) -> int:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process works in the folder now."""
+    """Return whether a process uses the folder now."""
     path = folder / "lock"
     if not path.exists():
         return False
@@ -37,5 +37,5 @@ def is_locked(folder: Path) -> bool:
 
 
 def unlock_folder(handle: int) -> None:
-    """Let other processes in."""
+    """Release the folder for other processes."""
     os.close(handle)

@@ -4,13 +4,14 @@ A move is a compare-and-set: it names the status it moves from, and does nothing
 another status by now. Written by creation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
 import sqlalchemy as sa
 
-from foretell.domain.creation.plan import PlanItem, PlanTx, item_of
+from foretell.domain.creation.plan import PlanItem, PlanTx
 from foretell.domain.creation.request import (
     ENDED,
     RUNNING,
@@ -20,6 +21,14 @@ from foretell.domain.creation.request import (
     advance_request,
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.creation.documents import (
+    StoredMetadataUpdate,
+    StoredRegistration,
+    decode,
+    decode_plan,
+    encode,
+    encode_plan,
+)
 from foretell.store.database import Transaction
 from foretell.store.tables import request_images, request_txs, requests
 
@@ -42,7 +51,7 @@ class RequestTx(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CreationRequest:
-    """A stored request; its documents have the wire's field names."""
+    """A stored request."""
 
     challenge: Challenge
     status: RequestStatus
@@ -54,8 +63,8 @@ class CreationRequest:
     signature: str | None
     image_ids: Mapping[str, str]
     plan: tuple[PlanItem, ...] | None
-    register_results: tuple[Mapping[str, Any], ...]
-    metadata_updates: tuple[Mapping[str, Any], ...]
+    register_results: tuple[StoredRegistration, ...]
+    metadata_updates: tuple[StoredMetadataUpdate, ...]
     metadata_plan: tuple[PlanItem, ...]
     txs: tuple[RequestTx, ...]
 
@@ -73,6 +82,28 @@ class CreationRequest:
     def hash_by_id(self) -> dict[str, Bytes32]:
         """The hash of each item that has one, by item id."""
         return {tx.item_id: tx.tx_hash for tx in self.txs}
+
+
+class RequestChanges(TypedDict, total=False):
+    """Columns that change when a request moves."""
+
+    payload: bytes
+    signature: str
+    error_message: str
+    plan: Sequence[PlanItem]
+    register_results: Sequence[StoredRegistration]
+    metadata_updates: Sequence[StoredMetadataUpdate]
+    metadata_plan: Sequence[PlanItem]
+
+
+_DOCUMENTS: Final[Mapping[str, Callable[[Any], list[dict[str, Any]]]]] = MappingProxyType(
+    {
+        "plan": encode_plan,
+        "register_results": encode,
+        "metadata_updates": encode,
+        "metadata_plan": encode_plan,
+    }
+)
 
 
 async def record_challenge(tx: Transaction, challenge: Challenge, now_ms: int) -> None:
@@ -147,14 +178,18 @@ async def move_request(
     request: CreationRequest,
     trigger: RequestTrigger,
     now_ms: int,
-    **changes: Any,
+    **changes: Unpack[RequestChanges],
 ) -> bool:
     """Apply a trigger and its changes to a request; return False when it was moved in between."""
     next_status = advance_request(request.status, trigger)
+    columns = {
+        name: _DOCUMENTS[name](value) if name in _DOCUMENTS else value
+        for name, value in changes.items()
+    }
     changed = await tx.execute(
         requests.update()
         .where(requests.c.request_id == request.request_id, requests.c.status == request.status)
-        .values(status=next_status, updated_at_ms=now_ms, entered_at_ms=now_ms, **changes)
+        .values(status=next_status, updated_at_ms=now_ms, entered_at_ms=now_ms, **columns)
     )
     await tx.announce(TOPIC)
     return changed == 1
@@ -323,9 +358,9 @@ def _request(row: sa.Row[Any], txs: tuple[RequestTx, ...]) -> CreationRequest:
         payload=row.payload,
         signature=row.signature,
         image_ids=row.images,
-        plan=None if row.plan is None else tuple(map(item_of, row.plan)),
-        register_results=tuple(row.register_results),
-        metadata_updates=tuple(row.metadata_updates),
-        metadata_plan=tuple(map(item_of, row.metadata_plan)),
+        plan=None if row.plan is None else decode_plan(row.plan),
+        register_results=decode(row.register_results, StoredRegistration),
+        metadata_updates=decode(row.metadata_updates, StoredMetadataUpdate),
+        metadata_plan=decode_plan(row.metadata_plan),
         txs=txs,
     )

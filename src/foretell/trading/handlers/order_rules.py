@@ -134,7 +134,7 @@ class OrderCheck:
     async def check_funds_and_book(self) -> None:
         """Refuse an order that the engine would refuse."""
         command = self.command()
-        await self.context.shards.ask(
+        await self.context.shards.handle(
             command.condition_id, CheckOrderRequest(command), CheckOrderReply
         )
 
@@ -162,7 +162,7 @@ class OrderCheck:
         assert self.order_id is not None
         request = FindPlacementRequest(self.order_id)
         condition_id = self.token.market.condition_id
-        found = await self.context.shards.ask(condition_id, request, FindPlacementReply)
+        found = await self.context.shards.handle(condition_id, request, FindPlacementReply)
         return found.placement is not None
 
     def has_body(self) -> bool:

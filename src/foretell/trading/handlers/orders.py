@@ -65,7 +65,7 @@ async def place_orders(
 
 
 async def _place(shards: Shards, command: PlaceOrder) -> PlacementReply:
-    return _reply(await shards.ask(command.condition_id, PlaceRequest(command), PlaceReply))
+    return _reply(await shards.handle(command.condition_id, PlaceRequest(command), PlaceReply))
 
 
 async def _try_prepare(

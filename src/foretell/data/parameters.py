@@ -1,0 +1,38 @@
+"""Query parameters that several routes of the data API take."""
+
+from typing import Final
+
+from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.edge.parameters import (
+    ENTRIES_MAX,
+    ID_MAX,
+    choice,
+    conditions,
+    ids,
+    optional_choice,
+    optional_integer,
+    optional_wallet,
+    wallet,
+)
+from foretell.edge.query import Query
+
+EVENT_IDS_MAX: Final = 100
+DESCENDING: Final = "DESC"
+
+USER: Final = wallet("user", "address of the wallet")
+ANY_USER: Final = optional_wallet("user", "address of a wallet")
+MARKET: Final = conditions("market", f"condition ids, at most {ENTRIES_MAX}")
+EVENT: Final = ids("eventId", "event ids, in place of market", entries_max=EVENT_IDS_MAX)
+SIDE: Final = optional_choice("side", "trades of this side alone", ("BUY", "SELL"))
+START: Final = optional_integer("start", 0, ID_MAX, "first second that counts")
+END: Final = optional_integer("end", 0, ID_MAX, "last second that counts")
+SORT_DIRECTION: Final = choice("sortDirection", "", ("ASC", DESCENDING), DESCENDING)
+
+
+def read_markets(query: Query) -> tuple[list[Bytes32], list[int]]:
+    """Return the conditions or the events that a query names; it may name only one of the two."""
+    condition_ids, event_ids = query.read(MARKET), query.read(EVENT)
+    if condition_ids and event_ids:
+        raise MalformedQuery("eventId", "absent where market is given")
+    return condition_ids, event_ids

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from tests.rigs.ports import free_port
 
-from foretell.app.gateway import bind, build_server
+from foretell.app.gateway import KEEP_ALIVE_S, bind, build_server
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastRoutes
 from foretell.app.installation import Installation
 from foretell.app.roles import ALL_ROLES, Role
@@ -51,10 +51,13 @@ async def installed(
 
 
 @contextlib.asynccontextmanager
-async def serving(app: AsgiApp, fast_routes: FastRoutes = NO_FAST_ROUTES) -> AsyncIterator[str]:
+async def serving(
+    app: AsgiApp, fast_routes: FastRoutes = NO_FAST_ROUTES, *, keep_alive_s: float = KEEP_ALIVE_S
+) -> AsyncIterator[str]:
     """Serve an application by the real server on a free port, and give its host and port."""
     listener = bind("127.0.0.1", 0, "FORETELL_PORT")
     server = build_server(app, "127.0.0.1", 0, fast_routes)
+    vars(server.config)["timeout_keep_alive"] = keep_alive_s
     running = asyncio.create_task(server.serve([listener]))
     while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
         await asyncio.sleep(LOOK_S)

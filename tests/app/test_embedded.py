@@ -43,7 +43,7 @@ async def check_every_loop(rig: TradingRig, alice: Trader) -> None:
         await expired.wait()
     await rig.open("rain")
     async with asyncio.timeout(10):
-        while rig.context.streams._market.announcements:  # noqa: ASYNC110 - in its own time
+        while rig.context.streams.market.announcements:  # noqa: ASYNC110 - in its own time
             await asyncio.sleep(0.01)
     await rig.settle_tables()
     assert not rig.host.engine.state.live_orders

@@ -21,7 +21,7 @@ NAMES: Final = ("py-clob-client", "kuest-py-clob-client")
 
 
 class Refused(Exception):
-    """The client raised what it raises for an answer that is not 200."""
+    """The client raised its exception for an answer that is not 200."""
 
     def __init__(self, status: int | None, error: Any) -> None:
         super().__init__(f"{status}: {error}")
@@ -30,7 +30,7 @@ class Refused(Exception):
 
 
 class Family:
-    """The process in which all clients of a family live; to start one takes a second."""
+    """The process of all clients of a family; starting one takes a second."""
 
     def __init__(self, name: str) -> None:
         self._folder = FOLDER / name
@@ -57,10 +57,10 @@ class Family:
                 process.kill()
             await process.communicate()
 
-    async def ask(self, **told: Any) -> Any:
-        """Return what comes of a line; a process that does not answer it is not asked again."""
+    async def ask(self, **request: Any) -> Any:
+        """Return the result of a request; a process that does not answer is stopped."""
         try:
-            line = await self._line(json.dumps(told).encode() + b"\n")
+            line = await self._line(json.dumps(request).encode() + b"\n")
         except BaseException:
             await self.stop()
             raise
@@ -69,14 +69,14 @@ class Family:
             raise Refused(answer["status"], answer["error"])
         return answer["result"]
 
-    async def _line(self, told: bytes) -> bytes:
+    async def _line(self, request: bytes) -> bytes:
         assert self._process is not None, "the process has ended"
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(told)
+        self._process.stdin.write(request)
         async with asyncio.timeout(ANSWER_WITHIN_S):
             line = await self._process.stdout.readline()
-        assert line, f"the process ended in {told!r}"
+        assert line, f"the process ended in {request!r}"
         return line
 
 
@@ -90,13 +90,13 @@ class Client:
         self.credentials: Mapping[str, str] = {}
 
     async def call(self, name: str, *args: Any, keep: str = "", **kwargs: Any) -> Any:
-        """Return what a method of the client returns, or raise what it was refused with."""
+        """Return the result of a method of the client, or raise its refusal."""
         return await self._family.ask(
             client=self._number, call=name, args=args, kwargs=kwargs, keep=keep
         )
 
     async def log_in(self) -> None:
-        """Create the credentials, as every program of the client begins."""
+        """Create the credentials, as every program of the client does first."""
         self.credentials = await self.call("create_or_derive_api_creds", keep="credentials")
         await self.call("set_api_creds", {"__kept": "credentials"})
 
@@ -105,7 +105,7 @@ class Client:
 async def a_client(
     family: Family, host: str, person: str, signature_type: int = 0, funder: Address | None = None
 ) -> AsyncIterator[Client]:
-    """Make a client with a person's key, and forget it in the end."""
+    """Create a client with a trader's key for the duration of the context."""
     await family.start()
     number = next(family.numbers)
     await family.ask(

@@ -1,4 +1,4 @@
-"""A sandbox's trading API on loopback with its lanes and its own clock, and a client of each family."""
+"""A sandbox's trading API on loopback with its fast routes, and a client of each family."""
 
 import time
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ class RealClock(Clock):
     """The clock that the clients sign with."""
 
     @override
-    def told(self, at_ms: int) -> int:
+    def command_time(self, at_ms: int) -> int:
         return min(at_ms, self.now_ms())
 
     @override

@@ -1,6 +1,6 @@
-"""A process in which unmodified clients live: it does what the tests tell it, line by line.
+"""A process that runs unmodified clients: it reads requests of the tests, one a line.
 
-A line is JSON. `{"make", "host", "key", "signature_type", "funder"}` makes a client of that number,
+A request is JSON. `{"make", "host", "key", "signature_type", "funder"}` makes a client of that number,
 `{"client", "call", "args", "kwargs", "keep"}` calls a method of it, `{"end"}` forgets it. Arguments
 that are objects with `__type` become that type of the client, and `__kept` stands for an earlier
 result. The answer is `{"result"}` or `{"status", "error"}`.
@@ -17,30 +17,30 @@ from py_clob_client.exceptions import PolyApiException
 CHAIN_ID = 80002
 
 
-class Living:
-    """A client, and what it was told to keep."""
+class RunningClient:
+    """A client, and the results that it keeps for later requests."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
+    def __init__(self, request: dict[str, Any]) -> None:
         self.kept: dict[str, Any] = {}
         self.client = ClobClient(
-            told["host"],
+            request["host"],
             chain_id=CHAIN_ID,
-            key=told["key"],
-            signature_type=told["signature_type"],
-            funder=told["funder"],
+            key=request["key"],
+            signature_type=request["signature_type"],
+            funder=request["funder"],
         )
 
-    def call(self, told: dict[str, Any]) -> Any:
-        result = getattr(self.client, told["call"])(
-            *self.value_of(told["args"]),
-            **{name: self.value_of(each) for name, each in told["kwargs"].items()},
+    def call(self, request: dict[str, Any]) -> Any:
+        result = getattr(self.client, request["call"])(
+            *self.value_of(request["args"]),
+            **{name: self.value_of(each) for name, each in request["kwargs"].items()},
         )
-        if told["keep"]:
-            self.kept[told["keep"]] = result
+        if request["keep"]:
+            self.kept[request["keep"]] = result
         return plain(result)
 
     def value_of(self, given: Any) -> Any:
-        """Return an argument as the client wants it."""
+        """Return an argument in the type that the client expects."""
         if isinstance(given, list):
             return [self.value_of(each) for each in given]
         if isinstance(given, dict) and "__kept" in given:
@@ -51,7 +51,7 @@ class Living:
         return given
 
 
-living: dict[int, Living] = {}
+clients: dict[int, RunningClient] = {}
 
 
 def plain(value: Any) -> Any:
@@ -67,15 +67,15 @@ def plain(value: Any) -> Any:
     return {name: plain(each) for name, each in vars(value).items()}
 
 
-def do(told: dict[str, Any]) -> Any:
-    """Return what comes of a line."""
-    if "make" in told:
-        living[told["make"]] = Living(told)
+def do(request: dict[str, Any]) -> Any:
+    """Return the result of a request."""
+    if "make" in request:
+        clients[request["make"]] = RunningClient(request)
         return None
-    if "end" in told:
-        del living[told["end"]]
+    if "end" in request:
+        del clients[request["end"]]
         return None
-    return living[told["client"]].call(told)
+    return clients[request["client"]].call(request)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What programs of the ecosystem do, done by the clients that they use."""
+"""Uses of programs of the ecosystem, through the unmodified clients that they use."""
 
 import time
 from typing import Any
@@ -62,14 +62,14 @@ async def test_keys_are_created_derived_listed_and_deleted(host: str, family: Fa
         assert fresh["api_key"] not in {created["api_key"], other["api_key"]}
 
 
-async def test_what_was_never_created_cannot_be_derived(host: str, family: Family) -> None:
+async def test_a_key_that_was_never_created_cannot_be_derived(host: str, family: Family) -> None:
     async with a_client(family, host, "bob") as bob:
         with pytest.raises(Refused) as refused:
             await bob.call("derive_api_key")
     assert refused.value.status in {400, 404}
 
 
-async def test_the_server_is_there(alice: Client) -> None:
+async def test_the_server_answers(alice: Client) -> None:
     assert await alice.call("get_ok") == "OK"
     assert abs(await alice.call("get_server_time") - time.time()) < 10
 
@@ -144,7 +144,7 @@ async def test_an_order_of_an_event_is_signed_for_its_exchange_and_placed(
     ("price", "size"), [(0.01, 5), (0.99, 5.01), (0.57, 33.33), (0.33, 7.77), (0.29, 1234.56)]
 )
 @pytest.mark.parametrize("side", ["BUY", "SELL"])
-async def test_orders_of_every_size_are_rounded_so_that_they_are_taken(
+async def test_orders_of_every_size_are_rounded_so_that_they_are_accepted(
     host: str, families: list[Family], price: float, size: float, side: str
 ) -> None:
     async with a_client(families[0], host, "alice") as alice:
@@ -153,21 +153,19 @@ async def test_orders_of_every_size_are_rounded_so_that_they_are_taken(
     assert placed["status"] == "live"
 
 
-async def test_a_client_that_knows_the_tick_of_before_trades_on(
-    rig: TradingRig, alice: Client
-) -> None:
+async def test_a_client_with_a_cached_tick_still_trades(rig: TradingRig, alice: Client) -> None:
     assert await alice.call("get_tick_size", YES) == "0.01"
-    await rig.tell(ChangeTick(rig.clock.at_ms, MARKET, 1_000))
+    await rig.submit(ChangeTick(rig.clock.at_ms, MARKET, 1_000))
     placed = await alice.call("create_and_post_order", order_args(0.97, 10))
     order = await alice.call("get_order", placed["orderID"])
     assert (placed["status"], order["price"]) == ("live", "0.97")
 
 
-async def test_a_client_that_comes_after_the_change_prices_in_the_finer_tick(
+async def test_a_client_that_starts_after_the_change_prices_in_the_finer_tick(
     rig: TradingRig, alice: Client
 ) -> None:
     await rig.rest(a_sell("bob", price_ticks=97, size_units=50 * TOKEN))
-    await rig.tell(ChangeTick(rig.clock.at_ms, MARKET, 1_000))
+    await rig.submit(ChangeTick(rig.clock.at_ms, MARKET, 1_000))
     assert await alice.call("get_tick_size", YES) == "0.001"
     placed = await alice.call("create_and_post_order", order_args(0.965, 10))
     order = await alice.call("get_order", placed["orderID"])
@@ -185,9 +183,7 @@ async def test_an_order_till_a_date_is_placed(rig: TradingRig, alice: Client) ->
     assert live.leaves_at_s == expiration - 60
 
 
-async def test_an_order_that_must_only_rest_is_placed_or_refused(
-    rig: TradingRig, alice: Client
-) -> None:
+async def test_a_post_only_order_is_placed_or_refused(rig: TradingRig, alice: Client) -> None:
     await rig.rest(a_sell("bob", price_ticks=40))
     await alice.call("create_order", order_args(0.4, 10), keep="crossing")
     with pytest.raises(Refused) as refused:
@@ -229,7 +225,7 @@ async def test_a_market_order_sells_shares(rig: TradingRig, alice: Client, order
     assert event["user"]["address"] == checksum_address(alice.address)
 
 
-async def test_what_cannot_be_filled_is_killed(rig: TradingRig, alice: Client) -> None:
+async def test_an_order_that_cannot_be_filled_is_killed(rig: TradingRig, alice: Client) -> None:
     await rig.rest(a_sell("bob", price_ticks=40, size_units=10 * TOKEN))
     args = market_args(100, price=0.5)
     await alice.call("create_market_order", args, keep="order")
@@ -280,7 +276,7 @@ async def test_balances_and_allowances_are_read(alice: Client) -> None:
     assert (await alice.call("get_balance_allowance", conditional))["balance"] == str(10**6 * TOKEN)
 
 
-async def test_a_program_beats_and_asks_for_what_is_empty(alice: Client) -> None:
+async def test_a_program_sends_heartbeats_and_reads_empty_lists(alice: Client) -> None:
     first = (await alice.call("post_heartbeat", None))["heartbeat_id"]
     assert (await alice.call("post_heartbeat", first))["heartbeat_id"] != first
     assert await alice.call("get_notifications") == []
@@ -291,7 +287,7 @@ async def test_a_program_beats_and_asks_for_what_is_empty(alice: Client) -> None
     assert await alice.call("are_orders_scoring", many) == {a_word("x"): False}
 
 
-async def test_a_refusal_says_in_the_words_that_clients_know(alice: Client) -> None:
+async def test_a_refusal_has_the_words_that_clients_know(alice: Client) -> None:
     with pytest.raises(Refused) as refused:
         await alice.call("create_and_post_order", order_args(0.5, 10**8))
     assert refused.value.status == 400
@@ -306,7 +302,7 @@ async def test_a_refusal_says_in_the_words_that_clients_know(alice: Client) -> N
 
 async def test_a_safe_trades_through_its_owner(rig: TradingRig, host: str, family: Family) -> None:
     safe = rig.context.wallets.safe_of(an_address("alice"))
-    await rig.tell(
+    await rig.submit(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],

@@ -11,67 +11,23 @@ import structlog
 from litestar import Litestar, get
 from litestar.exceptions import ClientException, HTTPException
 from tests.rigs.refusals import a_refusal, every_refusal
-from tests.rigs.values import NOW_S, a_word, an_address
+from tests.rigs.values import an_address
 
 from foretell.creation.refusals import WORKER, worker_body
 from foretell.data.refusals import DATA, data_body
 from foretell.discovery.refusals import DISCOVERY, discovery_body
 from foretell.domain.errors.exchange import (
     EngineRestarting,
-    FillAndKillUnmatched,
-    FillOrKillUnfilled,
-    InsufficientAllowance,
-    InsufficientBalance,
-    InvalidExpiration,
-    MalformedOrder,
     MarketClosed,
-    OrderCanceledOnChain,
-    OrderDuplicated,
-    OrderPlacedBefore,
-    PostOnlyWouldCross,
-    PriceOffTick,
-    ReservedByOpenOrders,
-    SignerMismatch,
-    SizeBelowMinimum,
-    UnknownMarket,
 )
 from foretell.domain.errors.families import (
     Conflict,
     ForetellError,
     InvalidInput,
-    MalformedSignature,
     NotFound,
     Unauthenticated,
     Unavailable,
     Upstream,
-)
-from foretell.domain.errors.http import (
-    ClockSkew,
-    L1SignatureMismatch,
-    L2SignatureMismatch,
-    MissingHeader,
-    NonceNotMonotonic,
-    NoSuchCredentials,
-    RevokedKey,
-    UnknownKey,
-    WrongPassphrase,
-)
-from foretell.domain.errors.order import (
-    BatchTooLong,
-    InvalidAssetType,
-    InvalidMarketId,
-    InvalidOrderFilter,
-    InvalidOrderId,
-    InvalidOrderNonce,
-    InvalidSide,
-    InvalidTokenId,
-    InvalidTradeFilter,
-    MarketNotFound,
-    OrderVersionMismatch,
-    OwnerMismatch,
-    SignerNotCaller,
-    TooManyCancels,
-    TooManyOrders,
 )
 from foretell.edge.refusals import RefusalRow, handlers, row_of
 from foretell.relayer.refusals import RELAYER, relayer_body
@@ -101,7 +57,6 @@ SHAPES: dict[str, set[str]] = {
     "discovery": {"type", "error"},
 }
 KINDS = every_refusal()
-ORDER_ID = a_word("order")
 
 
 def name(kind: type[ForetellError]) -> str:
@@ -202,125 +157,6 @@ def test_the_nearest_row_wins_and_further_rows_fill_its_gaps(
     table: dict[type[ForetellError], RefusalRow], expected: tuple[int, str | None]
 ) -> None:
     assert row_of(table, Child("why")) == expected
-
-
-# What clients of the ecosystem look for, letter by letter.
-TRADING_WORDS: list[tuple[ForetellError, int, str]] = [
-    (UnknownKey("?"), 401, "Unauthorized/Invalid api key"),
-    (RevokedKey("?"), 401, "Unauthorized/Invalid api key"),
-    (WrongPassphrase("?"), 401, "Unauthorized/Invalid api key"),
-    (ClockSkew("0", NOW_S), 401, "Unauthorized/Invalid api key"),
-    (MissingHeader("X"), 401, "Unauthorized/Invalid api key"),
-    (L2SignatureMismatch(1, "00"), 401, "Unauthorized/Invalid api key"),
-    (L1SignatureMismatch("0x"), 401, "Invalid L1 Request headers"),
-    (NonceNotMonotonic(1, 2), 400, "Could not create api key"),
-    (NoSuchCredentials("?"), 400, "Could not derive api key!"),
-    (MalformedOrder("?"), 400, "Invalid order payload"),
-    (MalformedSignature("?"), 400, "Invalid order payload"),
-    (SignerMismatch("0x"), 400, "Invalid order payload"),
-    (
-        PriceOffTick(ORDER_ID, 333, 1_000, 100),
-        400,
-        f"order {ORDER_ID} is invalid. Price (0.333) breaks minimum tick size rule: 0.01",
-    ),
-    (
-        SizeBelowMinimum(ORDER_ID, 4_990_000, 5_000_000),
-        400,
-        f"order {ORDER_ID} is invalid. Size (4.99) lower than the minimum: 5",
-    ),
-    (OrderDuplicated(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
-    (OrderPlacedBefore(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
-    (InsufficientBalance(need=1, asset="0"), 400, "not enough balance / allowance"),
-    (
-        InsufficientAllowance(need=1, asset="0"),
-        400,
-        "not enough balance / allowance",
-    ),
-    (
-        ReservedByOpenOrders(need=1, asset="0"),
-        400,
-        "not enough balance / allowance",
-    ),
-    (InvalidExpiration("?"), 400, "invalid expiration"),
-    (PostOnlyWouldCross(), 400, "invalid post-only order: order crosses book"),
-    (
-        FillOrKillUnfilled(),
-        400,
-        "order couldn't be fully filled. FOK orders are fully filled or killed.",
-    ),
-    (
-        FillAndKillUnmatched(),
-        400,
-        (
-            "no orders found to match with FAK order. FAK orders are partially filled or killed if"
-            " no match is found."
-        ),
-    ),
-    (UnknownMarket("1"), 404, "No orderbook exists for the requested token id"),
-    (
-        MarketClosed("0x", "resolved"),
-        404,
-        "No orderbook exists for the requested token id",
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("error", "status", "told"), TRADING_WORDS, ids=[name(type(row[0])) for row in TRADING_WORDS]
-)
-def test_a_trading_client_finds_the_words_that_it_looks_for(
-    error: ForetellError, status: int, told: str
-) -> None:
-    seen, body = trading_body(error)
-    assert (seen, plain(body)["error"]) == (status, told)
-    assert plain(body)["code"] == error.code
-    assert plain(body)["message"] == error.message
-
-
-LETTER_BY_LETTER: list[tuple[type[ForetellError], int, str]] = [
-    (OrderVersionMismatch, 400, "order_version_mismatch"),
-    (OwnerMismatch, 400, "the order owner has to be the owner of the API KEY"),
-    (
-        SignerNotCaller,
-        400,
-        "the order signer address has to be the address of the API KEY",
-    ),
-    (InvalidOrderNonce, 400, "invalid nonce"),
-    (OrderCanceledOnChain, 400, "order was canceled on chain"),
-    (InvalidTokenId, 400, "Invalid token id"),
-    (InvalidSide, 400, "Invalid side"),
-    (BatchTooLong, 400, "Payload exceeds the limit"),
-    (TooManyOrders, 400, "Too many orders in payload: 7, max allowed: 7"),
-    (TooManyCancels, 400, "Too many orders in payload, max allowed: 7"),
-    (InvalidOrderId, 400, "Invalid orderID"),
-    (InvalidOrderFilter, 400, "invalid order params payload"),
-    (InvalidTradeFilter, 400, "Invalid trade params payload"),
-    (InvalidMarketId, 400, "Invalid market"),
-    (MarketNotFound, 404, "market not found"),
-    (InvalidAssetType, 400, "Invalid asset type"),
-    (EngineRestarting, 425, "the matching engine is restarting"),
-]
-
-
-@pytest.mark.parametrize(("kind", "status", "told"), LETTER_BY_LETTER)
-def test_a_trading_client_finds_the_words_of_every_route(
-    kind: type[ForetellError], status: int, told: str
-) -> None:
-    seen, body = trading_body(a_refusal(kind))
-    assert (seen, plain(body)["error"]) == (status, told)
-
-
-def test_a_wallet_that_signed_wrongly_is_told_in_the_words_of_its_level() -> None:
-    status, body = trading_l1_body(MissingHeader("SERVICE_NONCE"))
-    assert (status, plain(body)["error"]) == (401, "Invalid L1 Request headers")
-    assert plain(body)["details"] == {"header": "SERVICE_NONCE"}
-
-
-def test_a_trading_refusal_carries_its_numbers_only_where_it_has_some() -> None:
-    _, body = trading_body(InsufficientBalance(need=5, asset="0"))
-    assert plain(body)["details"] == {"need": 5, "asset": "0"}
-    _, body = trading_body(PostOnlyWouldCross())
-    assert "details" not in plain(body)
 
 
 @pytest.mark.parametrize(

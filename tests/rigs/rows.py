@@ -5,6 +5,7 @@ and tokens. Sizes and prices are plain numbers of base units and ticks.
 """
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -96,9 +97,11 @@ def an_event_row(name: str = "rain", *markets: MarketRow, **fields: Any) -> Even
 class Rows:
     """Writes rows in one transaction; block numbers count up from the first."""
 
-    def __init__(self, tx: Transaction, first: int = 1) -> None:
+    def __init__(
+        self, tx: Transaction, first: int = 1, *, numbers: Iterator[int] | None = None
+    ) -> None:
         self.tx = tx
-        self._numbers = itertools.count(first)
+        self._numbers = itertools.count(first) if numbers is None else numbers
 
     async def prepare(self, name: str) -> None:
         """Write a condition of the chain, with or without a market."""

@@ -1,7 +1,7 @@
-"""A whole trading product over real storage, and people who trade on it.
+"""A whole trading product over real storage, and traders that use it.
 
-The chain is what `ObserveChain` commands say; the clock stands still until a test moves it. Nothing
-of the product itself is replaced.
+The chain is simulated by `ObserveChain` commands; the clock stands still until a test moves it. No
+part of the product itself is replaced.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ Headers = dict[str, str]
 
 
 def a_deployment() -> Deployment:
-    """Return a sandbox's deployment with the exchange that `tests.build` signs for."""
+    """Return a sandbox's deployment with the exchanges that `tests.rigs.values` signs for."""
     return Deployment(
         chain_id=CHAIN_ID,
         is_sandbox=True,
@@ -87,8 +87,8 @@ class Clock:
     def __init__(self) -> None:
         self.at_ms = NOW_MS
 
-    def told(self, at_ms: int) -> int:
-        """Return the time of a command that a test tells the engine."""
+    def command_time(self, at_ms: int) -> int:
+        """Return the time with which a command of a test is submitted."""
         return at_ms
 
     def now_ms(self) -> int:
@@ -99,17 +99,17 @@ class Clock:
 
 
 class KnownChain:
-    """What the chain would answer of nonces and contracts."""
+    """The nonces and contracts that the chain would report."""
 
     def __init__(self) -> None:
         self.nonce_by_maker: dict[Address, int] = {}
         self.contracts: set[Address] = set()
-        self.nonces_asked = 0
+        self.nonces_fetched = 0
         self.failure: Exception | None = None
 
     async def fetch_nonce(self, exchange: Address, maker: Address) -> int:
         assert exchange in {EXCHANGE, NEG_RISK_EXCHANGE}
-        self.nonces_asked += 1
+        self.nonces_fetched += 1
         if self.failure is not None:
             raise self.failure
         return self.nonce_by_maker.get(maker, 0)
@@ -129,52 +129,57 @@ class TradingRig:
         self.chain = chain
         self.app: Litestar = an_app(build_app, context)
         self.client = client_of(self.app)
-        self._numbers = itertools.count(1)
+        self.numbers = itertools.count(1)
+        self._is_closed = False
 
-    async def tell(self, *commands: Command) -> None:
-        """Have the engine do what commands say."""
+    async def submit(self, *commands: Command) -> None:
+        """Submit commands to the engine."""
         for command in commands:
-            at_ms = self.clock.told(command.at_ms)
+            at_ms = self.clock.command_time(command.at_ms)
             await self.host.engine.submit(msgspec.structs.replace(command, at_ms=at_ms))
 
     async def open(self, name: str = "market", *traders: str, **fields: Any) -> None:
-        """Register a market and open it, with funds for those who trade."""
+        """Register a market and open it, with funds for its traders."""
         async with self.context.database.writing() as tx:
-            rows = Rows(tx)
-            rows._numbers = self._numbers
-            await rows.open_named(name)
+            await Rows(tx, numbers=self.numbers).open_named(name)
         await self.open_in_memory(name, *traders, **fields)
         await self.context.market_names.load([an_open_market(name).condition_id])
 
     async def open_in_memory(self, name: str, *traders: str, **fields: Any) -> None:
-        """Open a market that is not registered, with funds for those who trade."""
-        await self.tell(an_open_market(name, **fields))
+        """Open a market that is not registered, with funds for its traders."""
+        await self.submit(an_open_market(name, **fields))
         if traders:
-            await self.tell(some_funds(*traders, market=name))
+            await self.submit(some_funds(*traders, market=name))
 
     def another_market(self) -> str:
         """Return a name that no market has yet."""
-        return f"market {next(self._numbers)}"
+        return f"market {next(self.numbers)}"
 
     async def rest(self, order: SignedOrder, **fields: Any) -> Bytes32:
-        """Place an order past the API, as somebody whom the test is not about."""
+        """Place an order without the API, for a trader that the test is not about."""
         command = a_placing(order, **fields)
-        await self.tell(command)
+        await self.submit(command)
         return command.order_id
 
     async def trader(self, name: str, nonce: int = 0, **fields: Any) -> "Trader":
-        """Return a person with an API key."""
+        """Return a trader with an API key."""
         trader = Trader(self, name, **fields)
         await trader.create_key(nonce)
         return trader
 
+    async def close_engine(self) -> None:
+        """Close the engine, unless that was done."""
+        if not self._is_closed:
+            self._is_closed = True
+            await self.host.engine.close()
+
     async def settle_tables(self) -> None:
-        """Wait until the tables hold what the engine told."""
+        """Wait until the tables hold everything that the engine published."""
         await self.host.wait_for_tables()
 
 
 class Trader:
-    """A person with a wallet and an API key, who signs every request."""
+    """A trader with a wallet and an API key that signs every request."""
 
     def __init__(self, rig: TradingRig, name: str, *, prefix: str = "SERVICE_") -> None:
         self.rig = rig
@@ -230,7 +235,7 @@ class Trader:
         )
 
     async def get(self, path: str, **query: Any) -> Any:
-        """Return what a private route answers."""
+        """Return the answer of a private route."""
         response = await self.send("GET", path, query=query)
         assert response.status_code == 200, response.text
         return response.json()
@@ -285,7 +290,7 @@ def numbered_uuids() -> Any:
 
 
 async def recover_here(digest: bytes, signature: bytes) -> Address:
-    """Recover a signer where it is asked; a process for that would cost each test its start."""
+    """Recover a signer in this process; starting another one for each test would take too long."""
     return recover_signer(digest, signature)
 
 
@@ -293,7 +298,7 @@ async def recover_here(digest: bytes, signature: bytes) -> Address:
 async def a_rig(
     folder: Path, database_file: Path, clock: Clock | None = None, **fields: Any
 ) -> AsyncIterator[TradingRig]:
-    """Start the product on a journal's folder and a database's file, and stop it in the end."""
+    """Run the product on a journal's folder and a database's file."""
     async with (
         Database(f"sqlite+aiosqlite:///{database_file}") as database,
         a_rig_on(folder, database, clock, **fields) as rig,
@@ -308,12 +313,16 @@ async def a_rig_on(
     clock: Clock | None = None,
     *,
     writes: bool = True,
+    master_key: bytes = MASTER_KEY,
     **fields: Any,
 ) -> AsyncIterator[TradingRig]:
-    """Start the product on a journal's folder and an open database, and stop it in the end."""
+    """Run the product on a journal's folder and an open database.
+
+    Without `writes` the engine's effects are not written to the tables.
+    """
     clock = clock or Clock()
     chain = KnownChain()
-    key_ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], clock.now_ms)
+    key_ring = KeyRing(database, master_key, [CHAIN_ID], clock.now_ms)
     trading = build_embedded(
         deployment=a_deployment(),
         database=database,
@@ -336,4 +345,4 @@ async def a_rig_on(
             loop.cancel()
         await asyncio.gather(*loops, return_exceptions=True)
         await rig.client.aclose()
-        await trading.host.engine.close()
+        await rig.close_engine()

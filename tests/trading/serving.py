@@ -1,4 +1,4 @@
-"""The product served on loopback by the real server, and a listener of its streams."""
+"""The product served on loopback by the real server, and a client of its streams."""
 
 import asyncio
 import contextlib
@@ -66,7 +66,7 @@ class Listener:
         return seen
 
     async def silence(self) -> None:
-        """Check that nothing was said before now: a ping is answered in its turn."""
+        """Check that no message was sent before now: a ping is answered in its turn."""
         await self.send("PING")
         assert await self.text() == "PONG"
 
@@ -83,7 +83,7 @@ class Listener:
         await self.send({"type": "market", "assets_ids": list(tokens), **fields})
 
     async def log_in(self, trader: Trader, **fields: Any) -> None:
-        """Subscribe to what happens to a trader, and wait until that is done."""
+        """Subscribe to a trader's orders and trades, and wait until that is done."""
         auth = {
             "apiKey": trader.key_id,
             "secret": trader.secret,

@@ -1,4 +1,4 @@
-"""What trading does at a market's end date, while its answer is sought, and once it is paid."""
+"""Trading at a market's end date, until it has an answer, and after its payout."""
 
 import pytest
 from tests.rigs.rows import ORACLE, Rows
@@ -26,7 +26,7 @@ TWO_DAYS_MS = 2 * 86_400_000
 
 
 async def run_once(rig: TradingRig) -> None:
-    """Let the engine see what the tables say of the chain."""
+    """Have the engine read the chain's state from the tables."""
     context = rig.context
     await ChainFeed(
         rig.host.engine, context.database, context.exchanges, confirmations=1
@@ -65,7 +65,7 @@ async def test_a_market_trades_on_after_its_end_date_until_it_has_its_payout(
     assert (market["closed"], market["accepting_orders"]) == (False, True)
 
 
-async def test_a_payout_ends_the_trading_and_frees_what_was_reserved(
+async def test_a_payout_ends_the_trading_and_frees_reserved_funds(
     rig: TradingRig, alice: Trader
 ) -> None:
     order_ids = [
@@ -95,7 +95,7 @@ async def test_a_trade_that_was_matched_before_the_payout_settles_after_it(
     ledger, yes = rig.host.engine.state.ledger, an_asset(is_yes=True)
     assert ledger.look_up(alice.address, yes).credit_units == 10 * TOKEN
     trade_id = trade_id_of(an_order_id(taking), 0)
-    await rig.tell(a_settlement(trade_id, TradeStatus.CONFIRMED))
+    await rig.submit(a_settlement(trade_id, TradeStatus.CONFIRMED))
     (trade,) = (await alice.get("/data/trades"))["data"]
     assert (trade["id"], trade["status"]) == (trade_id, "CONFIRMED")
     assert ledger.look_up(alice.address, yes).credit_units == 0

@@ -1,4 +1,4 @@
-"""What the trading API's handlers need, built once by the composition root."""
+"""The context of the trading API's handlers, built once by the composition root."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from foretell.trading.streams.hub import Streams
 
 @dataclass(frozen=True, slots=True)
 class TradingContext:
-    """What is durable of the markets, who may call, and the engines that are asked."""
+    """The durable state of the markets, the callers' keys, and the connections to the engines."""
 
     deployment: Deployment
     database: Database
@@ -39,16 +39,16 @@ class TradingContext:
     now_ms: Callable[[], int]
 
     def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
-        """Forget what engines told of some markets: their whole state is told next."""
+        """Drop the state of some markets: their engine publishes the whole of it next."""
         self.streams.begin(is_theirs)
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Take what a command did."""
+        """Apply the effects of a command."""
         self.books.on_committed(committed)
         self.streams.on_committed(committed)
 
     def loops(self) -> dict[str, Loop]:
-        """Return what is to run, by name, while clients are served."""
+        """Return the loops that run while clients are served, by name."""
         follow = partial(self.streams.follow_revocations, self.database)
         return {
             "announcements": partial(forever, "announcements", self.streams.announce),
@@ -57,7 +57,7 @@ class TradingContext:
 
     @property
     def exchanges(self) -> tuple[Address, ...]:
-        """Every exchange that settles trades of this installation."""
+        """The exchanges that settle trades of this installation."""
         return self.deployment.exchanges
 
 
@@ -74,7 +74,7 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
     new_uuid: Callable[[], str],
     price_side: PriceSide = "taker",
 ) -> TradingContext:
-    """Return the services; what the engines do is told to them by `on_committed`."""
+    """Return the context; `on_committed` must be called with every command of the engines."""
     books = PublicBooks(deployment.exchange)
     market_names = MarketNames(database)
     wallets = Wallets(deployment)

@@ -1,4 +1,4 @@
-"""Refusals of the trading API: status and words for each class, as its clients know them."""
+"""Refusals of the trading API: the status and the words that its clients know, for each class."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -151,7 +151,7 @@ TRADING_L1_WORDS: Final = "Invalid L1 Request headers"
 
 
 def trading_body(error: ForetellError) -> tuple[int, object]:
-    """`{"error": words}` as clients know it, and beside it the machine's code and the numbers."""
+    """Return `{"error": words}` as clients know it, with the code and the numbers for programs."""
     status, words = row_of(TRADING, error)
     body: dict[str, object] = {
         "error": words or error.message,
@@ -168,7 +168,7 @@ def trading_body(error: ForetellError) -> tuple[int, object]:
 
 
 def trading_l1_body(error: ForetellError) -> tuple[int, object]:
-    """The same for routes that a wallet signs: what is not authentic has other words there."""
+    """Return the same for L1 routes, where a request that is not authentic has other words."""
     status, body = trading_body(error)
     assert isinstance(body, dict)
     return status, body | {"error": TRADING_L1_WORDS}

@@ -404,7 +404,7 @@ async def test_a_finer_tick_is_published_and_restored(
     recorder = Recorder()
     async with a_client(path, recorder) as shard:
         await ready(shard)
-        await rig.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
+        await rig.submit(ChangeTick(NOW_MS, a_word("market"), 1_000))
         await until(lambda: bool(recorder.of(TickChanged)))
         for peer in list(server.peers):
             peer.disconnect()

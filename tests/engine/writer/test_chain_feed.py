@@ -189,9 +189,9 @@ async def test_nobody_trades_on_what_is_known_by_halves(
     buying = a_placing(a_buy(NAMES[0]))
     await look_until(rig, PARTS - 1, monkeypatch)
     with pytest.raises(InsufficientBalance):
-        await rig.tell(buying)
+        await rig.submit(buying)
     await a_feed(rig).run_once()
-    await rig.tell(buying)
+    await rig.submit(buying)
     assert list(rig.host.engine.state.live_orders) == [buying.order_id]
 
 
@@ -239,7 +239,7 @@ async def test_what_was_canceled_on_chain_is_told_once(rig: TradingRig, tmp_path
     feed = a_feed(rig)
     await feed.run_once()
     live, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[1]))
-    await rig.tell(live)
+    await rig.submit(live)
     await store_ends(rig, 2, canceled=[live.order_id, later.order_id])
     await feed.run_once()
     await feed.run_once()
@@ -249,21 +249,21 @@ async def test_what_was_canceled_on_chain_is_told_once(rig: TradingRig, tmp_path
     ]
     assert rig.host.engine.state.live_orders == {}
     with pytest.raises(OrderCanceledOnChain):
-        await rig.tell(later)
+        await rig.submit(later)
 
 
 async def test_a_reorg_takes_a_raised_nonce_back_but_brings_no_order_back(rig: TradingRig) -> None:
     feed = a_feed(rig)
     await feed.run_once()
     closed, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[0], salt="2"))
-    await rig.tell(closed)
+    await rig.submit(closed)
     await store_ends(rig, 2, nonce=1)
     await feed.run_once()
     with pytest.raises(InvalidOrderNonce):
-        await rig.tell(later)
+        await rig.submit(later)
     async with rig.context.database.writing() as tx:
         await unwind(tx, 1)
         await record_blocks(tx, [Block(2, a_word("another"), block_hash(1), 0)])
     await feed.run_once()
-    await rig.tell(later)
+    await rig.submit(later)
     assert list(rig.host.engine.state.live_orders) == [later.order_id]

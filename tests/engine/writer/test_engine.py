@@ -408,19 +408,22 @@ async def test_after_a_restart_from_a_snapshot_the_api_and_the_streams_go_on_as_
         await bob.placed(taker)
         await rig.settle_tables()
         book = (await rig.client.get("/book", params=query)).json()
-        user = rig.context.streams._user
-        streamed = (user._live, {key: each.row for key, each in user._unsettled.items()})
+        user = rig.context.streams.user
+        streamed = (
+            user.live_orders,
+            {key: each.row for key, each in user.unsettled_trades.items()},
+        )
         await snapshot_now(rig.host.engine)
     async with a_rig(tmp_path / "journal", database_file) as rig:
         assert (await rig.client.get("/book", params=query)).json() == book
-        user = rig.context.streams._user
+        user = rig.context.streams.user
         unsettled = {
             key: each.row._replace(sequence=rig.host.engine.sequence)
-            for key, each in user._unsettled.items()
+            for key, each in user.unsettled_trades.items()
         }
-        assert (user._live, unsettled) == streamed
-        market = rig.context.streams._market
-        assert [top.best_bid_ticks for top in market._top_by_market.values()] == [40]
+        assert (user.live_orders, unsettled) == streamed
+        market = rig.context.streams.market
+        assert [top.best_bid_ticks for top in market.top_by_market.values()] == [40]
         bob.rig = alice.rig = rig
         assert (await bob.placed(a_sell("bob", price_ticks=40, salt="2")))["status"] == "live"
         await rig.settle_tables()

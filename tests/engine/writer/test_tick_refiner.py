@@ -242,7 +242,7 @@ async def test_a_price_between_two_old_ticks_is_taken_from_then_on(
     order = a_buy("carol", price_ticks=35, ticks_per_one=1_000)
     refused = await carol.place(order)
     assert (refused.status_code, refused.json()["code"]) == (400, "price_off_tick")
-    await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+    await rig.submit(ChangeTick(NOW_MS, MARKET, 1_000))
     assert (await carol.placed(order))["status"] == "live"
     assert (await get(rig, "/book", token_id=YES))["bids"] == [{"price": "0.035", "size": "10"}]
     finer = a_buy("carol", price_ticks=355, ticks_per_one=10_000)
@@ -253,7 +253,7 @@ async def test_a_price_between_two_old_ticks_is_taken_from_then_on(
 async def test_an_order_signed_for_the_old_tick_is_taken_and_canceled_as_before(
     rig: TradingRig, carol: Trader
 ) -> None:
-    await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+    await rig.submit(ChangeTick(NOW_MS, MARKET, 1_000))
     placed = await carol.placed(a_buy("carol", price_ticks=40))
     (order,) = (await carol.get("/data/orders"))["data"]
     assert (order["price"], order["original_size"]) == ("0.4", "10")
@@ -274,7 +274,7 @@ async def test_an_order_that_was_checked_before_the_change_is_placed_after_it(
 
     async def change_first(exchange: Any, order: Any) -> None:
         await check(exchange, order)
-        await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+        await rig.submit(ChangeTick(NOW_MS, MARKET, 1_000))
 
     monkeypatch.setattr(type(rig.context.nonces), "check", staticmethod(change_first))
     await carol.placed(a_buy("carol", price_ticks=40))
@@ -331,7 +331,7 @@ async def test_a_remote_process_checks_with_the_finer_tick_once_it_is_published(
     finer = carol.body(a_buy("carol", price_ticks=35, ticks_per_one=1_000))
     refused = await carol.send("POST", "/order", finer, client=remote.client)
     assert refused.json()["code"] == "price_off_tick"
-    await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+    await rig.submit(ChangeTick(NOW_MS, MARKET, 1_000))
     market = remote.context.books.market_by_id[MARKET]
     await until(lambda: market.ticks_per_one == 1_000)
     placed = await carol.send("POST", "/order", finer, client=remote.client)
@@ -344,7 +344,7 @@ async def test_an_order_from_a_process_that_has_the_old_tick_is_placed_at_its_pr
     rig: TradingRig, remote: RemoteTrading, carol: Trader
 ) -> None:
     """The order arrives at the engine before the engine's message arrives at the process."""
-    await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
+    await rig.submit(ChangeTick(NOW_MS, MARKET, 1_000))
     market = remote.context.books.market_by_id[MARKET]
     await until(lambda: market.ticks_per_one == 1_000)
     market.rules = some_rules(100)
@@ -380,7 +380,7 @@ async def test_a_restart_shows_old_and_new_trades_at_their_prices(
 ) -> None:
     async with a_rig(tmp_path / "journal", database_file) as rig:
         await rig.open("market", "alice", "bob")
-        await rig.tell(*AT_THE_EDGE, ChangeTick(NOW_MS, MARKET, 1_000))
+        await rig.submit(*AT_THE_EDGE, ChangeTick(NOW_MS, MARKET, 1_000))
         await rig.settle_tables()
         alice = await rig.trader("alice")
         book = await get(rig, "/book", token_id=YES)
@@ -391,14 +391,14 @@ async def test_a_restart_shows_old_and_new_trades_at_their_prices(
         assert await get(rig, "/book", token_id=YES) == book
         assert (await alice.get("/data/trades"))["data"] == trades
         assert trades[0]["maker_orders"][0]["price"] == trades[0]["price"] == "0.97"
-        (unsettled,) = rig.context.streams._user._unsettled.values()
+        (unsettled,) = rig.context.streams.user.unsettled_trades.values()
         assert unsettled.row.trade.ticks_per_one == 100
         assert await get(rig, "/tick-size", token_id=YES) == {"minimum_tick_size": 0.001}
 
 
 async def test_the_history_of_a_price_goes_on_over_the_change(edge: TradingRig) -> None:
     edge.clock.move(60_000)
-    await edge.tell(a_placing(a_sell("bob", 50, 5 * TOKEN), at_ms=edge.clock.at_ms))
+    await edge.submit(a_placing(a_sell("bob", 50, 5 * TOKEN), at_ms=edge.clock.at_ms))
     await edge.settle_tables()
     edge.clock.move(60_000)
     history = (await get(edge, "/prices-history", market=YES, interval="1h"))["history"]

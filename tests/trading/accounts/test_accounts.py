@@ -1,4 +1,5 @@
-from typing import Any
+import dataclasses
+from typing import Any, ClassVar
 
 import pytest
 from tests.rigs.values import (
@@ -18,7 +19,9 @@ from tests.rigs.values import (
     some_funds,
 )
 from tests.trading.rig import Clock, KnownChain, Trader, TradingRig, a_deployment
+from typing_extensions import override
 
+from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.order import InvalidOrderNonce
@@ -26,7 +29,7 @@ from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
-from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.engine.answers import live_orders_of
 from foretell.trading.accounts.accounts import OrderNonces
 
@@ -51,31 +54,48 @@ def nonces(chain: KnownChain, clock: Clock) -> OrderNonces:
     return OrderNonces(chain.fetch_nonce, clock.now_ms)
 
 
-def test_a_safe_is_where_the_factory_makes_it() -> None:
+def test_a_safe_has_the_address_that_the_factory_gives_it() -> None:
     wallets = Wallets(a_deployment())
     assert wallets.of(ALICE) == (ALICE, a_deployment().safe_of(ALICE))
     assert wallets.safe_of(ALICE) == wallets.safe_of(ALICE) != ALICE
 
 
-def test_only_so_many_wallets_are_remembered() -> None:
-    wallets = Wallets(a_deployment(), kept_max=2)
-    seen = [wallets.safe_of(an_address(f"owner {number}")) for number in range(4)]
-    assert wallets._safe_of.cache_info().currsize == 2
-    assert [wallets.safe_of(an_address(f"owner {number}")) for number in range(4)] == seen
+class CountingDeployment(Deployment):
+    """A deployment that counts the Safes that it computes."""
+
+    computed: ClassVar[list[Address]] = []
+
+    @override
+    def safe_of(self, owner: Address) -> Address:
+        self.computed.append(owner)
+        return super().safe_of(owner)
 
 
-async def test_a_nonce_is_asked_once_in_half_a_minute(
+def test_only_a_bounded_number_of_wallets_is_kept() -> None:
+    plain = a_deployment()
+    counting = CountingDeployment(
+        **{field.name: getattr(plain, field.name) for field in dataclasses.fields(plain)}
+    )
+    counting.computed.clear()
+    wallets = Wallets(counting, kept_max=2)
+    owners = [an_address(f"owner {number}") for number in range(4)]
+    first = [wallets.safe_of(owner) for owner in owners]
+    assert [wallets.safe_of(owner) for owner in owners[::-1]] == first[::-1]
+    assert counting.computed == [*owners, owners[1], owners[0]]
+
+
+async def test_a_nonce_is_fetched_once_in_half_a_minute(
     nonces: OrderNonces, chain: KnownChain, clock: Clock
 ) -> None:
     for _ in range(30):
         await nonces.check(EXCHANGE, a_buy("alice"))
         clock.move(1_000)
-    assert chain.nonces_asked == 1
+    assert chain.nonces_fetched == 1
     await nonces.check(EXCHANGE, a_buy("alice"))
-    assert chain.nonces_asked == 2
+    assert chain.nonces_fetched == 2
 
 
-async def test_a_nonce_that_does_not_fit_is_asked_again_once_a_second(
+async def test_a_nonce_that_does_not_fit_is_fetched_again_once_a_second(
     nonces: OrderNonces, chain: KnownChain, clock: Clock
 ) -> None:
     await nonces.check(EXCHANGE, a_buy("alice"))
@@ -87,7 +107,7 @@ async def test_a_nonce_that_does_not_fit_is_asked_again_once_a_second(
     await nonces.check(EXCHANGE, a_buy("alice", nonce=1))
     with pytest.raises(InvalidOrderNonce, match="the maker's at the exchange is 1"):
         await nonces.check(EXCHANGE, a_buy("alice", nonce=2))
-    assert chain.nonces_asked == 2
+    assert chain.nonces_fetched == 2
 
 
 async def test_an_old_nonce_is_refused_after_half_a_minute_at_the_latest(
@@ -102,7 +122,7 @@ async def test_an_old_nonce_is_refused_after_half_a_minute_at_the_latest(
         await nonces.check(EXCHANGE, a_buy("alice"))
 
 
-async def test_while_the_chain_does_not_answer_the_last_nonce_counts(
+async def test_while_the_chain_does_not_answer_the_last_nonce_is_valid(
     nonces: OrderNonces, chain: KnownChain, clock: Clock
 ) -> None:
     await nonces.check(EXCHANGE, a_buy("alice"))
@@ -113,19 +133,21 @@ async def test_while_the_chain_does_not_answer_the_last_nonce_counts(
         await nonces.check(EXCHANGE, a_buy("bob"))
 
 
-async def test_only_so_many_nonces_are_remembered(chain: KnownChain, clock: Clock) -> None:
+async def test_only_a_bounded_number_of_nonces_is_kept(chain: KnownChain, clock: Clock) -> None:
     nonces = OrderNonces(chain.fetch_nonce, clock.now_ms, kept_max=2)
-    for number in range(4):
+    for number in (0, 1, 2, 3, 3, 2):
         await nonces.check(EXCHANGE, a_buy(f"maker {number}"))
-    assert len(nonces._seen) == 2
+    assert chain.nonces_fetched == 4
+    await nonces.check(EXCHANGE, a_buy("maker 1"))
+    assert chain.nonces_fetched == 5
 
 
 async def balance(trader: Trader, **query: Any) -> Any:
     return await trader.get("/balance-allowance", **query)
 
 
-async def test_a_balance_is_what_the_chain_says(rig: TradingRig, alice: Trader) -> None:
-    await rig.tell(
+async def test_a_balance_is_that_of_the_chain(rig: TradingRig, alice: Trader) -> None:
+    await rig.submit(
         an_observation(
             [BalanceSeen(ALICE, COLLATERAL, 12 * TOKEN)],
             [AllowanceSeen(ALICE, EXCHANGE, is_collateral=True, units=7 * TOKEN)],
@@ -147,7 +169,7 @@ async def test_a_balance_is_what_the_chain_says(rig: TradingRig, alice: Trader) 
     }
 
 
-async def test_what_trades_bring_counts_before_the_chain_has_it(
+async def test_a_balance_counts_unsettled_trades(
     rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     order = a_buy("alice", price_ticks=40)
@@ -160,11 +182,11 @@ async def test_what_trades_bring_counts_before_the_chain_has_it(
     assert collateral["pending"] == str(-4 * TOKEN)
     assert int(collateral["balance"]) == 10**6 * TOKEN - 4 * TOKEN
     trade_id = trade_id_of(an_order_id(order), 0)
-    await rig.tell(a_settlement(trade_id, TradeStatus.MINED))
+    await rig.submit(a_settlement(trade_id, TradeStatus.MINED))
     assert (await balance(alice, **query))["pending"] == "0"
 
 
-async def test_what_orders_hold_is_told(alice: Trader) -> None:
+async def test_a_balance_shows_the_part_that_orders_reserve(alice: Trader) -> None:
     await alice.placed(a_buy("alice", price_ticks=40))
     await alice.placed(a_sell("alice", price_ticks=70))
     assert (await balance(alice, asset_type="COLLATERAL"))["reserved"] == str(4 * TOKEN)
@@ -174,9 +196,9 @@ async def test_what_orders_hold_is_told(alice: Trader) -> None:
     assert answer["allowance"] == UNLIMITED
 
 
-async def test_a_signature_type_says_which_wallet_is_meant(rig: TradingRig, alice: Trader) -> None:
+async def test_a_signature_type_selects_the_wallet(rig: TradingRig, alice: Trader) -> None:
     safe = rig.context.wallets.safe_of(ALICE)
-    await rig.tell(
+    await rig.submit(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 5)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
@@ -187,7 +209,7 @@ async def test_a_signature_type_says_which_wallet_is_meant(rig: TradingRig, alic
     assert answer["allowance"] == UNLIMITED
 
 
-async def test_there_is_nothing_to_update(alice: Trader) -> None:
+async def test_an_update_returns_the_same_balance(alice: Trader) -> None:
     query = {"asset_type": "COLLATERAL"}
     assert await alice.get("/balance-allowance/update", **query) == await balance(alice, **query)
 
@@ -201,7 +223,7 @@ async def test_there_is_nothing_to_update(alice: Trader) -> None:
         ({"asset_type": "COLLATERAL", "signature_type": "x"}, "Invalid signature_type"),
     ],
 )
-async def test_an_asset_or_wallet_that_there_is_not_is_refused(
+async def test_an_unknown_asset_or_wallet_is_refused(
     alice: Trader, query: dict[str, str], words: str
 ) -> None:
     response = await alice.send("GET", "/balance-allowance", query=query)
@@ -209,12 +231,12 @@ async def test_an_asset_or_wallet_that_there_is_not_is_refused(
 
 
 @pytest.mark.parametrize("token_id", ["", "12", "x"])
-async def test_a_balance_is_of_a_token_that_trades(alice: Trader, token_id: str) -> None:
+async def test_a_balance_of_an_unknown_token_is_refused(alice: Trader, token_id: str) -> None:
     query = {"asset_type": "CONDITIONAL", "token_id": token_id}
     assert (await alice.send("GET", "/balance-allowance", query=query)).status_code == 404
 
 
-async def test_an_account_says_how_to_sign(rig: TradingRig) -> None:
+async def test_an_account_states_how_to_sign(rig: TradingRig) -> None:
     safe = rig.context.wallets.safe_of(ALICE)
     rig.chain.nonce_by_maker[safe] = 3
     response = await rig.client.get("/auth/account", params={"address": checksum_address(ALICE)})
@@ -268,13 +290,15 @@ async def test_an_account_says_how_to_sign(rig: TradingRig) -> None:
 
 
 @pytest.mark.parametrize("query", [{}, {"address": "alice"}])
-async def test_an_account_is_of_an_address(rig: TradingRig, query: dict[str, str]) -> None:
+async def test_an_account_without_an_address_is_refused(
+    rig: TradingRig, query: dict[str, str]
+) -> None:
     assert (await rig.client.get("/auth/account", params=query)).status_code == 400
 
 
 async def test_live_orders_are_found_in_every_wallets_accounts(rig: TradingRig) -> None:
     await rig.open("other")
-    await rig.tell(some_funds("alice", "bob", market="other"))
+    await rig.submit(some_funds("alice", "bob", market="other"))
     own = [
         await rig.rest(a_buy("alice")),
         await rig.rest(a_sell("alice", price_ticks=70)),

@@ -23,13 +23,25 @@ from foretell.domain.errors.exchange import SignerMismatch
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.exchange.order import Side, SignatureType
 from foretell.domain.exchange.profiles import OWN_PROFILE, SANDBOX_PROFILES, SigningProfile
+from foretell.domain.values.hexadecimal import Address
 from foretell.trading.accounts.signers import Identity, Signers
 
 pytestmark = pytest.mark.anyio
 
 
+class Recovery:
+    """Recovers signers, and counts how often."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def __call__(self, digest: bytes, signature: bytes) -> Address:
+        self.count += 1
+        return await recover_here(digest, signature)
+
+
 def some_signers(*profiles: SigningProfile, chain_id: int = CHAIN_ID) -> Signers:
-    """Return what knows the signers of these profiles, or else of the sandbox's."""
+    """Return signers under these profiles, or else under the sandbox's."""
     return Signers(lambda _: profiles or SANDBOX_PROFILES, chain_id, recover_here)
 
 
@@ -47,14 +59,19 @@ async def test_an_order_is_identified_under_the_domain_that_was_signed(
     assert await signers.identify(asked, EXCHANGE) == Identity(profile, an_order_id(order))
 
 
-async def test_the_domain_that_a_signer_used_last_is_tried_first(signers: Signers) -> None:
-    order = a_buy("alice", profile=2)
-    await signers.identify(order, EXCHANGE)
-    assert signers._profile_by_signer.get(order.signer) == 2
-    assert (await signers.identify(a_buy("alice", profile=1), EXCHANGE)).profile == 1
+async def test_the_domain_that_a_signer_used_last_is_tried_first() -> None:
+    recovery = Recovery()
+    signers = Signers(lambda _: SANDBOX_PROFILES, CHAIN_ID, recovery)
+    counts = []
+    for profile in (2, 2, 1):
+        assert (
+            await signers.identify(a_buy("alice", profile=profile), EXCHANGE)
+        ).profile == profile
+        counts.append(recovery.count)
+    assert counts == [3, 4, 7]
 
 
-async def test_an_order_for_one_exchange_is_none_for_another(signers: Signers) -> None:
+async def test_an_order_for_one_exchange_is_refused_by_another(signers: Signers) -> None:
     order = a_buy("alice", exchange=NEG_RISK_EXCHANGE)
     with pytest.raises(SignerMismatch):
         await signers.identify(order, EXCHANGE)
@@ -62,7 +79,7 @@ async def test_an_order_for_one_exchange_is_none_for_another(signers: Signers) -
     assert identity.order_id == an_order_id(order, NEG_RISK_EXCHANGE)
 
 
-async def test_what_another_signed_or_nobody_can_have_signed_is_refused(signers: Signers) -> None:
+async def test_a_signature_of_another_address_or_of_none_is_refused(signers: Signers) -> None:
     with pytest.raises(SignerMismatch):
         await signers.identify(a_buy("alice", signature=a_buy("bob").signature), EXCHANGE)
     off_curve = b"\xff" * 32 + b"\x01" * 32 + b"\x1b"
@@ -73,11 +90,15 @@ async def test_what_another_signed_or_nobody_can_have_signed_is_refused(signers:
         await signers.identify(a_buy("alice", signature=zeros), EXCHANGE)
 
 
-async def test_only_so_many_signers_are_remembered() -> None:
-    signers = Signers(lambda _: SANDBOX_PROFILES, CHAIN_ID, recover_here, kept_max=2)
-    for number in range(4):
-        await signers.identify(a_buy(f"signer {number}"), EXCHANGE)
-    assert len(signers._profile_by_signer) == 2
+async def test_only_a_bounded_number_of_signers_is_kept() -> None:
+    recovery = Recovery()
+    signers = Signers(lambda _: SANDBOX_PROFILES, CHAIN_ID, recovery, kept_max=2)
+    counts = []
+    for number in (0, 1, 2, 2, 1, 0):
+        before = recovery.count
+        await signers.identify(a_buy(f"signer {number}", profile=1), EXCHANGE)
+        counts.append(recovery.count - before)
+    assert counts == [2, 2, 2, 1, 1, 2]
 
 
 @given(
@@ -90,7 +111,7 @@ async def test_only_so_many_signers_are_remembered() -> None:
 async def test_an_order_that_a_client_built_and_signed_is_identified(
     salt: int, token_id: int, maker_amount: int, taker_amount: int, side: Side
 ) -> None:
-    """The client knows nothing of us: its own domain, its own encoder, its own signer."""
+    """The client has a domain, an encoder and a signer of its own."""
     contract = SANDBOX_PROFILES[1].verifying_contract
     client = OrderBuilder(contract, CHAIN_ID, Signer("0x" + a_key("alice").hex()), lambda: salt)
     built = client.build_signed_order(
@@ -137,13 +158,15 @@ async def test_a_profile_is_found_whichever_the_signer_used_last(
     ],
     ids=["chain", "version", "name", "foreign profiles alone"],
 )
-async def test_an_order_signed_for_us_is_nobodys_elsewhere(elsewhere: Signers) -> None:
+async def test_an_order_signed_for_this_exchange_is_refused_elsewhere(elsewhere: Signers) -> None:
     with pytest.raises(SignerMismatch):
         await elsewhere.identify(a_signed_order(), EXCHANGE)
 
 
 @pytest.mark.parametrize("profile", [1, 2])
-async def test_a_foreign_order_is_nobodys_where_only_our_profile_is_served(profile: int) -> None:
+async def test_a_foreign_order_is_refused_where_only_the_own_profile_is_served(
+    profile: int,
+) -> None:
     with pytest.raises(SignerMismatch, match=an_address("alice")):
         await some_signers(OWN_PROFILE).identify(a_signed_order(profile=profile), EXCHANGE)
 

@@ -12,9 +12,7 @@ async def test_outcomes_have_their_own_names_once_they_were_read(rig: TradingRig
     market_names = MarketNames(rig.context.database)
     row = a_market_row("rain", outcome_yes="Wet", outcome_no="Dry")
     async with rig.context.database.writing() as tx:
-        rows = Rows(tx)
-        rows._numbers = rig._numbers
-        await rows.open(an_event_row("rain", row))
+        await Rows(tx, numbers=rig.numbers).open(an_event_row("rain", row))
     before = [market_names.outcome(a_word("rain"), is_yes) for is_yes in (True, False)]
     await market_names.load([a_word("rain"), a_word("nothing")])
     after = [market_names.outcome(a_word("rain"), is_yes) for is_yes in (True, False)]

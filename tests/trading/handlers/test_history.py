@@ -41,7 +41,7 @@ async def ids(trader: Trader, path: str, **query: Any) -> list[str]:
     return [entry["id"] for entry in (await trader.get(path, **query))["data"]]
 
 
-async def test_a_live_order_is_told_as_it_was_placed(alice: Trader) -> None:
+async def test_a_live_order_is_listed_as_it_was_placed(alice: Trader) -> None:
     order = a_buy("alice", price_ticks=40, expiration_s=NOW_S + 600)
     await alice.placed(order, "GTD")
     assert await alice.get("/data/orders") == {
@@ -116,7 +116,7 @@ async def test_orders_are_filtered(
         {"asset_id": "1" * 79},
     ],
 )
-async def test_a_filter_of_orders_that_spells_nothing_is_refused(
+async def test_a_malformed_filter_of_orders_is_refused(
     alice: Trader, query: dict[str, str]
 ) -> None:
     response = await alice.send("GET", "/data/orders", query=query)
@@ -124,7 +124,7 @@ async def test_a_filter_of_orders_that_spells_nothing_is_refused(
 
 
 async def test_cursors_lead_through_all_orders(rig: TradingRig, alice: Trader) -> None:
-    await rig.tell(some_funds("alice", units=10**9 * TOKEN))
+    await rig.submit(some_funds("alice", units=10**9 * TOKEN))
     placed = [
         await rig.rest(a_buy("alice", price_ticks=20, salt=str(number)))
         for number in range(ENTRIES_PER_PAGE + 1)
@@ -136,7 +136,7 @@ async def test_cursors_lead_through_all_orders(rig: TradingRig, alice: Trader) -
     assert seen == placed[::-1]
 
 
-async def test_an_order_is_readable_for_ever_with_why_it_left(alice: Trader, bob: Trader) -> None:
+async def test_an_order_stays_readable_with_its_close_reason(alice: Trader, bob: Trader) -> None:
     canceled = (await alice.placed(a_buy("alice", price_ticks=20)))["orderID"]
     await alice.send("DELETE", "/order", {"orderID": canceled})
     filled = (await alice.placed(a_buy("alice", price_ticks=40)))["orderID"]
@@ -148,7 +148,7 @@ async def test_an_order_is_readable_for_ever_with_why_it_left(alice: Trader, bob
     assert (done["size_matched"], done["associate_trades"]) == ("10", [trade_id])
 
 
-async def test_nobody_reads_an_order_of_somebody_else(alice: Trader, bob: Trader) -> None:
+async def test_an_order_of_another_address_is_not_found(alice: Trader, bob: Trader) -> None:
     order_id = (await alice.placed(a_buy("alice")))["orderID"]
     for unknown in (order_id, a_word("nothing"), "x"):
         response = await bob.send("GET", f"/data/order/{unknown}")
@@ -157,7 +157,7 @@ async def test_nobody_reads_an_order_of_somebody_else(alice: Trader, bob: Trader
 
 
 @pytest.mark.spec(101)
-async def test_a_trade_is_told_to_its_taker(alice: Trader, bob: Trader) -> None:
+async def test_a_trade_is_listed_for_its_taker(alice: Trader, bob: Trader) -> None:
     resting = a_sell("bob", price_ticks=40, size_units=4 * 10 * TOKEN)
     await bob.placed(resting)
     answer = await alice.placed(a_spending("alice", price_ticks=50, budget_units=10 * TOKEN), "FOK")
@@ -201,7 +201,7 @@ async def test_a_trade_is_told_to_its_taker(alice: Trader, bob: Trader) -> None:
 
 
 @pytest.mark.spec(101)
-async def test_a_trade_is_told_to_its_makers_too(alice: Trader, bob: Trader) -> None:
+async def test_a_trade_is_listed_for_its_makers_too(alice: Trader, bob: Trader) -> None:
     await bob.placed(a_sell("bob", price_ticks=40))
     await alice.placed(a_buy("alice", price_ticks=40))
     (trade,) = (await bob.get("/data/trades"))["data"]
@@ -210,7 +210,7 @@ async def test_a_trade_is_told_to_its_makers_too(alice: Trader, bob: Trader) -> 
     assert alice.key_id not in str(trade)
 
 
-async def test_a_mint_tells_each_order_with_its_own_token(alice: Trader, bob: Trader) -> None:
+async def test_a_mint_lists_each_order_with_its_own_token(alice: Trader, bob: Trader) -> None:
     await bob.placed(a_buy("bob", price_ticks=60, is_yes=False))
     await alice.placed(a_buy("alice", price_ticks=40))
     (trade,) = (await alice.get("/data/trades"))["data"]
@@ -230,7 +230,7 @@ async def test_a_trade_follows_its_settlement(rig: TradingRig, alice: Trader, bo
         (TradeStatus.CONFIRMED, a_word("tx")),
     ]:
         rig.clock.move(1_000)
-        await rig.tell(a_settlement(trade_id, status, tx_hash))
+        await rig.submit(a_settlement(trade_id, status, tx_hash))
         (trade,) = (await alice.get("/data/trades", id=trade_id))["data"]
         seen.append((trade["status"], trade["transaction_hash"]))
     assert seen == [
@@ -240,16 +240,18 @@ async def test_a_trade_follows_its_settlement(rig: TradingRig, alice: Trader, bo
     ]
 
 
-async def test_a_trade_that_failed_says_so(rig: TradingRig, alice: Trader, bob: Trader) -> None:
+async def test_a_failed_trade_has_an_error_message(
+    rig: TradingRig, alice: Trader, bob: Trader
+) -> None:
     await bob.placed(a_sell("bob", price_ticks=40))
     (trade_id,) = (await alice.placed(a_buy("alice", price_ticks=40)))["tradeIDs"]
-    await rig.tell(a_settlement(trade_id, TradeStatus.FAILED, ""))
+    await rig.submit(a_settlement(trade_id, TradeStatus.FAILED, ""))
     (trade,) = (await alice.get("/data/trades"))["data"]
     assert trade["status"] == "FAILED"
     assert trade["err_msg"] == "the trade could not be settled on the chain"
 
 
-async def test_a_taker_who_meets_more_than_a_call_settles_has_several_trades(
+async def test_a_taker_with_more_fills_than_a_call_settles_has_several_trades(
     rig: TradingRig, alice: Trader
 ) -> None:
     for number in range(21):
@@ -268,7 +270,7 @@ async def test_a_taker_who_meets_more_than_a_call_settles_has_several_trades(
 
 async def test_a_safes_trades_are_its_owners(rig: TradingRig, alice: Trader) -> None:
     safe = rig.context.wallets.safe_of(alice.address)
-    await rig.tell(
+    await rig.submit(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
@@ -327,7 +329,7 @@ async def test_trades_are_filtered(
         {"maker": "1"},
     ],
 )
-async def test_a_filter_of_trades_that_spells_nothing_is_refused(
+async def test_a_malformed_filter_of_trades_is_refused(
     alice: Trader, query: dict[str, str]
 ) -> None:
     response = await alice.send("GET", "/data/trades", query=query)
@@ -335,14 +337,14 @@ async def test_a_filter_of_trades_that_spells_nothing_is_refused(
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_a_cursor_that_no_page_gave_is_refused(alice: Trader, path: str) -> None:
+async def test_an_unknown_cursor_is_refused(alice: Trader, path: str) -> None:
     response = await alice.send("GET", path, query={"next_cursor": "x"})
     assert (response.status_code, response.json()["error"]) == (400, "Invalid payload")
 
 
 @pytest.mark.spec(101)
 @pytest.mark.parametrize("path", [*LISTS, "/data/order/0x12", "/balance-allowance"])
-async def test_without_credentials_nothing_is_told(rig: TradingRig, path: str) -> None:
+async def test_without_credentials_nothing_is_returned(rig: TradingRig, path: str) -> None:
     response = await rig.client.get(path)
     assert (response.status_code, response.json()["error"]) == (401, "Unauthorized/Invalid api key")
 
@@ -375,6 +377,6 @@ async def test_orders_of_a_resolved_market_leave_with_its_reason(
     rig: TradingRig, alice: Trader
 ) -> None:
     order_id = (await alice.placed(a_buy("alice")))["orderID"]
-    await rig.tell(ResolveMarket(rig.clock.at_ms, a_word("market")))
+    await rig.submit(ResolveMarket(rig.clock.at_ms, a_word("market")))
     order = await alice.get(f"/data/order/{order_id}")
     assert (order["status"], order["close_reason"]) == ("CANCELED", "market_resolved")

@@ -1,6 +1,5 @@
 import asyncio
 import re
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 from tests.rigs.values import a_buy, an_address
-from tests.trading import rig as venues
-from tests.trading.rig import Trader, TradingRig, a_rig
+from tests.trading.rig import MASTER_KEY, Trader, TradingRig, a_rig
 
 from foretell.domain.values.credentials import NONCE_MAX
 from foretell.trading.handlers.keys import list_keys
@@ -62,32 +60,39 @@ async def test_a_new_process_derives_the_same_key(database_file: Path, tmp_path:
         assert (await derive(another, "alice")).json() == first
 
 
-Restart = Callable[[], AbstractAsyncContextManager[TradingRig]]
+OTHER_MASTER_KEY = bytes(range(32, 64))
+
+
+class Restart:
+    """Starts the product on the same storage; the operator has changed the master key."""
+
+    def __init__(self, folder: Path, database_file: Path) -> None:
+        self._folder = folder
+        self._database_file = database_file
+
+    def __call__(
+        self, master_key: bytes = OTHER_MASTER_KEY
+    ) -> AbstractAsyncContextManager[TradingRig]:
+        return a_rig(self._folder, self._database_file, master_key=master_key)
 
 
 @pytest.fixture
 def restart(database_file: Path, tmp_path: Path) -> Restart:
-    return lambda: a_rig(tmp_path / "journal", database_file)
-
-
-MASTER_KEY = bytes(range(32))
-OTHER_MASTER_KEY = bytes(range(32, 64))
+    return Restart(tmp_path / "journal", database_file)
 
 
 @pytest.fixture
-async def old(restart: Restart, monkeypatch: pytest.MonkeyPatch) -> Trader:
+async def old(restart: Restart) -> Trader:
     """Alice with the key of nonce 3, before the operator changed the master key."""
-    async with restart() as rig:
-        old = await rig.trader("alice", nonce=3)
-    monkeypatch.setattr(venues, "MASTER_KEY", OTHER_MASTER_KEY)
-    return old
+    async with restart(MASTER_KEY) as rig:
+        return await rig.trader("alice", nonce=3)
 
 
 def parts(trader: Trader) -> set[str]:
     return {trader.key_id, trader.secret, trader.passphrase}
 
 
-async def test_after_a_change_of_the_master_key_a_used_nonce_gives_a_key_that_opens(
+async def test_after_a_change_of_the_master_key_a_used_nonce_gives_a_valid_key(
     restart: Restart, old: Trader
 ) -> None:
     async with restart() as rig:
@@ -99,7 +104,7 @@ async def test_after_a_change_of_the_master_key_a_used_nonce_gives_a_key_that_op
         assert (await derive(rig, "alice", 3)).json()["apiKey"] == new.key_id
 
 
-async def test_after_a_change_of_the_master_key_nothing_is_derived_before_it_is_created_anew(
+async def test_after_a_change_of_the_master_key_nothing_is_derived_before_it_is_created_again(
     restart: Restart, old: Trader
 ) -> None:
     async with restart() as rig:
@@ -113,16 +118,15 @@ async def test_after_a_change_of_the_master_key_nothing_is_derived_before_it_is_
         assert old.key_id not in response.text
 
 
-async def test_a_key_of_another_master_key_stays_dead_though_that_one_comes_back(
-    restart: Restart, old: Trader, monkeypatch: pytest.MonkeyPatch
+async def test_a_key_of_a_former_master_key_stays_revoked_though_that_one_is_used_again(
+    restart: Restart, old: Trader
 ) -> None:
     async with restart() as rig:
         old.rig = rig
         assert (await old.send("GET", "/data/orders")).status_code == 401
         new = await rig.trader("alice", nonce=3)
         assert (await old.send("GET", "/data/orders")).json()["code"] == "revoked_key"
-    monkeypatch.setattr(venues, "MASTER_KEY", MASTER_KEY)
-    async with restart() as rig:
+    async with restart(MASTER_KEY) as rig:
         old.rig = new.rig = rig
         newest = await rig.trader("alice", nonce=3)
         for dead in (old, new):
@@ -164,7 +168,7 @@ async def test_a_new_nonce_must_be_greater_than_every_one_used(rig: TradingRig, 
     assert (await create(rig, "alice", 5)).status_code == 200
 
 
-async def test_what_was_never_created_cannot_be_derived(rig: TradingRig) -> None:
+async def test_a_key_that_was_never_created_cannot_be_derived(rig: TradingRig) -> None:
     response = await derive(rig, "alice")
     assert (response.status_code, response.json()["error"]) == (400, "Could not derive api key!")
 
@@ -198,7 +202,7 @@ async def test_parallel_creations_of_one_nonce_give_one_key(rig: TradingRig) -> 
 @pytest.mark.parametrize(
     ("method", "path"), [("POST", "/auth/api-key"), ("GET", "/auth/derive-api-key")]
 )
-async def test_a_header_that_was_not_signed_opens_nothing(
+async def test_a_header_that_was_not_signed_is_refused(
     rig: TradingRig, method: str, path: str, changed: dict[str, str | None]
 ) -> None:
     headers = Trader(rig, "alice").l1_headers() | changed
@@ -207,7 +211,7 @@ async def test_a_header_that_was_not_signed_opens_nothing(
     assert (response.status_code, response.json()["error"]) == (401, L1_WORDS)
 
 
-async def test_a_refusal_says_beside_the_known_words_what_is_wrong(rig: TradingRig) -> None:
+async def test_a_refusal_names_the_fault_next_to_the_known_words(rig: TradingRig) -> None:
     headers = Trader(rig, "alice").l1_headers(timestamp=str(rig.clock.at_ms))
     response = await rig.client.post("/auth/api-key", headers=headers)
     assert response.json()["code"] == "clock_skew"
@@ -236,7 +240,7 @@ async def test_keys_are_listed_in_the_shape_of_the_dialect(
 
 
 @pytest.mark.spec(52)
-async def test_a_list_at_length_tells_no_secret(alice: Trader) -> None:
+async def test_a_list_with_metadata_has_no_secret(alice: Trader) -> None:
     assert await alice.get("/auth/api-keys", metadata="true") == [
         {
             "apiKey": alice.key_id,
@@ -271,7 +275,7 @@ async def test_a_revoked_key_is_never_listed(
 
 @pytest.mark.spec(53, 98)
 @pytest.mark.parametrize(("prefix", "answer"), [("SERVICE_", {"revoked": True}), ("POLY_", "OK")])
-async def test_a_revoked_key_opens_nothing_any_more(
+async def test_a_revoked_key_is_refused_everywhere(
     rig: TradingRig, prefix: str, answer: object
 ) -> None:
     alice = await rig.trader("alice", prefix=prefix)
@@ -294,7 +298,7 @@ async def test_a_key_revokes_another_one_of_its_address(rig: TradingRig, alice: 
 
 
 @pytest.mark.spec(98)
-async def test_nobody_revokes_a_key_of_another_address(alice: Trader, bob: Trader) -> None:
+async def test_a_key_of_another_address_is_not_revoked(alice: Trader, bob: Trader) -> None:
     response = await bob.send("DELETE", "/auth/api-key", query={"apiKey": alice.key_id})
     unknown = await bob.send("DELETE", "/auth/api-key", query={"apiKey": "x"})
     assert (response.status_code, response.json()) == (unknown.status_code, unknown.json())
@@ -313,11 +317,10 @@ async def test_after_a_revocation_the_same_nonce_gives_a_new_key(rig: TradingRig
     assert (await derive(rig, "alice")).json()["apiKey"] == second.key_id
 
 
-async def test_a_key_whose_row_is_gone_lists_nothing(rig: TradingRig, alice: Trader) -> None:
+async def test_a_key_without_a_row_lists_nothing(rig: TradingRig, alice: Trader) -> None:
     caller = await rig.context.key_ring.check_set(alice.key_id, alice.secret, alice.passphrase)
-
-    nobody = caller._replace(key_id="gone")
-    assert await list_keys(rig.context, nobody, with_metadata=False) == []
+    gone = caller._replace(key_id="gone")
+    assert await list_keys(rig.context, gone, with_metadata=False) == []
 
 
 @pytest.mark.spec(52, 119)
@@ -345,6 +348,6 @@ async def test_no_answer_but_the_one_to_a_fresh_signature_has_a_secret(alice: Tr
         assert alice.passphrase not in text
 
 
-async def test_nobody_is_restricted_to_closing(alice: Trader) -> None:
+async def test_no_address_is_restricted_to_closing(alice: Trader) -> None:
     answer = await alice.get("/auth/ban-status/closed-only")
     assert answer == {"closed_only": False, "closedOnly": False}

@@ -64,10 +64,10 @@ async def get(rig: TradingRig, path: str, **query: Any) -> Any:
 async def resolve(rig: TradingRig, name: str, yes: int, no: int) -> None:
     async with rig.context.database.writing() as tx:
         await Rows(tx).resolve(name, yes, no)
-    await rig.tell(ResolveMarket(NOW_MS, a_word(name)))
+    await rig.submit(ResolveMarket(NOW_MS, a_word(name)))
 
 
-async def test_a_market_at_length_has_every_field_in_its_type(rig: TradingRig) -> None:
+async def test_a_market_has_every_field_in_its_type(rig: TradingRig) -> None:
     market = await get(rig, f"/markets/{a_word('market')}")
     assert {name: type(value) for name, value in market.items()} == FIELDS
     assert market["condition_id"] == a_word("market")
@@ -79,7 +79,7 @@ async def test_a_market_at_length_has_every_field_in_its_type(rig: TradingRig) -
     assert (await get(rig, "/markets"))["data"] == [market]
 
 
-async def test_a_market_in_short_and_compact_say_the_same(rig: TradingRig) -> None:
+async def test_the_short_and_the_compact_market_agree_with_the_full_one(rig: TradingRig) -> None:
     (short,) = (await get(rig, "/simplified-markets"))["data"]
     market = await get(rig, f"/markets/{a_word('market')}")
     assert short.items() <= market.items()
@@ -91,14 +91,14 @@ async def test_a_market_in_short_and_compact_say_the_same(rig: TradingRig) -> No
 
 
 @pytest.mark.parametrize("token_id", [YES, NO])
-async def test_a_token_says_which_market_it_is_of(rig: TradingRig, token_id: str) -> None:
+async def test_a_token_leads_to_its_market(rig: TradingRig, token_id: str) -> None:
     found = await get(rig, f"/markets-by-token/{token_id}")
     assert found["condition_id"] == a_word("market")
     assert (found["primary_token_id"], found["secondary_token_id"]) == (YES, NO)
 
 
 @pytest.mark.parametrize("path", ["/live-activity/events", "/markets/live-activity"])
-async def test_a_markets_trades_are_told_to_everyone(rig: TradingRig, path: str) -> None:
+async def test_a_markets_trades_are_public(rig: TradingRig, path: str) -> None:
     await rig.rest(a_buy("alice", price_ticks=40))
     assert await get(rig, f"{path}/{a_word('market')}") == []
     await rig.rest(a_buy("bob", price_ticks=60, is_yes=False))
@@ -162,7 +162,7 @@ async def test_a_resolved_market_names_its_winner(
     assert (await get(rig, f"/markets-by-token/{YES}"))["condition_id"] == a_word("market")
 
 
-async def test_a_sampling_leaves_out_what_is_over(rig: TradingRig) -> None:
+async def test_a_sampling_has_no_resolved_market(rig: TradingRig) -> None:
     await rig.open("other")
     await resolve(rig, "market", 1, 0)
     slugs = {path: [market["slug"] for market in (await get(rig, path))["data"]] for path in LISTS}
@@ -174,9 +174,7 @@ async def test_a_sampling_leaves_out_what_is_over(rig: TradingRig) -> None:
 async def test_a_market_that_the_engine_has_not_opened_yet_is_listed(rig: TradingRig) -> None:
     row = a_market_row("rain", outcome_yes="Wet", outcome_no="Dry", icon="")
     async with rig.context.database.writing() as tx:
-        rows = Rows(tx)
-        rows._numbers = rig._numbers
-        await rows.open(an_event_row("rain", row))
+        await Rows(tx, numbers=rig.numbers).open(an_event_row("rain", row))
     market = await get(rig, f"/markets/{a_word('rain')}")
     assert [token["outcome"] for token in market["tokens"]] == ["Wet", "Dry"]
     assert [token["price"] for token in market["tokens"]] == [0.5, 0.5]
@@ -204,7 +202,7 @@ async def test_cursors_lead_through_all_markets_to_the_end(rig: TradingRig) -> N
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_a_cursor_that_no_page_gave_is_refused(rig: TradingRig, path: str) -> None:
+async def test_an_unknown_cursor_is_refused(rig: TradingRig, path: str) -> None:
     response = await rig.client.get(path, params={"next_cursor": "x"})
     assert (response.status_code, response.json()["error"]) == (400, "Invalid payload")
 
@@ -214,7 +212,7 @@ async def test_a_cursor_that_no_page_gave_is_refused(rig: TradingRig, path: str)
     ("condition_id", "status", "words"),
     [("0x12", 400, "Invalid market"), (a_word("nothing"), 404, "market not found")],
 )
-async def test_a_market_that_there_is_not_is_not_found(
+async def test_an_unknown_market_is_not_found(
     rig: TradingRig, path: str, condition_id: str, status: int, words: str
 ) -> None:
     response = await rig.client.get(f"{path}/{condition_id}")

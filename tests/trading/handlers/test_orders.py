@@ -1,5 +1,6 @@
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,15 +21,16 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Trader, TradingRig
+from tests.trading.rig import Trader, TradingRig, a_rig_on
 
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ResolveMarket
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.projection import COMMANDS_BEHIND_MAX
-from foretell.trading.handlers.orders import CANCELS_PER_REQUEST_MAX
+from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +38,6 @@ UNMATCHED = (
     "no orders found to match with FAK order. FAK orders are partially filled or killed if no match"
     " is found."
 )
-DEAD = "order can't be found - already canceled or matched"
 
 
 async def refusal(trader: Trader, order: Any, order_type: str = "GTC", **fields: Any) -> Any:
@@ -47,7 +48,7 @@ async def refusal(trader: Trader, order: Any, order_type: str = "GTC", **fields:
 
 
 @pytest.mark.spec(102)
-async def test_an_order_that_meets_nobody_rests(alice: Trader) -> None:
+async def test_an_order_without_a_match_rests(alice: Trader) -> None:
     order = a_buy("alice", price_ticks=40)
     assert await alice.placed(order) == {
         "success": True,
@@ -62,9 +63,7 @@ async def test_an_order_that_meets_nobody_rests(alice: Trader) -> None:
     }
 
 
-async def test_an_order_that_meets_another_tells_what_it_gave_and_got(
-    alice: Trader, bob: Trader
-) -> None:
+async def test_a_matched_order_returns_the_amounts_of_its_match(alice: Trader, bob: Trader) -> None:
     await alice.placed(a_buy("alice", price_ticks=40, size_units=10 * TOKEN))
     answer = await bob.placed(a_sell("bob", price_ticks=40, size_units=10 * TOKEN))
     assert answer["status"] == "matched"
@@ -101,7 +100,7 @@ async def test_an_order_sent_again_is_not_placed_again(rig: TradingRig, alice: T
     assert len(rig.host.engine.state.live_orders) == 1
 
 
-async def test_a_matched_order_sent_again_tells_the_same_trades(
+async def test_a_matched_order_sent_again_returns_the_same_trades(
     rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     await alice.placed(a_sell("alice"))
@@ -111,7 +110,7 @@ async def test_a_matched_order_sent_again_tells_the_same_trades(
     assert len(rig.host.engine.state.unsettled_trades) == 1
 
 
-async def test_an_order_sent_again_after_it_expired_is_still_known(
+async def test_an_order_sent_again_after_it_expired_has_its_first_answer(
     rig: TradingRig, alice: Trader
 ) -> None:
     order = a_buy("alice", expiration_s=NOW_S + 100)
@@ -120,12 +119,12 @@ async def test_an_order_sent_again_after_it_expired_is_still_known(
     assert await alice.placed(order, "GTD") == first | {"replayed": True}
 
 
-async def test_an_order_sent_again_after_its_market_resolved_is_still_known(
+async def test_an_order_sent_again_after_its_market_resolved_has_its_first_answer(
     rig: TradingRig, alice: Trader
 ) -> None:
     order = a_buy("alice")
     first = await alice.placed(order)
-    await rig.tell(ResolveMarket(rig.clock.at_ms, a_word("market")))
+    await rig.submit(ResolveMarket(rig.clock.at_ms, a_word("market")))
     assert await alice.placed(order) == first | {"replayed": True}
 
 
@@ -200,7 +199,7 @@ async def test_an_order_sent_again_after_its_market_resolved_is_still_known(
         ),
     ],
 )
-async def test_an_order_that_says_something_wrong_is_refused(
+async def test_an_order_with_a_wrong_field_is_refused(
     alice: Trader, order: SignedOrder, words: str, code: str
 ) -> None:
     assert await refusal(alice, order) == (400, words, code)
@@ -213,13 +212,13 @@ async def test_an_order_of_another_owner_is_refused(alice: Trader) -> None:
     assert response.json()["error"] == "the order owner has to be the owner of the API KEY"
 
 
-async def test_an_order_of_version_two_is_told_which_one_is_served(alice: Trader) -> None:
+async def test_an_order_of_version_two_is_refused_as_such(alice: Trader) -> None:
     body = alice.body(a_buy("alice"), changed={"timestamp": "1800000000000"})
     response = await alice.send("POST", "/order", body)
     assert (response.status_code, response.json()["error"]) == (400, "order_version_mismatch")
 
 
-async def test_a_price_off_the_tick_is_told_with_the_tick(alice: Trader) -> None:
+async def test_a_price_off_the_tick_is_refused_with_the_tick(alice: Trader) -> None:
     order = a_signed_order("alice", maker_amount=4_050_000, taker_amount=10_000_000)
     status, words, code = await refusal(alice, order)
     assert (status, code) == (400, "price_off_tick")
@@ -228,7 +227,7 @@ async def test_a_price_off_the_tick_is_told_with_the_tick(alice: Trader) -> None
     )
 
 
-async def test_a_size_below_the_minimum_is_told_with_the_minimum(alice: Trader) -> None:
+async def test_a_size_below_the_minimum_is_refused_with_the_minimum(alice: Trader) -> None:
     order = a_buy("alice", size_units=4_990_000)
     status, words, code = await refusal(alice, order)
     assert (status, code) == (400, "size_below_minimum")
@@ -255,7 +254,7 @@ async def test_a_token_that_does_not_trade_has_no_book(alice: Trader, token_id: 
 
 
 async def test_a_resolved_market_takes_no_orders(rig: TradingRig, alice: Trader) -> None:
-    await rig.tell(ResolveMarket(rig.clock.at_ms, a_word("market")))
+    await rig.submit(ResolveMarket(rig.clock.at_ms, a_word("market")))
     assert await refusal(alice, a_buy("alice")) == (
         404,
         "No orderbook exists for the requested token id",
@@ -278,7 +277,7 @@ async def test_a_good_till_date_order_needs_a_date(alice: Trader) -> None:
     assert (await refusal(alice, a_buy("alice"), "GTD"))[1] == "invalid expiration"
 
 
-async def test_what_must_only_rest_is_refused_where_it_would_match(
+async def test_a_post_only_order_is_refused_where_it_would_match(
     alice: Trader, bob: Trader
 ) -> None:
     await bob.placed(a_sell("bob", price_ticks=50))
@@ -290,7 +289,7 @@ async def test_what_must_only_rest_is_refused_where_it_would_match(
     assert (await alice.placed(a_buy("alice", price_ticks=49), postOnly=True))["status"] == "live"
 
 
-async def test_an_order_that_must_fill_whole_or_at_all_is_killed(
+async def test_an_order_that_cannot_fill_as_its_type_requires_is_killed(
     alice: Trader, bob: Trader
 ) -> None:
     assert await refusal(alice, a_spending("alice"), "FAK") == (
@@ -306,9 +305,11 @@ async def test_an_order_that_must_fill_whole_or_at_all_is_killed(
     )
 
 
-async def test_an_order_of_a_safe_is_paid_by_the_safe(rig: TradingRig, alice: Trader) -> None:
+async def test_an_order_of_a_safe_reserves_funds_of_the_safe(
+    rig: TradingRig, alice: Trader
+) -> None:
     safe = rig.context.wallets.safe_of(alice.address)
-    await rig.tell(
+    await rig.submit(
         an_observation(
             [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
             [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
@@ -338,7 +339,7 @@ async def test_orders_of_different_domains_trade_with_each_other(
     assert (await bob.placed(a_sell("bob", profile=2)))["status"] == "matched"
 
 
-async def test_a_new_nonce_is_believed_at_once_and_the_old_one_refused(
+async def test_a_new_nonce_is_accepted_at_once_and_the_old_one_refused(
     rig: TradingRig, alice: Trader
 ) -> None:
     await alice.placed(a_buy("alice"))
@@ -348,19 +349,23 @@ async def test_a_new_nonce_is_believed_at_once_and_the_old_one_refused(
     assert (await refusal(alice, a_buy("alice", salt="2")))[1] == "invalid nonce"
 
 
-async def test_without_a_chain_no_new_maker_can_be_judged(rig: TradingRig, alice: Trader) -> None:
+async def test_without_a_chain_an_order_of_a_new_maker_is_refused(
+    rig: TradingRig, alice: Trader
+) -> None:
     rig.chain.failure = ChainUnavailable("eth_call", "gone")
     assert (await alice.place(a_buy("alice"))).status_code == 502
 
 
 async def test_no_order_is_taken_while_the_tables_are_too_far_behind(
-    rig: TradingRig, alice: Trader
+    fresh_database: Database, tmp_path: Path
 ) -> None:
-    projection = rig.host.projection
-    for _ in range(COMMANDS_BEHIND_MAX + 1):
-        projection.pending.append(None)  # type: ignore[arg-type]  # only counted
-    response = await alice.place(a_buy("alice"))
-    projection.pending.clear()
+    async with a_rig_on(tmp_path / "journal", fresh_database, writes=False) as rig:
+        alice = await rig.trader("alice")
+        await rig.open("market", "alice")
+        unwritten = CommittedCommand(rig.host.projection.sequence + 1, ())
+        for _ in range(COMMANDS_BEHIND_MAX + 1):
+            rig.host.projection.on_committed(unwritten)
+        response = await alice.place(a_buy("alice"))
     assert (response.status_code, response.json()["code"]) == (503, "engine_busy")
     assert response.headers["retry-after"] == "1"
 
@@ -408,130 +413,7 @@ async def test_a_batch_is_of_one_to_fifteen_orders(alice: Trader, count: int, wo
 
 
 @pytest.mark.spec(102)
-@pytest.mark.parametrize("name", ["orderID", "orderId"])
-async def test_an_order_is_canceled_by_its_id(rig: TradingRig, alice: Trader, name: str) -> None:
-    order_id = (await alice.placed(a_buy("alice")))["orderID"]
-    response = await alice.send("DELETE", "/order", {name: order_id})
-    assert response.status_code == 200
-    assert response.json() == {"canceled": [order_id], "not_canceled": {}}
-    assert not rig.host.engine.state.live_orders
-
-
-async def test_an_order_that_is_not_in_the_book_is_not_canceled(alice: Trader) -> None:
-    order_id = (await alice.placed(a_buy("alice")))["orderID"]
-    await alice.send("DELETE", "/order", {"orderID": order_id})
-    response = await alice.send("DELETE", "/order", {"orderID": order_id})
-    assert response.json() == {"canceled": [], "not_canceled": {order_id: DEAD}}
-
-
-async def test_nobody_cancels_an_order_of_somebody_else(
-    rig: TradingRig, alice: Trader, bob: Trader
-) -> None:
-    order_id = (await alice.placed(a_buy("alice")))["orderID"]
-    one = await bob.send("DELETE", "/order", {"orderID": order_id})
-    many = await bob.send("DELETE", "/orders", [order_id])
-    everything = await bob.send("DELETE", "/cancel-all")
-    market = await bob.send("DELETE", "/cancel-market-orders", {"market": a_word("market")})
-    assert one.json() == many.json() == {"canceled": [], "not_canceled": {order_id: DEAD}}
-    assert everything.json() == market.json() == {"canceled": [], "not_canceled": {}}
-    assert list(rig.host.engine.state.live_orders) == [order_id]
-
-
-@pytest.mark.parametrize("body", [{}, {"orderID": ""}, {"orderID": "0x12"}, {"orderID": "x" * 66}])
-async def test_what_is_no_order_id_is_refused(alice: Trader, body: Any) -> None:
-    response = await alice.send("DELETE", "/order", body)
-    assert (response.status_code, response.json()["error"]) == (400, "Invalid orderID")
-
-
-@pytest.mark.parametrize("body", [[], 5, {"orderID": 5}, "x"])
-async def test_what_is_no_body_of_a_cancel_is_refused(alice: Trader, body: Any) -> None:
-    response = await alice.send("DELETE", "/order", body)
-    assert (response.status_code, response.json()["error"]) == (400, "Invalid order payload")
-
-
-async def test_several_orders_are_canceled_at_once(alice: Trader) -> None:
-    ids = [(await alice.placed(a_buy("alice", price_ticks=ticks)))["orderID"] for ticks in (20, 30)]
-    gone = a_word("gone")
-    response = await alice.send("DELETE", "/orders", [*ids, gone, ids[0].upper().replace("X", "x")])
-    assert response.json() == {"canceled": ids, "not_canceled": {gone: DEAD}}
-
-
-async def test_no_more_orders_are_canceled_at_once_than_the_limit(alice: Trader) -> None:
-    ids = [a_word("gone")] * (CANCELS_PER_REQUEST_MAX + 1)
-    response = await alice.send("DELETE", "/orders", ids)
-    assert response.json()["error"] == "Too many orders in payload, max allowed: 3000"
-    assert (await alice.send("DELETE", "/orders", ids[1:])).status_code == 200
-
-
-async def test_all_orders_of_an_address_are_canceled_whichever_key_and_wallet_they_have(
-    rig: TradingRig, alice: Trader
-) -> None:
-    safe = rig.context.wallets.safe_of(alice.address)
-    await rig.open("other", "alice")
-    await rig.tell(
-        an_observation(
-            [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
-            [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
-        )
-    )
-    orders = [
-        a_buy("alice"),
-        a_sell("alice", price_ticks=70),
-        a_buy("alice", market="other"),
-        a_signed_order("alice", maker=safe, signature_type=SignatureType.SAFE),
-    ]
-    ids = {(await alice.placed(order))["orderID"] for order in orders}
-    other_key = await rig.trader("alice", nonce=1)
-    canceled = (await other_key.send("DELETE", "/cancel-all")).json()["canceled"]
-    assert set(canceled) == ids
-    assert not rig.host.engine.state.live_orders
-
-
-@pytest.mark.parametrize(
-    ("body", "canceled"),
-    [
-        ({"market": a_word("market")}, {"yes", "no"}),
-        ({"market": a_word("market").upper().replace("0X", "0x"), "asset_id": ""}, {"yes", "no"}),
-        ({"asset_id": an_asset(is_yes=True)}, {"yes"}),
-        ({"assetId": an_asset(is_yes=False), "market": ""}, {"no"}),
-        ({"market": a_word("market"), "asset_id": an_asset(is_yes=True)}, {"yes"}),
-        ({"market": a_word("other"), "asset_id": an_asset(is_yes=True)}, set()),
-        ({"market": a_word("no such market")}, set()),
-        ({"asset_id": "12"}, set()),
-    ],
-)
-async def test_a_markets_orders_are_canceled_or_those_of_a_token(
-    rig: TradingRig, alice: Trader, body: Any, canceled: set[str]
-) -> None:
-    await rig.open("other", "alice")
-    orders = {
-        "yes": a_buy("alice", price_ticks=20),
-        "no": a_buy("alice", price_ticks=20, is_yes=False),
-        "other": a_buy("alice", market="other"),
-    }
-    ids = {name: (await alice.placed(order))["orderID"] for name, order in orders.items()}
-    response = await alice.send("DELETE", "/cancel-market-orders", body)
-    assert set(response.json()["canceled"]) == {ids[name] for name in canceled}
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ({}, "Invalid order payload"),
-        ({"market": "", "asset_id": ""}, "Invalid order payload"),
-        ({"market": "0x12"}, "Invalid market"),
-        ([], "Invalid order payload"),
-    ],
-)
-async def test_a_market_must_be_named_to_cancel_its_orders(
-    alice: Trader, body: Any, words: str
-) -> None:
-    response = await alice.send("DELETE", "/cancel-market-orders", body)
-    assert (response.status_code, response.json()["error"]) == (400, words)
-
-
-@pytest.mark.spec(102)
-async def test_a_body_that_was_changed_on_the_way_is_not_the_callers(alice: Trader) -> None:
+async def test_a_body_that_was_changed_in_transit_is_refused(alice: Trader) -> None:
     body = json.dumps(alice.body(a_buy("alice"))).encode()
     headers = alice.l2_headers("POST", "/order", body)
     other = body.replace(b"GTC", b"GTD")
@@ -550,7 +432,7 @@ async def test_parallel_orders_never_spend_more_than_there_is(
 ) -> None:
     market = rig.another_market()
     await rig.open(market)
-    await rig.tell(some_funds("alice", units=100 * TOKEN, market=market))
+    await rig.submit(some_funds("alice", units=100 * TOKEN, market=market))
     orders = [
         a_sell("alice", price_ticks=60, size_units=size * TOKEN, market=market, salt=str(salt))
         for salt, size in enumerate(sizes)

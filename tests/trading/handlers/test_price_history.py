@@ -22,7 +22,7 @@ async def history(rig: TradingRig, **query: Any) -> list[tuple[int, float]]:
 
 
 async def quote(rig: TradingRig, *points: tuple[int, int | None, int | None, int | None]) -> None:
-    """Store tops of the book so many seconds before now."""
+    """Store best prices at these numbers of seconds before now."""
     async with rig.context.database.writing() as tx:
         rows = Rows(tx)
         for back_s, bid, ask, last in points:
@@ -47,7 +47,7 @@ async def test_a_history_follows_the_book_of_the_engine(
     ]
 
 
-async def test_the_other_token_is_worth_the_rest(rig: TradingRig) -> None:
+async def test_the_other_token_has_the_complementary_price(rig: TradingRig) -> None:
     await quote(rig, (120, 30, 40, None))
     assert {price for _, price in await history(rig, interval="1h")} == {0.35}
     assert {price for _, price in await history(rig, interval="1h", market=NO)} == {0.65}
@@ -59,13 +59,13 @@ async def test_without_a_midpoint_the_last_price_is_shown(rig: TradingRig) -> No
     assert points == [(NOW_S - 120, 0.32), (NOW_S, 0.33)]
 
 
-async def test_a_fidelity_says_how_many_minutes_a_point_is(rig: TradingRig) -> None:
+async def test_a_fidelity_is_the_minutes_of_a_point(rig: TradingRig) -> None:
     await quote(rig, (2 * HOUR, 20, 30, None), (HOUR, 30, 40, None))
     points = await history(rig, startTs=NOW_S - 3 * HOUR, fidelity=60)
     assert points == [(NOW_S - HOUR, 0.25), (NOW_S, 0.35)]
 
 
-async def test_a_history_ends_where_the_client_says(rig: TradingRig) -> None:
+async def test_a_history_ends_at_the_requested_end(rig: TradingRig) -> None:
     await quote(rig, (2 * HOUR, 20, 30, None), (HOUR, 30, 40, None))
     points = await history(rig, startTs=NOW_S - 3 * HOUR, endTs=NOW_S - HOUR - 60, fidelity=30)
     assert [price for _, price in points] == [0.25, 0.25]
@@ -78,7 +78,7 @@ async def test_an_end_in_the_future_is_now(rig: TradingRig) -> None:
     assert points[-1] == (NOW_S, 0.35)
 
 
-async def test_what_was_known_before_the_start_counts(rig: TradingRig) -> None:
+async def test_a_price_from_before_the_start_is_used(rig: TradingRig) -> None:
     await quote(rig, (5 * HOUR, 30, 40, None))
     points = await history(rig, startTs=NOW_S - 60)
     assert points == [(NOW_S - 60, 0.35), (NOW_S, 0.35)]
@@ -102,7 +102,7 @@ async def test_a_market_without_quotes_has_an_empty_history(rig: TradingRig) -> 
 
 async def test_history_outlives_the_market(rig: TradingRig) -> None:
     await quote(rig, (60, 50, 60, None))
-    await rig.tell(ResolveMarket(NOW_MS, a_word("market")))
+    await rig.submit(ResolveMarket(NOW_MS, a_word("market")))
     assert (await history(rig, interval="1h"))[-1] == (NOW_S, 0.55)
 
 
@@ -122,7 +122,7 @@ async def test_history_outlives_the_market(rig: TradingRig) -> None:
         ),
     ],
 )
-async def test_a_query_that_asks_for_nothing_is_refused(
+async def test_a_malformed_query_is_refused(
     rig: TradingRig, query: dict[str, str], status: int, words: str
 ) -> None:
     response = await rig.client.get("/prices-history", params={"market": str(YES)} | query)
@@ -164,7 +164,7 @@ async def test_a_batch_has_the_history_of_each_token(rig: TradingRig, body: dict
         ),
     ],
 )
-async def test_a_batch_that_asks_for_nothing_is_refused(
+async def test_a_malformed_batch_is_refused(
     rig: TradingRig, body: object, status: int, words: str | None
 ) -> None:
     response = await rig.client.post("/batch-prices-history", json=body)

@@ -137,7 +137,7 @@ async def test_a_token_that_trades_has_an_answer_without_any_header(
 
 @pytest.mark.parametrize("path", [*ROUTES, "/price"])
 @pytest.mark.parametrize("token_id", NOT_A_TOKEN)
-async def test_what_is_no_token_id_is_refused(
+async def test_a_malformed_token_id_is_refused(
     rig: TradingRig, path: str, token_id: str | None
 ) -> None:
     query = {"side": "BUY"} | ({} if token_id is None else {"token_id": token_id})
@@ -155,7 +155,7 @@ async def test_a_token_that_does_not_trade_has_no_book(rig: TradingRig, path: st
 async def test_a_token_of_a_resolved_market_has_no_book_any_more(
     rig: TradingRig, path: str
 ) -> None:
-    await rig.tell(ResolveMarket(NOW_MS, a_word("market")))
+    await rig.submit(ResolveMarket(NOW_MS, a_word("market")))
     response = await rig.client.get(path, params={"token_id": YES, "side": "BUY"})
     assert (response.status_code, response.json()["error"]) == (404, NO_BOOK)
 
@@ -165,7 +165,7 @@ async def test_a_token_of_a_resolved_market_has_no_book_any_more(
     ("token_id", "side", "price"),
     [(YES, "BUY", "0.45"), (YES, "sell", "0.4"), (NO, "buy", "0.6"), (NO, "SELL", "0.55")],
 )
-async def test_a_price_is_what_a_taker_pays_or_gets(
+async def test_a_price_is_that_of_a_taker(
     rig: TradingRig, token_id: str, side: str, price: str
 ) -> None:
     await quoted(rig)
@@ -173,7 +173,7 @@ async def test_a_price_is_what_a_taker_pays_or_gets(
 
 
 @pytest.mark.parametrize(("side", "price"), [("BUY", "0.4"), ("SELL", "0.45")])
-async def test_an_operator_may_mean_the_side_of_the_book(
+async def test_an_operator_may_configure_the_side_of_the_book(
     database_file: Path, tmp_path: Path, side: str, price: str
 ) -> None:
     async with a_rig(tmp_path / "journal", database_file, price_side="book") as rig:
@@ -189,7 +189,7 @@ async def test_a_side_is_buy_or_sell(rig: TradingRig, side: str | None) -> None:
     assert (response.status_code, response.json()["error"]) == (400, "Invalid side")
 
 
-async def test_a_price_that_nobody_offers_is_not_made_up(rig: TradingRig) -> None:
+async def test_a_side_without_orders_has_no_price(rig: TradingRig) -> None:
     await rig.rest(a_buy("alice", price_ticks=40))
     response = await rig.client.get("/price", params={"token_id": YES, "side": "BUY"})
     assert (response.status_code, response.json()["code"]) == (404, "no_price")
@@ -207,7 +207,7 @@ async def test_a_price_that_nobody_offers_is_not_made_up(rig: TradingRig) -> Non
         ([], [], "0.5", "1"),
     ],
 )
-async def test_a_midpoint_is_half_way_and_a_spread_the_whole_way(
+async def test_midpoint_and_spread_follow_from_the_best_prices(
     rig: TradingRig, bids: list[int], asks: list[int], mid: str, spread: str
 ) -> None:
     for ticks in bids:
@@ -264,7 +264,7 @@ async def test_a_tick_size_is_a_number_that_clients_know(
     assert (await rig.client.get(f"/tick-size/{token_id}")).text == response.text
 
 
-async def test_a_token_says_its_fee_and_whether_it_is_one_of_many(rig: TradingRig) -> None:
+async def test_a_token_has_a_fee_and_a_neg_risk_flag(rig: TradingRig) -> None:
     assert await get(rig, f"/neg-risk/{YES}") == {"neg_risk": False}
     fee = await get(rig, f"/fee-rate/{YES}")
     assert fee["base_fee"] == 0
@@ -272,7 +272,7 @@ async def test_a_token_says_its_fee_and_whether_it_is_one_of_many(rig: TradingRi
     assert fee["fee_schedule"]["source"] == "local"
 
 
-async def test_a_market_of_another_exchange_is_one_of_many(rig: TradingRig) -> None:
+async def test_a_market_of_the_other_exchange_is_neg_risk(rig: TradingRig) -> None:
     await rig.open("unique", exchange="0x" + "e2" * 20)
     token_id = an_asset(is_yes=True, market="unique")
     assert await get(rig, "/neg-risk", token_id=token_id) == {"neg_risk": True}
@@ -299,7 +299,7 @@ async def test_a_batch_answers_for_every_token_that_trades(rig: TradingRig) -> N
     ]
 
 
-async def test_both_sides_of_a_token_may_be_asked_for_one_by_one(rig: TradingRig) -> None:
+async def test_both_sides_of_a_token_may_be_requested_separately(rig: TradingRig) -> None:
     await quoted(rig)
     wanted = [{"token_id": YES, "side": "BUY"}, {"token_id": YES, "side": "SELL"}]
     assert await post(rig, "/prices", wanted) == {YES: {"BUY": "0.45", "SELL": "0.4"}}
@@ -307,7 +307,7 @@ async def test_both_sides_of_a_token_may_be_asked_for_one_by_one(rig: TradingRig
 
 @pytest.mark.parametrize("path", BATCHES)
 @pytest.mark.parametrize("raw", [b"", b"{}", b"[1]", b'[{"token_id": 5}]', b"[{}]", b"\xff"])
-async def test_what_is_no_batch_is_refused(rig: TradingRig, path: str, raw: bytes) -> None:
+async def test_a_malformed_batch_is_refused(rig: TradingRig, path: str, raw: bytes) -> None:
     response = await rig.client.post(path, content=raw)
     assert (response.status_code, response.json()["error"]) == (400, "Invalid payload")
 
@@ -330,7 +330,7 @@ async def test_a_body_that_is_too_large_is_refused(rig: TradingRig) -> None:
     assert (response.status_code, response.json()["error"]) == (400, "Payload exceeds the limit")
 
 
-async def test_unknown_parameters_are_refused_for_those_who_want_that(rig: TradingRig) -> None:
+async def test_unknown_parameters_are_refused_for_strict_clients(rig: TradingRig) -> None:
     query = {"token_id": YES, "tokenid": "x"}
     assert (await rig.client.get("/midpoint", params=query)).status_code == 200
     response = await rig.client.get("/midpoint", params=query | {"strict": "true"})

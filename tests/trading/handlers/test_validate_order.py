@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from tests.rigs.refusals import every_refusal
 from tests.rigs.values import (
     EXCHANGE,
     NOW_S,
@@ -20,10 +21,10 @@ from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, Resolv
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import SignatureType, SignedOrder, order_struct_hash
 from foretell.domain.values.hexadecimal import checksum_address, word_of
-from foretell.trading.handlers.validate_order import CURES
 
 pytestmark = pytest.mark.anyio
 
+CURES = {kind.cure for kind in every_refusal() if kind.cure is not None}
 RULES = [
     "body",
     "owner",
@@ -55,7 +56,7 @@ def failures(answer: Any) -> dict[str, str]:
     return {rule["rule"]: rule["code"] for rule in answer["rules"] if rule["pass"] is False}
 
 
-async def test_an_order_that_would_be_taken_passes_every_rule(
+async def test_an_order_that_would_be_accepted_passes_every_rule(
     rig: TradingRig, alice: Trader
 ) -> None:
     order = a_buy("alice", price_ticks=40)
@@ -70,7 +71,7 @@ async def test_an_order_that_would_be_taken_passes_every_rule(
     assert (await alice.placed(order))["orderID"] == answer["orderHash"]
 
 
-async def test_what_the_signature_says_is_told_for_every_domain(alice: Trader) -> None:
+async def test_the_signer_is_recovered_under_every_domain(alice: Trader) -> None:
     order = a_buy("alice", profile=1)
     answer = await validate(alice, alice.body(order))
     assert [signed["name"] for signed in answer["signedAs"]] == [
@@ -85,7 +86,7 @@ async def test_what_the_signature_says_is_told_for_every_domain(alice: Trader) -
     assert signed["recovered"] == answer["expected"] != own["recovered"]
 
 
-async def test_a_signature_of_nobody_recovers_nobody(alice: Trader) -> None:
+async def test_an_impossible_signature_recovers_no_signer(alice: Trader) -> None:
     order = a_buy("alice", signature=b"\xff" * 32 + b"\x01" * 32 + b"\x1b")
     answer = await validate(alice, alice.body(order))
     assert {signed["recovered"] for signed in answer["signedAs"]} == {None}
@@ -150,7 +151,7 @@ async def test_each_rule_that_fails_is_named_with_a_cure(
     assert answer["valid"] is False
     first = next(rule for rule in answer["rules"] if rule["pass"] is False)
     assert answer["cure"] == first["cure"]
-    assert first["cure"] in CURES.values()
+    assert first["cure"] in CURES
     response = await alice.place(order, order_type)
     assert response.json()["code"] in failed.values()
     assert response.json()["error"] in {rule.get("error") for rule in answer["rules"]}
@@ -164,28 +165,30 @@ async def test_each_rule_that_fails_is_named_with_a_cure(
         ({"order": {"timestamp": "1"}}, {"body": "order_version_mismatch"}),
     ],
 )
-async def test_a_body_is_judged_too(
+async def test_a_body_is_checked_too(
     alice: Trader, changed: dict[str, Any], failed: dict[str, str]
 ) -> None:
     answer = await validate(alice, alice.body(a_buy("alice")) | changed)
     assert failures(answer) == failed
 
 
-async def test_what_cannot_be_judged_has_no_verdict(alice: Trader) -> None:
+async def test_a_rule_that_cannot_be_checked_has_no_verdict(alice: Trader) -> None:
     answer = await validate(alice, {"order": 1})
     assert verdicts(answer) == {"body": False} | dict.fromkeys(RULES[1:])
     assert (answer["orderHash"], answer["expected"], answer["funds"]) == (None, None, None)
     assert answer["signedAs"] == []
 
 
-async def test_the_terms_are_judged_though_the_signature_is_wrong(alice: Trader) -> None:
+async def test_the_terms_are_checked_though_the_signature_is_wrong(alice: Trader) -> None:
     order = a_buy("alice", size_units=TOKEN, signature=a_buy("bob").signature)
     answer = await validate(alice, alice.body(order))
     assert set(failures(answer)) == {"signature", "terms"}
 
 
-async def test_the_funds_are_told_with_the_numbers(rig: TradingRig, alice: Trader) -> None:
-    await rig.tell(
+async def test_missing_funds_are_returned_with_their_numbers(
+    rig: TradingRig, alice: Trader
+) -> None:
+    await rig.submit(
         an_observation(
             [BalanceSeen(alice.address, COLLATERAL, 4 * TOKEN)],
             [AllowanceSeen(alice.address, EXCHANGE, is_collateral=True, units=3 * TOKEN)],
@@ -198,13 +201,13 @@ async def test_the_funds_are_told_with_the_numbers(rig: TradingRig, alice: Trade
     assert answer["funds"]["allowance"] == str(3 * TOKEN)
 
 
-async def test_a_sale_is_judged_by_its_token(alice: Trader) -> None:
+async def test_a_sale_is_checked_against_the_balance_of_its_token(alice: Trader) -> None:
     await alice.placed(a_sell("alice", price_ticks=70, size_units=10 * TOKEN))
     answer = await validate(alice, alice.body(a_sell("alice", price_ticks=70, salt="2")))
     assert answer["funds"]["reserved"] == str(10 * TOKEN)
 
 
-async def test_nobody_is_told_of_the_funds_of_somebody_else(alice: Trader) -> None:
+async def test_the_funds_of_another_address_are_not_shown(alice: Trader) -> None:
     answer = await validate(alice, alice.body(a_buy("bob")))
     assert answer["funds"] is None
 
@@ -218,7 +221,7 @@ async def test_nobody_is_told_of_the_funds_of_somebody_else(alice: Trader) -> No
         a_sell("alice", size_units=10**7 * TOKEN, maker=an_address("bob")),
     ],
 )
-async def test_funds_and_book_are_not_judged_for_the_wallet_of_somebody_else(
+async def test_funds_and_book_are_not_checked_for_the_wallet_of_another_address(
     alice: Trader, bob: Trader, order: SignedOrder
 ) -> None:
     await bob.placed(a_buy("bob", price_ticks=10))
@@ -228,7 +231,7 @@ async def test_funds_and_book_are_not_judged_for_the_wallet_of_somebody_else(
     assert answer["valid"] is False
 
 
-async def test_nobody_is_told_whether_somebody_else_placed_an_order(
+async def test_a_dry_run_does_not_reveal_that_another_address_placed_the_order(
     alice: Trader, bob: Trader
 ) -> None:
     order = a_buy("bob")
@@ -237,7 +240,7 @@ async def test_nobody_is_told_whether_somebody_else_placed_an_order(
     assert await validate(alice, alice.body(order)) == unplaced
 
 
-async def test_funds_and_book_are_judged_though_another_rule_failed(alice: Trader) -> None:
+async def test_funds_and_book_are_checked_though_another_rule_failed(alice: Trader) -> None:
     order = a_buy("alice", nonce=1, size_units=10**7 * TOKEN)
     answer = await validate(alice, alice.body(order))
     assert failures(answer) == {
@@ -246,7 +249,7 @@ async def test_funds_and_book_are_judged_though_another_rule_failed(alice: Trade
     }
 
 
-async def test_what_must_only_rest_is_judged_against_the_book(alice: Trader, bob: Trader) -> None:
+async def test_a_post_only_order_is_checked_against_the_book(alice: Trader, bob: Trader) -> None:
     await bob.placed(a_sell("bob"))
     answer = await validate(alice, alice.body(a_buy("alice"), postOnly=True))
     assert failures(answer) == {"funds and book": "post_only_would_cross"}
@@ -264,11 +267,11 @@ async def test_an_order_that_was_placed_is_still_valid_as_it_was(
 
 
 async def test_a_market_that_is_over_is_named(rig: TradingRig, alice: Trader) -> None:
-    await rig.tell(ResolveMarket(rig.clock.at_ms, a_word("market")))
+    await rig.submit(ResolveMarket(rig.clock.at_ms, a_word("market")))
     answer = await validate(alice, alice.body(a_buy("alice")))
     assert failures(answer) == {"market": "unknown_market", "funds and book": "market_closed"}
 
 
-async def test_without_credentials_nothing_is_judged(rig: TradingRig) -> None:
+async def test_without_credentials_nothing_is_checked(rig: TradingRig) -> None:
     response = await rig.client.post("/order/validate", json={"order": order_json(a_buy())})
     assert response.status_code == 401

@@ -80,13 +80,13 @@ OPEN = [
     ("GET", "/rfq/config"),
     ("GET", f"/fees/builder-fees/{a_word('builder')}"),
 ]
-UNASKED = [
+UNTESTED = [
     ("GET", "/fee-rate/{token_id:str}"),
     ("GET", "/last-trade-price"),
     ("GET", "/neg-risk/{token_id:str}"),
     ("GET", "/tick-size/{token_id:str}"),
 ]
-"""Open as well: the same by another path, and one that has no answer before the first trade."""
+"""Public too: other paths of the same, and one that has no answer before the first trade."""
 BODIES: dict[str, Any] = {
     "/batch-prices-history": {"markets": [an_asset(is_yes=True)], "interval": "1h"},
 }
@@ -102,13 +102,13 @@ BAD_HEADERS = {
 
 @pytest.mark.spec(103)
 @pytest.mark.parametrize("path", ["/", "/ok"])
-async def test_the_api_says_that_it_is_there(rig: TradingRig, path: str) -> None:
+async def test_the_api_answers_at_its_root(rig: TradingRig, path: str) -> None:
     response = await rig.client.get(path)
     assert (response.status_code, response.text) == (200, '"OK"')
     assert response.headers["content-type"].startswith("application/json")
 
 
-async def test_the_clock_and_the_version_are_told(rig: TradingRig) -> None:
+async def test_the_clock_and_the_version_are_returned(rig: TradingRig) -> None:
     assert (await rig.client.get("/time")).text == str(NOW_S)
     assert (await rig.client.get("/version")).json() == {"version": 1}
 
@@ -128,7 +128,7 @@ async def test_market_data_is_open_to_all(
 @pytest.mark.spec(117)
 @pytest.mark.parametrize("headers", [NO_HEADERS, BAD_HEADERS], ids=["none", "bad"])
 @pytest.mark.parametrize(("method", "path"), L2)
-async def test_what_is_private_needs_credentials(
+async def test_a_private_route_needs_credentials(
     rig: TradingRig, method: str, path: str, headers: dict[str, str]
 ) -> None:
     response = await rig.client.request(method, path, headers=headers)
@@ -177,7 +177,7 @@ def test_every_route_is_in_one_of_these_tables() -> None:
         for path in handler.paths
         if not any(one == method and fits(path, other) for one, other in asked)
     ]
-    assert sorted(missing) == UNASKED
+    assert sorted(missing) == UNTESTED
 
 
 def fits(pattern: str, path: str) -> bool:
@@ -196,11 +196,11 @@ NEEDED: dict[str, dict[str, str]] = {
     "/balance-allowance/update": {"asset_type": "COLLATERAL"},
     "/prices-history": {"interval": "1h", "market": an_asset(is_yes=True)},
 }
-"""What a route must be sent before it looks at what else there is."""
+"""Parameters that a route needs before it checks for unknown ones."""
 
 
 @pytest.mark.parametrize("path", sorted(GETS))
-async def test_no_route_takes_what_it_does_not_know_from_a_strict_client(
+async def test_no_route_accepts_an_unknown_parameter_of_a_strict_client(
     alice: Trader, path: str
 ) -> None:
     query = NEEDED.get(path, {}) | {"strict": "true", "luck": "1"}
@@ -209,7 +209,7 @@ async def test_no_route_takes_what_it_does_not_know_from_a_strict_client(
 
 
 @pytest.mark.parametrize("query", [{"luck": "1"}, {"strict": "true"}, {"strict": "false", "x": ""}])
-async def test_a_route_without_parameters_takes_what_nobody_strict_sends(
+async def test_a_route_without_parameters_ignores_those_of_other_clients(
     rig: TradingRig, query: dict[str, str]
 ) -> None:
     assert (await rig.client.get("/time", params=query)).text == str(NOW_S)

@@ -1,4 +1,4 @@
-"""The fast lanes and the application that they pass by must not be told apart."""
+"""The fast routes must give the same answers as the application that they bypass."""
 
 import asyncio
 import json
@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 from tests.app.rig import serving
-from tests.rigs.values import a_buy, a_sell, an_asset
+from tests.rigs.values import a_buy, a_sell, an_asset, an_open_market, some_rules
 from tests.trading.rig import Trader, TradingRig
 
 from foretell.app.http.fast_connection import FastRoutes, served_under
+from foretell.domain.exchange.effects import MarketOpened
 from foretell.edge.codec import BODY_BYTES_MAX
-from foretell.edge.fast_route import BODY_BYTES_MAX as LANE_BYTES_MAX
+from foretell.edge.fast_route import BODY_BYTES_MAX as FAST_BYTES_MAX
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
-from foretell.trading.books.books import TokenRef
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.trading.routes.fast_path import fast_routes
 
 pytestmark = pytest.mark.anyio
@@ -27,19 +28,19 @@ ANSWER_WITHIN_S = 5.0
 
 
 async def nothing(scope: Scope, receive: Receive, send: Send) -> None:
-    """Stand where the application would, which no request that takes a lane may reach."""
+    """An application that fails: no request of a fast route may reach it."""
     del receive, send
     raise AssertionError(scope["path"])
 
 
 def fast_routes_of(rig: TradingRig) -> FastRoutes:
-    telemetry = Telemetry(nothing, "lane", lambda: "an id")
+    telemetry = Telemetry(nothing, "fast", lambda: "an id")
     return served_under("/clob", fast_routes(rig.context), telemetry)
 
 
 @pytest.fixture
 async def fast(rig: TradingRig) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the lanes alone."""
+    """A client of the fast routes alone."""
     async with (
         serving(nothing, fast_routes_of(rig)) as host,
         httpx.AsyncClient(base_url=f"http://{host}/clob", trust_env=False) as client,
@@ -49,7 +50,7 @@ async def fast(rig: TradingRig) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def whole(rig: TradingRig) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the application and the lanes that pass it by."""
+    """A client of the application with its fast routes."""
     served = served_under("", fast_routes(rig.context), Telemetry(rig.app, "x", lambda: "y"))
     async with (
         serving(rig.app, served) as host,
@@ -58,7 +59,7 @@ async def whole(rig: TradingRig) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-def told(response: httpx.Response) -> tuple[int, Any, dict[str, str]]:
+def compared(response: httpx.Response) -> tuple[int, Any, dict[str, str]]:
     headers = {name: response.headers[name] for name in MEANT if name in response.headers}
     return response.status_code, response.content, headers
 
@@ -66,10 +67,10 @@ def told(response: httpx.Response) -> tuple[int, Any, dict[str, str]]:
 async def both(
     rig: TradingRig, fast: httpx.AsyncClient, method: str, path: str, **fields: Any
 ) -> httpx.Response:
-    """Send a request to each, and return the answer that both must give."""
+    """Send a request to both, and return the answer, which must be the same."""
     slow = await rig.client.request(method, path, **fields)
     answer = await fast.request(method, path, **fields)
-    assert told(answer) == told(slow)
+    assert compared(answer) == compared(slow)
     return answer
 
 
@@ -129,19 +130,18 @@ async def test_callers_without_credentials_are_refused_the_same(
     assert response.json()["code"] == "l2_signature_mismatch"
 
 
-async def test_what_says_to_come_back_is_the_same(
+async def test_a_refusal_to_retry_later_is_the_same(
     rig: TradingRig, fast: httpx.AsyncClient, alice: Trader
 ) -> None:
     body = json.dumps(alice.body(a_buy("alice"))).encode()
     headers = alice.l2_headers("POST", "/order", body)
-    rig.host.engine._is_ready = False
+    await rig.close_engine()
     response = await both(rig, fast, "POST", "/order", content=body, headers=headers)
-    rig.host.engine._is_ready = True
     assert (response.status_code, response.headers["retry-after"]) == (425, "1")
     assert response.json()["retry_after_seconds"] == 1
 
 
-async def test_a_fault_of_ours_is_told_the_same_and_tells_nothing(
+async def test_an_internal_error_is_the_same_and_reveals_nothing(
     rig: TradingRig, fast: httpx.AsyncClient, alice: Trader
 ) -> None:
     body = json.dumps(alice.body(a_buy("alice"))).encode()
@@ -152,12 +152,13 @@ async def test_a_fault_of_ours_is_told_the_same_and_tells_nothing(
     assert "secret" not in response.text
 
 
-async def test_a_fault_of_ours_in_a_book_is_told_the_same(
+async def test_an_internal_error_in_a_book_is_the_same(
     rig: TradingRig, fast: httpx.AsyncClient
 ) -> None:
-    broken: Any = object()
-    rig.context.books._place_by_token[YES] = TokenRef(broken, is_yes=True)
-    response = await both(rig, fast, "GET", f"/book?token_id={YES}")
+    broken = MarketOpened(an_open_market("broken", rules=some_rules(ticks_per_one=0)))
+    rig.context.books.on_committed(CommittedCommand(1, [broken]))
+    token_id = an_asset(is_yes=True, market="broken")
+    response = await both(rig, fast, "GET", f"/book?token_id={token_id}")
     assert (response.status_code, response.json()["error"]) == (500, "Internal server error")
 
 
@@ -174,7 +175,7 @@ async def test_a_fault_of_ours_in_a_book_is_told_the_same(
         "token_id=%00",
     ],
 )
-async def test_unusual_queries_are_the_applications(
+async def test_unusual_queries_reach_the_application(
     rig: TradingRig, whole: httpx.AsyncClient, query: str
 ) -> None:
     await both(rig, whole, "GET", f"/book?{query}")
@@ -191,7 +192,7 @@ async def test_unusual_queries_are_the_applications(
         ("GET", "/booky"),
     ],
 )
-async def test_other_methods_and_paths_are_the_applications(
+async def test_other_methods_and_paths_reach_the_application(
     rig: TradingRig, whole: httpx.AsyncClient, method: str, path: str
 ) -> None:
     response = await both(rig, whole, method, path)
@@ -199,15 +200,15 @@ async def test_other_methods_and_paths_are_the_applications(
     assert set(response.json()) >= {"error", "code", "message"}
 
 
-@pytest.mark.parametrize("size", [LANE_BYTES_MAX + 1, 100_000, BODY_BYTES_MAX + 1])
-async def test_a_large_body_is_the_applications(
+@pytest.mark.parametrize("size", [FAST_BYTES_MAX + 1, 100_000, BODY_BYTES_MAX + 1])
+async def test_a_large_body_reaches_the_application(
     rig: TradingRig, whole: httpx.AsyncClient, size: int
 ) -> None:
     response = await both(rig, whole, "POST", "/order", content=b" " * size)
     assert response.status_code in {400, 401}
 
 
-async def test_a_body_in_pieces_is_the_applications(
+async def test_a_body_in_pieces_reaches_the_application(
     whole: httpx.AsyncClient, alice: Trader
 ) -> None:
     raw = json.dumps(alice.body(a_buy("alice"))).encode()
@@ -222,20 +223,20 @@ async def test_a_body_in_pieces_is_the_applications(
     assert "transfer-encoding" in response.request.headers
 
 
-async def test_a_lane_repeats_the_callers_request_id_if_it_is_safe(
+async def test_a_fast_route_repeats_the_callers_request_id_if_it_is_safe(
     fast: httpx.AsyncClient,
 ) -> None:
     path = f"/book?token_id={YES}"
-    told = [
+    repeated = [
         (await fast.get(path, headers={"X-Request-ID": given})).headers["x-request-id"]
         for given in ("mine-1", "not mine", "a" * 65)
     ]
-    assert told == ["mine-1", "an id", "an id"]
+    assert repeated == ["mine-1", "an id", "an id"]
     assert (await fast.get(path)).headers["x-request-id"] == "an id"
 
 
 class Slow:
-    """A lane that answers with the body once it is let go."""
+    """A fast route that waits for the test before it answers with the body."""
 
     def __init__(self) -> None:
         self.goes = asyncio.Event()
@@ -248,7 +249,7 @@ class Slow:
 
 
 class Wire(NamedTuple):
-    """A connection to a server with one slow lane and an application that says its path."""
+    """A connection to a server with one slow fast route and an application that returns its path."""
 
     slow: Slow
     reader: asyncio.StreamReader
@@ -263,7 +264,7 @@ class Wire(NamedTuple):
             )
 
 
-async def say_path(scope: Scope, receive: Receive, send: Send) -> None:
+async def return_path(scope: Scope, receive: Receive, send: Send) -> None:
     del receive
     body = scope["path"].encode()
     headers = [(b"content-length", str(len(body)).encode())]
@@ -274,11 +275,11 @@ async def say_path(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.fixture
 async def wire() -> AsyncIterator[Wire]:
     slow = Slow()
-    lane = FastRoute(lambda query: not query, slow.answer)
+    route = FastRoute(lambda query: not query, slow.answer)
     fast_routes = served_under(
-        "", {("POST", "/slow"): lane}, Telemetry(say_path, "wire", lambda: "id")
+        "", {("POST", "/slow"): route}, Telemetry(return_path, "wire", lambda: "id")
     )
-    async with serving(say_path, fast_routes) as host:
+    async with serving(return_path, fast_routes) as host:
         name, port = host.split(":")
         reader, writer = await asyncio.open_connection(name, int(port))
         yield Wire(slow, reader, writer)
@@ -313,14 +314,12 @@ async def test_a_request_may_arrive_in_pieces(wire: Wire) -> None:
         b"POST /slow?a=1 HTTP/1.1\r\n",
     ],
 )
-async def test_what_is_asked_for_in_another_way_is_the_applications(
-    wire: Wire, head: bytes
-) -> None:
+async def test_an_unusual_request_reaches_the_application(wire: Wire, head: bytes) -> None:
     wire.writer.write(head + b"Content-Length: 2\r\n\r\nab")
     assert await wire.body() == b"/slow"
 
 
-async def test_a_client_that_leaves_before_its_answer_harms_nobody(wire: Wire) -> None:
+async def test_a_client_that_leaves_before_its_answer_harms_no_other(wire: Wire) -> None:
     wire.writer.write(SLOW + b"ab")
     await wire.slow.begun.wait()
     wire.writer.transport.abort()
@@ -332,14 +331,14 @@ async def test_a_client_that_leaves_before_its_answer_harms_nobody(wire: Wire) -
     writer.close()
 
 
-async def test_a_server_that_stops_gives_the_answers_that_it_owes() -> None:
+async def test_a_server_that_stops_still_sends_pending_answers() -> None:
     slow = Slow()
     fast_routes = served_under(
         "",
         {("POST", "/slow"): FastRoute(bool, slow.answer)},
-        Telemetry(say_path, "wire", lambda: "id"),
+        Telemetry(return_path, "wire", lambda: "id"),
     )
-    async with serving(say_path, fast_routes) as host:
+    async with serving(return_path, fast_routes) as host:
         name, port = host.split(":")
         reader, writer = await asyncio.open_connection(name, int(port))
         writer.write(SLOW.replace(b"/slow", b"/slow?q") + b"ab")
@@ -352,18 +351,15 @@ async def test_a_server_that_stops_gives_the_answers_that_it_owes() -> None:
     writer.close()
 
 
-async def test_a_connection_that_pauses_for_too_long_is_closed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("foretell.app.gateway.KEEP_ALIVE_S", 0.05)
+async def test_a_connection_that_pauses_for_too_long_is_closed() -> None:
     slow = Slow()
     slow.goes.set()
     fast_routes = served_under(
         "",
         {("POST", "/slow"): FastRoute(lambda query: not query, slow.answer)},
-        Telemetry(say_path, "wire", lambda: "id"),
+        Telemetry(return_path, "wire", lambda: "id"),
     )
-    async with serving(say_path, fast_routes) as host:
+    async with serving(return_path, fast_routes, keep_alive_s=0.05) as host:
         name, port = host.split(":")
         reader, writer = await asyncio.open_connection(name, int(port))
         wire = Wire(slow, reader, writer)

@@ -29,7 +29,9 @@ CAMEL_PAGE = {"data": [], "nextCursor": "LTE=", "limit": 100, "count": 0, "total
         ),
     ],
 )
-async def test_what_has_no_programme_is_empty(rig: TradingRig, path: str, answer: Any) -> None:
+async def test_a_programme_that_does_not_exist_is_empty(
+    rig: TradingRig, path: str, answer: Any
+) -> None:
     response = await rig.client.get(path)
     assert (response.status_code, response.json()) == (200, answer)
 
@@ -48,7 +50,7 @@ async def test_what_has_no_programme_is_empty(rig: TradingRig, path: str, answer
         ("/order-scoring", {"scoring": False}),
     ],
 )
-async def test_what_an_account_has_of_it_is_empty(alice: Trader, path: str, answer: Any) -> None:
+async def test_an_accounts_part_of_it_is_empty(alice: Trader, path: str, answer: Any) -> None:
     assert await alice.get(path) == answer
 
 

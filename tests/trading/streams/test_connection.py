@@ -9,21 +9,22 @@ from tests.trading.serving import listening, serving
 
 from foretell.trading.streams.connection import (
     CLOSE_NORMAL,
+    CLOSE_TRY_LATER,
     FRAMES_QUEUED_MAX,
     Connection,
     Socket,
-    converse,
+    run_connection,
 )
 
 pytestmark = pytest.mark.anyio
 
 
 async def ignore(_connection: Connection, _text: str) -> None:
-    """Take what a client says, and do nothing."""
+    """Ignore what a client sends."""
 
 
 class Served:
-    """An application that holds conversations, and remembers their connections."""
+    """An application that serves connections, and keeps them for the test."""
 
     def __init__(self, subscribe_within_s: float = 60.0) -> None:
         self.connections: asyncio.Queue[Connection] = asyncio.Queue()
@@ -36,7 +37,7 @@ class Served:
         await self.connections.put(connection)
         outcome: BaseException | None = None
         try:
-            await converse(
+            await run_connection(
                 Socket(receive, send),
                 connection,
                 self.handle,
@@ -61,10 +62,10 @@ async def test_messages_are_numbered_without_a_gap(served: tuple[Served, str]) -
     app, host = served
     async with listening(host, "/") as listener:
         connection = await app.connections.get()
-        connection.say('"at":1,', '"a":1}')
-        connection.say_all('"at":2,', ['"a":2}', '"a":3}'])
-        connection.say_all('"at":3,', [])
-        connection.say('"at":4,', '"a":4}')
+        connection.send('"at":1,', '"a":1}')
+        connection.send_together('"at":2,', ['"a":2}', '"a":3}'])
+        connection.send_together('"at":3,', [])
+        connection.send('"at":4,', '"a":4}')
         one = await listener.message()
         two, three = await listener.message()
         four = await listener.message()
@@ -72,20 +73,20 @@ async def test_messages_are_numbered_without_a_gap(served: tuple[Served, str]) -
     assert [each["sequence"] for each in (two, three, four)] == [2, 3, 4]
 
 
-async def test_what_was_said_before_the_end_is_still_sent(served: tuple[Served, str]) -> None:
+async def test_frames_queued_before_the_close_are_still_sent(served: tuple[Served, str]) -> None:
     app, host = served
     async with listening(host, "/") as listener:
         connection = await app.connections.get()
-        connection.put("the last word")
+        connection.send_frame("the last word")
         connection.close(CLOSE_NORMAL)
         connection.close(1008)
-        connection.put("too late")
+        connection.send_frame("too late")
         assert await listener.text() == "the last word"
         assert await listener.close_code() == CLOSE_NORMAL
     assert await app.over.get() is None
 
 
-async def test_a_client_that_leaves_ends_the_conversation(served: tuple[Served, str]) -> None:
+async def test_a_client_that_leaves_ends_the_connection(served: tuple[Served, str]) -> None:
     app, host = served
     async with listening(host, "/"):
         connection = await app.connections.get()
@@ -119,7 +120,7 @@ async def test_a_fault_in_a_channel_is_not_swallowed(served: tuple[Served, str])
         assert isinstance(await app.over.get(), ZeroDivisionError)
 
 
-async def test_a_consumer_that_reads_nothing_is_cut_off() -> None:
+async def test_a_client_that_reads_nothing_is_disconnected() -> None:
     """The client's socket is never read, so that the server's buffers fill up."""
     app = Served()
     async with serving(app) as host:
@@ -130,33 +131,35 @@ async def test_a_consumer_that_reads_nothing_is_cut_off() -> None:
         )
         await reader.readuntil(b"\r\n\r\n")
         connection = await app.connections.get()
-        said = 0
+        sent = 0
         async with asyncio.timeout(30):
             while connection.close_code is None:
-                connection.put("x" * 64 * 1024)
-                said += 1
+                connection.send_frame("x" * 64 * 1024)
+                sent += 1
                 await asyncio.sleep(0)
         assert connection.close_code == 1013
-        assert said > FRAMES_QUEUED_MAX
+        assert sent > FRAMES_QUEUED_MAX
         assert await app.over.get() is None
         writer.transport.abort()
 
 
-async def test_a_consumer_that_reads_late_finds_out_why_it_was_cut_off(
+async def test_a_client_that_reads_late_receives_the_close_code(
     served: tuple[Served, str],
 ) -> None:
     app, host = served
     async with listening(host, "/") as listener:
         connection = await app.connections.get()
         for _ in range(FRAMES_QUEUED_MAX + 1):
-            connection.put("x")
+            connection.send_frame("x")
         assert await listener.close_code() == 1013
 
 
-@given(st.lists(st.integers(0, 3), max_size=40))
-def test_a_queue_never_holds_more_than_its_bound(sizes: list[int]) -> None:
-    connection = Connection("stream")
+@given(st.lists(st.integers(0, 3), max_size=40), st.integers(1, 50))
+def test_a_queue_never_holds_more_than_its_bound(sizes: list[int], frames_max: int) -> None:
+    connection = Connection("stream", frames_queued_max=frames_max)
     for size in sizes:
-        connection.say_all("", ['"a":1}'] * size)
-        assert len(connection._frames) <= FRAMES_QUEUED_MAX
-    assert connection._sequence == sum(sizes)
+        connection.send_together("", ['"a":1}'] * size)
+        assert connection.frames_queued <= frames_max
+    assert connection.sequence == sum(sizes)
+    frames = sum(size > 0 for size in sizes)
+    assert (connection.close_code == CLOSE_TRY_LATER) == (frames > frames_max)

@@ -11,17 +11,15 @@ from foretell.store.trading.api_keys import revoke_key
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_full_process_sends_new_connections_away(
-    rig: TradingRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_full_process_closes_new_connections(rig: TradingRig) -> None:
     async with serving(rig.app) as host, listening(host, "/ws/market") as first:
-        monkeypatch.setattr("foretell.trading.streams.hub.CONNECTIONS_MAX", 1)
+        rig.context.streams.connections_max = 1
         async with listening(host, "/ws/market") as second:
             assert await second.close_code() == 1013
         await first.silence()
 
 
-async def test_who_listens_begins_anew_when_an_engine_does(rig: TradingRig) -> None:
+async def test_clients_are_disconnected_when_an_engine_starts_again(rig: TradingRig) -> None:
     async with serving(rig.app) as host, listening(host, "/ws/market") as listener:
         await listener.silence()
         rig.context.begin(lambda _: True)
@@ -51,13 +49,13 @@ async def test_a_key_that_another_process_revoked_loses_its_connections(
     await asyncio.gather(following, return_exceptions=True)
 
 
-async def test_a_revocation_is_found_though_the_storage_failed_in_between(
+async def test_a_revocation_is_found_after_the_storage_failed(
     rig: TradingRig, alice: Trader
 ) -> None:
     context = rig.context
     await rename(rig, "api_keys", "hidden")
     following = asyncio.create_task(
-        context.streams.follow_revocations(context.database, look_again_s=0.02)
+        context.streams.follow_revocations(context.database, check_every_s=0.02)
     )
     await rename(rig, "hidden", "api_keys")
     async with serving(rig.app) as host, listening(host, "/ws/user") as listener:
@@ -72,21 +70,21 @@ async def test_a_revocation_is_found_though_the_storage_failed_in_between(
     await asyncio.gather(following, return_exceptions=True)
 
 
-async def test_a_storage_that_fails_loses_an_announcement_and_no_more(rig: TradingRig) -> None:
-    telling = asyncio.create_task(rig.context.streams.announce())
+async def test_a_failed_read_loses_one_announcement_only(rig: TradingRig) -> None:
+    announcing = asyncio.create_task(rig.context.streams.announce())
     async with serving(rig.app) as host, listening(host, "/ws/market") as listener:
         await listener.subscribe(custom_feature_enabled=True)
         await listener.silence()
         await rename(rig, "events", "hidden")
-        await rig.tell(an_open_market("lost"))
+        await rig.submit(an_open_market("lost"))
         async with asyncio.timeout(5):
-            while rig.context.streams._market.announcements:  # noqa: ASYNC110 - in its own time
+            while rig.context.streams.market.announcements:  # noqa: ASYNC110 - in its own time
                 await asyncio.sleep(0.01)
         await rename(rig, "hidden", "events")
         await rig.open("rain")
         assert (await listener.message())["slug"] == "will-it-rain"
-    telling.cancel()
-    await asyncio.gather(telling, return_exceptions=True)
+    announcing.cancel()
+    await asyncio.gather(announcing, return_exceptions=True)
 
 
 async def rename(rig: TradingRig, table: str, name: str) -> None:

@@ -48,7 +48,7 @@ async def listener(host: str) -> AsyncIterator[Listener]:
 
 
 def bare(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message without what numbers it."""
+    """Return a message without the members that differ between connections."""
     assert set(message) >= STREAM
     return {name: value for name, value in message.items() if name not in STREAM}
 
@@ -59,7 +59,7 @@ async def book_of(rig: TradingRig, token_id: str) -> dict[str, Any]:
     return book
 
 
-async def test_who_subscribes_is_told_the_books_at_once_in_one_array(
+async def test_a_subscriber_receives_the_books_at_once_in_one_array(
     rig: TradingRig, listener: Listener
 ) -> None:
     await rig.rest(a_buy("alice", price_ticks=40))
@@ -105,12 +105,12 @@ async def test_an_order_changes_a_level_of_both_tokens(rig: TradingRig, listener
     }
 
 
-async def test_a_cancel_takes_the_level_away(rig: TradingRig, listener: Listener) -> None:
+async def test_a_cancel_removes_the_level(rig: TradingRig, listener: Listener) -> None:
     order_id = await rig.rest(a_sell("alice", price_ticks=40))
     await listener.subscribe(NO, initial_dump=False)
     await listener.silence()
     alice = a_sell("alice").signer
-    await rig.tell(CancelOrders(NOW_MS, alice, (order_id,)))
+    await rig.submit(CancelOrders(NOW_MS, alice, (order_id,)))
     message = await listener.message()
     sizes = {
         (each["asset_id"], each["side"], each["price"]): each["size"]
@@ -119,7 +119,7 @@ async def test_a_cancel_takes_the_level_away(rig: TradingRig, listener: Listener
     assert sizes == {(YES, "SELL", "0.4"): "0", (NO, "BUY", "0.6"): "0"}
 
 
-async def test_a_trade_is_printed_then_the_levels_then_the_whole_book(
+async def test_a_trade_is_followed_by_its_levels_and_the_whole_book(
     rig: TradingRig, listener: Listener
 ) -> None:
     await rig.rest(a_sell("alice", price_ticks=40, size_units=6 * TOKEN))
@@ -148,7 +148,7 @@ async def test_a_trade_is_printed_then_the_levels_then_the_whole_book(
     assert len({message["journal_sequence"] for message in (first, yes)}) == 1
 
 
-async def test_a_print_is_for_the_token_that_the_taker_named(
+async def test_a_last_trade_is_published_for_the_takers_token(
     rig: TradingRig, listener: Listener
 ) -> None:
     await rig.rest(a_buy("alice", price_ticks=40))
@@ -159,7 +159,7 @@ async def test_a_print_is_for_the_token_that_the_taker_named(
     assert [message["event_type"] for message in messages] == ["price_change", "book"]
 
 
-async def test_only_what_was_subscribed_to_is_told(rig: TradingRig, listener: Listener) -> None:
+async def test_other_tokens_are_not_published(rig: TradingRig, listener: Listener) -> None:
     await rig.open("other", "alice")
     await listener.subscribe(YES, initial_dump=False)
     await listener.silence()
@@ -190,7 +190,7 @@ async def test_spellings_of_a_subscription_are_understood(
     assert [book["asset_id"] for book in await listener.message()] == [YES]
 
 
-async def test_tokens_are_added_once_and_taken_away(rig: TradingRig, listener: Listener) -> None:
+async def test_tokens_are_added_once_and_removed(rig: TradingRig, listener: Listener) -> None:
     await listener.subscribe(YES)
     assert len(await listener.message()) == 1
     await listener.send({"assets_ids": [YES, NO], "operation": "subscribe"})
@@ -205,7 +205,7 @@ async def test_tokens_are_added_once_and_taken_away(rig: TradingRig, listener: L
     await listener.silence()
 
 
-async def test_a_token_that_does_not_trade_yet_is_heard_of_when_it_does(
+async def test_a_token_that_does_not_trade_yet_is_published_when_it_does(
     rig: TradingRig, listener: Listener
 ) -> None:
     token_id = an_asset(is_yes=True, market="later")
@@ -216,7 +216,7 @@ async def test_a_token_that_does_not_trade_yet_is_heard_of_when_it_does(
     assert (await listener.message())["price_changes"][0]["asset_id"] == token_id
 
 
-async def test_best_prices_are_told_to_those_who_want_them(
+async def test_best_prices_are_published_to_clients_that_asked_for_them(
     rig: TradingRig, listener: Listener
 ) -> None:
     await listener.subscribe(YES, initial_dump=False, custom_feature_enabled=True)
@@ -237,12 +237,12 @@ async def test_best_prices_are_told_to_those_who_want_them(
     await listener.silence()
 
 
-async def test_a_finer_tick_is_told_of_each_token_before_any_price_in_it(
+async def test_a_finer_tick_of_each_token_is_published_before_any_price_in_it(
     rig: TradingRig, listener: Listener
 ) -> None:
     await listener.subscribe(YES, NO, initial_dump=False)
     await listener.silence()
-    await rig.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
+    await rig.submit(ChangeTick(NOW_MS, a_word("market"), 1_000))
     finer = an_open_market(rules=some_rules(1_000))
     await rig.rest(a_buy("alice", price_ticks=35, ticks_per_one=1_000), market=finer)
     yes, no, change = await listener.messages(3)
@@ -264,14 +264,14 @@ async def test_a_finer_tick_alone_is_no_change_of_the_best_prices(
     await rig.rest(a_buy("alice", price_ticks=40))
     await listener.subscribe(YES, initial_dump=False, custom_feature_enabled=True)
     await listener.silence()
-    await rig.tell(ChangeTick(NOW_MS, a_word("market"), 1_000))
+    await rig.submit(ChangeTick(NOW_MS, a_word("market"), 1_000))
     await rig.rest(a_buy("bob", price_ticks=30))
     kinds = [message["event_type"] for message in await listener.messages(2)]
     assert kinds == ["tick_size_change", "price_change"]
     await listener.silence()
 
 
-async def test_a_later_message_turns_the_wish_off_and_on(
+async def test_a_later_message_turns_best_prices_off_and_on(
     rig: TradingRig, listener: Listener
 ) -> None:
     await listener.subscribe(YES, initial_dump=False, custom_feature_enabled=True)
@@ -287,7 +287,7 @@ async def test_a_later_message_turns_the_wish_off_and_on(
     assert len(await listener.messages(2)) == 2
 
 
-async def test_a_new_market_is_announced_to_all_who_want_to_know(
+async def test_a_new_market_is_announced_to_clients_that_asked_for_it(
     rig: TradingRig, host: str, listener: Listener
 ) -> None:
     await listener.subscribe(custom_feature_enabled=True)
@@ -337,24 +337,26 @@ async def test_a_resolved_market_is_announced_with_its_winner(
     await listener.silence()
     async with rig.context.database.writing() as tx:
         await Rows(tx).resolve("market", yes, no)
-    await rig.tell(ResolveMarket(NOW_MS, a_word("market")))
+    await rig.submit(ResolveMarket(NOW_MS, a_word("market")))
     *_, message = await listener.messages(3)
     assert message["event_type"] == "market_resolved"
     assert (message["winning_asset_id"], message["winning_outcome"]) == (token_id, outcome)
     assert message["assets_ids"] == [YES, NO]
 
 
-async def test_what_cannot_be_told_in_full_is_not_announced(
+async def test_a_market_without_a_listing_is_not_announced(
     rig: TradingRig, listener: Listener
 ) -> None:
     await listener.subscribe(custom_feature_enabled=True)
     await listener.silence()
-    await rig.tell(an_open_market("nameless"), ResolveMarket(NOW_MS, a_word("market")))
+    await rig.submit(an_open_market("nameless"), ResolveMarket(NOW_MS, a_word("market")))
     await rig.open("rain")
     assert (await listener.message())["slug"] == "will-it-rain"
 
 
-async def test_a_market_that_nobody_waited_for_is_only_learned(rig: TradingRig, host: str) -> None:
+async def test_the_names_of_a_market_are_read_without_a_subscriber(
+    rig: TradingRig, host: str
+) -> None:
     await rig.open("rain")
     async with listening(host, "/ws/market") as listener:
         await listener.subscribe(YES, custom_feature_enabled=True, initial_dump=False)
@@ -378,7 +380,9 @@ async def test_a_market_that_nobody_waited_for_is_only_learned(rig: TradingRig, 
         {"type": "market", "assets_ids": [str(number) for number in range(501)]},
     ],
 )
-async def test_what_is_not_understood_is_said_to_be_so(listener: Listener, message: object) -> None:
+async def test_a_message_that_is_not_understood_is_answered_so(
+    listener: Listener, message: object
+) -> None:
     await listener.send(message)
     assert await listener.text() == "INVALID OPERATION"
     await listener.subscribe(YES)
@@ -390,13 +394,13 @@ async def test_a_binary_message_is_not_understood(listener: Listener) -> None:
     assert await listener.text() == "INVALID OPERATION"
 
 
-async def test_too_much_that_is_not_understood_ends_the_connection(
+async def test_too_many_malformed_messages_close_the_connection(
     rig: TradingRig, listener: Listener
 ) -> None:
     for _ in range(BAD_MESSAGES_MAX):
         await listener.send("hello")
     assert await listener.close_code() == 1008
-    assert not rig.context.streams._connections
+    assert rig.context.streams.connection_count == 0
 
 
 async def test_a_connection_holds_only_so_many_tokens(listener: Listener) -> None:
@@ -423,18 +427,14 @@ async def test_the_channel_is_also_there_with_a_slash(host: str, path: str) -> N
         assert len(await listener.message()) == 1
 
 
-async def test_what_was_subscribed_to_is_forgotten_with_the_connection(
-    rig: TradingRig, host: str
-) -> None:
+async def test_subscriptions_end_with_their_connection(rig: TradingRig, host: str) -> None:
     async with listening(host, "/ws/market") as listener:
         await listener.subscribe(YES, NO, custom_feature_enabled=True)
         await listener.message()
-    market = rig.context.streams._market
+        assert not rig.context.streams.market.is_idle
     async with asyncio.timeout(5):
-        while market._tokens_by_connection:  # noqa: ASYNC110 - the server leaves in its own time
+        while not rig.context.streams.market.is_idle:  # noqa: ASYNC110 - no event to wait for
             await asyncio.sleep(0.01)
-    assert not market._connections_by_token
-    assert not market._custom
 
 
 async def test_two_connections_have_sequences_of_their_own(rig: TradingRig, host: str) -> None:
@@ -453,11 +453,11 @@ async def test_two_connections_have_sequences_of_their_own(rig: TradingRig, host
     assert bare(second) == bare(also)
 
 
-async def test_a_book_kept_from_the_stream_is_the_book(
+async def test_a_book_built_from_the_stream_equals_the_served_book(
     rig: TradingRig, alice: Trader, bob: Trader, listener: Listener
 ) -> None:
-    """Follow changes alone through orders, trades, cancels and an allowance that is taken back."""
-    await rig.tell(some_funds("carol"))
+    """Apply only changes of orders, trades, cancels and an allowance that is revoked."""
+    await rig.submit(some_funds("carol"))
     await listener.subscribe(YES)
     (first,) = await listener.message()
     kept = {
@@ -473,7 +473,7 @@ async def test_a_book_kept_from_the_stream_is_the_book(
     await alice.placed(a_buy("alice", price_ticks=45, size_units=7 * TOKEN, salt="9"))
     await bob.send("DELETE", "/cancel-all")
     gone = AllowanceSeen(a_buy("carol").signer, EXCHANGE, is_collateral=True, units=0)
-    await rig.tell(an_observation(allowances=[gone]))
+    await rig.submit(an_observation(allowances=[gone]))
     await listener.send("PING")
     while (text := await listener.text()) != "PONG":
         follow(kept, text)
@@ -483,7 +483,6 @@ async def test_a_book_kept_from_the_stream_is_the_book(
 
 
 def follow(kept: dict[str, dict[str, str]], text: str) -> None:
-
     for change in json.loads(text).get("price_changes", ()):
         if change["asset_id"] == YES:
             kept[change["side"]].pop(change["price"], None)

@@ -46,7 +46,7 @@ def test_a_body_needs_no_more_than_an_order_and_its_owner() -> None:
     assert (body.order_type, body.post_only, body.defer_exec) == (OrderType.GTC, False, False)
 
 
-def test_keys_that_nobody_knows_are_ignored() -> None:
+def test_unknown_keys_are_ignored() -> None:
     assert signed_order(parse_placing(a_body({"conditionId": "0x1"}, x=1).strip()).order) == ORDER
 
 
@@ -103,7 +103,7 @@ def test_a_field_that_is_missing_is_refused(name: str) -> None:
         {"signature": "0x" + "11" * 66},
     ],
 )
-def test_a_field_that_spells_nothing_is_refused(changed: dict[str, Any]) -> None:
+def test_a_malformed_field_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises((MalformedOrder, MalformedSignature)):
         signed_order(fields(**changed))
 
@@ -151,7 +151,7 @@ def test_a_body_that_is_no_order_is_refused(raw: bytes) -> None:
 
 
 @pytest.mark.parametrize("order_type", ["FOK", "FAK"])
-def test_what_must_only_rest_cannot_only_take(order_type: str) -> None:
+def test_a_post_only_order_cannot_be_one_that_only_takes(order_type: str) -> None:
     with pytest.raises(MalformedOrder, match="postOnly"):
         parse_placing(a_body(orderType=order_type, postOnly=True))
 
@@ -165,7 +165,7 @@ def test_an_order_with_a_timestamp_is_of_another_version(missing: tuple[str, ...
 
 
 @pytest.mark.parametrize("signature_type", [1, 3, 4, -1, 2**40])
-def test_only_wallets_of_ones_own_and_safes_can_sign(signature_type: int) -> None:
+def test_only_signature_types_of_wallets_and_safes_are_served(signature_type: int) -> None:
     with pytest.raises(UnsupportedSignatureType):
         signed_order(fields(signatureType=signature_type))
 
@@ -175,7 +175,7 @@ def test_an_order_for_one_taker_alone_is_refused() -> None:
         signed_order(fields(taker=an_address("bob")))
 
 
-def test_the_twin_of_a_signature_is_refused() -> None:
+def test_the_malleable_twin_of_a_signature_is_refused() -> None:
     signature = ORDER.signature
     high_s = CURVE_ORDER - int.from_bytes(signature[32:64], "big")
     twin = signature[:32] + high_s.to_bytes(32, "big") + bytes([55 - signature[64]])
@@ -183,7 +183,7 @@ def test_the_twin_of_a_signature_is_refused() -> None:
         signed_order(fields(signature="0x" + twin.hex()))
 
 
-def test_a_batch_is_not_looked_into() -> None:
+def test_the_entries_of_a_batch_are_not_parsed() -> None:
     assert parse_batch(b'[1, {"a": []}, "x"]') == [
         msgspec.Raw(b"1"),
         msgspec.Raw(b'{"a": []}'),

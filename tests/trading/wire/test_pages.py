@@ -11,7 +11,7 @@ from foretell.trading.wire.pages import END, OFFSET_MAX, page, parse_cursor
 @pytest.mark.parametrize(
     ("text", "offset"), [(None, 0), ("", 0), ("MA==", 0), ("MTAw", 100), ("LTE=", OFFSET_MAX)]
 )
-def test_a_cursor_is_an_offset_in_disguise(text: str | None, offset: int) -> None:
+def test_a_cursor_is_an_encoded_offset(text: str | None, offset: int) -> None:
     assert parse_cursor(text) == offset
 
 
@@ -19,7 +19,7 @@ def test_a_cursor_is_an_offset_in_disguise(text: str | None, offset: int) -> Non
     "text",
     ["x", "MA", "MA=", "MA==\n", "LTI=", "/w==", "MS41", base64.b64encode(b"9" * 11).decode()],
 )
-def test_what_no_page_gave_is_refused(text: str) -> None:
+def test_an_unknown_cursor_is_refused(text: str) -> None:
     with pytest.raises(MalformedBatch):
         parse_cursor(text)
 

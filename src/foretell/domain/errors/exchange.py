@@ -14,13 +14,19 @@ COLLATERAL: Final = "0"
 class MalformedOrder(InvalidInput):
     """An order's fields do not make an order."""
 
+    cure = "send the order as docs/reference/trading-api.md shows it"
+
 
 class InvalidExpiration(InvalidInput):
     """An order's expiration does not fit its type or the time."""
 
+    cure = "give GTD orders an expiration more than a minute ahead, and others 0"
+
 
 class InvalidFeeRate(InvalidInput):
     """The fee rate that was signed is not the market's."""
+
+    cure = "put the base_fee of GET /fee-rate into feeRateBps"
 
     def __init__(self, signed_bps: int, market_bps: int) -> None:
         super().__init__(
@@ -30,6 +36,11 @@ class InvalidFeeRate(InvalidInput):
 
 class PriceOffTick(InvalidInput):
     """The ratio of the order's amounts is not a whole number of ticks between 0 and 1."""
+
+    cure = (
+        "choose a price that is a multiple of GET /tick-size, and compute the"
+        " amounts from it without rounding"
+    )
 
     def __init__(
         self, order_id: str, collateral_units: int, size_units: int, ticks_per_one: int
@@ -56,6 +67,8 @@ class TickNotFiner(Conflict):
 class SizeBelowMinimum(InvalidInput):
     """The order is for fewer tokens than the market's minimum."""
 
+    cure = "ask for at least the minimum of the market"
+
     def __init__(self, order_id: str, size_units: int, size_units_min: int) -> None:
         super().__init__(
             f"the size is {size_units} base units, and the minimum {size_units_min}",
@@ -67,6 +80,8 @@ class SizeBelowMinimum(InvalidInput):
 
 class SignerMismatch(InvalidInput):
     """The signature was not made by the signer that the order names, under any profile served."""
+
+    cure = "sign one of the domains that GET /auth/account lists, with the key of the signer"
 
     def __init__(self, signer: str) -> None:
         super().__init__(f"the signature is not one of {signer} under any domain served here")
@@ -98,23 +113,28 @@ class NotEnoughFunds(InvalidInput):
 class InsufficientBalance(NotEnoughFunds):
     """The wallet does not hold enough, unsettled trades counted in."""
 
+    cure = "fund the maker's wallet, or ask for less"
     cause = "the wallet does not hold as much"
 
 
 class InsufficientAllowance(NotEnoughFunds):
     """The wallet holds enough and does not let the exchange move it."""
 
+    cure = "let the exchange move the asset, by approve or setApprovalForAll"
     cause = "the wallet does not allow the exchange to move as much"
 
 
 class ReservedByOpenOrders(NotEnoughFunds):
     """The wallet holds enough, and its open orders have reserved it."""
 
+    cure = "cancel an open order, or ask for less"
     cause = "open orders of the wallet have reserved it"
 
 
 class UnknownMarket(NotFound):
     """No market that trades is meant."""
+
+    cure = "use a token id that GET /markets lists"
 
     def __init__(self, name: str) -> None:
         super().__init__(f"no market trades {name}")
@@ -123,12 +143,16 @@ class UnknownMarket(NotFound):
 class MarketClosed(Conflict):
     """The market takes no more orders."""
 
+    cure = "choose another market: this one trades no more"
+
     def __init__(self, condition_id: str, status: str) -> None:
         super().__init__(f"market {condition_id} is {status}", condition_id=condition_id)
 
 
 class OrderCanceledOnChain(Conflict):
     """The maker has canceled the order at the exchange, so it could never settle."""
+
+    cure = "use another salt"
 
     def __init__(self, order_id: str) -> None:
         super().__init__(
@@ -139,6 +163,8 @@ class OrderCanceledOnChain(Conflict):
 class OrderDuplicated(Conflict):
     """The same signed order was placed before, on other terms."""
 
+    cure = "use another salt"
+
     def __init__(self, order_id: str) -> None:
         super().__init__(
             f"order {order_id} was placed before with another type or owner", order_id=order_id
@@ -147,6 +173,8 @@ class OrderDuplicated(Conflict):
 
 class OrderPlacedBefore(Conflict):
     """The same signed order was placed long ago; only its row in the tables says what became of it."""
+
+    cure = "use another salt"
 
     def __init__(self, order_id: str) -> None:
         super().__init__(
@@ -158,6 +186,8 @@ class OrderPlacedBefore(Conflict):
 class PostOnlyWouldCross(InvalidInput):
     """An order that must only rest would match at once."""
 
+    cure = "choose a price that does not meet the book"
+
     def __init__(self) -> None:
         super().__init__("a post-only order may not match at once, and this one would")
 
@@ -165,12 +195,16 @@ class PostOnlyWouldCross(InvalidInput):
 class FillOrKillUnfilled(InvalidInput):
     """The book cannot fill the whole order now."""
 
+    cure = "ask for less, or take a worse price, or use FAK"
+
     def __init__(self) -> None:
         super().__init__("the book cannot fill the whole order now, so none of it was filled")
 
 
 class FillAndKillUnmatched(InvalidInput):
     """The book cannot fill any of the order now."""
+
+    cure = "take a worse price, or let the order rest as GTC"
 
     def __init__(self) -> None:
         super().__init__("the book cannot fill any of the order now")

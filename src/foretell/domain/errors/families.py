@@ -33,10 +33,12 @@ class ForetellError(Exception):
     """Anything that a client, an operator or a creator may be told of.
 
     `definite` says that nothing happened: an error that is not definite leaves the outcome
-    unknown, and only such a request may be sent again, under the same identity.
+    unknown, and only such a request may be sent again, under the same identity. `cure` says what a
+    client can do about an order that is refused so.
     """
 
     definite: ClassVar[bool] = True
+    cure: ClassVar[str | None] = None
     arguments: Arguments
 
     def __init__(self, message: str, **details: Any) -> None:
@@ -96,6 +98,8 @@ class MalformedAmount(InvalidInput):
 
 class MalformedSignature(InvalidInput):
     """A signature is not one that anybody could have made."""
+
+    cure = "send 65 bytes r, s, v with the lower s"
 
     def __init__(self, wanted: str) -> None:
         super().__init__(f"signature must be {wanted}", field="signature")

@@ -9,6 +9,8 @@ from foretell.domain.errors.families import Conflict, InvalidInput, NotFound
 class OrderVersionMismatch(InvalidInput):
     """The order is of another version of the struct than the one served here."""
 
+    cure = "sign version 1 of the order struct"
+
     def __init__(self, served: int) -> None:
         super().__init__(f"orders of version {served} are served here", served=served)
 
@@ -16,12 +18,16 @@ class OrderVersionMismatch(InvalidInput):
 class OwnerMismatch(InvalidInput):
     """The order names another API key as its owner than the one that sends it."""
 
+    cure = "put the id of the API key that signs the request into owner"
+
     def __init__(self, owner: str) -> None:
         super().__init__(f"the owner is {owner[:64]!r}, and the request bears another API key")
 
 
 class SignerNotCaller(InvalidInput):
     """The order names another signer than the address that sends it."""
+
+    cure = "sign with the wallet that the API key belongs to"
 
     def __init__(self, signer: str, caller: str) -> None:
         super().__init__(
@@ -32,6 +38,11 @@ class SignerNotCaller(InvalidInput):
 class UnsupportedSignatureType(InvalidInput):
     """The order's signature type is not one that is served here."""
 
+    cure = (
+        "use signatureType 0 for a wallet of your own key,"
+        " or 2 for the Safe that the factory makes for it"
+    )
+
     def __init__(self, signature_type: int) -> None:
         super().__init__(
             f"signatureType is {signature_type}; 0 (EOA) and 2 (Safe) are served here", want=[0, 2]
@@ -41,6 +52,8 @@ class UnsupportedSignatureType(InvalidInput):
 class WrongWallet(InvalidInput):
     """The order's maker is not the wallet that its signer trades with under this signature type."""
 
+    cure = "ask GET /auth/account for the maker of each signatureType"
+
     def __init__(self, maker: str, wanted: str) -> None:
         super().__init__(f"the maker is {maker}, and the signer's wallet is {wanted}", want=wanted)
 
@@ -48,12 +61,16 @@ class WrongWallet(InvalidInput):
 class PrivateOrder(InvalidInput):
     """The order names who may take it; only public orders are served."""
 
+    cure = "put the zero address into taker"
+
     def __init__(self, taker: str) -> None:
         super().__init__(f"the taker is {taker}; an order open to all names the zero address")
 
 
 class InvalidOrderNonce(InvalidInput):
     """The order's nonce is not the one that its maker has at the exchange."""
+
+    cure = "ask GET /auth/account for the maker's nonce"
 
     def __init__(self, nonce: int, wanted: int) -> None:
         super().__init__(

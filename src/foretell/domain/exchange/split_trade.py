@@ -10,6 +10,7 @@ from foretell.domain.exchange.commands import SplitTrade
 from foretell.domain.exchange.effects import CloseReason, Effect, TradeSplit
 from foretell.domain.exchange.state import State, UnsettledTrade, trade_moves
 from foretell.domain.exchange.trade import PENDING, Trade, part_id_of, trade_with
+from foretell.domain.exchange.trade_references import trade_ids_after_split, trade_order_ids
 
 
 def split_trade(state: State, command: SplitTrade) -> list[Effect]:
@@ -56,15 +57,10 @@ def _split(state: State, unsettled: UnsettledTrade, command: SplitTrade) -> list
 
 def _move_fills(state: State, whole_id: str, part: Trade) -> None:
     """Have the live orders of a part name it: its makers' instead of what it left."""
-    taker = state.live_orders.get(part.taker_order_id)
-    if taker is not None:
-        taker.trade_ids = (*taker.trade_ids, part.trade_id)
-    for fill in part.fills:
-        maker = state.live_orders.get(fill.maker_order_id)
-        if maker is not None:
-            maker.trade_ids = tuple(
-                part.trade_id if trade_id == whole_id else trade_id for trade_id in maker.trade_ids
-            )
+    for order_id in trade_order_ids(part):
+        order = state.live_orders.get(order_id)
+        if order is not None:
+            order.trade_ids = trade_ids_after_split(order.trade_ids, order_id, part, whole_id)
 
 
 def _unsettled(state: State, whole: UnsettledTrade, trade: Trade) -> UnsettledTrade:

@@ -31,8 +31,7 @@ from foretell.domain.exchange.effects import (
     TradeSplit,
     TreasuryJoined,
 )
-from foretell.domain.exchange.ledger import AssetId
-from foretell.domain.exchange.trade import Trade, TradeStatus
+from foretell.domain.exchange.trade import Trade
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
@@ -48,6 +47,7 @@ from foretell.store.trading.trades import (
     TradeRow,
     load_quotes,
     load_sequence,
+    matched_row,
     record_quotes,
     record_sequence,
     record_trade_changes,
@@ -233,15 +233,7 @@ class _Batch:
 
     def _trade(self, sequence: int, trade: Trade) -> None:
         market = self._market_by_id[trade.condition_id]
-        self._traded[trade.trade_id] = TradeRow(
-            trade=trade,
-            sequence=sequence,
-            token_id=_token(market, is_yes=trade.is_yes),
-            fill_tokens=tuple(_token(market, is_yes=fill.is_yes) for fill in trade.fills),
-            status=TradeStatus.MATCHED,
-            tx_hash="",
-            updated_at_ms=trade.matched_at_ms,
-        )
+        self._traded[trade.trade_id] = matched_row(trade, sequence, market)
         last = trade.fills[-1]
         latest = self._latest(trade.condition_id, trade.matched_at_ms)
         latest.last_price_ticks = price_in_yes(
@@ -377,7 +369,3 @@ def _first_quote(market: OpenMarket) -> Quote:
         volume_units=0,
         updated_at_ms=market.at_ms,
     )
-
-
-def _token(market: OpenMarket, *, is_yes: bool) -> AssetId:
-    return market.token_yes if is_yes else market.token_no

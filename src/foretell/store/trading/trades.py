@@ -5,10 +5,12 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from foretell.domain.exchange.commands import OpenMarket
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.matching import Fill, MatchType
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import Trade, TradeStatus
+from foretell.domain.exchange.trade_references import trade_tokens
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import fills, projections, quotes, trades
@@ -30,6 +32,20 @@ class TradeRow(NamedTuple):
     status: TradeStatus
     tx_hash: str
     updated_at_ms: int
+
+
+def matched_row(trade: Trade, sequence: int, market: OpenMarket) -> TradeRow:
+    """Return a trade as it is at its match."""
+    tokens = trade_tokens(market, trade)
+    return TradeRow(
+        trade=trade,
+        sequence=sequence,
+        token_id=tokens.taker,
+        fill_tokens=tokens.fills,
+        status=TradeStatus.MATCHED,
+        tx_hash="",
+        updated_at_ms=trade.matched_at_ms,
+    )
 
 
 class TradeChange(NamedTuple):

@@ -1,1 +1,1 @@
-"""Who may act for which wallet: signers, nonces, contract wallets."""
+"""Wallets and the addresses that act for them: signers, nonces, balances."""

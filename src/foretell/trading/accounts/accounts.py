@@ -1,7 +1,7 @@
-"""Which wallets an address trades with, and what the exchange knows of them.
+"""Accounts: the wallets that an address trades with, their nonces and their balances.
 
 An address signs; a wallet pays: the address itself (signature type 0), or the Safe that the factory
-makes for it (type 2). What is said here spares a client every guess.
+makes for it (type 2). An account states everything that a client needs to sign an order.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,27 +22,27 @@ from foretell.runtime.lru import LruCache
 
 NONCES_KEPT_MAX: Final = 20_000
 NONCE_KEPT_MS: Final = 30_000
-NONCE_LOOK_AGAIN_MS: Final = 1_000
+NONCE_REFETCH_MS: Final = 1_000
 UNLIMITED: Final = str(2**256 - 1)
 
 FetchNonce = Callable[[Address, Address], Awaitable[int]]
-"""Asks the chain for a wallet's nonce at an exchange."""
+"""Fetches a wallet's nonce at an exchange from the chain."""
 FetchHasCode = Callable[[Address], Awaitable[bool]]
-"""Asks the chain whether there is a contract at an address."""
+"""Fetches from the chain whether an address has a contract."""
 
 
-class _Seen(NamedTuple):
+class _Fetched(NamedTuple):
     nonce: int
     at_ms: int
 
 
 class OrderNonces:
-    """The makers' nonces at the exchanges: an order signed for another one can never settle.
+    """The makers' nonces at the exchanges: an order with another nonce can never settle.
 
-    A nonce is asked of the chain when its maker is first seen and then every 30 seconds at most. An
-    order that does not fit makes us look again at once, unless we did within the last second. So a
-    maker who raised the nonce is believed at once, and whose old orders come in is refused within
-    half a minute. What slips through leaves the book when the block that raised it is indexed.
+    A nonce is fetched with a maker's first order and then at most every 30 seconds. An order with
+    another nonce causes a new fetch, at most one a second. So a raised nonce is accepted at once,
+    and orders with the old one are refused after half a minute at the latest. Orders accepted in
+    between leave the book when the block that raised the nonce is indexed.
     """
 
     def __init__(
@@ -50,36 +50,36 @@ class OrderNonces:
     ) -> None:
         self._fetch = fetch
         self._now_ms = now_ms
-        self._seen: LruCache[tuple[Address, Address], _Seen] = LruCache(kept_max)
+        self._fetched: LruCache[tuple[Address, Address], _Fetched] = LruCache(kept_max)
 
     async def look_up(self, exchange: Address, maker: Address, kept_ms: int) -> int:
-        """Return a maker's nonce as it was at most so long ago, or as last seen if none answers."""
-        seen = self._seen.get((exchange, maker))
-        if seen is not None and self._now_ms() - seen.at_ms < kept_ms:
-            return seen.nonce
+        """Return a maker's nonce, at most `kept_ms` old unless the chain does not answer."""
+        known = self._fetched.get((exchange, maker))
+        if known is not None and self._now_ms() - known.at_ms < kept_ms:
+            return known.nonce
         try:
             nonce = await self._fetch(exchange, maker)
         except Upstream:
-            if seen is None:
+            if known is None:
                 raise
-            return seen.nonce
-        self._seen.put((exchange, maker), _Seen(nonce, self._now_ms()))
+            return known.nonce
+        self._fetched.put((exchange, maker), _Fetched(nonce, self._now_ms()))
         return nonce
 
     async def check(self, exchange: Address, order: SignedOrder) -> None:
-        """Refuse an order whose nonce is not its maker's."""
-        wanted = await self.look_up(exchange, order.maker, NONCE_KEPT_MS)
-        if order.nonce != wanted:
-            wanted = await self.look_up(exchange, order.maker, NONCE_LOOK_AGAIN_MS)
-        if order.nonce != wanted:
-            raise InvalidOrderNonce(order.nonce, wanted)
+        """Refuse an order with another nonce than its maker has."""
+        expected = await self.look_up(exchange, order.maker, NONCE_KEPT_MS)
+        if order.nonce != expected:
+            expected = await self.look_up(exchange, order.maker, NONCE_REFETCH_MS)
+        if order.nonce != expected:
+            raise InvalidOrderNonce(order.nonce, expected)
 
 
 class BalanceRecord(msgspec.Struct, frozen=True):
-    """What a wallet holds of an asset and lets the exchanges move, in base units.
+    """A wallet's balance of an asset and its allowances to the exchanges, in base units.
 
-    `balance` is what it can trade with: what the chain confirmed, and what unsettled trades bring
-    and take (`pending`). `reserved` is the part of it that open orders hold.
+    `balance` is the amount to trade with: `confirmed` on the chain, plus `pending` from unsettled
+    trades, which may be negative. `reserved` is the part that open orders hold.
     """
 
     balance: str
@@ -95,10 +95,10 @@ class BalanceRecord(msgspec.Struct, frozen=True):
 def balance_record(
     wallet: Address, view: AccountReply, exchanges: Sequence[Address], exchange: Address
 ) -> BalanceRecord:
-    """Return what the ledger knows of a wallet's asset; the view is of these exchanges.
+    """Return the ledger's view of a wallet's asset, with the allowances of these exchanges.
 
-    The one allowance of older clients is that of the exchange which trades the asset: of
-    collateral it is the standard one.
+    `allowance`, which older clients read, is that of the exchange where the asset trades; for
+    collateral that is the standard exchange.
     """
     text_by_exchange = {
         each: _allowance_text(units)
@@ -117,12 +117,12 @@ def balance_record(
 
 
 def _allowance_text(units: int) -> str:
-    """Return an allowance; one that the ledger cannot count is what unlimited ones look like."""
+    """Return an allowance; one above what the ledger counts is shown as unlimited."""
     return UNLIMITED if units >= AMOUNT_UNITS_MAX else str(units)
 
 
 class WalletRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """One way for an address to trade, spelled out."""
+    """A wallet that an address can trade with, and the order fields that select it."""
 
     kind: str
     address: str
@@ -144,7 +144,7 @@ class DomainRecord(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ExchangeRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """An exchange, the domains that it takes, and each wallet's nonce there, by the wallet."""
+    """An exchange, the domains that it accepts, and the nonces there by wallet."""
 
     address: str
     neg_risk: bool
@@ -153,7 +153,7 @@ class ExchangeRecord(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AccountRecord(msgspec.Struct, frozen=True, rename="camel"):
-    """Everything a client must know to sign an order for an address.
+    """Everything that a client needs to sign an order for an address.
 
     `exchange`, `domains` and the wallets' nonces are of the standard exchange; `exchanges` has all.
     """
@@ -173,9 +173,9 @@ async def account_record(
     fetch_has_code: FetchHasCode,
     address: Address,
 ) -> AccountRecord:
-    """Return how an address can trade here; asks the chain for what may have changed."""
+    """Return how an address can trade; nonces and deployment are fetched from the chain."""
     own, safe = wallets.of(address)
-    ways = (
+    kinds = (
         ("eoa", own, SignatureType.EOA, True),
         ("safe", safe, SignatureType.SAFE, await fetch_has_code(safe)),
     )
@@ -199,7 +199,7 @@ async def account_record(
                 signer=checksum_address(address),
                 nonce=standard.nonces[checksum_address(wallet)],
             )
-            for kind, wallet, signature_type, is_deployed in ways
+            for kind, wallet, signature_type, is_deployed in kinds
         ],
         exchanges=exchanges,
     )
@@ -222,9 +222,7 @@ async def _exchange_record(
             for profile in deployment.profiles_of(exchange)
         ],
         nonces={
-            checksum_address(wallet): str(
-                await nonces.look_up(exchange, wallet, NONCE_LOOK_AGAIN_MS)
-            )
+            checksum_address(wallet): str(await nonces.look_up(exchange, wallet, NONCE_REFETCH_MS))
             for wallet in wallets
         },
     )
@@ -232,7 +230,7 @@ async def _exchange_record(
 
 @dataclass(frozen=True, slots=True)
 class ChainView:
-    """What is asked of the chain when orders come in."""
+    """Reads of the chain that the checks of orders need."""
 
     fetch_nonce: FetchNonce
     fetch_has_code: FetchHasCode

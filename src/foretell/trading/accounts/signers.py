@@ -1,4 +1,4 @@
-"""Who signed an order, and what its id is by that."""
+"""Recovery of an order's signer, which gives its signing profile and its id."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
@@ -13,21 +13,21 @@ from foretell.runtime.lru import LruCache
 SIGNERS_KEPT_MAX: Final = 20_000
 
 Recover = Callable[[bytes, bytes], Awaitable[Address]]
-"""Returns who signed a digest with a normalized signature, or raises MalformedSignature.
+"""Returns the address that signed a digest, or raises MalformedSignature.
 
-The dearest step of all, so it is done beside the event loop.
+It is the most expensive step of all, so it is done off the event loop.
 """
 
 
 class Identity(NamedTuple):
-    """Under which profile an order was signed, and the id that it has by that."""
+    """The profile that an order was signed under, and the id that it has under it."""
 
     profile: int
     order_id: Bytes32
 
 
 class Signers:
-    """Knows signers by their signatures; remembers which profile each used last."""
+    """Identifies orders by their signatures; remembers the profile that each signer used last."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Signers:
         self._profile_by_signer: LruCache[Address, int] = LruCache(kept_max)
 
     def separators(self, exchange: Address) -> Separators:
-        """Return the domains that orders for an exchange may be signed for."""
+        """Return the separators of the domains that orders for an exchange may be signed for."""
         known = self._separators_by_exchange.get(exchange)
         if known is None:
             known = separators(self.profiles_of(exchange), self._chain_id, exchange)
@@ -52,18 +52,19 @@ class Signers:
         return known
 
     async def identify(self, order: SignedOrder, exchange: Address) -> Identity:
-        """Return what the signature makes of the order, or refuse one that is not its signer's.
+        """Return the profile and the id of an order, or refuse one that its signer did not sign.
 
-        A client does not say which profile it uses, so each is tried; the one that the signer used
-        last first, so that most orders cost one recovery.
+        An order does not name its profile, so each profile is tried. The one that the signer used
+        last is tried first, so that most orders cost one recovery.
         """
         by_profile = self.separators(exchange).by_profile
         struct_hash = order_struct_hash(order)
-        first = self._profile_by_signer.get(order.signer) or 0
-        others = (index for index in range(len(by_profile)) if index != first)
-        for profile in (first, *others):
+        last = self._profile_by_signer.get(order.signer)
+        first = last or 0
+        for profile in (first, *range(first), *range(first + 1, len(by_profile))):
             digest = typed_digest(by_profile[profile], struct_hash)
             if await self._recover(digest, order.signature) == order.signer:
-                self._profile_by_signer.put(order.signer, profile)
+                if profile != last:
+                    self._profile_by_signer.put(order.signer, profile)
                 return Identity(profile, word_of(digest))
         raise SignerMismatch(order.signer)

@@ -1,8 +1,8 @@
-"""What is durable of the markets, for everyone who reads: books, last prices, rules.
+"""Public books: the durable levels, last prices and rules of the markets.
 
-The engine's own books may hold what is not on disk yet. These are a fold of what it tells once that
-is durable, so nobody is shown an order that a crash could still undo. A book that is asked for is
-encoded once and kept as bytes until it changes.
+The engine's own books may hold orders that are not on disk yet. These are built from the effects
+that the engine publishes once they are durable, so no reader sees an order that a crash could undo.
+A requested book is encoded once and kept as bytes until it changes.
 """
 
 import hashlib
@@ -37,14 +37,14 @@ _HASH_KEY: Final = b'"hash":""'
 
 
 class LevelRecord(msgspec.Struct, frozen=True):
-    """A price and how much waits there, as clients read it."""
+    """A price level as clients read it."""
 
     price: str
     size: str
 
 
 class BookRecord(msgspec.Struct, frozen=True):
-    """A token's book as clients read it; the order of the fields is what its hash is made of."""
+    """A token's book as clients read it; its hash depends on the order of the fields."""
 
     market: Bytes32
     asset_id: AssetId
@@ -59,7 +59,7 @@ class BookRecord(msgspec.Struct, frozen=True):
 
 
 class EncodedBook(NamedTuple):
-    """A book's JSON, and the hash in it."""
+    """A book's JSON, and the hash that it contains."""
 
     raw: bytes
     hash: str
@@ -72,7 +72,7 @@ def price_texts(ticks_per_one: int) -> tuple[str, ...]:
 
 
 class PublicBook:
-    """One market as it is shown: `opened` is how it began, `rules` what it asks of orders now."""
+    """One market as readers see it: `opened` as it began, `rules` as they are now."""
 
     __slots__ = (
         "_asks",
@@ -108,7 +108,7 @@ class PublicBook:
 
     @property
     def ticks_per_one(self) -> int:
-        """How many ticks make one collateral."""
+        """The number of ticks in one unit of collateral."""
         return self.top.ticks_per_one
 
     def token(self, *, is_yes: bool) -> AssetId:
@@ -116,7 +116,7 @@ class PublicBook:
         return self.opened.token_yes if is_yes else self.opened.token_no
 
     def last_side(self, *, is_yes: bool) -> Side:
-        """Return what the last taker did with a token: who buys one sells the other."""
+        """Return the last taker's side in a token: buying one outcome is selling the other."""
         return self._last_side_of_yes if is_yes else Side(1 - self._last_side_of_yes)
 
     def book(self, *, is_yes: bool) -> EncodedBook:
@@ -127,7 +127,7 @@ class PublicBook:
         return encoded
 
     def restore(self, restored: MarketRestored) -> None:
-        """Take the market as it stands."""
+        """Apply the state of a market from before this process began."""
         self.rules = restored.rules
         for change in restored.levels:
             levels = self._bids if change.is_bid else self._asks
@@ -144,7 +144,7 @@ class PublicBook:
         self.changed_at_ms = restored.changed_at_ms
 
     def change(self, changed: BookChanged, sequence: int) -> None:
-        """Take the levels that a command changed."""
+        """Apply the levels that a command changed."""
         for change in changed.changes:
             levels = self._bids if change.is_bid else self._asks
             if change.level.size_units:
@@ -155,32 +155,32 @@ class PublicBook:
         self.top = BookTop(
             ticks_per_one, changed.best_bid_ticks, changed.best_ask_ticks, last_price_ticks
         )
-        self._renew(changed.at_ms, sequence)
+        self._mark_changed(changed.at_ms, sequence)
 
     def trade(self, trade: Trade, sequence: int) -> None:
-        """Take the last price from a trade."""
+        """Apply the last price and side of a trade."""
         last = trade.fills[-1]
         price = price_in_yes(last.price_ticks, self.ticks_per_one, is_yes=last.is_yes)
         self.top = self.top._replace(last_price_ticks=price)
         is_buy = is_bid(trade.side, is_yes=trade.is_yes)
         self._last_side_of_yes = Side.BUY if is_buy else Side.SELL
-        self._renew(trade.matched_at_ms, sequence)
+        self._mark_changed(trade.matched_at_ms, sequence)
 
     def change_tick(self, changed: TickChanged, sequence: int) -> None:
-        """Tell all prices in finer ticks from now on; none of them changes."""
+        """Express all prices in finer ticks; none of them changes."""
         factor = changed.factor
         self.rules = msgspec.structs.replace(self.rules, ticks_per_one=changed.ticks_per_one)
         self.top = self.top.refined(changed.ticks_per_one)
         self._bids = {ticks * factor: size_units for ticks, size_units in self._bids.items()}
         self._asks = {ticks * factor: size_units for ticks, size_units in self._asks.items()}
-        self._renew(changed.at_ms, sequence)
+        self._mark_changed(changed.at_ms, sequence)
 
     def resolve(self, at_ms: int, sequence: int) -> None:
-        """End the trading."""
+        """Close the market."""
         self.is_open = False
-        self._renew(at_ms, sequence)
+        self._mark_changed(at_ms, sequence)
 
-    def _renew(self, at_ms: int, sequence: int) -> None:
+    def _mark_changed(self, at_ms: int, sequence: int) -> None:
         self.changed_at_ms = at_ms
         self.sequence = sequence
         self._encoded.clear()
@@ -205,7 +205,7 @@ class PublicBook:
     def _levels(
         self, levels: Mapping[int, int], *, is_yes: bool, is_falling: bool
     ) -> list[LevelRecord]:
-        """Return levels, told in prices of yes, with the token's own prices."""
+        """Return levels, which are kept in prices of Yes, in the token's own prices."""
         prices = price_texts(self.ticks_per_one)
         return [
             LevelRecord(
@@ -217,30 +217,30 @@ class PublicBook:
 
 
 def _encode(record: BookRecord) -> EncodedBook:
-    """Return the book with its hash: SHA-1 over itself, the hash being empty."""
+    """Return the book with its hash: SHA-1 of its JSON with an empty hash."""
     raw = msgspec.json.encode(record)
     digest = hashlib.sha1(raw, usedforsecurity=False).hexdigest()
     return EncodedBook(raw.replace(_HASH_KEY, f'"hash":"{digest}"'.encode(), 1), digest)
 
 
 class TokenRef(NamedTuple):
-    """A market, and which of its tokens is meant."""
+    """A token: its market and its outcome."""
 
     market: PublicBook
     is_yes: bool
 
 
 class PublicBooks:
-    """Every market that was ever opened."""
+    """The books of all markets that were ever opened."""
 
     def __init__(self, standard_exchange: Address) -> None:
         self._standard_exchange = standard_exchange
-        self._place_by_token: dict[str, TokenRef] = {}
+        self._token_by_id: dict[str, TokenRef] = {}
         self.market_by_id: dict[Bytes32, PublicBook] = {}
         self.sequence = 0
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Take what a command did."""
+        """Apply the effects of a command."""
         self.sequence = committed.sequence
         for effect in committed.effects:
             match effect:
@@ -264,40 +264,40 @@ class PublicBooks:
                     pass
 
     def find(self, token_id: str) -> TokenRef:
-        """Return where a token trades or did, or refuse."""
-        place = self._place_by_token.get(token_id)
-        if place is None:
+        """Return a token of a market that was ever opened, or refuse."""
+        token = self._token_by_id.get(token_id)
+        if token is None:
             raise UnknownMarket(f"token {token_id[:80]}")
-        return place
+        return token
 
     def find_open(self, token_id: str) -> TokenRef:
-        """Return where a token trades now, or refuse."""
-        place = self.find(token_id)
-        if not place.market.is_open:
+        """Return a token that trades now, or refuse."""
+        token = self.find(token_id)
+        if not token.market.is_open:
             raise UnknownMarket(f"token {token_id} any more")
-        return place
+        return token
 
     def _open(self, opened: OpenMarket, sequence: int) -> PublicBook:
         is_neg_risk = opened.exchange != self._standard_exchange
         market = PublicBook(opened, is_neg_risk=is_neg_risk, sequence=sequence)
         self.market_by_id[opened.condition_id] = market
-        self._place_by_token[opened.token_yes] = TokenRef(market, is_yes=True)
-        self._place_by_token[opened.token_no] = TokenRef(market, is_yes=False)
+        self._token_by_id[opened.token_yes] = TokenRef(market, is_yes=True)
+        self._token_by_id[opened.token_no] = TokenRef(market, is_yes=False)
         return market
 
 
 PriceSide = Literal["taker", "book"]
-"""What the side of GET /price means: what one who takes pays or gets, or the side of the book."""
+"""Meaning of `side` in GET /price: the side of the taker, or the side of the book."""
 
 
 def spread_text(top: BookTop) -> str:
-    """Return how far the best prices are apart; nobody's bid counts as 0, nobody's ask as 1."""
+    """Return the distance between the best prices; no bid counts as 0, no ask as 1."""
     bid, ask = bests(top)
     return ratio_text(ask - bid, top.ticks_per_one)
 
 
 def bests(top: BookTop) -> tuple[int, int]:
-    """Return the best prices in ticks; nobody's bid is 0 and nobody's ask is 1."""
+    """Return the best prices in ticks; no bid counts as 0, no ask as 1."""
     bid = 0 if top.best_bid_ticks is None else top.best_bid_ticks
     ask = top.ticks_per_one if top.best_ask_ticks is None else top.best_ask_ticks
     return bid, ask

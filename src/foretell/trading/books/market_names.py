@@ -1,4 +1,4 @@
-"""What markets and their outcomes are called, for answers that are made in memory.
+"""Names of markets and outcomes, for answers that are made in memory.
 
 Names never change once a market trades, so each market is read once.
 """
@@ -13,18 +13,18 @@ from foretell.store.queries.market_listings import Listing, load_market_listings
 LISTINGS_PER_QUERY_MAX: Final = 500
 
 OUTCOMES: Final = ("Yes", "No")
-"""What outcomes are called until the names of their market are known."""
+"""Names of outcomes until those of their market are read."""
 
 
 class MarketNames:
-    """The listings that were asked for."""
+    """The listings that were read so far."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._listing_by_id: dict[Bytes32, Listing] = {}
 
     async def load(self, condition_ids: Iterable[Bytes32], *, again: bool = False) -> None:
-        """Read the listings of these conditions: those not known yet, or all of them again."""
+        """Read the listings of these conditions that are not known yet; `again` reads all of them."""
         missing = [
             one for one in dict.fromkeys(condition_ids) if again or one not in self._listing_by_id
         ]
@@ -34,11 +34,11 @@ class MarketNames:
                 self._listing_by_id.update(await load_market_listings_by_id(tx, part))
 
     def find(self, condition_id: Bytes32) -> Listing | None:
-        """Return a listing that was read."""
+        """Return a listing that was read, or None."""
         return self._listing_by_id.get(condition_id)
 
     def outcome(self, condition_id: Bytes32, is_yes: bool) -> str:  # noqa: FBT001 - a callback
-        """Return what an outcome is called."""
+        """Return the name of an outcome."""
         listing = self._listing_by_id.get(condition_id)
         if listing is None:
             return OUTCOMES[0 if is_yes else 1]

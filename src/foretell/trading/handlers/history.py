@@ -1,22 +1,24 @@
-"""What an account did: its live orders, any order it ever placed, and its trades.
+"""An account's live orders, single orders, trades and balances.
 
-The tables are some milliseconds behind the engine. Who reads here waits until they hold what was
-durable when the request came, so that a trade is found as soon as its order was answered.
+Orders and trades are read from tables that are some milliseconds behind the engine. A reader waits
+until they hold everything that was durable when its request came, so that a trade is found as soon
+as its order was answered.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from foretell.domain.errors.families import InvalidInput, MalformedHex
-from foretell.domain.errors.http import MalformedQuery
-from foretell.domain.errors.order import InvalidOrderFilter, InvalidTradeFilter, OrderNotFound
-from foretell.domain.portfolio.price_history import SECONDS_MAX
-from foretell.domain.values.hexadecimal import Address, Bytes32, parse_address, parse_bytes32
-from foretell.domain.values.tokens import is_token_id
+from foretell.domain.errors.order import OrderNotFound
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.query import Query
+from foretell.engine.protocol.requests import AccountRequest
 from foretell.store.trading.orders import OrderFilter, OrderRow, load_live_orders, load_order
 from foretell.store.trading.trades import TradeFilter, load_trade_ids, load_wallet_trades
+from foretell.trading.accounts.accounts import BalanceRecord, balance_record
+from foretell.trading.books.books import TokenRef
 from foretell.trading.context import TradingContext
+from foretell.trading.wire import parameters
 from foretell.trading.wire.orders import (
     OrderRecord,
     TradeRecord,
@@ -24,18 +26,18 @@ from foretell.trading.wire.orders import (
     trade_record,
     view_of_row,
 )
-from foretell.trading.wire.pages import Page, page, parse_cursor
+from foretell.trading.wire.pages import Page, page
 
 ENTRIES_PER_PAGE: Final = 100
 
 
 async def live_orders(context: TradingContext, address: Address, query: Query) -> Page[OrderRecord]:
     """Return a page of the orders of an address that are in the books, the newest first."""
-    offset = parse_cursor(query.text("next_cursor"))
+    offset = query.read(parameters.CURSOR)
     wanted = OrderFilter(
-        order_id=_word(query, "id", InvalidOrderFilter),
-        condition_id=_word(query, "market", InvalidOrderFilter),
-        token_id=_token(query, InvalidOrderFilter),
+        order_id=query.read(parameters.ORDER_ID),
+        condition_id=query.read(parameters.ORDER_MARKET),
+        token_id=query.read(parameters.ORDER_TOKEN),
     )
     await context.shards.wait_for_tables()
     async with context.database.reading() as tx:
@@ -59,7 +61,7 @@ async def order(context: TradingContext, address: Address, order_id: str) -> Ord
 
 async def trades(context: TradingContext, address: Address, query: Query) -> Page[TradeRecord]:
     """Return a page of the trades that an address took part in, the newest first."""
-    offset = parse_cursor(query.text("next_cursor"))
+    offset = query.read(parameters.CURSOR)
     wanted = _trade_filter(query)
     wallets = _wallets(context, address, query)
     await context.shards.wait_for_tables()
@@ -73,6 +75,18 @@ async def trades(context: TradingContext, address: Address, query: Query) -> Pag
         for row in rows
     ]
     return page(records, offset, ENTRIES_PER_PAGE)
+
+
+async def balance(
+    context: TradingContext, wallet: Address, token: TokenRef | None
+) -> BalanceRecord:
+    """Return a wallet's balance of a token, or of collateral when none is named."""
+    asset = COLLATERAL if token is None else token.market.token(is_yes=token.is_yes)
+    request = AccountRequest(wallet, asset, context.exchanges)
+    condition_id = None if token is None else token.market.condition_id
+    reply = await context.shards.account(request, condition_id)
+    exchange = context.deployment.exchange if token is None else token.market.opened.exchange
+    return balance_record(wallet, reply, context.exchanges, exchange)
 
 
 def _order(
@@ -89,25 +103,20 @@ def _order(
 
 
 def _trade_filter(query: Query) -> TradeFilter:
-    try:
-        before_s = query.optional_integer("before", 0, SECONDS_MAX)
-        after_s = query.optional_integer("after", 0, SECONDS_MAX)
-    except MalformedQuery as error:
-        raise InvalidTradeFilter(error.message) from error
     return TradeFilter(
-        trade_id=query.text("id"),
-        condition_id=_word(query, "market", InvalidTradeFilter),
-        token_id=_token(query, InvalidTradeFilter),
-        before_s=before_s,
-        after_s=after_s,
-        taker=_address(query, "taker"),
-        maker=_address(query, "maker"),
+        before_s=query.read(parameters.BEFORE_S),
+        after_s=query.read(parameters.AFTER_S),
+        trade_id=query.read(parameters.TRADE_ID),
+        condition_id=query.read(parameters.TRADE_MARKET),
+        token_id=query.read(parameters.TRADE_TOKEN),
+        taker=query.read(parameters.TAKER),
+        maker=query.read(parameters.MAKER),
     )
 
 
 def _wallets(context: TradingContext, address: Address, query: Query) -> Sequence[Address]:
     """Return the caller's wallets, or the one that the query names if it is one of them."""
-    wanted = _address(query, "maker_address")
+    wanted = query.read(parameters.MAKER_ADDRESS)
     own = context.wallets.of(address)
     return own if wanted is None else [wallet for wallet in own if wallet == wanted]
 
@@ -115,30 +124,3 @@ def _wallets(context: TradingContext, address: Address, query: Query) -> Sequenc
 def _fees(context: TradingContext, condition_ids: Iterable[Bytes32]) -> Mapping[Bytes32, int]:
     markets = context.books.market_by_id
     return {one: markets[one].rules.fee_rate_bps for one in condition_ids}
-
-
-def _word(query: Query, name: str, refusal: type[InvalidInput]) -> Bytes32 | None:
-    text = query.text(name)
-    if text is None:
-        return None
-    try:
-        return parse_bytes32(text, name)
-    except MalformedHex as error:
-        raise refusal(error.message) from error
-
-
-def _address(query: Query, name: str) -> Address | None:
-    text = query.text(name)
-    if text is None:
-        return None
-    try:
-        return parse_address(text, name)
-    except MalformedHex as error:
-        raise InvalidTradeFilter(error.message) from error
-
-
-def _token(query: Query, refusal: type[InvalidInput]) -> str | None:
-    text = query.text("asset_id")
-    if text is not None and not is_token_id(text):
-        raise refusal("asset_id must be a decimal integer")
-    return text

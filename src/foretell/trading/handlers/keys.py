@@ -1,10 +1,11 @@
-"""API keys: created and derived by who signs with a wallet, listed and revoked by who holds one.
+"""API keys: created and derived with a wallet's signature, listed and revoked with a key.
 
-The database keeps the index of each key. What belongs to it is derived when a fresh signature asks
-for it, and leaves in that answer alone.
+The database stores the index of each key. The credentials are derived from it when a fresh wallet
+signature requests them, and appear only in that answer.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -28,12 +29,12 @@ from foretell.store.trading.api_keys import (
 )
 from foretell.trading.context import TradingContext
 
-BARE_DIALECT = "poly_"
-"""Clients of this dialect want answers of another shape."""
+BARE_DIALECT: Final = "poly_"
+"""Clients of this dialect expect answers of another shape."""
 
 
 class CredentialsRecord(msgspec.Struct, frozen=True):
-    """A set of credentials, in the one answer that has it."""
+    """A set of credentials; no other answer contains its secrets."""
 
     api_key: str = msgspec.field(name="apiKey")
     secret: str
@@ -41,7 +42,7 @@ class CredentialsRecord(msgspec.Struct, frozen=True):
 
 
 class KeyRecord(msgspec.Struct, frozen=True):
-    """What may be told of a key."""
+    """The public fields of a key."""
 
     api_key: str = msgspec.field(name="apiKey")
     nonce: str
@@ -51,11 +52,11 @@ class KeyRecord(msgspec.Struct, frozen=True):
 
 
 async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:
-    """Return the set of a nonce: the one that there is, or a new one.
+    """Return the credentials of a nonce, creating them if there are none.
 
-    After a revocation the same nonce gives other credentials, and so it does after a change of the
-    master key: the set of before, which nobody can derive any more, is revoked for good. A nonce
-    that was never used must be greater than every one that was.
+    After a revocation the same nonce gives other credentials. So it does after a change of the
+    master key: the former set, which can no longer be derived, is revoked permanently. A nonce that
+    was never used must be greater than every one that was.
     """
     async with context.database.writing() as tx:
         await lock_keys(tx, caller.address)
@@ -64,7 +65,7 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
         if latest is None:
             used = [key.index.nonce for key in keys]
             check_nonce_order(caller.nonce, max(used, default=None))
-        elif _opens(context, latest):
+        elif _is_valid(context, latest):
             return _record(context.key_ring.credentials(latest.index))
         elif latest.is_active:
             await revoke_key(tx, latest.key_id, context.now_ms())
@@ -80,22 +81,22 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
 
 
 async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:
-    """Return the set of a nonce that was created before, or refuse."""
+    """Return the credentials of a nonce that were created before, or refuse."""
     async with context.database.reading() as tx:
         latest = _latest(await load_keys(tx, caller.chain_id, caller.address), caller.nonce)
     if latest is None or not latest.is_active:
         raise NoSuchCredentials("no credentials of this address and nonce are in use")
-    if not _opens(context, latest):
+    if not _is_valid(context, latest):
         raise NoSuchCredentials(
             "the credentials of this address and nonce are of a master key that the operator has"
-            " changed; create them anew"
+            " changed; create them again"
         )
     return _record(context.key_ring.credentials(latest.index))
 
 
 async def list_keys(context: TradingContext, caller: L2Caller, *, with_metadata: bool) -> object:
-    """Return the caller's keys that open something: none that is revoked, or of another master key."""
-    keys = [key for key in await _load_keys(context, caller) if _opens(context, key)]
+    """Return the caller's keys, except those revoked or derived from another master key."""
+    keys = [key for key in await _load_keys(context, caller) if _is_valid(context, key)]
     if with_metadata:
         return [_key_record(key) for key in keys]
     ids = [key.key_id for key in keys]
@@ -103,14 +104,14 @@ async def list_keys(context: TradingContext, caller: L2Caller, *, with_metadata:
 
 
 async def revoke(context: TradingContext, caller: L2Caller, key_id: str | None) -> object:
-    """End a key of the caller's address, the calling one if none is named, and all it opened."""
-    meant = key_id or caller.key_id
+    """Revoke a key of the caller's address, by default the calling one, and close its streams."""
+    revoked_id = key_id or caller.key_id
     async with context.database.writing() as tx:
-        key = await load_key(tx, meant)
+        key = await load_key(tx, revoked_id)
         is_own = key is not None and key.index.address == caller.address
-        if not is_own or not await revoke_key(tx, meant, context.now_ms()):
+        if not is_own or not await revoke_key(tx, revoked_id, context.now_ms()):
             raise KeyNotOwned
-    _close(context, meant)
+    _close(context, revoked_id)
     return "OK" if caller.dialect == BARE_DIALECT else {"revoked": True}
 
 
@@ -128,13 +129,13 @@ def _latest(keys: Sequence[ApiKey], nonce: int) -> ApiKey | None:
     return max(same, key=lambda key: key.index.generation, default=None)
 
 
-def _opens(context: TradingContext, key: ApiKey) -> bool:
-    """Return whether the set of a key can be told: it is in use, and of the present master key."""
+def _is_valid(context: TradingContext, key: ApiKey) -> bool:
+    """Return whether a key is active and derived from the present master key."""
     return key.is_active and context.key_ring.credentials(key.index).key_id == key.key_id
 
 
 def _close(context: TradingContext, key_id: str) -> None:
-    """Let a key that was revoked open nothing any more, and end what it opened."""
+    """Stop accepting a key that was revoked, and close its streams."""
     context.key_ring.forget(key_id)
     context.streams.revoke(key_id)
 

@@ -1,4 +1,4 @@
-"""Lists of markets, and single ones."""
+"""Markets: pages of them, single ones, and the last trades of one."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -25,32 +25,30 @@ from foretell.trading.wire.markets import (
     tape_record,
     token_market_record,
 )
-from foretell.trading.wire.pages import Page, page, parse_cursor
+from foretell.trading.wire.pages import Page, page
 
 MARKETS_PER_PAGE: Final = 1000
 TAPE_TRADES: Final = 100
 
 Record = TypeVar("Record")
+RecordOf = Callable[[Listing, BookTop | None], Record]
+"""Makes the record of a listing and of the best prices in its book, if it has one."""
 
 
 async def market_page(
     context: TradingContext,
-    cursor: str | None,
-    record_of: Callable[[Listing, BookTop | None], Record],
+    offset: int,
+    record_of: RecordOf[Record],
     *,
     is_sampling: bool,
 ) -> Page[Record]:
-    """Return a page of markets, the oldest first; a sampling leaves out those that are over.
-
-    Nobody is rewarded here, so the markets that would be sampled are those that take orders.
-    """
-    offset = parse_cursor(cursor)
+    """Return a page of markets, the oldest first; a sampling has only those that take orders."""
     async with context.database.reading() as tx:
         listings = await load_market_listings(
             tx, offset, MARKETS_PER_PAGE + 1, is_unresolved_only=is_sampling
         )
-    shown = [_as_shown(context, listing) for listing in listings]
-    records = [record_of(listing, _top(context, listing)) for listing in shown]
+    current = [_with_current(context, listing) for listing in listings]
+    records = [record_of(listing, _top(context, listing)) for listing in current]
     return page(records, offset, MARKETS_PER_PAGE)
 
 
@@ -61,7 +59,7 @@ async def market(context: TradingContext, condition_id: str) -> MarketRecord:
 
 
 async def compact_market(context: TradingContext, condition_id: str) -> CompactMarketRecord:
-    """Return what a client must know to trade one market, or refuse."""
+    """Return the parameters that a client needs to trade one market, or refuse."""
     return compact_record(await _listing(context, condition_id))
 
 
@@ -75,7 +73,7 @@ async def market_tape(context: TradingContext, condition_id: str) -> list[TapeRe
 
 
 async def market_of_token(context: TradingContext, token_id: str) -> TokenMarketRecord:
-    """Return which market a token belongs to, or refuse."""
+    """Return the market that a token belongs to, or refuse."""
     found = context.books.find(token_id)
     return token_market_record(await _listing(context, found.market.condition_id))
 
@@ -89,11 +87,11 @@ async def _listing(context: TradingContext, condition_id: str) -> Listing:
         listing = (await load_market_listings_by_id(tx, [wanted])).get(wanted)
     if listing is None:
         raise MarketNotFound(wanted)
-    return _as_shown(context, listing)
+    return _with_current(context, listing)
 
 
-def _as_shown(context: TradingContext, listing: Listing) -> Listing:
-    """Return the listing with addresses of its images in place of their ids, and its tick of now."""
+def _with_current(context: TradingContext, listing: Listing) -> Listing:
+    """Return the listing with the URLs of its images and its current tick."""
     base_url, top = context.blob_base_url, _top(context, listing)
     return listing._replace(
         icon=blob_url(base_url, listing.icon),

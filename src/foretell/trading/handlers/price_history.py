@@ -1,4 +1,4 @@
-"""GET /prices-history and its batch: what a token was worth, once a bucket."""
+"""GET /prices-history and its batch: the price of a token at the end of each bucket."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -9,9 +9,7 @@ import msgspec
 from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.errors.order import BatchTooLong, InvalidTokenId, MalformedBatch
 from foretell.domain.portfolio.price_history import (
-    FIDELITY_MINUTES_MAX,
     MINUTE_S,
-    SECONDS_MAX,
     Buckets,
     buckets,
     history_price,
@@ -19,18 +17,28 @@ from foretell.domain.portfolio.price_history import (
 )
 from foretell.domain.values.tokens import is_token_id
 from foretell.edge.codec import decode
-from foretell.edge.paging import parse_integer
+from foretell.edge.parameters import Parameter
 from foretell.edge.query import Query
 from foretell.edge.rendering import rounded
 from foretell.store.trading.quote_points import load_first_minute, load_history
 from foretell.trading.books.books import PublicBooks, TokenRef
 from foretell.trading.context import TradingContext
+from foretell.trading.wire.parameters import (
+    END_S,
+    FIDELITY,
+    HISTORY_TOKEN,
+    INTERVAL,
+    START_S,
+    seconds,
+)
 
 TOKENS_PER_BATCH_MAX: Final = 20
+_BATCH_START_S: Final = seconds("start_ts", "first second")
+_BATCH_END_S: Final = seconds("end_ts", "last second, now if absent")
 
 
 class PricePoint(msgspec.Struct, frozen=True):
-    """A moment in seconds, and the price as it was known then."""
+    """A time in seconds, and the price that was known then."""
 
     t: int
     p: Decimal
@@ -49,7 +57,7 @@ class BatchHistoryRecord(msgspec.Struct, frozen=True):
 
 
 class Span(msgspec.Struct, frozen=True):
-    """From when to when, how fine; `start_s` None is from the beginning."""
+    """The requested time span and resolution; `start_s` None is the beginning of the history."""
 
     start_s: int | None
     end_s: int
@@ -67,20 +75,20 @@ class _BatchBody(msgspec.Struct):
 
 
 async def price_history(context: TradingContext, query: Query) -> HistoryRecord:
-    """Return the history that a query asks for."""
-    place = _find(context.books, query.text("market", "token_id") or "")
+    """Return the history that a query requests."""
+    token = _find(context.books, query.read(HISTORY_TOKEN) or "")
     span = _span(
-        query.text("interval"),
-        query.optional_integer("startTs", 0, SECONDS_MAX),
-        query.optional_integer("endTs", 0, SECONDS_MAX),
-        query.optional_integer("fidelity", 1, FIDELITY_MINUTES_MAX),
+        query.read(INTERVAL),
+        query.read(START_S),
+        query.read(END_S),
+        query.read(FIDELITY),
         context.now_ms() // 1000,
     )
-    return HistoryRecord(await _points(context, place, span))
+    return HistoryRecord(await _points(context, token, span))
 
 
 async def price_histories(context: TradingContext, raw: bytes) -> BatchHistoryRecord:
-    """Return the histories that the body of a batch asks for."""
+    """Return the histories that the body of a batch requests."""
     body = decode(raw, _BatchBody, MalformedBatch)
     if not body.markets:
         raise MalformedBatch("markets must name at least one token")
@@ -90,14 +98,14 @@ async def price_histories(context: TradingContext, raw: bytes) -> BatchHistoryRe
     end_s = body.end_ts if body.end_ts is not None else body.end_ts_camel
     span = _span(
         body.interval,
-        _in_range(start_s, "start_ts", 0, SECONDS_MAX),
-        _in_range(end_s, "end_ts", 0, SECONDS_MAX),
-        _in_range(body.fidelity, "fidelity", 1, FIDELITY_MINUTES_MAX),
+        _in_range(start_s, _BATCH_START_S),
+        _in_range(end_s, _BATCH_END_S),
+        _in_range(body.fidelity, FIDELITY),
         context.now_ms() // 1000,
     )
-    places = {token_id: _find(context.books, token_id) for token_id in body.markets}
+    token_by_id = {token_id: _find(context.books, token_id) for token_id in body.markets}
     return BatchHistoryRecord(
-        {token_id: await _points(context, place, span) for token_id, place in places.items()}
+        {token_id: await _points(context, token, span) for token_id, token in token_by_id.items()}
     )
 
 
@@ -108,7 +116,7 @@ def _span(
     fidelity_minutes: int | None,
     now_s: int,
 ) -> Span:
-    """Return what an interval back from now, or a start with an end, comes to."""
+    """Return the span of an interval that ends now, or of a start and an end."""
     if interval is not None:
         back_s = parse_interval(interval)
         return Span(None if back_s is None else now_s - back_s, now_s, fidelity_minutes)
@@ -117,33 +125,34 @@ def _span(
     return Span(start_s, now_s if end_s is None else min(end_s, now_s), fidelity_minutes)
 
 
-async def _points(context: TradingContext, place: TokenRef, span: Span) -> Sequence[PricePoint]:
+async def _points(context: TradingContext, token: TokenRef, span: Span) -> Sequence[PricePoint]:
     async with context.database.reading() as tx:
-        first = await load_first_minute(tx, place.market.condition_id)
+        first = await load_first_minute(tx, token.market.condition_id)
         if first is None:
             return ()
         wanted = _buckets(span, first * MINUTE_S)
-        known = await load_history(tx, place.market.condition_id, wanted)
+        known = await load_history(tx, token.market.condition_id, wanted)
     points = []
     for end_s, top in known:
-        price = history_price(top.seen_from(is_yes=place.is_yes))
+        price = history_price(top.seen_from(is_yes=token.is_yes))
         if price is not None:
             points.append(PricePoint(min(end_s, span.end_s), rounded(price)))
     return points
 
 
 def _buckets(span: Span, first_s: int) -> Buckets:
-    """Return the buckets of a span, none of them before there was anything to show."""
+    """Return the buckets of a span, none of them before the first known price."""
     start_s = first_s if span.start_s is None else max(span.start_s, first_s)
     return buckets(start_s, span.end_s, span.fidelity_minutes)
 
 
 def _find(books: PublicBooks, token_id: str) -> TokenRef:
-    """Return where a token trades or did: history outlives a market."""
+    """Return the token, also of a market that is over: its history stays readable."""
     if not is_token_id(token_id):
         raise InvalidTokenId
     return books.find(token_id)
 
 
-def _in_range(value: int | None, field: str, least: int, most: int) -> int | None:
-    return None if value is None else parse_integer(str(value), field, least, least, most)
+def _in_range(value: int | None, parameter: Parameter[int | None]) -> int | None:
+    """Return a number of the body, or refuse one out of the bounds of the query parameter."""
+    return None if value is None else parameter.parse([str(value)])

@@ -1,7 +1,7 @@
-"""Books, prices, midpoints and spreads, from what is durable in memory.
+"""Books, prices, midpoints and spreads, from the durable books in memory.
 
-Where nobody bids the bid counts as 0, and where nobody asks the ask as 1: so every token that trades
-has a midpoint and a spread. A price that nobody offers is not made up.
+Without a bid the best bid counts as 0, and without an ask the best ask as 1, so every token that
+trades has a midpoint and a spread. A price that has no order is refused instead.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ TOKENS_PER_BATCH_MAX: Final = 500
 
 
 class TokenQuery(msgspec.Struct):
-    """A token that a batch asks for, and a side where that matters."""
+    """A token of a batch, and a side for routes that use it."""
 
     token_id: str
     side: str = ""
@@ -62,14 +62,14 @@ class SpreadRecord(msgspec.Struct, frozen=True):
 
 
 class LastTradeRecord(msgspec.Struct, frozen=True):
-    """The last price of a token, and what its taker did."""
+    """The last price of a token, and the side of its taker."""
 
     price: str
     side: str
 
 
 class TokenLastTradeRecord(msgspec.Struct, frozen=True):
-    """The same, saying which token is meant."""
+    """The last price of one token of a batch."""
 
     token_id: str
     price: str
@@ -83,13 +83,13 @@ class TickSizeRecord(msgspec.Struct, frozen=True):
 
 
 class NegRiskRecord(msgspec.Struct, frozen=True):
-    """Whether exactly one market of a group pays."""
+    """A flag: exactly one market of the group pays."""
 
     neg_risk: bool
 
 
 class FeeDetails(msgspec.Struct, frozen=True):
-    """A fee's rate, exponent, and whether takers alone pay it."""
+    """A fee's rate and exponent, and whether only takers pay it."""
 
     r: int
     e: int
@@ -97,7 +97,7 @@ class FeeDetails(msgspec.Struct, frozen=True):
 
 
 class FeeSchedule(msgspec.Struct, frozen=True, rename="camel"):
-    """The same at length."""
+    """The fee with all its fields."""
 
     rate: int
     exponent: int
@@ -109,7 +109,7 @@ class FeeSchedule(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FeeRecord(msgspec.Struct, frozen=True):
-    """What trading costs, in hundredths of a percent; `base_fee` is what v1 orders must state."""
+    """The trading fee in hundredths of a percent; version 1 orders must state `base_fee`."""
 
     base_fee: int
     fd: FeeDetails
@@ -117,7 +117,7 @@ class FeeRecord(msgspec.Struct, frozen=True):
 
 
 def find(books: PublicBooks, token_id: str | None) -> TokenRef:
-    """Return where a token trades now, or refuse with the words that clients know."""
+    """Return a token that trades now, or refuse in the words that clients know."""
     if token_id is None or not is_token_id(token_id):
         raise InvalidTokenId
     return books.find_open(token_id)
@@ -138,10 +138,10 @@ def books(books: PublicBooks, queries: Sequence[TokenQuery]) -> bytes:
 def price(
     books: PublicBooks, token_id: str | None, side: str | None, meaning: PriceSide
 ) -> PriceRecord:
-    """Return the price of a side, or refuse when nobody offers it."""
-    place = find(books, token_id)
+    """Return the price of a side, or refuse when that side has no order."""
+    token = find(books, token_id)
     wanted = _side(side)
-    text = _price_text(place, wanted, meaning)
+    text = _price_text(token, wanted, meaning)
     if text is None:
         raise NoPrice(str(token_id), wanted.name)
     return PriceRecord(text)
@@ -152,66 +152,66 @@ def prices(
 ) -> Mapping[str, Mapping[str, str]]:
     """Return the prices of several tokens, of both sides where none is named."""
     answer: dict[str, dict[str, str]] = {}
-    for query, place in _found(books, queries):
+    for query, token in _found(books, queries):
         sides = [_side(query.side)] if query.side else list(Side)
-        texts = {side.name: _price_text(place, side, meaning) for side in sides}
+        texts = {side.name: _price_text(token, side, meaning) for side in sides}
         known = answer.setdefault(query.token_id, {})
         known.update({name: text for name, text in texts.items() if text is not None})
     return answer
 
 
 def midpoint(books: PublicBooks, token_id: str | None) -> MidpointRecord:
-    """Return half the way between a token's best prices."""
+    """Return the midpoint of a token's best prices."""
     return MidpointRecord(_midpoint_text(_top(find(books, token_id))))
 
 
 def midpoints(books: PublicBooks, queries: Sequence[TokenQuery]) -> Mapping[str, str]:
     """Return the midpoints of several tokens."""
     found = _found(books, queries)
-    return {query.token_id: _midpoint_text(_top(place)) for query, place in found}
+    return {query.token_id: _midpoint_text(_top(token)) for query, token in found}
 
 
 def spread(books: PublicBooks, token_id: str | None) -> SpreadRecord:
-    """Return how far a token's best prices are apart."""
+    """Return the distance between a token's best prices."""
     return SpreadRecord(spread_text(_top(find(books, token_id))))
 
 
 def spreads(books: PublicBooks, queries: Sequence[TokenQuery]) -> Mapping[str, str]:
     """Return the spreads of several tokens."""
     found = _found(books, queries)
-    return {query.token_id: spread_text(_top(place)) for query, place in found}
+    return {query.token_id: spread_text(_top(token)) for query, token in found}
 
 
 def last_trade(books: PublicBooks, token_id: str | None) -> LastTradeRecord:
     """Return a token's last price, or refuse when it was never traded."""
-    place = find(books, token_id)
-    text = _last_price_text(place)
+    token = find(books, token_id)
+    text = _last_price_text(token)
     if text is None:
         raise NeverTraded(str(token_id))
-    return LastTradeRecord(text, place.market.last_side(is_yes=place.is_yes).name)
+    return LastTradeRecord(text, token.market.last_side(is_yes=token.is_yes).name)
 
 
 def last_trades(books: PublicBooks, queries: Sequence[TokenQuery]) -> list[TokenLastTradeRecord]:
-    """Return the last prices of those of the tokens that were ever traded."""
+    """Return the last prices of the tokens that were ever traded."""
     return [
-        TokenLastTradeRecord(query.token_id, text, place.market.last_side(is_yes=place.is_yes).name)
-        for query, place in _found(books, queries)
-        if (text := _last_price_text(place)) is not None
+        TokenLastTradeRecord(query.token_id, text, token.market.last_side(is_yes=token.is_yes).name)
+        for query, token in _found(books, queries)
+        if (text := _last_price_text(token)) is not None
     ]
 
 
 def tick_size(books: PublicBooks, token_id: str | None) -> TickSizeRecord:
-    """Return the smallest step of a token's price."""
+    """Return a token's tick size."""
     return TickSizeRecord(Decimal(tick_text(find(books, token_id).market.ticks_per_one)))
 
 
 def neg_risk(books: PublicBooks, token_id: str | None) -> NegRiskRecord:
-    """Return whether a token is one of a group of which exactly one pays."""
+    """Return whether exactly one market of the token's group pays."""
     return NegRiskRecord(find(books, token_id).market.is_neg_risk)
 
 
 def fee_rate(books: PublicBooks, token_id: str | None) -> FeeRecord:
-    """Return what a v1 order for a token must state as its fee."""
+    """Return the fee that a version 1 order for a token must state."""
     bps = find(books, token_id).market.rules.fee_rate_bps
     return FeeRecord(
         base_fee=bps,
@@ -237,7 +237,7 @@ def parse_tokens(raw: bytes) -> list[TokenQuery]:
 
 
 def _found(books: PublicBooks, queries: Sequence[TokenQuery]) -> list[tuple[TokenQuery, TokenRef]]:
-    """Return those of the tokens that trade now, each with its place."""
+    """Return the tokens of a batch that trade now, each with its query."""
     found = []
     for query in queries:
         try:
@@ -254,13 +254,13 @@ def _side(text: str | None) -> Side:
         raise InvalidSide from None
 
 
-def _top(place: TokenRef) -> BookTop:
-    return place.market.top.seen_from(is_yes=place.is_yes)
+def _top(token: TokenRef) -> BookTop:
+    return token.market.top.seen_from(is_yes=token.is_yes)
 
 
-def _price_text(place: TokenRef, side: Side, meaning: PriceSide) -> str | None:
+def _price_text(token: TokenRef, side: Side, meaning: PriceSide) -> str | None:
     """Return the price of a side: a taker who buys pays the best ask."""
-    top = _top(place)
+    top = _top(token)
     is_ask = (side is Side.BUY) == (meaning == "taker")
     ticks = top.best_ask_ticks if is_ask else top.best_bid_ticks
     return None if ticks is None else price_texts(top.ticks_per_one)[ticks]
@@ -271,7 +271,7 @@ def _midpoint_text(top: BookTop) -> str:
     return ratio_text(bid + ask, 2 * top.ticks_per_one)
 
 
-def _last_price_text(place: TokenRef) -> str | None:
-    top = _top(place)
+def _last_price_text(token: TokenRef) -> str | None:
+    top = _top(token)
     ticks = top.last_price_ticks
     return None if ticks is None else price_texts(top.ticks_per_one)[ticks]

@@ -2,35 +2,33 @@
 
 from typing import Any, Final
 
-from litestar import Litestar, Response, WebSocket, delete, get, post, websocket
+from litestar import Litestar, WebSocket, delete, get, post, websocket
 from litestar.datastructures import State
-from litestar.di import NamedDependency
 
 from foretell.domain.errors.families import ForetellError, Unauthenticated
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.openapi import answering, booleans, taking, texts
+from foretell.edge.openapi import answering, taking
 from foretell.edge.query import Query
 from foretell.edge.refusals import Handler, handlers
 from foretell.trading.accounts.accounts import AccountRecord, account_record
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import keys
-from foretell.trading.handlers.callers import caller_of
 from foretell.trading.refusals import trading_body, trading_l1_body
 from foretell.trading.routes import placeholders, private, public
+from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
 from foretell.trading.streams.connection import Socket
 from foretell.trading.wire.order_body import STRUCT_VERSION
+from foretell.trading.wire.parameters import ADDRESS, API_KEY, METADATA
 
 TITLE: Final = "Foretell trading API"
 ABOUT: Final = (
     "Order books, signed orders, trades and streams. Market data needs no authentication; keys are"
     " created with a wallet's signature (L1); everything else is signed with a key's secret (L2)."
-    " Header names bear the prefix SERVICE_."
+    " Header names have the prefix SERVICE_."
 )
 
-Answer = Response[bytes]
 AnySocket = WebSocket[Any, Any, State]
-Services = NamedDependency[TradingContext]
 
 _L1_REFUSALS: Final[dict[int | type[Exception], Handler]] = {
     Unauthenticated: handlers(trading_l1_body)[ForetellError]
@@ -38,20 +36,20 @@ _L1_REFUSALS: Final[dict[int | type[Exception], Handler]] = {
 
 
 @get(["/", "/ok"], responses=answering(str, "OK"))
-async def get_root() -> Answer:
-    """Say that the API is there."""
+async def get_root() -> JsonResponse:
+    """Return OK."""
     return json_response("OK")
 
 
 @get("/time", responses=answering(int, "Seconds since 1970."))
-async def get_time(context: Services) -> Answer:
+async def get_time(context: Context) -> JsonResponse:
     """Return the server's clock."""
     return json_response(context.now_ms() // 1000)
 
 
 @get("/version", responses=answering(dict[str, int], "The version."))
-async def get_version() -> Answer:
-    """Return which version of the order struct to sign."""
+async def get_version() -> JsonResponse:
+    """Return the version of the order struct to sign."""
     return json_response({"version": STRUCT_VERSION})
 
 
@@ -61,7 +59,7 @@ async def get_version() -> Answer:
     responses=answering(keys.CredentialsRecord, "The credentials, this once."),
     exception_handlers=_L1_REFUSALS,
 )
-async def create_key(request: AnyRequest, context: Services) -> Answer:
+async def create_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Create the credentials of a nonce, or return them again (L1)."""
     caller = context.key_ring.check_l1(request.headers)
     return json_response(await keys.create_key(context, caller))
@@ -72,7 +70,7 @@ async def create_key(request: AnyRequest, context: Services) -> Answer:
     responses=answering(keys.CredentialsRecord, "The credentials."),
     exception_handlers=_L1_REFUSALS,
 )
-async def derive_key(request: AnyRequest, context: Services) -> Answer:
+async def derive_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the credentials of a nonce that was created before (L1)."""
     caller = context.key_ring.check_l1(request.headers)
     return json_response(await keys.derive_key(context, caller))
@@ -81,13 +79,13 @@ async def derive_key(request: AnyRequest, context: Services) -> Answer:
 @get(
     "/auth/api-keys",
     responses=answering(list[str], "Key ids; objects with `metadata=true`."),
-    operation_class=taking(booleans("metadata", "whether more than ids is wanted", default=False)),
+    operation_class=taking(METADATA),
 )
-async def list_keys(request: AnyRequest, context: Services) -> Answer:
-    """List the address's keys; revoked ones are never listed (L2)."""
-    caller, _ = await caller_of(request, context)
+async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
+    """List the address's keys except those that were revoked (L2)."""
+    caller, _ = await authenticate(request, context)
     query = Query.of(request)
-    with_metadata = query.boolean("metadata", default=False)
+    with_metadata = query.read(METADATA)
     query.skip("includeRevoked")
     query.check_known()
     return json_response(await keys.list_keys(context, caller, with_metadata=with_metadata))
@@ -97,33 +95,33 @@ async def list_keys(request: AnyRequest, context: Services) -> Answer:
     "/auth/api-key",
     status_code=200,
     responses=answering(dict[str, bool], "Revoked."),
-    operation_class=taking(texts("apiKey", "the key, the calling one if absent")),
+    operation_class=taking(API_KEY),
 )
-async def revoke_key(request: AnyRequest, context: Services) -> Answer:
-    """Revoke a key of the address at once, and close what it opened (L2)."""
-    caller, _ = await caller_of(request, context)
+async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
+    """Revoke a key of the address at once, and close its streams (L2)."""
+    caller, _ = await authenticate(request, context)
     query = Query.of(request)
-    key_id = query.text("apiKey")
+    key_id = query.read(API_KEY)
     query.check_known()
     return json_response(await keys.revoke(context, caller, key_id))
 
 
 @get("/auth/ban-status/closed-only", responses=answering(dict[str, bool], "Always open."))
-async def get_closed_only(request: AnyRequest, context: Services) -> Answer:
-    """Say whether the address may only close positions: nobody is so restricted (L2)."""
-    await caller_of(request, context)
+async def get_closed_only(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return whether the address may only close positions: no address is restricted so (L2)."""
+    await authenticate(request, context)
     return json_response({"closed_only": False, "closedOnly": False})
 
 
 @get(
     "/auth/account",
     responses=answering(AccountRecord, "Wallets, domains and nonces."),
-    operation_class=taking(texts("address", "the signing address", required=True)),
+    operation_class=taking(ADDRESS),
 )
-async def get_account(request: AnyRequest, context: Services) -> Answer:
-    """Return everything a client must know to sign an order for an address."""
+async def get_account(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return everything that a client needs to sign an order for an address."""
     query = Query.of(request)
-    address = query.wallet("address")
+    address = query.read(ADDRESS)
     query.check_known()
     return json_response(
         await account_record(
@@ -137,14 +135,14 @@ async def get_account(request: AnyRequest, context: Services) -> Answer:
 
 
 @websocket("/ws/market")
-async def serve_market(socket: AnySocket, context: Services) -> None:
-    """Tell of books, prices and the lives of markets."""
+async def serve_market(socket: AnySocket, context: Context) -> None:
+    """Publish books, prices, and the opening and resolution of markets."""
     await context.streams.serve_market(Socket(socket.receive, socket.send))
 
 
 @websocket("/ws/user")
-async def serve_user(socket: AnySocket, context: Services) -> None:
-    """Tell an account of its orders and trades."""
+async def serve_user(socket: AnySocket, context: Context) -> None:
+    """Publish an account's orders and trades."""
     await context.streams.serve_user(Socket(socket.receive, socket.send))
 
 

@@ -1,8 +1,8 @@
-"""The fast lanes: the routes that a trading program hammers, without the framework in between.
+"""Fast routes: `POST /order`, `DELETE /order` and `GET /book`, without the web framework.
 
-`POST /order`, `DELETE /order` and `GET /book` are answered here straight from the connection. The
-application serves them too, for whoever sends them in an unusual way; a test holds both to the same
-answers. It saves more than an order's whole validation costs.
+They are answered straight from the connection, which saves more than the whole validation of an
+order costs. The application serves the same routes for requests that are sent in an unusual way; a
+test checks that both give the same answers.
 """
 
 import re
@@ -18,7 +18,7 @@ from foretell.edge.auth import L2Caller
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Route
 from foretell.edge.refusals import InternalError
 from foretell.trading.context import TradingContext
-from foretell.trading.handlers import orders, quotes
+from foretell.trading.handlers import cancels, orders, quotes
 from foretell.trading.refusals import trading_body
 
 log = structlog.get_logger(__name__)
@@ -26,14 +26,18 @@ log = structlog.get_logger(__name__)
 _TOKEN_QUERY: Final = re.compile(rb"token_id=(\d{1,78})\Z")
 _ENCODER: Final = msgspec.json.Encoder()
 
-_Act = Callable[[TradingContext, L2Caller, bytes], Awaitable[object]]
+_Handler = Callable[[TradingContext, L2Caller, bytes], Awaitable[object]]
 
 
 def fast_routes(context: TradingContext) -> Mapping[Route, FastRoute]:
-    """Return the lanes by their routes."""
+    """Return the fast routes by method and path."""
     return {
-        ("POST", "/order"): FastRoute(_has_no_query, partial(_act, context, orders.place_order)),
-        ("DELETE", "/order"): FastRoute(_has_no_query, partial(_act, context, orders.cancel_order)),
+        ("POST", "/order"): FastRoute(
+            _has_no_query, partial(_answer_caller, context, orders.place_order)
+        ),
+        ("DELETE", "/order"): FastRoute(
+            _has_no_query, partial(_answer_caller, context, cancels.cancel_order)
+        ),
         ("GET", "/book"): FastRoute(_names_a_token, partial(_book, context)),
     }
 
@@ -46,11 +50,13 @@ def _names_a_token(query: bytes) -> bool:
     return _TOKEN_QUERY.match(query) is not None
 
 
-async def _act(context: TradingContext, act: _Act, call: FastRequest) -> FastResponse:
-    """Answer what only a key's holder may do."""
+async def _answer_caller(
+    context: TradingContext, handler: _Handler, call: FastRequest
+) -> FastResponse:
+    """Answer a request that must be signed with an API key."""
     try:
         caller = await context.key_ring.check_l2(call.headers, call.method, call.path, call.body)
-        return FastResponse(200, _ENCODER.encode(await act(context, caller, call.body)))
+        return FastResponse(200, _ENCODER.encode(await handler(context, caller, call.body)))
     except ForetellError as refusal:
         return _refused(refusal)
     except Exception:

@@ -1,24 +1,19 @@
-"""Routes that clients ask and that have no programme behind them here: their answers are empty.
+"""Routes of programmes that do not exist here; clients call them, so they return empty answers.
 
-No rewards are paid, no quotes are requested, no builder is paid and nobody is notified: what says so
-has the shape that clients read.
+There are no rewards, no requests for quotes, no builder fees and no notifications. The answers have
+the shape that clients read.
 """
 
 from typing import Final
 
-from litestar import Response, delete, get, post
-from litestar.di import NamedDependency
+from litestar import delete, get, post
 from litestar.params import FromPath
 
 from foretell.edge.codec import AnyRequest, decode, json_response
 from foretell.edge.openapi import answering
-from foretell.trading.context import TradingContext
-from foretell.trading.handlers.callers import caller_of
 from foretell.trading.handlers.keys import BARE_DIALECT
+from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
 from foretell.trading.wire.pages import END
-
-Answer = Response[bytes]
-Services = NamedDependency[TradingContext]
 
 ENTRIES_PER_PAGE: Final = 100
 EMPTY_PAGE: Final = {"limit": ENTRIES_PER_PAGE, "count": 0, "next_cursor": END, "data": []}
@@ -43,41 +38,41 @@ _EMPTY = answering(dict[str, object], "Nothing, in the shape that clients read."
     ["/rewards/markets/current", "/rewards/markets/multi", "/rewards/markets/{condition_id:str}"],
     responses=_EMPTY,
 )
-async def get_reward_markets() -> Answer:
-    """No market is rewarded."""
+async def get_reward_markets() -> JsonResponse:
+    """Return no rewarded market."""
     return json_response(EMPTY_PAGE)
 
 
 @get("/rebates/current", responses=answering(list[str], "Nothing."))
-async def get_rebates() -> Answer:
-    """No rebate is paid."""
+async def get_rebates() -> JsonResponse:
+    """Return no rebate."""
     return json_response([])
 
 
 @get(["/rewards/user", "/rewards/user/markets"], responses=_EMPTY)
-async def get_user_rewards(request: AnyRequest, context: Services) -> Answer:
-    """Nobody earns rewards."""
-    await caller_of(request, context)
+async def get_user_rewards(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return no rewards of the caller."""
+    await authenticate(request, context)
     return json_response(EMPTY_PAGE)
 
 
 @get("/rewards/user/total", responses=answering(list[str], "Nothing."))
-async def get_user_reward_totals(request: AnyRequest, context: Services) -> Answer:
-    """Nobody has earned rewards."""
-    await caller_of(request, context)
+async def get_user_reward_totals(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return no total of the caller's rewards."""
+    await authenticate(request, context)
     return json_response([])
 
 
 @get("/rewards/user/percentages", responses=_EMPTY)
-async def get_user_reward_percentages(request: AnyRequest, context: Services) -> Answer:
-    """Nobody has a part of any reward."""
-    await caller_of(request, context)
+async def get_user_reward_percentages(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return no share of any reward."""
+    await authenticate(request, context)
     return json_response({})
 
 
 @get("/rfq/config", responses=answering(dict[str, bool], "Off."))
-async def get_rfq_config() -> Answer:
-    """Quotes are not requested here."""
+async def get_rfq_config() -> JsonResponse:
+    """Return that requests for quotes are off."""
     return json_response({"enabled": False})
 
 
@@ -90,51 +85,51 @@ async def get_rfq_config() -> Answer:
     ],
     responses=_EMPTY,
 )
-async def get_rfq_lists(request: AnyRequest, context: Services) -> Answer:
-    """There is no request and no quote."""
-    await caller_of(request, context)
+async def get_rfq_lists(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return no request and no quote."""
+    await authenticate(request, context)
     return json_response(EMPTY_CAMEL_PAGE)
 
 
 @get("/fees/builder-fees/{builder_code:str}", responses=answering(dict[str, int], "Zeros."))
-async def get_builder_fees(builder_code: FromPath[str]) -> Answer:
-    """No builder takes a fee."""
+async def get_builder_fees(builder_code: FromPath[str]) -> JsonResponse:
+    """Return builder fees of zero."""
     del builder_code
     return json_response(NO_BUILDER_FEES)
 
 
 @get("/data/pre-migration-orders", responses=_EMPTY)
-async def get_earlier_orders(request: AnyRequest, context: Services) -> Answer:
-    """There are no orders of an earlier system."""
-    await caller_of(request, context)
+async def get_earlier_orders(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return no orders of an earlier system."""
+    await authenticate(request, context)
     return json_response(EMPTY_PAGE)
 
 
 @get("/notifications", responses=answering(list[str], "Nothing."))
-async def get_notifications(request: AnyRequest, context: Services) -> Answer:
-    """Nobody is notified: the user stream tells what happens."""
-    await caller_of(request, context)
+async def get_notifications(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return no notifications: the user channel publishes what happens."""
+    await authenticate(request, context)
     return json_response([])
 
 
 @delete("/notifications", status_code=200, responses=_EMPTY)
-async def drop_notifications(request: AnyRequest, context: Services) -> Answer:
-    """There is nothing to drop."""
-    caller, _ = await caller_of(request, context)
+async def drop_notifications(request: AnyRequest, context: Context) -> JsonResponse:
+    """Drop notifications, of which there are none."""
+    caller, _ = await authenticate(request, context)
     return json_response("OK" if caller.dialect == BARE_DIALECT else {"deleted": []})
 
 
 @get("/order-scoring", responses=answering(dict[str, bool], "Not scoring."))
-async def get_order_scoring(request: AnyRequest, context: Services) -> Answer:
-    """No order scores: there are no rewards to score for."""
-    await caller_of(request, context)
+async def get_order_scoring(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return that an order does not score: there are no rewards."""
+    await authenticate(request, context)
     return json_response({"scoring": False})
 
 
 @post("/orders-scoring", status_code=200, responses=answering(dict[str, bool], "Not scoring."))
-async def get_orders_scoring(request: AnyRequest, context: Services) -> Answer:
-    """No order scores."""
-    _, raw = await caller_of(request, context)
+async def get_orders_scoring(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return that none of the orders scores."""
+    _, raw = await authenticate(request, context)
     return json_response(dict.fromkeys(decode(raw, list[str]), False))
 
 

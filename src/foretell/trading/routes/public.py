@@ -1,18 +1,17 @@
-"""Market data: books, prices, histories and lists of markets. Nobody needs to say who they are."""
+"""Public routes: books, prices, price histories and lists of markets, without authentication."""
 
-from typing import Any, Final
+from typing import Final
 
 from litestar import Response, get, post
-from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from foretell.domain.portfolio.price_history import FIDELITY_MINUTES_MAX, INTERVALS_S, SECONDS_MAX
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.openapi import answering, choices, integers, taking, texts
+from foretell.edge.openapi import answering, taking
 from foretell.edge.query import Query
 from foretell.trading.books.books import BookRecord
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import markets, price_history, quotes
+from foretell.trading.routes.dependencies import Context, JsonResponse
 from foretell.trading.wire.markets import (
     CompactMarketRecord,
     MarketRecord,
@@ -23,35 +22,39 @@ from foretell.trading.wire.markets import (
     simplified_record,
 )
 from foretell.trading.wire.pages import Page
+from foretell.trading.wire.parameters import (
+    CURSOR,
+    END_S,
+    FIDELITY,
+    HISTORY_TOKEN,
+    INTERVAL,
+    SIDE,
+    START_S,
+    TOKEN,
+)
 
-Answer = Response[bytes]
-Services = NamedDependency[TradingContext]
-
-TOKEN: Final = texts("token_id", "token id, a decimal integer", required=True)
-SIDE: Final = choices("side", "BUY or SELL, in any case", ("BUY", "SELL"))
-CURSOR: Final = texts("next_cursor", "where to go on; LTE= is the end")
 Texts = dict[str, str]
 
 
 def _token(request: AnyRequest) -> str | None:
     query = Query.of(request)
-    token_id = query.text("token_id")
+    token_id = query.read(TOKEN)
     query.check_known()
     return token_id
 
 
-def _json(raw: bytes) -> Answer:
+def _json(raw: bytes) -> JsonResponse:
     return Response(raw, media_type="application/json")
 
 
 @get("/book", responses=answering(BookRecord, "The book."), operation_class=taking(TOKEN))
-async def get_book(request: AnyRequest, context: Services) -> Answer:
+async def get_book(request: AnyRequest, context: Context) -> JsonResponse:
     """Return a token's book; the best price is the last of each side."""
     return _json(quotes.book(context.books, _token(request)))
 
 
 @post("/books", status_code=200, responses=answering(list[BookRecord], "Those that trade."))
-async def get_books(request: AnyRequest, context: Services) -> Answer:
+async def get_books(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the books of at most 500 tokens."""
     return _json(quotes.books(context.books, quotes.parse_tokens(await read_body(request))))
 
@@ -61,16 +64,16 @@ async def get_books(request: AnyRequest, context: Services) -> Answer:
     responses=answering(quotes.PriceRecord, "The price."),
     operation_class=taking(TOKEN, SIDE),
 )
-async def get_price(request: AnyRequest, context: Services) -> Answer:
-    """Return the best price of a side: what a taker who buys pays, or who sells gets."""
+async def get_price(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return the best price of a side: what a taker pays to buy, or receives to sell."""
     query = Query.of(request)
-    token_id, side = query.text("token_id"), query.text("side")
+    token_id, side = query.read(TOKEN), query.read(SIDE)
     query.check_known()
     return json_response(quotes.price(context.books, token_id, side, context.price_side))
 
 
 @post("/prices", status_code=200, responses=answering(dict[str, Texts], "By token and side."))
-async def get_prices(request: AnyRequest, context: Services) -> Answer:
+async def get_prices(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the best prices of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
     return json_response(quotes.prices(context.books, wanted, context.price_side))
@@ -81,13 +84,13 @@ async def get_prices(request: AnyRequest, context: Services) -> Answer:
     responses=answering(quotes.MidpointRecord, "The midpoint."),
     operation_class=taking(TOKEN),
 )
-async def get_midpoint(request: AnyRequest, context: Services) -> Answer:
-    """Return half the way between a token's best prices."""
+async def get_midpoint(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return the midpoint of a token's best prices."""
     return json_response(quotes.midpoint(context.books, _token(request)))
 
 
 @post("/midpoints", status_code=200, responses=answering(Texts, "By token."))
-async def get_midpoints(request: AnyRequest, context: Services) -> Answer:
+async def get_midpoints(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the midpoints of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
     return json_response(quotes.midpoints(context.books, wanted))
@@ -98,13 +101,13 @@ async def get_midpoints(request: AnyRequest, context: Services) -> Answer:
     responses=answering(quotes.SpreadRecord, "The spread."),
     operation_class=taking(TOKEN),
 )
-async def get_spread(request: AnyRequest, context: Services) -> Answer:
-    """Return how far a token's best prices are apart."""
+async def get_spread(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return the distance between a token's best prices."""
     return json_response(quotes.spread(context.books, _token(request)))
 
 
 @post("/spreads", status_code=200, responses=answering(Texts, "By token."))
-async def get_spreads(request: AnyRequest, context: Services) -> Answer:
+async def get_spreads(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the spreads of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
     return json_response(quotes.spreads(context.books, wanted))
@@ -115,8 +118,8 @@ async def get_spreads(request: AnyRequest, context: Services) -> Answer:
     responses=answering(quotes.LastTradeRecord, "The last price."),
     operation_class=taking(TOKEN),
 )
-async def get_last_trade_price(request: AnyRequest, context: Services) -> Answer:
-    """Return a token's last price and what its taker did; 404 before the first trade."""
+async def get_last_trade_price(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return the price and the taker's side of a token's last trade; 404 before the first trade."""
     return json_response(quotes.last_trade(context.books, _token(request)))
 
 
@@ -125,7 +128,7 @@ async def get_last_trade_price(request: AnyRequest, context: Services) -> Answer
     status_code=200,
     responses=answering(list[quotes.TokenLastTradeRecord], "Those that were traded."),
 )
-async def get_last_trades_prices(request: AnyRequest, context: Services) -> Answer:
+async def get_last_trades_prices(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the last prices of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
     return json_response(quotes.last_trades(context.books, wanted))
@@ -136,14 +139,14 @@ async def get_last_trades_prices(request: AnyRequest, context: Services) -> Answ
     responses=answering(quotes.TickSizeRecord, "A number."),
     operation_class=taking(TOKEN),
 )
-async def get_tick_size(request: AnyRequest, context: Services) -> Answer:
-    """Return the smallest step of a token's price."""
+async def get_tick_size(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return a token's tick size."""
     return json_response(quotes.tick_size(context.books, _token(request)))
 
 
 @get("/tick-size/{token_id:str}", responses=answering(quotes.TickSizeRecord, "A number."))
-async def get_tick_size_of(token_id: FromPath[str], context: Services) -> Answer:
-    """Return the same of the token in the path."""
+async def get_tick_size_of(token_id: FromPath[str], context: Context) -> JsonResponse:
+    """Return the tick size of the token in the path."""
     return json_response(quotes.tick_size(context.books, token_id))
 
 
@@ -152,46 +155,40 @@ async def get_tick_size_of(token_id: FromPath[str], context: Services) -> Answer
     responses=answering(quotes.NegRiskRecord, "True or false."),
     operation_class=taking(TOKEN),
 )
-async def get_neg_risk(request: AnyRequest, context: Services) -> Answer:
-    """Return whether a token is one of a group of which exactly one pays."""
+async def get_neg_risk(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return whether exactly one market of the token's group pays."""
     return json_response(quotes.neg_risk(context.books, _token(request)))
 
 
 @get("/neg-risk/{token_id:str}", responses=answering(quotes.NegRiskRecord, "True or false."))
-async def get_neg_risk_of(token_id: FromPath[str], context: Services) -> Answer:
-    """Return the same of the token in the path."""
+async def get_neg_risk_of(token_id: FromPath[str], context: Context) -> JsonResponse:
+    """Return whether the token in the path is neg-risk."""
     return json_response(quotes.neg_risk(context.books, token_id))
 
 
 @get(
     "/fee-rate",
-    responses=answering(quotes.FeeRecord, "What a v1 order must state."),
+    responses=answering(quotes.FeeRecord, "The fee that a version 1 order must state."),
     operation_class=taking(TOKEN),
 )
-async def get_fee_rate(request: AnyRequest, context: Services) -> Answer:
-    """Return what an order for a token must state as its fee."""
+async def get_fee_rate(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return the fee that an order for a token must state."""
     return json_response(quotes.fee_rate(context.books, _token(request)))
 
 
 @get("/fee-rate/{token_id:str}", responses=answering(quotes.FeeRecord, "The same."))
-async def get_fee_rate_of(token_id: FromPath[str], context: Services) -> Answer:
-    """Return the same of the token in the path."""
+async def get_fee_rate_of(token_id: FromPath[str], context: Context) -> JsonResponse:
+    """Return the fee that an order for the token in the path must state."""
     return json_response(quotes.fee_rate(context.books, token_id))
 
 
 @get(
     "/prices-history",
     responses=answering(price_history.HistoryRecord, "The points, the oldest first."),
-    operation_class=taking(
-        texts("market", "token id", required=True),
-        choices("interval", "how far back", tuple(INTERVALS_S)),
-        integers("startTs", None, 0, SECONDS_MAX, "first second"),
-        integers("endTs", None, 0, SECONDS_MAX, "last second, now if absent"),
-        integers("fidelity", None, 1, FIDELITY_MINUTES_MAX, "minutes a point"),
-    ),
+    operation_class=taking(HISTORY_TOKEN, INTERVAL, START_S, END_S, FIDELITY),
 )
-async def get_prices_history(request: AnyRequest, context: Services) -> Answer:
-    """Return what a token was worth, once a bucket: its midpoint, or its last price without one."""
+async def get_prices_history(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return a token's price at the end of each bucket: its midpoint, or else its last price."""
     query = Query.of(request)
     answer = await price_history.price_history(context, query)
     query.check_known()
@@ -203,19 +200,23 @@ async def get_prices_history(request: AnyRequest, context: Services) -> Answer:
     status_code=200,
     responses=answering(price_history.BatchHistoryRecord, "By token."),
 )
-async def get_prices_histories(request: AnyRequest, context: Services) -> Answer:
+async def get_prices_histories(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the histories of at most 20 tokens."""
     return json_response(await price_history.price_histories(context, await read_body(request)))
 
 
 async def _page(
-    request: AnyRequest, context: TradingContext, record_of: Any, *, is_sampling: bool
-) -> Answer:
+    request: AnyRequest,
+    context: TradingContext,
+    record_of: markets.RecordOf[object],
+    *,
+    is_sampling: bool,
+) -> JsonResponse:
     query = Query.of(request)
-    cursor = query.text("next_cursor")
+    offset = query.read(CURSOR)
     query.check_known()
     return json_response(
-        await markets.market_page(context, cursor, record_of, is_sampling=is_sampling)
+        await markets.market_page(context, offset, record_of, is_sampling=is_sampling)
     )
 
 
@@ -224,8 +225,8 @@ async def _page(
     responses=answering(Page[MarketRecord], "A page, the oldest first."),
     operation_class=taking(CURSOR),
 )
-async def get_markets(request: AnyRequest, context: Services) -> Answer:
-    """Return every market at length."""
+async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return every market with all fields."""
     return await _page(request, context, market_record, is_sampling=False)
 
 
@@ -234,8 +235,8 @@ async def get_markets(request: AnyRequest, context: Services) -> Answer:
     responses=answering(Page[SimplifiedMarketRecord], "A page, the oldest first."),
     operation_class=taking(CURSOR),
 )
-async def get_simplified_markets(request: AnyRequest, context: Services) -> Answer:
-    """Return every market in short."""
+async def get_simplified_markets(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return every market with the main fields."""
     return await _page(request, context, simplified_record, is_sampling=False)
 
 
@@ -244,8 +245,8 @@ async def get_simplified_markets(request: AnyRequest, context: Services) -> Answ
     responses=answering(Page[MarketRecord], "A page, the oldest first."),
     operation_class=taking(CURSOR),
 )
-async def get_sampling_markets(request: AnyRequest, context: Services) -> Answer:
-    """Return the markets that take orders: none is rewarded, so all of them would be sampled."""
+async def get_sampling_markets(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return the markets that take orders: none has rewards, so all of them are sampled."""
     return await _page(request, context, market_record, is_sampling=True)
 
 
@@ -254,20 +255,20 @@ async def get_sampling_markets(request: AnyRequest, context: Services) -> Answer
     responses=answering(Page[SimplifiedMarketRecord], "A page, the oldest first."),
     operation_class=taking(CURSOR),
 )
-async def get_sampling_simplified_markets(request: AnyRequest, context: Services) -> Answer:
-    """Return the same in short."""
+async def get_sampling_simplified_markets(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return the markets that take orders with the main fields."""
     return await _page(request, context, simplified_record, is_sampling=True)
 
 
 @get("/markets/{condition_id:str}", responses=answering(MarketRecord, "The market."))
-async def get_market(condition_id: FromPath[str], context: Services) -> Answer:
+async def get_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
     """Return one market."""
     return json_response(await markets.market(context, condition_id))
 
 
 @get("/clob-markets/{condition_id:str}", responses=answering(CompactMarketRecord, "Compact."))
-async def get_compact_market(condition_id: FromPath[str], context: Services) -> Answer:
-    """Return what a client must know to trade one market."""
+async def get_compact_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
+    """Return the parameters that a client needs to trade one market."""
     return json_response(await markets.compact_market(context, condition_id))
 
 
@@ -275,14 +276,14 @@ async def get_compact_market(condition_id: FromPath[str], context: Services) -> 
     ["/live-activity/events/{condition_id:str}", "/markets/live-activity/{condition_id:str}"],
     responses=answering(list[TapeRecord], "The newest first."),
 )
-async def get_tape(condition_id: FromPath[str], context: Services) -> Answer:
+async def get_tape(condition_id: FromPath[str], context: Context) -> JsonResponse:
     """Return the last 100 trades of one market."""
     return json_response(await markets.market_tape(context, condition_id))
 
 
 @get("/markets-by-token/{token_id:str}", responses=answering(TokenMarketRecord, "The market."))
-async def get_market_of_token(token_id: FromPath[str], context: Services) -> Answer:
-    """Return which market a token belongs to."""
+async def get_market_of_token(token_id: FromPath[str], context: Context) -> JsonResponse:
+    """Return the market that a token belongs to."""
     return json_response(await markets.market_of_token(context, token_id))
 
 

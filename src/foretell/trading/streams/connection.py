@@ -1,7 +1,7 @@
-"""One WebSocket connection: what waits to be sent on it, and how it ends.
+"""One WebSocket connection: its queue of frames, and its end.
 
-Whatever is said on a connection is numbered in the connection's own sequence, without a gap. A
-consumer that is too slow to take what is said is cut off with a code, never left out in silence.
+Messages are numbered in the connection's own sequence, without a gap. A client that reads too slowly
+is disconnected with a close code; no message is ever dropped silently.
 """
 
 import asyncio
@@ -24,80 +24,87 @@ INVALID: Final = "INVALID OPERATION"
 
 
 class Socket(NamedTuple):
-    """A WebSocket as ASGI has it: how to get the next message, and how to send one."""
+    """A WebSocket of ASGI: `receive` returns the next message, `send` sends one."""
 
     receive: Callable[[], Awaitable[Any]]
     send: Callable[[Any], Awaitable[None]]
 
 
 Handle = Callable[["Connection", str], Awaitable[None]]
-"""What a channel does with a text from a client."""
+"""Handles a text that a client sent."""
 
 
 class Connection:
-    """What is to be sent on a socket, in order."""
+    """The frames to be sent on a socket, in order."""
 
     __slots__ = (
         "_bad_messages",
         "_frames",
-        "_sequence",
+        "_frames_queued_max",
         "_woken",
         "close_code",
         "ended",
         "is_subscribed",
+        "sequence",
         "stream_id",
     )
 
-    def __init__(self, stream_id: str) -> None:
+    def __init__(self, stream_id: str, *, frames_queued_max: int = FRAMES_QUEUED_MAX) -> None:
         self.stream_id = stream_id
+        self.sequence = 0
         self.close_code: int | None = None
         self.ended = asyncio.Event()
         self.is_subscribed = False
-        self._sequence = 0
         self._bad_messages = 0
+        self._frames_queued_max = frames_queued_max
         self._frames: deque[str] = deque()
         self._woken = asyncio.Event()
 
-    def say(self, stamp: str, text: str) -> None:
-        """Send a message: the tail of an object, which gets its place in the sequence."""
-        self.put(self._numbered(stamp, text))
+    @property
+    def frames_queued(self) -> int:
+        """The number of frames that wait to be sent."""
+        return len(self._frames)
 
-    def say_all(self, stamp: str, texts: Sequence[str]) -> None:
-        """Send messages in one frame, as an array."""
+    def send(self, stamp: str, text: str) -> None:
+        """Queue a message, given as an object without its opening brace, and number it."""
+        self.send_frame(self._numbered(stamp, text))
+
+    def send_together(self, stamp: str, texts: Sequence[str]) -> None:
+        """Queue messages as one frame that is an array."""
         if texts:
-            self.put(f"[{','.join(self._numbered(stamp, text) for text in texts)}]")
+            self.send_frame(f"[{','.join(self._numbered(stamp, text) for text in texts)}]")
 
-    def put(self, frame: str) -> None:
-        """Send a frame as it is."""
+    def send_frame(self, frame: str) -> None:
+        """Queue a frame as it is; a queue that is full closes the connection."""
         if self.close_code is not None:
             return
         self._frames.append(frame)
-        if len(self._frames) > FRAMES_QUEUED_MAX:
+        if len(self._frames) > self._frames_queued_max:
             self._frames.clear()
             self.close(CLOSE_TRY_LATER)
         self._woken.set()
 
     def refuse(self) -> None:
-        """Say that a message was not understood; too many of them end the connection."""
+        """Answer a message that is not understood; too many of them close the connection."""
         self._bad_messages += 1
-        self.put(INVALID)
+        self.send_frame(INVALID)
         if self._bad_messages >= BAD_MESSAGES_MAX:
             self.close(CLOSE_POLICY)
 
     def close(self, code: int) -> None:
-        """End the connection once everything before was sent."""
+        """Close the connection once all queued frames were sent."""
         if self.close_code is None:
             self.close_code = code
         self.ended.set()
         self._woken.set()
 
     def expire(self) -> None:
-        """End a connection on which nothing was subscribed to."""
+        """Close a connection without a subscription."""
         if not self.is_subscribed:
             self.close(CLOSE_POLICY)
 
     async def write(self, socket: Socket) -> None:
-        """Send what there is to send until the connection ends."""
+        """Send the queued frames until the connection is closed."""
         while True:
             while self._frames:
                 await socket.send({"type": "websocket.send", "text": self._frames.popleft()})
@@ -108,11 +115,11 @@ class Connection:
             await self._woken.wait()
 
     def _numbered(self, stamp: str, text: str) -> str:
-        self._sequence += 1
-        return f'{{"sequence":{self._sequence},"stream_id":"{self.stream_id}",{stamp}{text}'
+        self.sequence += 1
+        return f'{{"sequence":{self.sequence},"stream_id":"{self.stream_id}",{stamp}{text}'
 
 
-async def converse(
+async def run_connection(
     socket: Socket,
     connection: Connection,
     handle: Handle,
@@ -120,7 +127,7 @@ async def converse(
     subscribe_within_s: float = SUBSCRIBE_WITHIN_S,
     close_within_s: float = CLOSE_WITHIN_S,
 ) -> None:
-    """Read and write until either side ends the connection."""
+    """Read and write until either side closes the connection."""
     opening = await socket.receive()
     assert opening["type"] == "websocket.connect"
     await socket.send({"type": "websocket.accept"})
@@ -150,7 +157,7 @@ async def _end(connection: Connection) -> None:
 
 
 async def _read(socket: Socket, connection: Connection, handle: Handle) -> None:
-    """Take messages until the client leaves or the connection is to end."""
+    """Handle messages until the client leaves or the connection is to be closed."""
     while connection.close_code is None:
         message: Mapping[str, Any] = await socket.receive()
         if message["type"] != "websocket.receive":
@@ -159,6 +166,6 @@ async def _read(socket: Socket, connection: Connection, handle: Handle) -> None:
         if text is None:
             connection.refuse()
         elif text.strip().upper() == PING:
-            connection.put(PONG)
+            connection.send_frame(PONG)
         else:
             await handle(connection, text)

@@ -1,8 +1,8 @@
-"""The WebSocket channels: who is connected, and what the engine did told to all of them at once.
+"""The WebSocket channels and their connections; the engine's effects are published to all at once.
 
-Everything said comes from what the engine tells once it is durable, so a stream never shows what a
-crash could undo. Each message bears the journal's sequence of the command that it tells of, and a
-book the sequence that it is true at.
+Messages are made from effects that are durable, so a stream never shows what a crash could undo. A
+message has the journal sequence of the command that caused it; a book has the sequence up to which
+it is current.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ from foretell.trading.streams.connection import (
     Connection,
     Handle,
     Socket,
-    converse,
+    run_connection,
 )
 from foretell.trading.streams.market_channel import MarketChannel
 from foretell.trading.streams.user_channel import UserChannel
 
 CONNECTIONS_MAX: Final = 10_000
-LOOK_AGAIN_S: Final = 5.0
+REVOCATIONS_CHECK_S: Final = 5.0
 
 log = structlog.get_logger(__name__)
 
@@ -52,69 +52,74 @@ class Streams:
         self._now_ms = now_ms
         self._new_uuid = new_uuid
         self._key_ring = key_ring
-        self._market_names = market_names
-        self._market = MarketChannel(books, market_names, self._stamp)
-        self._user = UserChannel(
+        self.connections_max = CONNECTIONS_MAX
+        self.market = MarketChannel(books, market_names, self._stamp)
+        self.user = UserChannel(
             books, market_names.outcome, wallets, key_ring.check_set, self._stamp
         )
         self._announced = asyncio.Event()
         self._connections: set[Connection] = set()
 
+    @property
+    def connection_count(self) -> int:
+        """The number of open connections, of both channels."""
+        return len(self._connections)
+
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Tell everyone what a command did."""
-        self._market.on_committed(committed)
-        self._user.on_committed(committed)
-        if self._market.announcements:
+        """Publish the effects of a command to the subscribers."""
+        self.market.on_committed(committed)
+        self.user.on_committed(committed)
+        if self.market.announcements:
             self._announced.set()
 
     async def serve_market(self, socket: Socket) -> None:
-        """Hold a conversation on the market channel."""
+        """Serve a connection of the market channel."""
         connection = Connection(self._new_uuid())
-        self._market.join(connection)
+        self.market.join(connection)
         try:
-            await self._serve(socket, connection, self._market.handle)
+            await self._serve(socket, connection, self.market.handle)
         finally:
-            self._market.leave(connection)
+            self.market.leave(connection)
 
     async def serve_user(self, socket: Socket) -> None:
-        """Hold a conversation on the user channel."""
+        """Serve a connection of the user channel."""
         connection = Connection(self._new_uuid())
         try:
-            await self._serve(socket, connection, self._user.handle)
+            await self._serve(socket, connection, self.user.handle)
         finally:
-            self._user.leave(connection)
+            self.user.leave(connection)
 
     def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
-        """Forget the orders and trades of some markets, which are told anew.
+        """Forget the orders and trades of some markets, whose engine publishes them again.
 
-        What happened in between is not known, so everyone who listens has to begin anew, too.
+        Effects of the time in between are not known, so every client has to connect again.
         """
-        self._user.forget(is_theirs)
+        self.user.forget(is_theirs)
         for connection in self._connections:
             connection.close(CLOSE_TRY_LATER)
 
     def revoke(self, key_id: str) -> None:
-        """End every connection that was opened with a key."""
-        self._user.revoke(key_id)
+        """Close every connection that was opened with a key."""
+        self.user.revoke(key_id)
 
     async def announce(self) -> None:
-        """Tell, for ever, of markets that begin and end."""
+        """Publish, endlessly, the markets that open and resolve."""
         while True:
             await self._announced.wait()
             self._announced.clear()
-            while self._market.announcements:
+            while self.market.announcements:
                 try:
-                    await self._market.announce(self._market.announcements.popleft())
+                    await self.market.announce(self.market.announcements.popleft())
                 except ForetellError as error:
                     log.warning("announcement lost", cause=error.message)
 
     async def follow_revocations(
-        self, database: Database, look_again_s: float = LOOK_AGAIN_S
+        self, database: Database, check_every_s: float = REVOCATIONS_CHECK_S
     ) -> None:
-        """End, for ever, what was opened with keys that another process revoked."""
+        """Close, endlessly, the connections of keys that another process revoked."""
         watch = await database.watch(TOPIC)
         while True:
-            if await watch.wait(look_again_s):
+            if await watch.wait(check_every_s):
                 self._key_ring.forget_all()
             try:
                 await self._drop_revoked(database)
@@ -122,7 +127,7 @@ class Streams:
                 log.warning("revocations unread", cause=error.message)
 
     async def _drop_revoked(self, database: Database) -> None:
-        key_ids = self._user.key_ids()
+        key_ids = self.user.key_ids()
         if key_ids:
             async with database.reading() as tx:
                 keys = [(key_id, await load_key(tx, key_id)) for key_id in key_ids]
@@ -130,17 +135,12 @@ class Streams:
                 if key is None or not key.is_active:
                     self.revoke(key_id)
 
-    async def _serve(
-        self,
-        socket: Socket,
-        connection: Connection,
-        handle: Handle,
-    ) -> None:
-        if len(self._connections) >= CONNECTIONS_MAX:
+    async def _serve(self, socket: Socket, connection: Connection, handle: Handle) -> None:
+        if len(self._connections) >= self.connections_max:
             connection.close(CLOSE_TRY_LATER)
         self._connections.add(connection)
         try:
-            await converse(socket, connection, handle)
+            await run_connection(socket, connection, handle)
         finally:
             self._connections.discard(connection)
 

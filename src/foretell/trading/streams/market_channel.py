@@ -1,4 +1,4 @@
-"""The market channel: books, prices and the lives of markets, for whoever subscribes to tokens."""
+"""The market channel: books, prices, and the opening and resolution of markets."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -36,8 +36,8 @@ TOKENS_PER_CONNECTION_MAX: Final = 500
 ANNOUNCEMENTS_WAITING_MAX: Final = 10_000
 
 
-class MarketSubscription(msgspec.Struct):
-    """What a client sends on the market channel."""
+class MarketChannelRequest(msgspec.Struct):
+    """A message of a client: subscribe to tokens, or unsubscribe from them."""
 
     type: str | None = None
     operation: str | None = None
@@ -49,9 +49,9 @@ class MarketSubscription(msgspec.Struct):
 
 
 class Announcement(NamedTuple):
-    """A market that began or ended, to be told once its names are read.
+    """A market that opened or resolved, to be published once its names are read.
 
-    `is_awaited` says whether anybody wanted to hear of it at the time.
+    `is_awaited` is set if a connection had asked for announcements at that time.
     """
 
     condition_id: Bytes32
@@ -61,13 +61,13 @@ class Announcement(NamedTuple):
     is_awaited: bool
 
 
-_DECODER: Final = msgspec.json.Decoder(MarketSubscription)
+_DECODER: Final = msgspec.json.Decoder(MarketChannelRequest)
 _TYPES: Final = frozenset({None, "market"})
 _OPERATIONS: Final = frozenset({None, "subscribe", "unsubscribe"})
 
 
 class MarketChannel:
-    """Who subscribed to which token, and what is told to them."""
+    """The subscriptions to tokens, and the messages for them."""
 
     def __init__(
         self, books: PublicBooks, market_names: MarketNames, stamp: Callable[[int], str]
@@ -77,54 +77,61 @@ class MarketChannel:
         self._stamp = stamp
         self._connections_by_token: dict[str, dict[Connection, None]] = {}
         self._tokens_by_connection: dict[Connection, dict[str, None]] = {}
-        self._custom: dict[Connection, None] = {}
-        self._top_by_market: dict[Bytes32, BookTop] = {}
+        self._extended: dict[Connection, None] = {}
+        """Connections that asked for best prices and announcements too."""
+        self.top_by_market: dict[Bytes32, BookTop] = {}
         self.announcements: deque[Announcement] = deque(maxlen=ANNOUNCEMENTS_WAITING_MAX)
 
     def join(self, connection: Connection) -> None:
-        """Begin to know a connection."""
+        """Add a connection."""
         self._tokens_by_connection[connection] = {}
 
     def leave(self, connection: Connection) -> None:
-        """Tell a connection nothing more."""
+        """Remove a connection and its subscriptions."""
         for token_id in self._tokens_by_connection.pop(connection):
             self._forget(token_id, connection)
-        self._custom.pop(connection, None)
+        self._extended.pop(connection, None)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no connection and no subscription is kept."""
+        kept = self._tokens_by_connection, self._connections_by_token, self._extended
+        return not any(kept)
 
     async def handle(self, connection: Connection, text: str) -> None:
-        """Take a message of a client."""
+        """Handle a message of a client."""
         try:
-            wanted = _DECODER.decode(text)
+            request = _DECODER.decode(text)
         except (msgspec.MsgspecError, RecursionError):
             connection.refuse()
             return
-        kind = None if wanted.type is None else wanted.type.lower()
-        tokens = self._tokens(wanted)
-        if kind not in _TYPES or wanted.operation not in _OPERATIONS or tokens is None:
+        kind = None if request.type is None else request.type.lower()
+        tokens = self._tokens(request)
+        if kind not in _TYPES or request.operation not in _OPERATIONS or tokens is None:
             connection.refuse()
-        elif wanted.operation == "unsubscribe":
+        elif request.operation == "unsubscribe":
             self._unsubscribe(connection, tokens)
         else:
-            self._subscribe(connection, tokens, wanted)
+            self._subscribe(connection, tokens, request)
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Tell the subscribers what a command did."""
+        """Publish the effects of a command to the subscribers."""
         traded: set[Bytes32] = set()
         for effect in committed.effects:
             match effect:
                 case TradeMatched():
                     traded.add(effect.trade.condition_id)
-                    self._tell_trade(effect, committed.sequence)
+                    self._publish_trade(effect, committed.sequence)
                 case BookChanged():
-                    self._tell_book(
+                    self._publish_book(
                         effect, committed.sequence, is_traded=effect.condition_id in traded
                     )
                 case TickChanged():
-                    self._tell_tick(effect, committed.sequence)
+                    self._publish_tick(effect, committed.sequence)
                 case MarketRestored():
                     condition_id = effect.market.condition_id
                     top = self._books.market_by_id[condition_id].top
-                    self._top_by_market[condition_id] = top._replace(last_price_ticks=None)
+                    self.top_by_market[condition_id] = top._replace(last_price_ticks=None)
                 case MarketOpened():
                     opened = effect.market
                     self._announce(
@@ -138,28 +145,28 @@ class MarketChannel:
                     pass
 
     async def announce(self, announcement: Announcement) -> None:
-        """Learn the names of a market, and tell those who want to hear of every market."""
+        """Read the names of a market, and publish it to those that asked for announcements."""
         condition_id, at_ms, sequence, is_resolved, is_awaited = announcement
         await self._market_names.load([condition_id], again=is_resolved and is_awaited)
         listing = self._market_names.find(condition_id)
         if not is_awaited or listing is None or (is_resolved and listing.payout is None):
             return
         text_of = market_resolved_text if is_resolved else new_market_text
-        self._say(self._custom, sequence, text_of(listing, at_ms))
+        self._send(self._extended, sequence, text_of(listing, at_ms))
 
-    def _tokens(self, wanted: MarketSubscription) -> list[str] | None:
-        """Return the tokens that a message names, or None when one is none."""
-        tokens = [*wanted.assets_ids, *wanted.asset_ids]
+    def _tokens(self, request: MarketChannelRequest) -> list[str] | None:
+        """Return the tokens that a message names, or None when one is malformed."""
+        tokens = [*request.assets_ids, *request.asset_ids]
         if not all(map(is_token_id, tokens)):
             return None
-        for condition_id in wanted.markets:
+        for condition_id in request.markets:
             market = self._books.market_by_id.get(Bytes32(condition_id.lower()))
             if market is not None:
                 tokens += (market.opened.token_yes, market.opened.token_no)
         return list(dict.fromkeys(tokens))
 
     def _subscribe(
-        self, connection: Connection, tokens: Sequence[str], wanted: MarketSubscription
+        self, connection: Connection, tokens: Sequence[str], request: MarketChannelRequest
     ) -> None:
         held = self._tokens_by_connection[connection]
         new = [token_id for token_id in tokens if token_id not in held]
@@ -167,15 +174,15 @@ class MarketChannel:
             connection.refuse()
             return
         connection.is_subscribed = True
-        if wanted.custom_feature_enabled is True:
-            self._custom[connection] = None
-        elif wanted.custom_feature_enabled is False:
-            self._custom.pop(connection, None)
+        if request.custom_feature_enabled is True:
+            self._extended[connection] = None
+        elif request.custom_feature_enabled is False:
+            self._extended.pop(connection, None)
         for token_id in new:
             held[token_id] = None
             self._connections_by_token.setdefault(token_id, {})[connection] = None
-        if wanted.initial_dump:
-            connection.say_all(self._stamp(self._books.sequence), self._book_texts(new))
+        if request.initial_dump:
+            connection.send_together(self._stamp(self._books.sequence), self._book_texts(new))
 
     def _unsubscribe(self, connection: Connection, tokens: Iterable[str]) -> None:
         held = self._tokens_by_connection[connection]
@@ -200,17 +207,17 @@ class MarketChannel:
             texts.append(book_text(market.book(is_yes=is_yes)))
         return texts
 
-    def _tell_trade(self, matched: TradeMatched, sequence: int) -> None:
+    def _publish_trade(self, matched: TradeMatched, sequence: int) -> None:
         trade = matched.trade
         market = self._books.market_by_id[trade.condition_id]
         connections = self._subscribers(market.token(is_yes=trade.is_yes))
         for fill in trade.fills if connections else ():
-            self._say(connections, sequence, last_trade_text(market, trade, fill))
+            self._send(connections, sequence, last_trade_text(market, trade, fill))
 
-    def _tell_book(self, changed: BookChanged, sequence: int, *, is_traded: bool) -> None:
+    def _publish_book(self, changed: BookChanged, sequence: int, *, is_traded: bool) -> None:
         top = BookTop(changed.ticks_per_one, changed.best_bid_ticks, changed.best_ask_ticks)
-        is_top_new = self._top_by_market.get(changed.condition_id) != top
-        self._top_by_market[changed.condition_id] = top
+        is_top_new = self.top_by_market.get(changed.condition_id) != top
+        self.top_by_market[changed.condition_id] = top
         if not self._connections_by_token:
             return
         market = self._books.market_by_id[changed.condition_id]
@@ -218,45 +225,45 @@ class MarketChannel:
             token_id: self._subscribers(token_id)
             for token_id in (market.opened.token_yes, market.opened.token_no)
         }
-        everyone = {
+        subscribers = {
             connection: None for connections in by_token.values() for connection in connections
         }
-        if not everyone:
+        if not subscribers:
             return
-        self._say(everyone, sequence, price_change_text(market, changed))
+        self._send(subscribers, sequence, price_change_text(market, changed))
         if is_traded:
-            self._tell_whole_books(market, sequence)
+            self._publish_whole_books(market, sequence)
         if is_top_new:
             for token_id, text in best_prices_texts(market, changed.at_ms):
-                custom = [one for one in by_token[token_id] if one in self._custom]
-                self._say(custom, sequence, text)
+                extended = [one for one in by_token[token_id] if one in self._extended]
+                self._send(extended, sequence, text)
 
-    def _tell_tick(self, changed: TickChanged, sequence: int) -> None:
-        top = self._top_by_market.get(changed.condition_id)
+    def _publish_tick(self, changed: TickChanged, sequence: int) -> None:
+        top = self.top_by_market.get(changed.condition_id)
         if top is not None:
-            self._top_by_market[changed.condition_id] = top.refined(changed.ticks_per_one)
+            self.top_by_market[changed.condition_id] = top.refined(changed.ticks_per_one)
         market = self._books.market_by_id[changed.condition_id]
         for token_id, text in tick_size_texts(market, changed):
-            self._say(self._subscribers(token_id), sequence, text)
+            self._send(self._subscribers(token_id), sequence, text)
 
-    def _tell_whole_books(self, market: PublicBook, sequence: int) -> None:
+    def _publish_whole_books(self, market: PublicBook, sequence: int) -> None:
         for is_yes in (True, False):
             connections = self._subscribers(market.token(is_yes=is_yes))
             if connections:
-                self._say(connections, sequence, book_text(market.book(is_yes=is_yes)))
+                self._send(connections, sequence, book_text(market.book(is_yes=is_yes)))
 
     def _subscribers(self, token_id: str) -> dict[Connection, None]:
         return self._connections_by_token.get(token_id, {})
 
-    def _say(self, connections: Iterable[Connection], sequence: int, text: str) -> None:
+    def _send(self, connections: Iterable[Connection], sequence: int, text: str) -> None:
         stamp = self._stamp(sequence)
         for connection in list(connections):
-            connection.say(stamp, text)
+            connection.send(stamp, text)
 
     def _announce(
         self, condition_id: Bytes32, at_ms: int, sequence: int, *, is_resolved: bool
     ) -> None:
-        is_awaited = bool(self._custom)
+        is_awaited = bool(self._extended)
         self.announcements.append(
             Announcement(condition_id, at_ms, sequence, is_resolved, is_awaited)
         )

@@ -1,8 +1,8 @@
-"""What the two channels say: the engine's effects as the messages that clients read.
+"""Messages of the two channels, made from the engine's effects.
 
-A message is encoded once for all who get it; what differs from one connection to the next (its place
-in the connection's own sequence) is put in front by `streams.py`. So what is made here is the text of
-an object without its opening brace.
+A message is encoded once for all its receivers. The members that differ between connections, such as
+the number in the connection's own sequence, are put in front by `Connection`. So the functions here
+return the text of an object without its opening brace.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from foretell.trading.wire.orders import OrderRecord, TradeRecord
 
 
 class PriceChange(msgspec.Struct, frozen=True):
-    """How much waits now at a price of a token; a size of 0 means that nobody does."""
+    """The size of a level of a token's book; 0 when the level is empty."""
 
     asset_id: str
     price: str
@@ -101,7 +101,7 @@ class NewMarketMessage(msgspec.Struct, frozen=True, tag="new_market", tag_field=
 class MarketResolvedMessage(
     msgspec.Struct, frozen=True, tag="market_resolved", tag_field="event_type"
 ):
-    """A market's payouts were reported on the chain; nobody wins a market that pays both halves."""
+    """A market's payouts were reported on the chain; one that pays both halves has no winner."""
 
     id: str
     question: str
@@ -130,7 +130,7 @@ class _TradeTail(msgspec.Struct, frozen=True, tag="trade", tag_field="event_type
 
 
 class TokenText(NamedTuple):
-    """The tail of a message, and the token whose subscribers get it."""
+    """The tail of a message, and the token whose subscribers receive it."""
 
     token_id: AssetId
     text: str
@@ -147,7 +147,7 @@ def book_text(book: EncodedBook) -> str:
 
 
 def price_change_text(market: PublicBook, changed: BookChanged) -> str:
-    """Return the levels that changed, each told of both tokens."""
+    """Return the levels that changed, each in the prices of both tokens."""
     scale = market.ticks_per_one
     prices = price_texts(scale)
     changes = [
@@ -167,14 +167,14 @@ def price_change_text(market: PublicBook, changed: BookChanged) -> str:
 
 
 def last_trade_text(market: PublicBook, trade: Trade, fill: Fill) -> str:
-    """Return one fill as a print on the tape of the token that the taker named."""
+    """Return one fill as a last trade of the taker's token."""
     scale = market.ticks_per_one
-    of_yes = price_in_yes(fill.price_ticks, scale, is_yes=fill.is_yes)
+    price_of_yes = price_in_yes(fill.price_ticks, scale, is_yes=fill.is_yes)
     return tail(
         LastTradeMessage(
             asset_id=market.token(is_yes=trade.is_yes),
             market=market.condition_id,
-            price=price_texts(scale)[price_in_yes(of_yes, scale, is_yes=trade.is_yes)],
+            price=price_texts(scale)[price_in_yes(price_of_yes, scale, is_yes=trade.is_yes)],
             size=decimal_text(fill.size_units),
             side=trade.side.name,
             fee_rate_bps=str(market.rules.fee_rate_bps),
@@ -246,7 +246,7 @@ def new_market_text(listing: Listing, at_ms: int) -> str:
 
 
 def market_resolved_text(listing: Listing, at_ms: int) -> str:
-    """Return the announcement of who won a market; it must have its payout."""
+    """Return the announcement of a market's winner; the market must have its payout."""
     assert listing.payout is not None
     yes, no = listing.payout.yes, listing.payout.no
     token_id, outcome = "", ""
@@ -288,6 +288,6 @@ def order_text(record: OrderRecord, kind: str, at_ms: int) -> str:
 
 
 def trade_text(record: TradeRecord, at_ms: int) -> str:
-    """Return how a trade stands."""
+    """Return the present state of a trade."""
     head = _TradeTail(str(at_ms // 1000), record.match_time, record.owner)
     return f"{tail(head)[:-1]},{tail(record)}"

@@ -1,4 +1,4 @@
-"""What a connection of the user channel wants to hear of."""
+"""The markets that a connection of the user channel subscribed to."""
 
 from collections.abc import Sequence
 
@@ -7,39 +7,39 @@ from foretell.edge.auth import L2Caller
 
 
 class Subscription:
-    """Which markets a connection wants to hear of: all but some, or some alone."""
+    """A connection's markets: all except some, or only some."""
 
-    __slots__ = ("caller", "excluded", "included", "wants_all")
+    __slots__ = ("caller", "covers_all", "excluded", "included")
 
     def __init__(self, caller: L2Caller) -> None:
         self.caller = caller
-        self.wants_all = False
+        self.covers_all = False
         self.included: set[str] = set()
         self.excluded: set[str] = set()
 
-    def wants(self, condition_id: Bytes32) -> bool:
-        """Return whether the connection wants to hear of a market."""
-        if self.wants_all:
+    def covers(self, condition_id: Bytes32) -> bool:
+        """Return whether the connection subscribed to a market."""
+        if self.covers_all:
             return condition_id not in self.excluded
         return condition_id in self.included
 
     def add(self, markets: Sequence[str]) -> None:
-        """Want these markets, or all when none is named."""
+        """Subscribe to these markets, or to all when none is named."""
         if not markets:
-            self.wants_all = True
+            self.covers_all = True
             self.excluded.clear()
         self.excluded.difference_update(markets)
-        self.included.update(() if self.wants_all else markets)
+        self.included.update(() if self.covers_all else markets)
 
     def remove(self, markets: Sequence[str]) -> None:
-        """Want these markets no more, or none when none is named."""
+        """Unsubscribe from these markets, or from all when none is named."""
         if not markets:
-            self.wants_all = False
+            self.covers_all = False
             self.included.clear()
         self.included.difference_update(markets)
-        self.excluded.update(markets if self.wants_all else ())
+        self.excluded.update(markets if self.covers_all else ())
 
     @property
     def size(self) -> int:
-        """How many markets are remembered."""
+        """The number of markets that are kept, included or excluded."""
         return len(self.included) + len(self.excluded)

@@ -1,11 +1,11 @@
-"""The user channel: what happens to an account's orders and trades.
+"""The user channel: the changes of an account's orders and trades.
 
-An account is the address that signs: whichever of its keys placed an order, all its connections hear
-of it. The channel keeps what it must say of every live order and unsettled trade, so that it can
-speak of them when the engine's own state has moved on already.
+An account is the address that signs: all its connections receive an order's changes, with whichever
+of its keys the order was placed. The channel keeps the live orders and the unsettled trades itself,
+because the engine's own state may already be ahead of the effects that are published.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -26,10 +26,15 @@ from foretell.domain.exchange.effects import (
 )
 from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import Trade, TradeStatus
+from foretell.domain.exchange.trade_references import (
+    trade_ids_after_split,
+    trade_order_ids,
+    trade_tokens,
+)
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.auth import L2Caller
 from foretell.engine.protocol.requests import CommittedCommand
-from foretell.store.trading.trades import TradeRow
+from foretell.store.trading.trades import TradeRow, matched_row
 from foretell.trading.books.books import PublicBooks
 from foretell.trading.refusals import trading_body
 from foretell.trading.streams.connection import CLOSE_POLICY, CLOSE_TRY_LATER, Connection
@@ -46,14 +51,14 @@ from foretell.trading.wire.orders import (
 
 MARKETS_PER_CONNECTION_MAX: Final = 500
 
-CheckSet = Callable[[str, str, str], Awaitable[L2Caller]]
-"""Checks a whole set of credentials: key id, secret, passphrase."""
+Authenticate = Callable[[str, str, str], Awaitable[L2Caller]]
+"""Returns the caller of a set of credentials (key id, secret, passphrase), or refuses."""
 
 _FINAL: Final = frozenset({TradeStatus.CONFIRMED, TradeStatus.FAILED})
 
 
 class StreamAuth(msgspec.Struct):
-    """A set of credentials as clients spell it."""
+    """A set of credentials; clients name the key in several ways."""
 
     secret: str = ""
     passphrase: str = ""
@@ -64,12 +69,12 @@ class StreamAuth(msgspec.Struct):
 
     @property
     def key_id(self) -> str:
-        """The key, however it was spelled."""
+        """The key, under whichever name."""
         return self.api_key or self.api_key_lower or self.api_key_snake or self.key
 
 
-class UserSubscription(msgspec.Struct):
-    """What a client sends on the user channel."""
+class UserChannelRequest(msgspec.Struct):
+    """A message of a client: authenticate and subscribe to markets, or unsubscribe from them."""
 
     type: str | None = None
     operation: str | None = None
@@ -77,95 +82,110 @@ class UserSubscription(msgspec.Struct):
     markets: list[str] = []
 
 
-_DECODER: Final = msgspec.json.Decoder(UserSubscription)
+_DECODER: Final = msgspec.json.Decoder(UserChannelRequest)
 _TYPES: Final = frozenset({None, "user"})
 _OPERATIONS: Final = frozenset({None, "subscribe", "unsubscribe"})
 
 
-class _Live(msgspec.Struct, gc=False):
+class StreamedOrder(msgspec.Struct, gc=False):
+    """A live order: its fixed fields, and its fills so far."""
+
     view: OrderView
     matched_units: int
     trade_ids: tuple[str, ...]
 
 
-class _Unsettled(msgspec.Struct, gc=False):
+class StreamedTrade(msgspec.Struct, gc=False):
+    """An unsettled trade, and the signers of its orders."""
+
     row: TradeRow
     signer_by_order: dict[Bytes32, Address]
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """Who has a part in it, the taker first."""
-        trade = self.row.trade
-        ids = [trade.taker_order_id, *(fill.maker_order_id for fill in trade.fills)]
-        return tuple(dict.fromkeys(self.signer_by_order[order_id] for order_id in ids))
+        """The signers of the trade's orders, the taker first."""
+        order_ids = trade_order_ids(self.row.trade)
+        return tuple(dict.fromkeys(self.signer_by_order[order_id] for order_id in order_ids))
 
 
 class UserChannel:
-    """Which connections belong to which account, and what is told to them."""
+    """The connections of each account, and the messages for them."""
 
     def __init__(
         self,
         books: PublicBooks,
         outcome_of: OutcomeOf,
         wallets: Wallets,
-        check_set: CheckSet,
+        authenticate: Authenticate,
         stamp: Callable[[int], str],
     ) -> None:
         self._books = books
         self._outcome_of = outcome_of
         self._wallets = wallets
-        self._check_set = check_set
+        self._authenticate = authenticate
         self._stamp = stamp
-        self._wish_by_connection: dict[Connection, Subscription] = {}
+        self._subscription_by_connection: dict[Connection, Subscription] = {}
         self._connections_by_address: dict[Address, dict[Connection, None]] = {}
-        self._live: dict[Bytes32, _Live] = {}
-        self._unsettled: dict[str, _Unsettled] = {}
+        self._live: dict[Bytes32, StreamedOrder] = {}
+        self._unsettled: dict[str, StreamedTrade] = {}
+
+    @property
+    def live_orders(self) -> Mapping[Bytes32, StreamedOrder]:
+        """The live orders, by id."""
+        return self._live
+
+    @property
+    def unsettled_trades(self) -> Mapping[str, StreamedTrade]:
+        """The unsettled trades, by id."""
+        return self._unsettled
 
     def leave(self, connection: Connection) -> None:
-        """Tell a connection nothing more."""
-        wish = self._wish_by_connection.pop(connection, None)
-        if wish is not None:
-            address = wish.caller.address
+        """Remove a connection."""
+        subscription = self._subscription_by_connection.pop(connection, None)
+        if subscription is not None:
+            address = subscription.caller.address
             del self._connections_by_address[address][connection]
             if not self._connections_by_address[address]:
                 del self._connections_by_address[address]
 
     def key_ids(self) -> set[str]:
-        """Return the keys that any connection was opened with."""
-        return {wish.caller.key_id for wish in self._wish_by_connection.values()}
+        """Return the keys that connections were opened with."""
+        return {each.caller.key_id for each in self._subscription_by_connection.values()}
 
     def revoke(self, key_id: str) -> None:
-        """End every connection that was opened with a key."""
-        for connection, wish in list(self._wish_by_connection.items()):
-            if wish.caller.key_id == key_id:
+        """Close every connection that was opened with a key."""
+        for connection, subscription in list(self._subscription_by_connection.items()):
+            if subscription.caller.key_id == key_id:
                 connection.close(CLOSE_POLICY)
                 self.leave(connection)
 
     async def handle(self, connection: Connection, text: str) -> None:
-        """Take a message of a client; the first one says who it is."""
+        """Handle a message of a client; the first one must have its credentials."""
         try:
-            wanted = _DECODER.decode(text)
+            request = _DECODER.decode(text)
         except (msgspec.MsgspecError, RecursionError):
             connection.refuse()
             return
-        kind = None if wanted.type is None else wanted.type.lower()
-        markets = [market.lower() for market in wanted.markets]
-        if kind not in _TYPES or wanted.operation not in _OPERATIONS:
+        kind = None if request.type is None else request.type.lower()
+        markets = [market.lower() for market in request.markets]
+        if kind not in _TYPES or request.operation not in _OPERATIONS:
             connection.refuse()
             return
-        wish = self._wish_by_connection.get(connection) or await self._admit(connection, wanted)
-        if wish is None:
+        subscription = self._subscription_by_connection.get(connection)
+        if subscription is None:
+            subscription = await self._log_in(connection, request.auth or StreamAuth())
+        if subscription is None:
             return
-        if wish.size + len(markets) > MARKETS_PER_CONNECTION_MAX:
+        if subscription.size + len(markets) > MARKETS_PER_CONNECTION_MAX:
             connection.refuse()
-        elif wanted.operation == "unsubscribe":
-            wish.remove(markets)
+        elif request.operation == "unsubscribe":
+            subscription.remove(markets)
         else:
-            wish.add(markets)
+            subscription.add(markets)
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Tell accounts what a command did: of orders first, of trades afterwards."""
-        later: list[tuple[_Unsettled, int]] = []
+        """Publish the effects of a command to the accounts: orders first, trades afterwards."""
+        changed: list[tuple[StreamedTrade, int]] = []
         for effect in committed.effects:
             match effect:
                 case OrderPlaced():
@@ -175,16 +195,18 @@ class UserChannel:
                 case OrderClosed():
                     self._close(effect, committed.sequence)
                 case TradeMatched():
-                    later.append((self._match(effect.trade, committed), effect.trade.matched_at_ms))
+                    changed.append(
+                        (self._match(effect.trade, committed), effect.trade.matched_at_ms)
+                    )
                 case TradeAdvanced() | TradeSplit():
-                    later += self._move(effect)
+                    changed += self._move(effect)
                 case _:
                     self._restore(effect, committed.sequence)
-        for unsettled, at_ms in later:
-            self._tell_trade(unsettled, at_ms, committed.sequence)
+        for unsettled, at_ms in changed:
+            self._publish_trade(unsettled, at_ms, committed.sequence)
 
     def forget(self, is_theirs: Callable[[Bytes32], bool]) -> None:
-        """Forget the orders and trades of some markets: they are told anew."""
+        """Forget the orders and trades of some markets: they are published again."""
         self._live = {
             order_id: live
             for order_id, live in self._live.items()
@@ -196,19 +218,19 @@ class UserChannel:
             if not is_theirs(unsettled.row.trade.condition_id)
         }
 
-    async def _admit(self, connection: Connection, wanted: UserSubscription) -> Subscription | None:
-        auth = wanted.auth or StreamAuth()
+    async def _log_in(self, connection: Connection, auth: StreamAuth) -> Subscription | None:
+        """Return the subscription of a connection, or refuse its credentials and close it."""
         try:
-            caller = await self._check_set(auth.key_id, auth.secret, auth.passphrase)
+            caller = await self._authenticate(auth.key_id, auth.secret, auth.passphrase)
         except ForetellError as refusal:
             is_unknown = isinstance(refusal, Unauthenticated)
-            connection.put(msgspec.json.encode(trading_body(refusal)[1]).decode())
+            connection.send_frame(msgspec.json.encode(trading_body(refusal)[1]).decode())
             connection.close(CLOSE_POLICY if is_unknown else CLOSE_TRY_LATER)
             return None
-        wish = self._wish_by_connection[connection] = Subscription(caller)
+        subscription = self._subscription_by_connection[connection] = Subscription(caller)
         self._connections_by_address.setdefault(caller.address, {})[connection] = None
         connection.is_subscribed = True
-        return wish
+        return subscription
 
     def _place(self, placed: OrderPlaced, committed: CommittedCommand) -> None:
         command = placed.command
@@ -218,13 +240,13 @@ class UserChannel:
             for effect in committed.effects
             if isinstance(effect, TradeMatched)
         )
-        live = _Live(view, placed.matched_units, trade_ids)
+        live = StreamedOrder(view, placed.matched_units, trade_ids)
         if placed.status is OrderStatus.LIVE:
             self._live[command.order_id] = live
-        fresh = _Live(view, 0, ())
-        self._tell_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, committed.sequence)
+        fresh = StreamedOrder(view, 0, ())
+        self._publish_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, committed.sequence)
         if placed.status is not OrderStatus.LIVE or placed.matched_units:
-            self._tell_order(
+            self._publish_order(
                 live,
                 placed.status,
                 "UPDATE",
@@ -240,99 +262,84 @@ class UserChannel:
         if filled.status is not OrderStatus.LIVE:
             del self._live[filled.order_id]
         reason = filled.close_reason
-        self._tell_order(live, filled.status, "UPDATE", filled.at_ms, sequence, reason)
+        self._publish_order(live, filled.status, "UPDATE", filled.at_ms, sequence, reason)
 
     def _close(self, closed: OrderClosed, sequence: int) -> None:
         live = self._live.pop(closed.order_id)
         kind = "UPDATE" if closed.reason is CloseReason.DUST else "CANCELLATION"
-        self._tell_order(live, closed.status, kind, closed.at_ms, sequence, closed.reason)
+        self._publish_order(live, closed.status, kind, closed.at_ms, sequence, closed.reason)
 
     def _row(self, trade: Trade, sequence: int) -> TradeRow:
         """Return a trade as it is at its match."""
         market = self._books.market_by_id[trade.condition_id]
-        return TradeRow(
-            trade=trade,
-            sequence=sequence,
-            token_id=market.token(is_yes=trade.is_yes),
-            fill_tokens=tuple(market.token(is_yes=fill.is_yes) for fill in trade.fills),
-            status=TradeStatus.MATCHED,
-            tx_hash="",
-            updated_at_ms=trade.matched_at_ms,
-        )
+        return matched_row(trade, sequence, market.opened)
 
     def _restore(self, effect: Effect, sequence: int) -> None:
-        """Learn, without telling anybody, what there was before this process began."""
+        """Keep an order or a trade from before this process began, without publishing it."""
         if isinstance(effect, OrderRestored):
             view = view_of_restored(effect)
-            self._live[effect.order_id] = _Live(view, effect.matched_units, effect.trade_ids)
+            self._live[effect.order_id] = StreamedOrder(
+                view, effect.matched_units, effect.trade_ids
+            )
         elif isinstance(effect, TradeRestored):
             row = self._row(effect.trade, sequence)
             row = row._replace(status=effect.status, tx_hash=effect.tx_hash)
-            self._unsettled[effect.trade.trade_id] = _Unsettled(row, effect.signer_by_order)
+            self._unsettled[effect.trade.trade_id] = StreamedTrade(row, effect.signer_by_order)
 
-    def _match(self, trade: Trade, committed: CommittedCommand) -> _Unsettled:
+    def _match(self, trade: Trade, committed: CommittedCommand) -> StreamedTrade:
         row = self._row(trade, committed.sequence)
         signers = {
             fill.maker_order_id: self._live[fill.maker_order_id].view.signer for fill in trade.fills
         }
         signers[trade.taker_order_id] = _placer(committed.effects)
-        unsettled = _Unsettled(row, signers)
+        unsettled = StreamedTrade(row, signers)
         self._unsettled[trade.trade_id] = unsettled
         return unsettled
 
-    def _move(self, moved: TradeAdvanced | TradeSplit) -> list[tuple[_Unsettled, int]]:
+    def _move(self, moved: TradeAdvanced | TradeSplit) -> list[tuple[StreamedTrade, int]]:
         return self._advance(moved) if isinstance(moved, TradeAdvanced) else self._divide(moved)
 
-    def _advance(self, advanced: TradeAdvanced) -> list[tuple[_Unsettled, int]]:
-        """Return how the trade stands after this step; a command may take several."""
+    def _advance(self, advanced: TradeAdvanced) -> list[tuple[StreamedTrade, int]]:
+        """Return the trade after this step; a command may take several steps."""
         known = self._unsettled[advanced.trade_id]
         row = known.row._replace(
             status=advanced.status, tx_hash=advanced.tx_hash, updated_at_ms=advanced.at_ms
         )
-        known = _Unsettled(row, known.signer_by_order)
+        known = StreamedTrade(row, known.signer_by_order)
         if advanced.status in _FINAL:
             del self._unsettled[advanced.trade_id]
         else:
             self._unsettled[advanced.trade_id] = known
         return [(known, advanced.at_ms)]
 
-    def _divide(self, split: TradeSplit) -> list[tuple[_Unsettled, int]]:
-        """Return how a trade stands without the fills that left it, and what those are now."""
+    def _divide(self, split: TradeSplit) -> list[tuple[StreamedTrade, int]]:
+        """Return a trade without the fills that left it, and the trades of those fills."""
         known = self._unsettled[split.kept.trade_id]
         whole = known.row
-        token_by_order = {
-            fill.maker_order_id: token
-            for fill, token in zip(whole.trade.fills, whole.fill_tokens, strict=True)
-        }
+        market = self._books.market_by_id[whole.trade.condition_id].opened
         divided = []
         for trade in (split.kept, *split.parts):
             row = whole._replace(
                 trade=trade,
-                fill_tokens=tuple(token_by_order[fill.maker_order_id] for fill in trade.fills),
+                fill_tokens=trade_tokens(market, trade).fills,
                 updated_at_ms=split.at_ms,
             )
-            self._unsettled[trade.trade_id] = _Unsettled(row, known.signer_by_order)
+            self._unsettled[trade.trade_id] = StreamedTrade(row, known.signer_by_order)
             divided.append((self._unsettled[trade.trade_id], split.at_ms))
         for part in split.parts:
-            self._move_fills(whole.trade.trade_id, part)
+            self._name_part(whole.trade.trade_id, part)
         return divided
 
-    def _move_fills(self, whole_id: str, part: Trade) -> None:
-        """Have the live orders of a part name it: its makers' instead of what it left."""
-        taker = self._live.get(part.taker_order_id)
-        if taker is not None:
-            taker.trade_ids = (*taker.trade_ids, part.trade_id)
-        for fill in part.fills:
-            maker = self._live.get(fill.maker_order_id)
-            if maker is not None:
-                maker.trade_ids = tuple(
-                    part.trade_id if trade_id == whole_id else trade_id
-                    for trade_id in maker.trade_ids
-                )
+    def _name_part(self, whole_id: str, part: Trade) -> None:
+        """Have the live orders of a part of a trade name the part."""
+        for order_id in trade_order_ids(part):
+            live = self._live.get(order_id)
+            if live is not None:
+                live.trade_ids = trade_ids_after_split(live.trade_ids, order_id, part, whole_id)
 
-    def _tell_order(
+    def _publish_order(
         self,
-        live: _Live,
+        live: StreamedOrder,
         status: OrderStatus,
         kind: str,
         at_ms: int,
@@ -340,17 +347,17 @@ class UserChannel:
         reason: CloseReason | None = None,
     ) -> None:
         view = live.view
-        connections = self._listeners(view.signer, view.condition_id)
+        connections = self._subscribers(view.signer, view.condition_id)
         if connections:
             outcome = self._outcome_of(view.condition_id, view.is_yes)
             record = order_record(view, status, live.matched_units, live.trade_ids, outcome, reason)
-            self._say(connections, sequence, order_text(record, kind, at_ms))
+            self._send(connections, sequence, order_text(record, kind, at_ms))
 
-    def _tell_trade(self, unsettled: _Unsettled, at_ms: int, sequence: int) -> None:
+    def _publish_trade(self, unsettled: StreamedTrade, at_ms: int, sequence: int) -> None:
         row = unsettled.row
         market = self._books.market_by_id[row.trade.condition_id]
         for address in unsettled.addresses:
-            connections = self._listeners(address, market.condition_id)
+            connections = self._subscribers(address, market.condition_id)
             if connections:
                 record = trade_record(
                     row,
@@ -358,23 +365,23 @@ class UserChannel:
                     self._outcome_of,
                     market.rules.fee_rate_bps,
                 )
-                self._say(connections, sequence, trade_text(record, at_ms))
+                self._send(connections, sequence, trade_text(record, at_ms))
 
-    def _listeners(self, address: Address, condition_id: Bytes32) -> list[Connection]:
+    def _subscribers(self, address: Address, condition_id: Bytes32) -> list[Connection]:
         return [
             connection
             for connection in self._connections_by_address.get(address, ())
-            if self._wish_by_connection[connection].wants(condition_id)
+            if self._subscription_by_connection[connection].covers(condition_id)
         ]
 
-    def _say(self, connections: Iterable[Connection], sequence: int, text: str) -> None:
+    def _send(self, connections: Iterable[Connection], sequence: int, text: str) -> None:
         stamp = self._stamp(sequence)
         for connection in connections:
-            connection.say(stamp, text)
+            connection.send(stamp, text)
 
 
 def _placer(effects: Sequence[Effect]) -> Address:
-    """Return who signed the order that a command placed: that is the first thing it tells."""
+    """Return the signer of the order that a command placed; placing is its first effect."""
     placed = effects[0]
     assert isinstance(placed, OrderPlaced)
     return placed.command.order.signer

@@ -1,4 +1,4 @@
-"""Markets as the trading API lists them: at length, in short, and compact."""
+"""Markets as the trading API lists them: with all fields, with the main fields, and compact."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -14,7 +14,7 @@ from foretell.store.trading.trades import TradeRow
 
 
 class TokenRecord(msgspec.Struct, frozen=True):
-    """An outcome, its token, what it is worth, and whether it won."""
+    """An outcome: its token, its price, and a flag if it won."""
 
     token_id: str
     outcome: str
@@ -41,7 +41,7 @@ class EventRecord(msgspec.Struct, frozen=True):
 
 
 class MarketRecord(msgspec.Struct, frozen=True):
-    """A market at length."""
+    """A market with all its fields."""
 
     enable_order_book: bool
     active: bool
@@ -82,7 +82,7 @@ class MarketRecord(msgspec.Struct, frozen=True):
 
 
 class SimplifiedMarketRecord(msgspec.Struct, frozen=True):
-    """A market in short."""
+    """A market with its main fields."""
 
     condition_id: Bytes32
     tokens: Sequence[TokenRecord]
@@ -109,7 +109,7 @@ class CompactToken(msgspec.Struct, frozen=True):
 
 
 class CompactMarketRecord(msgspec.Struct, frozen=True):
-    """What a client must know to trade a market, in as few letters as it can be said."""
+    """The parameters that a client needs to trade a market, under short names."""
 
     c: Bytes32
     t: Sequence[CompactToken]
@@ -140,7 +140,7 @@ class TokenMarketRecord(msgspec.Struct, frozen=True):
 
 
 class TapeMarket(msgspec.Struct, frozen=True):
-    """What was traded."""
+    """The market and token of a public trade."""
 
     condition_id: Bytes32
     asset_id: str
@@ -150,7 +150,7 @@ class TapeMarket(msgspec.Struct, frozen=True):
 
 
 class TapeUser(msgspec.Struct, frozen=True):
-    """Who took: a wallet, which is as much as is known of anybody here."""
+    """The taker of a public trade: its wallet; there are no profiles."""
 
     address: str
     username: str = ""
@@ -160,7 +160,7 @@ class TapeUser(msgspec.Struct, frozen=True):
 
 
 class TapeRecord(msgspec.Struct, frozen=True, tag="trade", tag_field="event_type"):
-    """A trade as everyone may read it."""
+    """A public trade."""
 
     market: TapeMarket
     user: TapeUser
@@ -175,7 +175,7 @@ class TapeRecord(msgspec.Struct, frozen=True, tag="trade", tag_field="event_type
 
 
 def tape_record(row: TradeRow, listing: Listing) -> TapeRecord:
-    """Return a trade of a market as everyone may read it."""
+    """Return a trade of a market as a public trade."""
     trade = row.trade
     return TapeRecord(
         market=TapeMarket(
@@ -198,7 +198,7 @@ def tape_record(row: TradeRow, listing: Listing) -> TapeRecord:
 
 
 def market_record(listing: Listing, top: BookTop | None) -> MarketRecord:
-    """Return a market at length; `top` is what its book says now."""
+    """Return a market with all its fields; `top` has the best prices in its book."""
     is_closed = listing.payout is not None
     opened_at = iso_time(listing.created_at_ms)
     return MarketRecord(
@@ -248,7 +248,7 @@ def market_record(listing: Listing, top: BookTop | None) -> MarketRecord:
 
 
 def simplified_record(listing: Listing, top: BookTop | None) -> SimplifiedMarketRecord:
-    """Return a market in short."""
+    """Return a market with its main fields."""
     is_closed = listing.payout is not None
     return SimplifiedMarketRecord(
         condition_id=listing.condition_id,
@@ -270,7 +270,7 @@ def simplified_record(listing: Listing, top: BookTop | None) -> SimplifiedMarket
 
 
 def compact_record(listing: Listing) -> CompactMarketRecord:
-    """Return what a client must know to trade the market."""
+    """Return the parameters that a client needs to trade the market."""
     return CompactMarketRecord(
         c=listing.condition_id,
         t=(
@@ -296,7 +296,7 @@ def compact_record(listing: Listing) -> CompactMarketRecord:
 
 
 def token_market_record(listing: Listing) -> TokenMarketRecord:
-    """Return which market a token belongs to."""
+    """Return the market of a token."""
     return TokenMarketRecord(
         condition_id=listing.condition_id,
         primary_token_id=listing.token_yes,

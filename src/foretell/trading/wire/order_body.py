@@ -1,7 +1,7 @@
-"""What a client sends to place orders, parsed strictly once.
+"""Bodies of requests that place orders, parsed strictly and once.
 
-Clients differ in small things: a salt may be a number of any width or a string. Keys that we do not
-know are ignored. An order with a timestamp is of version 2 of the struct, which is not served.
+Clients differ in details: a salt may be a number of any width or a string. Unknown keys are ignored.
+An order with a timestamp is of version 2 of the struct, which is not served.
 """
 
 import re
@@ -33,7 +33,7 @@ _WORD: Final = re.compile(r"\d{1,78}\Z", re.ASCII)
 
 
 class OrderFields(msgspec.Struct, rename="camel", gc=False):
-    """The twelve fields of a version 1 order and its signature, as they stand in the body."""
+    """The twelve fields of a version 1 order and its signature, as sent."""
 
     salt: int | str
     maker: str
@@ -52,7 +52,7 @@ class OrderFields(msgspec.Struct, rename="camel", gc=False):
 
 
 class PlacingBody(msgspec.Struct, rename="camel", gc=False):
-    """An order, who sends it, and how long it may wait."""
+    """An order, the API key that owns it, and its type."""
 
     order: OrderFields
     owner: str
@@ -89,7 +89,7 @@ def parse_placing(raw: bytes | msgspec.Raw) -> PlacingBody:
 
 
 def parse_batch(raw: bytes) -> list[msgspec.Raw]:
-    """Return the entries of a request to place several orders, none of them looked into yet."""
+    """Return the entries of a request to place several orders, not parsed yet."""
     try:
         return _BATCH.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -97,7 +97,7 @@ def parse_batch(raw: bytes) -> list[msgspec.Raw]:
 
 
 def signed_order(fields: OrderFields) -> SignedOrder:
-    """Return the order that the fields spell, under no profile yet, or refuse."""
+    """Return the order of the fields, or refuse; its signing profile is not known yet."""
     side = _SIDES.get(fields.side)
     if side is None:
         raise MalformedOrder("side must be BUY or SELL")
@@ -105,7 +105,8 @@ def signed_order(fields: OrderFields) -> SignedOrder:
     if signature_type is None:
         raise UnsupportedSignatureType(fields.signature_type)
     try:
-        taker = parse_address(fields.taker, "taker")
+        is_public = fields.taker == ZERO_ADDRESS
+        taker = ZERO_ADDRESS if is_public else parse_address(fields.taker, "taker")
         order = SignedOrder(
             salt=_word(fields.salt, "salt"),
             maker=parse_address(fields.maker, "maker"),
@@ -132,15 +133,15 @@ def signed_order(fields: OrderFields) -> SignedOrder:
 
 
 def _word(value: int | str, field: str) -> str:
-    """Return a 256-bit number in its one decimal spelling."""
+    """Return a 256-bit number in its canonical decimal form."""
     text = str(value)
-    if _WORD.match(text) is None or int(text) > WORD_MAX:
+    if _WORD.match(text) is None or (number := int(text)) > WORD_MAX:
         raise MalformedAmount(field, "a decimal integer of at most 256 bits")
-    return str(int(text))
+    return str(number)
 
 
 def _check_version(raw: bytes | msgspec.Raw) -> None:
-    """Refuse a body that is an order of another version with words that tell its client so."""
+    """Refuse an order of another version as such, rather than as malformed."""
     try:
         versioned = _VERSIONED.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -1,7 +1,7 @@
-"""Orders and trades as clients read them, in lists and on streams alike.
+"""Orders and trades as clients read them, in lists and on streams.
 
-A trade is told from its taker's side, as clients expect. API key ids of strangers are never shown: a
-reader sees its own, and zeros in place of others'.
+A trade is shown from its taker's side, as clients expect. A reader sees its own API key ids, and
+zeros in place of those of others.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -23,11 +23,11 @@ ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
 FAILED_WORDS: Final = "the trade could not be settled on the chain"
 
 OutcomeOf = Callable[[Bytes32, bool], str]
-"""What an outcome of a condition is called."""
+"""Returns the name of an outcome of a condition."""
 
 
 class OrderView(msgspec.Struct, frozen=True, gc=False):
-    """What a reader is told of an order that does not change any more."""
+    """The fields of an order that never change."""
 
     order_id: Bytes32
     owner: str
@@ -108,7 +108,7 @@ class TradeRecord(msgspec.Struct, frozen=True):
 
 
 def view_of_row(row: OrderRow) -> OrderView:
-    """Return what is told of an order in the tables."""
+    """Return the view of an order in the tables."""
     signed = row.signed
     return OrderView(
         order_id=row.order_id,
@@ -129,7 +129,7 @@ def view_of_row(row: OrderRow) -> OrderView:
 
 
 def view_of_command(command: PlaceOrder, size_units: int) -> OrderView:
-    """Return what is told of an order that was placed just now."""
+    """Return the view of an order that was just placed."""
     signed = command.order
     return OrderView(
         order_id=command.order_id,
@@ -150,7 +150,7 @@ def view_of_command(command: PlaceOrder, size_units: int) -> OrderView:
 
 
 def view_of_restored(order: OrderRestored) -> OrderView:
-    """Return what is told of an order that rested before this process began."""
+    """Return the view of an order that rested before this process began."""
     return OrderView(
         order_id=order.order_id,
         owner=order.owner,
@@ -201,7 +201,7 @@ def order_record(
 def trade_record(
     row: TradeRow, wallets: Collection[Address], outcome_of: OutcomeOf, fee_rate_bps: int
 ) -> TradeRecord:
-    """Return a trade as one who has these wallets reads it."""
+    """Return a trade as the owner of these wallets reads it."""
     trade = row.trade
     is_taker = trade.taker in wallets
     return TradeRecord(

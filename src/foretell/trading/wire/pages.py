@@ -1,4 +1,4 @@
-"""Cursors of lists: an offset in disguise, and an end marker that clients wait for."""
+"""Pages of lists and their cursors: an encoded offset, and an end marker that clients expect."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ Entry = TypeVar("Entry")
 
 
 class Page(msgspec.Struct, Generic[Entry], frozen=True):
-    """A part of a list, and where the next one begins."""
+    """A part of a list, and the cursor of the next part."""
 
     data: Sequence[Entry]
     next_cursor: str
@@ -28,7 +28,7 @@ class Page(msgspec.Struct, Generic[Entry], frozen=True):
 
 
 def parse_cursor(text: str | None) -> int:
-    """Return the offset that a cursor stands for, 0 without one, or refuse."""
+    """Return the offset of a cursor, 0 without one, or refuse."""
     if not text:
         return 0
     try:
@@ -43,7 +43,7 @@ def parse_cursor(text: str | None) -> int:
 
 
 def page(entries: Sequence[Entry], offset: int, limit: int) -> Page[Entry]:
-    """Return a page of entries that were read with one more than the limit, to see the end."""
+    """Return a page; one entry more than the limit was read if the list goes on."""
     shown = entries[:limit]
     is_last = len(entries) <= limit
     next_cursor = END if is_last else base64.b64encode(str(offset + limit).encode()).decode()

@@ -1,4 +1,4 @@
-"""Orders that leave the book by themselves: whoever comes at that moment or later never meets them."""
+"""Orders that expire: an order that arrives at that moment or later never matches them."""
 
 import asyncio
 import contextlib
@@ -32,8 +32,8 @@ from foretell.journal.files.journal import FileJournal
 pytestmark = pytest.mark.anyio
 
 
-class SettlementRig:
-    """An engine that is asked and restarted, and what it told."""
+class ExpiryRig:
+    """An engine that can be restarted, and the effects that it published."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
         self.folder = folder
@@ -45,7 +45,7 @@ class SettlementRig:
         journal = FileJournal(self.folder, segment_bytes=SEGMENT_BYTES)
         self.engine = Engine(journal, self.clock.now_ms)
         self.effects.clear()
-        self.engine.subscribe(lambda durable: self.effects.extend(durable.effects))
+        self.engine.subscribe(lambda committed: self.effects.extend(committed.effects))
         await self.engine.start()
 
     async def restart(self) -> None:
@@ -64,7 +64,7 @@ class SettlementRig:
         return command.order_id
 
     async def take(self) -> list[Bytes32]:
-        """Have alice take what is offered, and return whose orders she met."""
+        """Have alice take an offer, and return the orders that she matched."""
         self.placed += 1
         order = a_buy("alice", 40, 5 * TOKEN, salt=str(self.placed))
         try:
@@ -79,8 +79,8 @@ class SettlementRig:
 
 
 @contextlib.asynccontextmanager
-async def a_floor(folder: Path) -> AsyncIterator[SettlementRig]:
-    rig = SettlementRig(folder, Clock())
+async def an_engine(folder: Path) -> AsyncIterator[ExpiryRig]:
+    rig = ExpiryRig(folder, Clock())
     await rig.start()
     await rig.engine.submit(an_open_market())
     await rig.engine.submit(some_funds("alice", "bob"))
@@ -90,23 +90,24 @@ async def a_floor(folder: Path) -> AsyncIterator[SettlementRig]:
 
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
 @pytest.mark.parametrize(
-    ("late_ms", "is_met"), [(-1_000, True), (-1, True), (0, False), (1, False), (3_600_000, False)]
+    ("late_ms", "is_matched"),
+    [(-1_000, True), (-1, True), (0, False), (1, False), (3_600_000, False)],
 )
-async def test_who_comes_when_an_orders_time_is_over_does_not_meet_it(
-    tmp_path: Path, late_ms: int, *, is_met: bool, restarts: bool
+async def test_an_expired_order_is_not_matched(
+    tmp_path: Path, late_ms: int, *, is_matched: bool, restarts: bool
 ) -> None:
-    async with a_floor(tmp_path) as rig:
+    async with an_engine(tmp_path) as rig:
         order_id = await rig.rest(NOW_S + 5)
         rig.clock.move(5_000 + late_ms)
         if restarts:
             await rig.restart()
-        assert await rig.take() == [order_id] * is_met
+        assert await rig.take() == [order_id] * is_matched
         closed = [each for each in rig.effects if isinstance(each, OrderClosed)]
-        assert [each.reason for each in closed] == [CloseReason.EXPIRED] * (not is_met)
+        assert [each.reason for each in closed] == [CloseReason.EXPIRED] * (not is_matched)
 
 
 class Step(NamedTuple):
-    """Time passes, or a clock is set back, and then somebody acts."""
+    """Time passes, or a clock is set back, and then an act follows."""
 
     wait_ms: int
     act: str
@@ -123,7 +124,7 @@ STEPS = st.builds(
 
 @settings(max_examples=40)
 @given(steps=st.lists(STEPS, min_size=5, max_size=30))
-def test_an_order_is_met_in_its_turn_until_its_very_second_and_never_after(
+def test_an_order_is_matched_in_its_turn_until_it_expires_and_never_after(
     steps: list[Step],
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -131,9 +132,9 @@ def test_an_order_is_met_in_its_turn_until_its_very_second_and_never_after(
 
 
 async def play(folder: Path, steps: list[Step]) -> None:
-    """Act step by step, and compare with a list of who waits until when."""
+    """Act step by step, and compare with a list of the waiting orders and their ends."""
     waiting: list[tuple[Bytes32, int]] = []
-    async with a_floor(folder) as rig:
+    async with an_engine(folder) as rig:
         for step in steps:
             rig.clock.move(step.wait_ms)
             now_ms = rig.engine.clock_ms()
@@ -142,8 +143,8 @@ async def play(folder: Path, steps: list[Step]) -> None:
                 waiting.append((await rig.rest(leaves_at_s), leaves_at_s))
             elif step.act == "take":
                 waiting = [each for each in waiting if each[1] * 1000 > now_ms]
-                met, waiting = waiting[:1], waiting[1:]
-                assert await rig.take() == [order_id for order_id, _ in met]
+                matched, waiting = waiting[:1], waiting[1:]
+                assert await rig.take() == [order_id for order_id, _ in matched]
                 assert list(rig.engine.state.live_orders) == [each for each, _ in waiting]
             elif step.act == "sweep":
                 await sweep(rig.engine)
@@ -158,7 +159,7 @@ async def play(folder: Path, steps: list[Step]) -> None:
 
 
 async def sweep(engine: Engine) -> None:
-    """Let the engine take out what is due, as its loop does once in a while."""
+    """Have the engine close orders that are due, as its loop does."""
     sweeping = asyncio.create_task(engine.expire())
     await asyncio.sleep(0)
     await engine.sync()

@@ -1,0 +1,245 @@
+"""Rules that an order must pass, in the order in which they are checked.
+
+Placing stops at the first refusal; the dry run reports a verdict on every rule. Cheap rules come
+first: recovering the signer costs more than all others together.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.order import OwnerMismatch, SignerNotCaller
+from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.order import (
+    OrderTerms,
+    SignedOrder,
+    check_expiration,
+    check_order,
+    order_struct_hash,
+)
+from foretell.domain.values.hexadecimal import Bytes32, word_of
+from foretell.edge.auth import L2Caller
+from foretell.engine.protocol.requests import (
+    CheckOrderReply,
+    CheckOrderRequest,
+    FindPlacementReply,
+    FindPlacementRequest,
+)
+from foretell.trading.books.books import TokenRef
+from foretell.trading.context import TradingContext
+from foretell.trading.wire.order_body import PlacingBody, parse_placing, signed_order
+
+
+class OrderCheck:
+    """One order, and the parts that the rules have found so far; unknown parts are None."""
+
+    __slots__ = (
+        "body",
+        "caller",
+        "context",
+        "is_dry_run",
+        "order",
+        "order_id",
+        "raw",
+        "terms",
+        "token",
+    )
+
+    def __init__(
+        self,
+        context: TradingContext,
+        caller: L2Caller,
+        raw: bytes | msgspec.Raw,
+        *,
+        is_dry_run: bool = False,
+    ) -> None:
+        self.context = context
+        self.caller = caller
+        self.raw = raw
+        self.is_dry_run = is_dry_run
+        self.body: PlacingBody | None = None
+        self.order: SignedOrder | None = None
+        self.token: TokenRef | None = None
+        self.order_id: Bytes32 | None = None
+        self.terms: OrderTerms | None = None
+
+    def parse_body(self) -> None:
+        """Parse the body."""
+        self.body = parse_placing(self.raw)
+
+    def check_owner(self) -> None:
+        """Refuse an order that another API key owns."""
+        assert self.body is not None
+        if self.body.owner != self.caller.key_id:
+            raise OwnerMismatch(self.body.owner)
+
+    def parse_fields(self) -> None:
+        """Parse the fields of the order."""
+        assert self.body is not None
+        self.order = signed_order(self.body.order)
+
+    def check_signer(self) -> None:
+        """Refuse an order of another address."""
+        assert self.order is not None
+        if self.order.signer != self.caller.address:
+            raise SignerNotCaller(self.order.signer, self.caller.address)
+
+    def check_maker(self) -> None:
+        """Refuse an order that a wallet of another address would pay for."""
+        assert self.order is not None
+        self.context.wallets.check_maker(self.order)
+
+    def find_market(self) -> None:
+        """Find the market of the order's token.
+
+        An order of a market that is over may have been placed before, so for placing it is the
+        engine that refuses it.
+        """
+        assert self.order is not None
+        self.token = self.context.books.find(self.order.token_id)
+        if self.is_dry_run:
+            self.context.books.find_open(self.order.token_id)
+
+    async def identify(self) -> None:
+        """Recover the signer, which gives the order's signing profile and its id."""
+        assert self.order is not None
+        assert self.token is not None
+        exchange = self.token.market.opened.exchange
+        profile, self.order_id = await self.context.signers.identify(self.order, exchange)
+        if profile != self.order.profile:
+            self.order = msgspec.structs.replace(self.order, profile=profile)
+
+    def find_terms(self) -> None:
+        """Find the order's limit and size in its market."""
+        assert self.body is not None
+        assert self.order is not None
+        assert self.token is not None
+        rules = self.token.market.rules
+        self.terms = check_order(self.order, self.body.order_type, rules, self._id_or_hash())
+
+    def check_expiration(self) -> None:
+        """Refuse an order that expires too soon."""
+        assert self.order is not None
+        check_expiration(self.order, self.context.now_ms() // 1000)
+
+    def check_nonce(self) -> Awaitable[None]:
+        """Refuse an order with another nonce than its maker has at the exchange."""
+        assert self.order is not None
+        assert self.token is not None
+        return self.context.nonces.check(self.token.market.opened.exchange, self.order)
+
+    async def check_funds_and_book(self) -> None:
+        """Refuse an order that the engine would refuse."""
+        command = self.command()
+        await self.context.shards.handle(
+            command.condition_id, CheckOrderRequest(command), CheckOrderReply
+        )
+
+    def command(self) -> PlaceOrder:
+        """Return the command that places the order."""
+        assert self.body is not None
+        assert self.order is not None
+        assert self.token is not None
+        assert self.terms is not None
+        return PlaceOrder(
+            at_ms=self.context.now_ms(),
+            order_id=self._id_or_hash(),
+            order=self.order,
+            order_type=self.body.order_type,
+            is_post_only=self.body.post_only,
+            owner=self.caller.key_id,
+            condition_id=self.token.market.condition_id,
+            is_yes=self.token.is_yes,
+            terms=self.terms,
+        )
+
+    async def was_placed(self) -> bool:
+        """Return whether the engine has accepted this order before."""
+        assert self.token is not None
+        assert self.order_id is not None
+        request = FindPlacementRequest(self.order_id)
+        condition_id = self.token.market.condition_id
+        found = await self.context.shards.handle(condition_id, request, FindPlacementReply)
+        return found.placement is not None
+
+    def has_body(self) -> bool:
+        """Return whether the body was parsed."""
+        return self.body is not None
+
+    def has_order(self) -> bool:
+        """Return whether the fields were parsed."""
+        return self.order is not None
+
+    def has_market(self) -> bool:
+        """Return whether the order and its market are known."""
+        return self.token is not None
+
+    def is_own(self) -> bool:
+        """Return whether a wallet of the caller would pay."""
+        wallets = self.context.wallets.of(self.caller.address)
+        return self.order is not None and self.order.maker in wallets
+
+    def is_priced_and_own(self) -> bool:
+        """Return whether the terms are known and the funds are the caller's to see."""
+        return self.terms is not None and self.is_own()
+
+    def _id_or_hash(self) -> Bytes32:
+        """Return the order's id; in a dry run, its struct hash if the signature is not valid."""
+        assert self.order is not None
+        return self.order_id or word_of(order_struct_hash(self.order))
+
+
+def nothing(_check: OrderCheck) -> bool:
+    """Return True: the rule can always be checked."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule, and whether enough is known to check it.
+
+    `spares_repeats` rules do not hold for an order that was placed before: it was valid then, and
+    the engine repeats its answer.
+    """
+
+    name: str
+    check: Callable[[OrderCheck], Awaitable[None] | None]
+    needs: Callable[[OrderCheck], bool]
+    spares_repeats: bool = False
+
+
+RULES_BEFORE_ENGINE: Final = (
+    Rule("body", OrderCheck.parse_body, nothing),
+    Rule("owner", OrderCheck.check_owner, OrderCheck.has_body),
+    Rule("fields", OrderCheck.parse_fields, OrderCheck.has_body),
+    Rule("signer", OrderCheck.check_signer, OrderCheck.has_order),
+    Rule("maker", OrderCheck.check_maker, OrderCheck.has_order),
+    Rule("market", OrderCheck.find_market, OrderCheck.has_order),
+    Rule("signature", OrderCheck.identify, OrderCheck.has_market),
+    Rule("terms", OrderCheck.find_terms, OrderCheck.has_market),
+    Rule("expiration", OrderCheck.check_expiration, OrderCheck.has_order, spares_repeats=True),
+    Rule("nonce", OrderCheck.check_nonce, OrderCheck.has_market, spares_repeats=True),
+)
+"""Rules that placing checks; the engine checks the rest when it places the order."""
+
+ORDER_RULES: Final = (
+    *RULES_BEFORE_ENGINE,
+    Rule("funds and book", OrderCheck.check_funds_and_book, OrderCheck.is_priced_and_own),
+)
+
+
+async def prepare_order(check: OrderCheck) -> PlaceOrder:
+    """Return the command that places an order, or refuse it for the first rule that it breaks."""
+    for rule in RULES_BEFORE_ENGINE:
+        try:
+            pending = rule.check(check)
+            if pending is not None:
+                await pending
+        except ForetellError:
+            if not (rule.spares_repeats and await check.was_placed()):
+                raise
+            break
+    return check.command()

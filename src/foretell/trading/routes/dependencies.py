@@ -1,0 +1,31 @@
+"""Types that the routes share: the context that they are given, their response, and their caller."""
+
+from typing import NamedTuple
+
+from litestar import Response
+from litestar.di import NamedDependency
+
+from foretell.edge.auth import L2Caller
+from foretell.edge.codec import AnyRequest, read_body
+from foretell.trading.context import TradingContext
+
+JsonResponse = Response[bytes]
+Context = NamedDependency[TradingContext]
+
+
+class SignedRequest(NamedTuple):
+    """The caller of a private route, and the body that it signed."""
+
+    caller: L2Caller
+    body: bytes
+
+
+async def authenticate(request: AnyRequest, context: TradingContext) -> SignedRequest:
+    """Return the caller that signed this request with an API key, or refuse.
+
+    The signed path is the one below the prefix that the API is mounted under.
+    """
+    body = await read_body(request)
+    path: str = request.scope["path"]
+    caller = await context.key_ring.check_l2(request.headers, request.method, path, body)
+    return SignedRequest(caller, body)

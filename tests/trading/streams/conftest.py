@@ -1,0 +1,20 @@
+"""The product served on loopback, and a stream of alice's orders and trades."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.trading.rig import Trader, TradingRig
+from tests.trading.serving import Listener, listening, serving
+
+
+@pytest.fixture
+async def host(rig: TradingRig) -> AsyncIterator[str]:
+    async with serving(rig.app) as host:
+        yield host
+
+
+@pytest.fixture
+async def alices(host: str, alice: Trader) -> AsyncIterator[Listener]:
+    async with listening(host, "/ws/user") as listener:
+        await listener.log_in(alice)
+        yield listener

@@ -20,7 +20,7 @@ from foretell.engine.protocol.requests import (
     FundRequest,
 )
 from foretell.engine.writer.treasury_engine import TreasuryEngine
-from foretell.runtime.loops import Loop, forever
+from foretell.runtime.loops import Loop, restart_on_failure
 
 CATCH_UP_LOOK_S: Final = 1.0
 
@@ -44,8 +44,8 @@ class TreasuryHost:
     def loops(self) -> dict[str, Loop]:
         """Return what is to run, by name, while questions are answered; a journal's failure ends it."""
         return {
-            "shards": partial(forever, "shards", self._greet),
-            "collateral": partial(forever, "collateral", self.feed.run),
+            "shards": partial(restart_on_failure, "shards", self._greet),
+            "collateral": partial(restart_on_failure, "collateral", self.feed.run),
             "treasury": self._watch,
         }
 

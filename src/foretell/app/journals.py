@@ -1,0 +1,74 @@
+"""The journals of engines: in folders of the data folder, or in PostgreSQL, as the settings say."""
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from foretell.domain.errors.storage import JournalFailed, ShardCountChanged, ShardMapUnfit
+from foretell.journal.postgres.leases import JournalPlace, find_endpoint
+from foretell.journal.shard_map import ShardMap, in_one_database, load_shard_map
+from foretell.settings import Settings
+
+TREASURY_SHARD: Final = -1
+"""The number under which PostgreSQL keeps the treasury's journal, next to those of the shards."""
+
+
+def engine_name(shard: int) -> str:
+    """Return the name of an engine, or of the treasury, in paths of sockets."""
+    return "treasury" if shard == TREASURY_SHARD else f"engine-{shard}"
+
+
+def embedded_journal_folder(settings: Settings) -> Path:
+    """Return the folder of the journal whose engine runs in the process that serves trading."""
+    return settings.data / "journal"
+
+
+def journal_folder(settings: Settings, shard: int) -> Path:
+    """Return the folder of the journal of an engine, or of the treasury."""
+    return settings.data / f"journal-{'treasury' if shard == TREASURY_SHARD else shard}"
+
+
+def journal_place(settings: Settings, shard: int) -> JournalPlace:
+    """Return where PostgreSQL keeps the journal of an engine, or of the treasury."""
+    if shard == TREASURY_SHARD:
+        return JournalPlace(settings.database, shard, settings.shards)
+    return _shard_map(settings).place(shard)
+
+
+async def check_shard_count(settings: Settings) -> None:
+    """Refuse settings whose number of shards is another one than that of the journals.
+
+    A database that does not answer refuses nothing here: engines ask it again when they start.
+    """
+    if settings.journal == "postgres":
+        for place in {place.url: place for place in _places(settings)}.values():
+            with contextlib.suppress(JournalFailed):
+                await find_endpoint(place)
+        return
+    kept = max(_kept_shards(settings.data), default=-1) + 1
+    if kept > settings.shards:
+        raise ShardCountChanged(kept, settings.shards)
+
+
+def _places(settings: Settings) -> list[JournalPlace]:
+    shards = [journal_place(settings, shard) for shard in range(settings.shards)]
+    return [*shards, journal_place(settings, TREASURY_SHARD)] if settings.shards > 1 else shards
+
+
+def _kept_shards(data: Path) -> Iterator[int]:
+    """Yield the shards whose journals are in a data folder."""
+    for folder in data.glob("journal-*"):
+        if found := re.fullmatch(r"journal-(\d+)", folder.name):
+            yield int(found[1])
+
+
+def _shard_map(settings: Settings) -> ShardMap:
+    if settings.shard_map is None:
+        return in_one_database(settings.database, settings.shards)
+    shards = load_shard_map(settings.shard_map)
+    if shards.shard_count != settings.shards:
+        cause = f"it has {shards.shard_count} shards, and FORETELL_SHARDS is {settings.shards}"
+        raise ShardMapUnfit(settings.shard_map.name, cause)
+    return shards

@@ -1,4 +1,4 @@
-"""The commands of `bench`, whose work is tested beside them."""
+"""The options of `foretell bench`; the benchmarks are tested in tests/bench."""
 
 import importlib
 import sys

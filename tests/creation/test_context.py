@@ -14,7 +14,9 @@ async def test_local_storage_is_the_sandbox_s_alone_unless_the_operator_says_so(
 ) -> None:
     elsewhere = replace(rig.sandbox.deployment, chain_id=137, is_sandbox=False)
 
-    with pytest.raises(SandboxOnly, match=r"on this machine alone .*; set FORETELL_STORES_LOCALLY="):
+    with pytest.raises(
+        SandboxOnly, match=r"on this machine alone .*; set FORETELL_STORES_LOCALLY="
+    ):
         replace(rig.context, deployment=elsewhere)
 
     allowed = replace(

@@ -19,7 +19,7 @@ from foretell.domain.values.hexadecimal import (
     parse_bytes32,
     word_of,
 )
-from foretell.sdk.http import HttpClient, wait_for
+from foretell.sdk.http import POLL_S, HttpClient, wait_for
 
 PREPARED: Final = "prepared"
 FAILED: Final = "failed"
@@ -56,6 +56,7 @@ class CreatorClient:
     caller: TxSender
     private_key: bytes
     chain_id: int
+    poll_s: float = POLL_S
 
     async def open_request(self, payload: str) -> Challenge:
         """Open a request, and return its challenge, which is bound to the payload's hash."""
@@ -99,7 +100,7 @@ class CreatorClient:
             plan = request.get("prepared")
             return None if plan is None else list(plan["txPlan"])
 
-        return await wait_for("the transaction plan", fetch_plan)
+        return await wait_for("the transaction plan", fetch_plan, poll_s=self.poll_s)
 
     async def execute(self, plan: Sequence[Any]) -> list[dict[str, str]]:
         """Send the items of a plan from the creator's wallet, one after the other."""
@@ -130,7 +131,7 @@ class CreatorClient:
             answer = await self._post("/finalize", request_id, [])
             return None if answer["status"] == UNFINISHED else answer
 
-        return await wait_for("finalization", fetch_finalized)
+        return await wait_for("finalization", fetch_finalized, poll_s=self.poll_s)
 
     async def _post(self, path: str, request_id: str, txs: Sequence[Mapping[str, str]]) -> Any:
         body = {

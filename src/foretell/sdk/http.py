@@ -80,7 +80,10 @@ def _is_retryable(response: httpx.Response) -> bool:
 
 
 async def wait_for(
-    what: str, fetch: Callable[[], Awaitable[Value | None]], deadline_s: float = DEADLINE_S
+    what: str,
+    fetch: Callable[[], Awaitable[Value | None]],
+    deadline_s: float = DEADLINE_S,
+    poll_s: float = POLL_S,
 ) -> Value:
     """Return the first result other than None, fetching again and again until the deadline."""
     try:
@@ -89,6 +92,6 @@ async def wait_for(
                 found = await fetch()
                 if found is not None:
                     return found
-                await asyncio.sleep(POLL_S)
+                await asyncio.sleep(poll_s)
     except TimeoutError as error:
         raise NotInTime(what, deadline_s) from error

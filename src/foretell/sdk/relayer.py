@@ -18,7 +18,7 @@ from foretell.domain.contracts.safe import (
 from foretell.domain.errors.command import ApiRefused
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
-from foretell.sdk.http import HttpClient, wait_for
+from foretell.sdk.http import POLL_S, HttpClient, wait_for
 from foretell.sdk.trading import TradingClient
 
 DONE: Final = frozenset({"STATE_MINED", "STATE_CONFIRMED"})
@@ -28,10 +28,18 @@ FAILED: Final = frozenset({"STATE_FAILED", "STATE_INVALID"})
 class RelayerClient:
     """One owner at the relayer, authenticated by trading credentials."""
 
-    def __init__(self, http: HttpClient, trader: TradingClient, deployment: Deployment) -> None:
+    def __init__(
+        self,
+        http: HttpClient,
+        trader: TradingClient,
+        deployment: Deployment,
+        *,
+        poll_s: float = POLL_S,
+    ) -> None:
         self._http = http
         self._trader = trader
         self._deployment = deployment
+        self._poll_s = poll_s
         self.safe = deployment.safe_of(trader.wallet.address)
 
     async def create_safe(self) -> Address:
@@ -114,4 +122,4 @@ class RelayerClient:
                 raise ApiRefused("POST /submit", 200, str(found[0]["failureReason"]))
             return str(found[0]["transactionHash"]) if state in DONE else None
 
-        return await wait_for("the relayer's transaction", fetch_hash)
+        return await wait_for("the relayer's transaction", fetch_hash, poll_s=self._poll_s)

@@ -77,7 +77,7 @@ async def trade(session: DemoSession, market: SandboxMarket, traders: Traders) -
     ):
         await _mint(session, market, traders, tape)
         await _sell(session, market, traders, tape)
-        await _settle(session, market, traders, alices)
+        await settle_trades(session, market, traders, alices)
 
 
 def _user_subscription(trader: TradingClient) -> dict[str, Any]:
@@ -141,7 +141,7 @@ async def _mint(
         session, traders.bob, market.token_no, Side.BUY, MINT_UNITS, MINT_UNITS - cost
     )
     agree("Bob's order", matched["status"], "matched")
-    await _await_on_tape(tape, market.token_no, f"0.{(PERCENT - MINT_YES_CENTS) // 10}")
+    await await_on_tape(tape, market.token_no, f"0.{(PERCENT - MINT_YES_CENTS) // 10}")
     session.state(f"Bob bids 0.{PERCENT - MINT_YES_CENTS} for 100 No: matched, a mint of 100 sets")
 
 
@@ -166,11 +166,11 @@ async def _sell(
     session.state("Alice offers 40 Yes at 0.65, Bob bids 0.50 and cancels: the midpoint was 0.575")
     matched = await place(session, traders.bob, market.token_yes, Side.BUY, SALE_UNITS, cost)
     agree("Bob's order", matched["status"], "matched")
-    await _await_on_tape(tape, market.token_yes, f"0.{SALE_CENTS}")
+    await await_on_tape(tape, market.token_yes, f"0.{SALE_CENTS}")
     session.state("Bob takes it: 40 Yes change hands at 0.65")
 
 
-async def _settle(
+async def settle_trades(
     session: DemoSession, market: SandboxMarket, traders: Traders, alices: MessageStream
 ) -> None:
     """Wait until both trades are confirmed, on the stream and in the list."""
@@ -208,11 +208,13 @@ async def place(
     return answer
 
 
-async def _await_on_tape(tape: MessageStream, token_id: str, price: str) -> None:
+async def await_on_tape(
+    tape: MessageStream, token_id: str, price: str, deadline_s: float = SETTLED_S
+) -> None:
     """Wait until the market stream has published a trade in the taker's token."""
     wanted = {"event_type": "last_trade_price", "asset_id": token_id, "price": price}
     await tape.wait_for(
-        "a trade on the tape", lambda frame: wanted.items() <= frame.items(), SETTLED_S
+        "a trade on the tape", lambda frame: wanted.items() <= frame.items(), deadline_s
     )
 
 

@@ -113,7 +113,7 @@ def test_an_operator_gives_every_key(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", KEYS)
 def test_a_key_that_no_product_needs_may_be_missing(tmp_path: Path, name: KeyName) -> None:
-    alone = {**dict.fromkeys(KEYS), name: own_keys()[name]}
+    alone = {each: secret if each == name else None for each, secret in own_keys().items()}
     keys = open_keys(production(tmp_path, **alone), frozenset({name}))
     assert keys.key(name) == a_key(name)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
+from typing_extensions import override
 
 from foretell.domain.errors.command import ChildRefused
 from foretell.runtime.child_processes import (
@@ -92,6 +93,7 @@ async def test_a_process_that_cannot_be_started_is_started_later() -> None:
     class Starts(ChildProcess):
         count = 0
 
+        @override
         async def start(self) -> None:
             self.count += 1
             if self.count in {2, 3}:

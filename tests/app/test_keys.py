@@ -86,7 +86,7 @@ def test_every_sandbox_has_a_master_key_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"short", bytes(33)])
 def test_a_kept_master_key_of_another_length_is_refused(settings: Settings, content: bytes) -> None:
-    """With an empty one anybody could derive anybody's credentials."""
+    """With an empty key every credential could be derived."""
     settings.data.mkdir()
     (settings.data / MASTER_KEY_FILE).write_bytes(content)
     with pytest.raises(MissingKey, match=r"FORETELL_MASTER_KEY is kept in .* 32 bytes"):

@@ -1,4 +1,4 @@
-"""When a snapshot of the journal is due, and the process that makes it."""
+"""Snapshots of the journal: when one is due, and the process that makes it."""
 
 import asyncio
 from collections.abc import AsyncIterator

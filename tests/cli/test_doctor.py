@@ -22,12 +22,12 @@ pytestmark = pytest.mark.anyio
 OTHER_ADDRESS = "0x" + "00" * 20
 
 
-def examined(settings: Settings) -> tuple[str, str]:
+def examined(settings: Settings, **options: int) -> tuple[str, str]:
     """Return what the doctor prints, and its refusal."""
     console = Console(file=io.StringIO(), width=200)
     ailing = ""
     try:
-        run_doctor(settings, console)
+        run_doctor(settings, console, **options)
     except Ailing as error:
         ailing = error.message
     assert isinstance(console.file, io.StringIO)
@@ -62,9 +62,8 @@ def test_a_missing_program_is_reported_with_the_folder_that_was_searched(
     assert f"looked for it in {nowhere}" in printed
 
 
-def test_a_full_disk_is_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "FREE_BYTES_MIN", 2**80)
-    assert examined(settings)[1] == "not well: disk"
+def test_a_full_disk_is_reported(settings: Settings) -> None:
+    assert examined(settings, free_bytes_min=2**80)[1] == "not well: disk"
 
 
 def test_a_failed_recovery_of_signers_is_reported(

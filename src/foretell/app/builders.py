@@ -36,7 +36,7 @@ from foretell.trading.accounts.signers import Recover
 
 @dataclass(frozen=True)
 class Resources:
-    """What the products of a process share."""
+    """Settings, keys and connections that the products of a process share."""
 
     settings: Settings
     keys: InstallationKeys
@@ -62,13 +62,13 @@ class Resources:
         return Sender(self.rpc, private_key, TxOutbox(self.database, tables), options, now_ms)
 
     def engine_parts(self) -> EngineParts:
-        """Return what the host of an engine is built from."""
+        """Return the parts of an engine's host."""
         return EngineParts(
             deployment=self.deployment, database=self.database, now_ms=now_ms, new_uuid=new_uuid
         )
 
     def trading_parts(self, recover: Recover) -> TradingParts:
-        """Return what trading is built from."""
+        """Return the parts of trading."""
         return TradingParts(
             deployment=self.deployment,
             database=self.database,

@@ -47,7 +47,7 @@ class EmbeddedTrading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineParts:
-    """What the host of an engine is built from."""
+    """The parts of an engine's host."""
 
     deployment: Deployment
     database: Database
@@ -63,7 +63,7 @@ class EngineParts:
     ) -> EngineHost:
         """Return the host of an engine, not started.
 
-        Keys whose heartbeats stopped have their orders canceled here and at the other engines named.
+        Orders of keys without heartbeats are canceled here and at the other engines named.
         """
 
         async def cancel(request: CancelMatchingRequest) -> CancelOrdersReply:
@@ -82,7 +82,7 @@ class EngineParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TradingParts(EngineParts):
-    """What trading is built from, in however many processes it runs."""
+    """The parts of trading, for one process or several."""
 
     key_ring: KeyRing
     chain: ChainView
@@ -91,7 +91,7 @@ class TradingParts(EngineParts):
     price_side: PriceSide = "taker"
 
     def context(self, shards: Shards) -> TradingContext:
-        """Return the context of handlers that ask these engines."""
+        """Return the context of handlers that send requests to these engines."""
         return build_context(
             deployment=self.deployment,
             database=self.database,

@@ -1,4 +1,4 @@
-"""Engines in processes of their own: their command lines, how they start to lead, and how others reach them.
+"""Engines in processes of their own: their command lines, their leadership, and connections to them.
 
 An engine listens before it leads, so that its lease can name its address. Until it has replayed its
 journal it closes every connection.
@@ -48,7 +48,7 @@ NO_LISTENER: Final = -1
 
 
 def engine_finder(settings: Settings, shard: int) -> FindEndpoint:
-    """Return what finds the address of an engine, or of the treasury, now."""
+    """Return a function that finds the current address of an engine, or of the treasury."""
 
     async def find_leader() -> str | None:
         try:
@@ -166,7 +166,7 @@ async def take_leadership(resources: Resources, shard: int) -> Leadership:
 async def lead_shard(resources: Resources, shard: int) -> RunningEngine:
     """Return the engine of a shard once it leads and has replayed its journal.
 
-    The first engine also cancels orders at the others, for keys whose heartbeats stopped.
+    The first engine also cancels orders at the others, for keys without heartbeats.
     """
     settings = resources.settings
     server, listening, journal = await take_leadership(resources, shard)

@@ -21,7 +21,7 @@ def engine_name(shard: int) -> str:
 
 
 def embedded_journal_folder(settings: Settings) -> Path:
-    """Return the folder of the journal whose engine runs in the process that serves trading."""
+    """Return the journal folder of an engine in the process that serves trading."""
     return settings.data / "journal"
 
 
@@ -38,9 +38,9 @@ def journal_place(settings: Settings, shard: int) -> JournalPlace:
 
 
 async def check_shard_count(settings: Settings) -> None:
-    """Refuse settings whose number of shards is another one than that of the journals.
+    """Refuse another number of shards than that of the journals.
 
-    A database that does not answer refuses nothing here: engines ask it again when they start.
+    A database that does not answer is not checked here: engines check it again when they start.
     """
     if settings.journal == "postgres":
         for place in {place.url: place for place in _places(settings)}.values():
@@ -58,7 +58,7 @@ def _places(settings: Settings) -> list[JournalPlace]:
 
 
 def _kept_shards(data: Path) -> Iterator[int]:
-    """Yield the shards whose journals are in a data folder."""
+    """Yield the numbers of the shards with journals in a data folder."""
     for folder in data.glob("journal-*"):
         if found := re.fullmatch(r"journal-(\d+)", folder.name):
             yield int(found[1])

@@ -1,4 +1,4 @@
-"""Trading whose engines run in other processes: it serves clients and asks the engines."""
+"""Trading with engines in other processes: it serves clients, and sends requests to the engines."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ class RemoteTrading(NamedTuple):
 
 
 def build_remote_trading(resources: Resources, recover: Recover) -> RemoteTrading:
-    """Return trading that asks engines in other processes, not started."""
+    """Return trading with engines in other processes, not started."""
     shards = remote_shards(resources)
     treasury = remote_shard(resources, TREASURY_SHARD) if len(shards) > 1 else None
     context = resources.trading_parts(recover).context(Shards(shards, treasury))

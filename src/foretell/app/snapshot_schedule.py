@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 
 class Schedule(NamedTuple):
-    """After how many commands a snapshot is due (0: never), and whether older commands are kept."""
+    """The commands between two snapshots (0: no snapshots), and whether older commands are kept."""
 
     every: int
     keeps_all: bool = False

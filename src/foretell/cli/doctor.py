@@ -36,9 +36,9 @@ class Finding(NamedTuple):
     seen: str
 
 
-def run_doctor(settings: Settings, console: Console) -> None:
+def run_doctor(settings: Settings, console: Console, free_bytes_min: int = FREE_BYTES_MIN) -> None:
     """Print every finding; raise when a check failed."""
-    findings = [*_machine(settings), *uvloop.run(_running(settings))]
+    findings = [*_machine(settings, free_bytes_min), *uvloop.run(_running(settings))]
     table = Table("", "what", "seen")
     for finding in findings:
         sign = "[green]✓[/]" if finding.is_well else "[red]✗[/]"
@@ -49,7 +49,7 @@ def run_doctor(settings: Settings, console: Console) -> None:
         raise Ailing(ailing)
 
 
-def _machine(settings: Settings) -> Iterator[Finding]:
+def _machine(settings: Settings, free_bytes_min: int) -> Iterator[Finding]:
     yield Finding(
         "Python", sys.version_info >= PYTHON_MIN, f"{platform.python_version()}, 3.11 or newer"
     )
@@ -66,7 +66,7 @@ def _machine(settings: Settings) -> Iterator[Finding]:
     data = settings.data.absolute()
     folder = next(folder for folder in (data, *data.parents) if folder.is_dir())
     free = shutil.disk_usage(folder).free
-    yield Finding("disk", free >= FREE_BYTES_MIN, f"{free // 1024**2} MB free at {folder}")
+    yield Finding("disk", free >= free_bytes_min, f"{free // 1024**2} MB free at {folder}")
 
 
 def _sign_and_recover() -> str:

@@ -31,7 +31,7 @@ ERROR_BYTES_MAX: Final = 4096
 """How much is kept of what a command writes to standard error."""
 
 REFUSED_CODE: Final = os.EX_CONFIG
-"""Exit code of a process whose settings or data do not let it run."""
+"""Exit code of a process that cannot run with its settings or data."""
 USAGE_CODE: Final = 2
 """Exit code of a command line that is wrong."""
 REFUSAL_CODES: Final = frozenset({REFUSED_CODE, USAGE_CODE})
@@ -169,7 +169,7 @@ async def end_process(process: asyncio.subprocess.Process, deadline_s: float) ->
 
 
 def kill_process(process: asyncio.subprocess.Process) -> None:
-    """Kill a process, which may have ended just now."""
+    """Kill a process, which may have ended already."""
     with contextlib.suppress(ProcessLookupError):
         process.kill()
 

@@ -1,4 +1,4 @@
-"""Loops that run next to each other, and loops that go on after a failure."""
+"""Loops that run next to each other, and loops that are restarted after a failure."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable

@@ -16,7 +16,7 @@ from foretell.sdk.payloads import picture
 NOT_FOUND: Final = 404
 METADATA_UPDATE_PENDING: Final = "metadata_update_pending"
 CHECKED: Final = frozenset({"finalize_running", METADATA_UPDATE_PENDING, "finalized"})
-"""Statuses of a request whose transactions the worker has checked."""
+"""Statuses of a request after the worker has checked its transactions."""
 
 
 class SandboxMarket(NamedTuple):
@@ -63,7 +63,7 @@ class MarketCreator:
     ) -> tuple[SandboxMarket, ...]:
         """Create the markets of a payload, and return them in its order.
 
-        The id of the request is noted as soon as there is one, so that an interrupted creation can go on.
+        The id of the request is noted as soon as there is one, so that an interrupted creation can continue.
         """
         client, narrator = self._client, self._narrator
         challenge = await client.open_request(payload)

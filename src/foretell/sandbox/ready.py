@@ -100,7 +100,7 @@ def write_ready(folder: Path, ready: Ready) -> None:
 
 
 def remove_ready(folder: Path) -> None:
-    """Remove the file, because nothing answers any more."""
+    """Remove the file when the sandbox stops."""
     (folder / FILE).unlink(missing_ok=True)
 
 

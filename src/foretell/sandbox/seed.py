@@ -20,7 +20,7 @@ from foretell.sdk.payloads import MarketDraft, binary_payload
 SEED_SLUG: Final = "rain-within-a-year"
 SEED_DAYS: Final = 365
 SEED_NOTE: Final = "seed-request"
-"""The file with the id of the request that creates the first market: a killed start goes on by it."""
+"""The file with the id of the request that creates the first market, for a start after a kill."""
 
 
 async def approve_traders(session: SandboxSession) -> None:

@@ -38,7 +38,7 @@ class SandboxSession:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(cls, ready: Ready, deployment: Deployment, **fields: Any) -> AsyncIterator[Self]:
-        """Give a session whose connections end with the block."""
+        """Give a session; its connections end with the block."""
         async with contextlib.AsyncExitStack() as stack:
 
             async def client(url: str) -> HttpClient:
@@ -61,11 +61,11 @@ class SandboxSession:
         return now_ms() // 1000
 
     def caller(self, private_key: bytes) -> SetupCaller:
-        """Return what sends transactions of a key."""
+        """Return the sender of a key's transactions."""
         return SetupCaller(self.rpc, private_key, self.ready.chain_id)
 
     def new_salt(self) -> int:
-        """Return a number that makes an order unique."""
+        """Return a random number that distinguishes an order from every other."""
         return int.from_bytes(new_key()[:6], "big")
 
     def account(self, role: AccountRole) -> bytes:
@@ -73,7 +73,7 @@ class SandboxSession:
         return self.ready.account(role).key
 
     async def new_account(self) -> bytes:
-        """Return a new key whose address has money for gas."""
+        """Return a new key, with money for gas at its address."""
         key = new_key()
         faucet = self.caller(self.account(AccountRole.FAUCET))
         await faucet.call_all([ContractCall(address_of_key(key), b"", 21_000, GAS_MONEY_WEI)])

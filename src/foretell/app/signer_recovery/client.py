@@ -126,7 +126,7 @@ class SignerRecovery:
         return code
 
     async def stop(self) -> None:
-        """End the process if it runs; requests go on waiting for the next one."""
+        """End the process if it runs; requests wait for the next one."""
         connection, process = self._connection, self._process
         self._connection = self._process = None
         if connection is not None:

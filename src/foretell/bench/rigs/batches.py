@@ -18,7 +18,7 @@ from foretell.journal.port import Journal
 RECORD_BYTES: Final = 260
 
 Bare = Callable[[Sequence[bytes]], Awaitable[None]]
-"""Makes payloads durable, and nothing else."""
+"""Writes payloads durably in the barest way."""
 MeasureUsage = Callable[[], Usage | None]
 """Returns the use of the machine up to now, None where it cannot be measured."""
 

@@ -28,7 +28,7 @@ class BookOperation(NamedTuple):
 
     @property
     def is_taker(self) -> bool:
-        """Whether it meets the best order of the other side."""
+        """Return whether the order meets the best one of the other side."""
         best = BEST_ASK if self.is_bid else BEST_BID
         return not self.is_cancel and self.price_ticks == best
 

@@ -1,4 +1,4 @@
-"""Chapter 1: a creator makes a market."""
+"""Chapter 1: a creator creates a market."""
 
 from collections.abc import Callable
 from typing import Final

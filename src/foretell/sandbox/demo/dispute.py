@@ -75,7 +75,7 @@ async def play_dispute(session: DemoSession) -> None:
     dana = await _trader(session, "Dana")
     erik = await _trader(session, "Erik")
     await _trade(session, market, dana, erik)
-    session.chapter("11. A wrong answer is disputed, and a right one stands")
+    session.chapter("11. A wrong answer is disputed, and a right one is final")
     petra = await _answerer(session, stack, "Petra", bonds=1)
     quentin = await _answerer(session, stack, "Quentin", bonds=2)
     question_id = await _question_id(session, market)
@@ -165,7 +165,7 @@ async def _answer(
     caller = session.caller(petra.private_key)
     await caller.call(stack.adapter, RESOLVE.encode(word_bytes(question_id)))
     await caller.call(stack.oracle, first.settle())
-    session.state("Petra, as anybody may, has the answer reported and the bonds shared out")
+    session.state("Petra, as any account may, has the answer reported and the bonds paid out")
     await session.caller(quentin.private_key).call(stack.oracle, WITHDRAW.encode())
     gained = await Reader(session.rpc, session.deployment).collateral_units(quentin.address)
     wanted = 2 * stack.bond_units + stack.bond_units // 2 + stack.reward_units

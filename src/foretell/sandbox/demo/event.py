@@ -165,7 +165,7 @@ async def _sell(event: EventSession) -> None:
 
 
 async def _resolve(event: EventSession) -> None:
-    """Answer Yes for the third outcome as the proposer; Alice, as anybody may, closes the others as No."""
+    """Answer Yes for the third outcome as the proposer; Alice, as any account may, closes the others as No."""
     session, address = event.session, event.session.deployment.address
     adapter = address(ContractName.NEG_RISK_DIRECT_ADAPTER)
     operator = address(ContractName.NEG_RISK_OPERATOR)
@@ -202,7 +202,7 @@ async def _resolve(event: EventSession) -> None:
         await session.caller(event.alice.wallet.private_key).call_all(closing)
     for market in event.markets:
         await wait_until_closed(session, market)
-    session.state("Alice, as anybody may, closed Anna and Ben as No")
+    session.state("Alice, as any account may, closed Anna and Ben as No")
 
 
 async def _redeem(event: EventSession) -> None:

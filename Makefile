@@ -59,7 +59,7 @@ gas: dev  ## measure what the contracts cost, and keep the table
 	$(BIN)/python tests/run.py contracts.gas --write
 
 invariants: dev  ## the contracts' invariants for as long as STEPS, from a SEED that it prints
-	$(BIN)/python tests/run.py contracts.lives.invariants $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python tests/run.py contracts.scenarios.invariants $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
 
 lock: dev  ## resolve the dependencies anew and write the lock files
 	$(BIN)/python requirements/lock.py

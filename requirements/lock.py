@@ -1,4 +1,4 @@
-"""Resolves the dependencies anew and writes the lock files, hashes and all, without addresses."""
+"""Resolve the dependencies and write the lock files, with hashes and without index addresses."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ SETS = {
     "dev.txt": (
         *("pyproject.toml", "--group", "build", "--group", "dev", "--group", "ecosystem"),
         *("--constraints", "requirements/run.txt"),
-        # The two clients' packages have the same import names: kuest's live in a folder of their own.
+        # The two clients' packages have the same import names: kuest's are installed in another folder.
         *(f"--no-emit-package=kuest-py-{name}" for name in KUEST),
     ),
     "peers.txt": ("--group", "peers"),
@@ -23,7 +23,7 @@ SETS = {
 
 
 def main() -> None:
-    """Write every lock file; run.txt first, because the others must agree with it."""
+    """Write every lock file, run.txt first, because the others must agree with it."""
     for name, what in SETS.items():
         command = (sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--no-emit-index-url")
         target = ("--output-file", f"requirements/{name}")

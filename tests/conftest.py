@@ -1,4 +1,4 @@
-"""What every test may ask for: a real chain of its own, a database, the event loop's backend."""
+"""Fixtures for all tests: a real chain, a database, and the backend of the event loop."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ from hypothesis import settings
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.databases import SharedDatabase
 from tests.rigs.ports import free_port
-from tests.rigs.sandbox import Sandbox, furnish
+from tests.rigs.sandbox import Sandbox, deploy_sandbox
 
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
@@ -28,7 +28,7 @@ settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let every report say which statements of the checklist its test claims; see tests/spec.py."""
+    """Add the statements of the checklist that a test proves to its report; see tests/spec.py."""
     for item in items:
         for mark in item.iter_markers("spec"):
             item.user_properties += [("spec", row) for row in mark.args]
@@ -41,7 +41,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite database with today's schema and nothing in it; tests copy the file."""
+    """A SQLite database with the current schema and no rows; tests copy the file."""
     path = tmp_path_factory.mktemp("database") / "foretell.db"
     asyncio.run(_migrate(path))
     return path
@@ -51,7 +51,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def shared_database(
     empty_database: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[SharedDatabase]:
-    """One database for the whole test process; tests ask for `fresh_database`."""
+    """One database for the whole test process; tests use `fresh_database`."""
     shared = SharedDatabase(empty_database, tmp_path_factory.mktemp("shared"))
     async with shared.database:
         yield shared
@@ -59,7 +59,7 @@ async def shared_database(
 
 @pytest.fixture
 async def fresh_database(shared_database: SharedDatabase) -> Database:
-    """An open SQLite database with today's schema and nothing in it."""
+    """An open SQLite database with the current schema and no rows."""
     return await shared_database.emptied()
 
 
@@ -75,7 +75,7 @@ def anvil() -> Path:
 
 @pytest.fixture(scope="session")
 def devchain_options(anvil: Path, tmp_path_factory: pytest.TempPathFactory) -> DevChainOptions:
-    """A chain that mines each transaction as it arrives and keeps nothing on disk."""
+    """A chain that mines each transaction on arrival and stores nothing on disk."""
     return DevChainOptions(
         anvil=anvil,
         folder=tmp_path_factory.mktemp("chain"),
@@ -88,7 +88,7 @@ def devchain_options(anvil: Path, tmp_path_factory: pytest.TempPathFactory) -> D
 
 @pytest.fixture(scope="session")
 async def devchain(devchain_options: DevChainOptions) -> AsyncIterator[DevChain]:
-    """One chain for the whole test process; tests take it back by snapshot and revert."""
+    """One chain for the whole test process; tests revert it to a snapshot."""
     chain = DevChain(devchain_options)
     await chain.start()
     yield chain
@@ -99,15 +99,15 @@ async def devchain(devchain_options: DevChainOptions) -> AsyncIterator[DevChain]
 async def sandbox(
     devchain: DevChain, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Sandbox]:
-    """The chain with everything deployed on it; a test that changes it asks for `fresh_sandbox`."""
+    """The chain with all contracts; a test that changes it uses `fresh_sandbox`."""
     async with Rpc(devchain.rpc_url) as rpc:
         folder = tmp_path_factory.mktemp("sandbox")
-        yield await furnish(devchain.rpc_url, rpc, NPM_FOLDER, folder)
+        yield await deploy_sandbox(devchain.rpc_url, rpc, NPM_FOLDER, folder)
 
 
 @pytest.fixture
 async def fresh_sandbox(sandbox: Sandbox) -> AsyncIterator[Sandbox]:
-    """The sandbox, taken back to where it was when the test ends."""
+    """The sandbox, reverted to its snapshot after the test."""
     snapshot = await sandbox.rpc.send("evm_snapshot")
     yield sandbox
     await take_back(sandbox.rpc, snapshot)

@@ -1,6 +1,6 @@
-"""Runs a module of the tests as a program: `python tests/run.py contracts.gas --write`.
+"""Run a module of the tests as a program: `python tests/run.py contracts.gas --write`.
 
-Packages of other people install a top-level folder of the same name, which Python would find first.
+Third-party packages install a top-level folder `tests`, which Python would find first.
 """
 
 import runpy
@@ -10,7 +10,7 @@ from types import ModuleType
 
 
 def main() -> None:
-    """Run the module that the first argument names, with the others."""
+    """Run the module of the first argument, with the other arguments."""
     tests = ModuleType("tests")
     tests.__path__ = [str(Path(__file__).parent)]
     sys.modules["tests"] = tests

@@ -1,7 +1,7 @@
-"""`make spec`: which statement of docs/reference/checklist.md is proven by which test.
+"""`make spec`: the statements of docs/reference/checklist.md and the tests that prove them.
 
-Runs the tests that are marked, prints row, tests and outcome, and fails when a row that a test
-claims has no passing test or any failing one. Rows that nothing claims are open, and listed.
+Runs the marked tests and prints row, tests and outcome. Fails when a claimed row has no passing test
+or a failing one. Rows without a test are listed as open.
 """
 
 import re
@@ -18,7 +18,7 @@ WORKERS = 2
 
 
 class Outcomes:
-    """What became of every test that claims a row."""
+    """The outcome of every test that claims a row."""
 
     def __init__(self) -> None:
         self.tests_by_row: dict[int, dict[str, str]] = defaultdict(dict)
@@ -33,13 +33,13 @@ class Outcomes:
 
 
 def statements() -> dict[int, str]:
-    """Return the checklist's statements by their row."""
+    """Return the checklist's statements by row."""
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", CHECKLIST.read_text(), flags=re.MULTILINE)
     return {int(row): statement for row, statement in rows}
 
 
 def main() -> int:
-    """Run, print, and say whether every claim holds."""
+    """Run the tests, print the table, and return 0 when every claim holds."""
     outcomes = Outcomes()
     code = pytest.main(["-q", "-m", "spec", "-n", str(WORKERS), "--dist", "loadgroup"], [outcomes])
     table = Table("row", "statement", "tests", "outcome")

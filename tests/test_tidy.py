@@ -202,7 +202,7 @@ def test_nothing_is_left_for_later() -> None:
 def test_the_domain_counts_in_integers() -> None:
     made = {
         f"{path.name}:{node.lineno}"  # type: ignore[attr-defined]  # an expression has a line
-        for path in (PACKAGE / "domain").glob("*.py")
+        for path in (PACKAGE / "domain").rglob("*.py")
         for node in ast.walk(tree_of(path))
         if is_float(node) and path.name not in FLOATS_ALLOWED
     }

@@ -276,7 +276,10 @@ async def test_a_missing_deployment_is_refused_with_the_command_that_makes_one(
 
 @pytest.mark.parametrize(
     ("changed", "cause"),
-    [({"is_complete": False}, "it broke off"), ({"chain_id": 5}, "of chain 5, and this is 80002")],
+    [
+        ({"is_complete": False}, "it is incomplete"),
+        ({"chain_id": 5}, "of chain 5, and this is 80002"),
+    ],
 )
 async def test_a_deployment_that_is_unfit_is_refused(
     sandbox: Sandbox, tmp_path: Path, changed: dict[str, Any], cause: str

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.domain.exchange.digest import digest
-from tests.journal.shards import Shards
+from tests.rigs.journals import PostgresJournals
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_placing, an_open_market, some_funds
 
 from foretell.app.snapshot_schedule import Schedule, Snapshots
@@ -51,7 +51,7 @@ class SnapshotRig:
 def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Journal:
     if request.param == "file":
         return FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES)
-    return Shards(request.getfixturevalue("journal_url")).open("trading")
+    return PostgresJournals(request.getfixturevalue("journal_url")).open("trading")
 
 
 @pytest.fixture

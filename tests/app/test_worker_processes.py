@@ -17,6 +17,7 @@ from foretell.bench.rigs.world import make_world
 from foretell.chain.deploy import store_deployment
 from foretell.domain.errors.command import ChildRefused, PortTaken
 from foretell.domain.errors.storage import FolderInUse, ShardCountChanged
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.postgres.leases import JournalPlace, find_endpoint
 from foretell.settings import Settings
 
@@ -99,7 +100,7 @@ async def test_a_fleet_with_a_port_of_another_program_starts_no_process(settings
 async def test_another_number_of_shards_is_refused_before_a_process_starts(
     settings: Settings, journal_url: str
 ) -> None:
-    await find_endpoint(JournalPlace(journal_url, 0, 2))
+    await find_endpoint(JournalPlace(journal_url, ShardNumber(0), 2))
     changed = {"shards": 3, "journal": "postgres", "database_url": SecretStr(journal_url)}
     with capture_logs() as logs, pytest.raises(ShardCountChanged, match="made with 2 shards"):
         await Fleet(settings.model_copy(update=changed), WORKERS).start()

@@ -3,7 +3,7 @@ import re
 
 import pytest
 from rich.console import Console
-from tests.journal.shards import query
+from tests.rigs.journals import query
 
 from foretell.bench.failover import Outage, judge, run_bench_failover
 from foretell.bench.rigs.leaders import Leader

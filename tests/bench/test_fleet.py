@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 from rich.console import Console
-from tests.journal.shards import query
 from tests.rigs.commands import Call
+from tests.rigs.journals import query
 from tests.rigs.values import a_key
 
 from foretell.bench.rigs.fleet import Size, running_fleet

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.journal.shards import Shards, query
 from tests.rigs.commands import Call
+from tests.rigs.journals import PostgresJournals, query
 
 from foretell.bench.journal import ALIGNMENT_BYTES, bare_file, run_bench_journal
 from foretell.bench.postgres_journal import measure_postgres, run_bench_postgres_journal
@@ -77,7 +77,7 @@ def test_a_run_leaves_the_database_as_it_was(journal_url: str) -> None:
 
 @pytest.mark.anyio
 async def test_a_database_with_a_journal_is_refused(journal_url: str) -> None:
-    await Shards(journal_url).open("j").close()
+    await PostgresJournals(journal_url).open("j").close()
     with pytest.raises(BenchFailed, match="the database has a journal"):
         await measure_postgres(journal_url, HOLDER, ROUNDS, PLAN)
     ((is_there,),) = query(journal_url, "SELECT to_regnamespace('journal') IS NOT NULL")

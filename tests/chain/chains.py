@@ -1,4 +1,4 @@
-"""Chains of a test module's own."""
+"""Chains that belong to one test module."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ LATER: Final = frozenset(
         ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
     }
 )
-"""What the first version's deployments have not."""
+"""The contracts that deployments of the first version lack."""
 
 
 @contextlib.asynccontextmanager
@@ -33,6 +33,10 @@ async def started(options: DevChainOptions) -> AsyncIterator[Rpc]:
             yield rpc
     finally:
         await chain.stop()
+
+
+def url_of(options: DevChainOptions) -> str:
+    return DevChain(options).rpc_url
 
 
 async def head(rpc: Rpc) -> int:

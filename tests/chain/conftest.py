@@ -1,15 +1,23 @@
-"""What tests of the chain adapter share: a clock that they move, a faulty node, a place to keep rows."""
+"""Fixtures of the chain adapter's tests: a clock, a faulty node, and an outbox."""
 
 import shutil
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.chain.chains import started, url_of
 from tests.chain.sending import OPTIONS, SPENDER, Approving, MakeSender
+from tests.conftest import NPM_FOLDER
+from tests.rigs.chain_snapshots import take_back
 from tests.rigs.fault_proxy import FaultProxy, proxying
+from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 
+from foretell.chain.deploy_plan import DeployPlan
+from foretell.chain.devchain import DevChainOptions
 from foretell.chain.rpc import Rpc
+from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.domain.contracts.calldata import Approve
 from foretell.domain.evm.transaction import OutgoingTx
@@ -18,7 +26,7 @@ from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
 
 class Clock:
-    """A time that stands still until it is moved."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self._now_ms = 1_800_000_000_000
@@ -49,26 +57,31 @@ async def faulty_rpc(proxy: FaultProxy) -> AsyncIterator[Rpc]:
 
 
 @pytest.fixture
-async def outbox(empty_database: Path, tmp_path: Path) -> AsyncIterator[TxOutbox]:
+async def database(empty_database: Path, tmp_path: Path) -> AsyncIterator[Database]:
     path = tmp_path / "foretell.db"
     shutil.copyfile(empty_database, path)
     async with Database(f"sqlite+aiosqlite:///{path}") as database:
-        yield TxOutbox(database, SETTLEMENT)
+        yield database
+
+
+@pytest.fixture
+def outbox(database: Database) -> TxOutbox:
+    return TxOutbox(database, SETTLEMENT)
 
 
 @pytest.fixture
 async def still_sandbox(fresh_sandbox: Sandbox) -> AsyncIterator[Sandbox]:
-    """The sandbox, sealing a block only when it is told to."""
-    await fresh_sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the protocol's own
+    """The sandbox, mining only on demand."""
+    await fresh_sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - as the protocol has it
     yield fresh_sandbox
-    await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
+    await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - as the protocol has it
 
 
 @pytest.fixture
 def make_sender(
     fresh_sandbox: Sandbox, faulty_rpc: Rpc, outbox: TxOutbox, clock: Clock
 ) -> MakeSender:
-    """Make a sender of the first trader: each is a process of its own on the same rows."""
+    """Return a factory of the first trader's senders, each like a new process on the same rows."""
 
     def make(options: SenderOptions = OPTIONS, outbox: TxOutbox = outbox) -> Sender:
         key = fresh_sandbox.trader().private_key
@@ -84,7 +97,7 @@ def sender(make_sender: MakeSender) -> Sender:
 
 @pytest.fixture
 def approving(sandbox: Sandbox) -> Approving:
-    """Make a transaction that lets the spender move some collateral of the first trader."""
+    """Return a factory of transactions that approve some of the first trader's collateral."""
 
     def make(tx_id: str = "approve-1", units: int = 7, gas: int | None = None) -> OutgoingTx:
         calldata = Approve(SPENDER, units).encode()
@@ -95,5 +108,39 @@ def approving(sandbox: Sandbox) -> Approving:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a deployment is written down."""
+    """The file of a deployment."""
     return tmp_path / "data" / "deployment.json"
+
+
+@pytest.fixture(scope="module")
+def bare_options(
+    devchain_options: DevChainOptions, tmp_path_factory: pytest.TempPathFactory
+) -> DevChainOptions:
+    folder = tmp_path_factory.mktemp("bare")
+    return replace(devchain_options, folder=folder, port=free_port())
+
+
+@pytest.fixture(scope="module")
+async def bare_chain(bare_options: DevChainOptions) -> AsyncIterator[Rpc]:
+    """A chain without contracts."""
+    async with started(bare_options) as rpc:
+        yield rpc
+
+
+@pytest.fixture
+async def bare_rpc(bare_chain: Rpc) -> AsyncIterator[Rpc]:
+    snapshot = await bare_chain.send("evm_snapshot")
+    yield bare_chain
+    await take_back(bare_chain, snapshot)
+
+
+@pytest.fixture
+async def bare_proxy(bare_rpc: Rpc, bare_options: DevChainOptions) -> AsyncIterator[FaultProxy]:
+    del bare_rpc
+    async with proxying(url_of(bare_options)) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def plan() -> DeployPlan:
+    return sandbox_plan(NPM_FOLDER)

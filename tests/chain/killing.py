@@ -1,4 +1,4 @@
-"""Stops a process at any of its calls of the node, before the node hears it or after."""
+"""Kill a process at any of its calls of the node, before the node receives it or after."""
 
 import asyncio
 import contextlib
@@ -21,23 +21,23 @@ METHODS: Final = (
 
 
 class Restartable(Protocol):
-    """What lives in one process, and is made anew by the next."""
+    """The state of one process, created again by the next one."""
 
     async def restart(self) -> None: ...
 
 
 class Killer:
-    """Waits for the call of this number, and lets nothing through after it."""
+    """Waits for the n-th call, and blocks all calls after it."""
 
-    def __init__(self, proxy: FaultProxy, call: int, *, is_heard: bool) -> None:
+    def __init__(self, proxy: FaultProxy, call: int, *, is_received: bool) -> None:
         self._proxy = proxy
         self._calls_left = call
-        self._is_heard = is_heard
+        self._is_received = is_received
         self._struck = asyncio.Event()
         self._released = asyncio.Event()
 
     async def kill(self, process: Restartable, work: Coroutine[Any, Any, object]) -> bool:
-        """Do work until the call comes, and then go on as a new process; say whether it came."""
+        """Run work up to the call, then restart the process; return whether the call was made."""
         for method in METHODS:
             self._proxy.fail_always(method, self._strike)
         task = asyncio.create_task(work)
@@ -57,7 +57,7 @@ class Killer:
         self._calls_left -= 1
         if self._calls_left > 0:
             return await forward()
-        if self._calls_left == 0 and self._is_heard:
+        if self._calls_left == 0 and self._is_received:
             await forward()
         self._struck.set()
         await self._released.wait()

@@ -1,4 +1,4 @@
-"""What the tests of sending share: short questions to the chain and to the rows."""
+"""Helpers of the sender's tests: reads of the chain and of stored rows."""
 
 from collections.abc import Callable
 from typing import Final

@@ -17,10 +17,10 @@ from foretell.domain.evm.abi import ContractFunction, contract_function
 from foretell.domain.values.hexadecimal import keccak256
 
 
-def spelt(parts: list[dict[str, object]]) -> str:
+def types_of(parts: list[dict[str, object]]) -> str:
     """Return the types of ABI parameters, tuples in parentheses."""
     return ",".join(
-        f"({spelt(part['components'])}){str(part['type'])[5:]}"  # type: ignore[arg-type]  # JSON
+        f"({types_of(part['components'])}){str(part['type'])[5:]}"  # type: ignore[arg-type]  # JSON
         if str(part["type"]).startswith("tuple")
         else str(part["type"])
         for part in parts
@@ -29,7 +29,7 @@ def spelt(parts: list[dict[str, object]]) -> str:
 
 def functions_of(*abis: object) -> set[str]:
     return {
-        f"{part['name']}({spelt(part['inputs'])})"
+        f"{part['name']}({types_of(part['inputs'])})"
         for abi in abis
         for part in abi  # type: ignore[attr-defined]  # JSON
         if part["type"] == "function"
@@ -40,7 +40,9 @@ CALLS = [value for value in vars(calldata).values() if isinstance(value, Contrac
 
 
 @pytest.mark.parametrize("function", CALLS, ids=lambda function: function.name)
-def test_every_call_that_we_make_is_one_that_a_contract_takes(function: ContractFunction) -> None:
+def test_every_function_that_we_call_is_in_the_abi_of_a_contract(
+    function: ContractFunction,
+) -> None:
     own = [own_artifact(name).abi for name in OWN_CONTRACTS]
     others = [
         npm_artifact(NPM_FOLDER, name).abi
@@ -54,13 +56,13 @@ def test_every_call_that_we_make_is_one_that_a_contract_takes(function: Contract
 
 
 @pytest.mark.parametrize("name", OWN_CONTRACTS)
-def test_a_contract_of_ours_comes_with_the_package(name: str) -> None:
+def test_the_package_contains_every_own_contract(name: str) -> None:
     artifact = own_artifact(name)
     assert artifact.bytecode
     assert artifact.abi
 
 
-def test_arguments_of_a_constructor_stand_behind_its_code() -> None:
+def test_constructor_arguments_follow_the_creation_code() -> None:
     artifact = own_artifact("MarketRegistry")
     admin = "0x" + "ad" * 20
     assert artifact.init_code(admin) == artifact.bytecode + bytes(12) + b"\xad" * 20
@@ -68,12 +70,12 @@ def test_arguments_of_a_constructor_stand_behind_its_code() -> None:
     assert plain.init_code() == plain.bytecode
 
 
-def test_what_npm_did_not_install_is_refused(tmp_path: Path) -> None:
+def test_a_contract_that_npm_did_not_install_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing, match="ConditionalTokens"):
         npm_artifact(tmp_path, artifacts.CONDITIONAL_TOKENS)
 
 
-def test_every_error_of_ours_is_known_by_its_selector() -> None:
+def test_every_own_error_is_found_by_its_selector() -> None:
     names = error_names()
     assert names[keccak256(b"NotOperator()")[:4]] == "NotOperator"
     assert names[keccak256(b"InsufficientBalance()")[:4]] == "InsufficientBalance"
@@ -88,12 +90,12 @@ def test_every_error_of_ours_is_known_by_its_selector() -> None:
         ("", "execution reverted"),
     ],
 )
-def test_a_revert_is_told_in_the_contracts_own_word(revert: str, reason: str) -> None:
+def test_a_revert_is_reported_by_the_contracts_error_name(revert: str, reason: str) -> None:
     reverted = ExecutionReverted("eth_call", 3, "execution reverted", revert)
     assert reason_of(reverted) == reason
 
 
-def test_a_reason_that_a_contract_gives_is_one_printable_line() -> None:
+def test_a_revert_reason_is_one_printable_line() -> None:
     text = contract_function("Error(string)").encode("at https://node.example/key\0\nno")
     reverted = ExecutionReverted("eth_call", 3, "execution reverted", "0x" + text.hex())
     assert reason_of(reverted) == "at (address)  no"

@@ -19,16 +19,21 @@ from foretell.chain.broadcaster import ATTEMPTS_MAX
 from foretell.chain.sender import Sender
 from foretell.domain.errors.chain import NonceContended
 from foretell.domain.evm.transaction import SentTx, TxStatus
-from foretell.store.outbox.transactions import TxOutbox
+from foretell.store.database import Database
+from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_who_finds_every_nonce_taken_gives_up_with_nothing_sent(
-    make_sender: MakeSender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
+async def test_a_sender_that_finds_every_nonce_taken_gives_up_without_a_broadcast(
+    make_sender: MakeSender,
+    approving: Approving,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+    database: Database,
 ) -> None:
     class Rivals(TxOutbox):
-        """Rows where somebody else is always a little faster."""
+        """Rows where another process always takes the nonce first."""
 
         @override
         async def record_new(self, new: SentTx) -> bool:
@@ -36,7 +41,7 @@ async def test_who_finds_every_nonce_taken_gives_up_with_nothing_sent(
             assert await outbox.record_new(rival)
             return await outbox.record_new(new)
 
-    sender = make_sender(outbox=Rivals(outbox._database, outbox._tables))
+    sender = make_sender(outbox=Rivals(database, SETTLEMENT))
     with pytest.raises(NonceContended):
         await sender.send(approving())
     assert await outbox.load("approve-1") is None
@@ -52,7 +57,7 @@ async def test_who_finds_every_nonce_taken_gives_up_with_nothing_sent(
         "INTERNAL_ERROR: existing tx with same hash",
     ],
 )
-async def test_a_broadcast_that_worked_whatever_was_said_of_it_is_not_repeated(
+async def test_a_broadcast_that_arrived_is_not_repeated_whatever_the_node_answered(
     sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy, words: str
 ) -> None:
     proxy.fail(BROADCAST, refuse_after(words))
@@ -64,7 +69,7 @@ async def test_a_broadcast_that_worked_whatever_was_said_of_it_is_not_repeated(
     assert proxy.asked[BROADCAST] == 1
 
 
-async def test_bytes_that_no_node_takes_make_way_for_what_waits_behind_them(
+async def test_a_transaction_that_nodes_refuse_is_replaced_so_that_later_nonces_proceed(
     sender: Sender,
     approving: Approving,
     fresh_sandbox: Sandbox,
@@ -88,7 +93,7 @@ async def test_bytes_that_no_node_takes_make_way_for_what_waits_behind_them(
     assert (await sender.send(approving())).status is TxStatus.CANCELED
 
 
-async def test_what_no_block_takes_at_any_price_is_given_up(
+async def test_a_transaction_that_no_block_includes_is_given_up(
     sender: Sender, approving: Approving, still_sandbox: Sandbox, outbox: TxOutbox, clock: Clock
 ) -> None:
     sent = await sender.send(approving())
@@ -105,7 +110,7 @@ async def test_what_no_block_takes_at_any_price_is_given_up(
     assert await used_nonces(still_sandbox) == sent.account_nonce + 1
 
 
-async def test_the_first_attempt_counts_when_it_was_taken_after_all(
+async def test_the_first_attempt_counts_when_it_is_mined_after_all(
     sender: Sender,
     approving: Approving,
     still_sandbox: Sandbox,
@@ -127,7 +132,7 @@ def lower(history: dict[str, object]) -> dict[str, object]:
     return history | {"baseFeePerGas": ["0x1"], "reward": [["0x0"]]}
 
 
-async def test_fees_that_a_node_finds_too_low_are_raised_at_once(
+async def test_fees_that_the_node_finds_too_low_are_raised_at_once(
     sender: Sender,
     approving: Approving,
     fresh_sandbox: Sandbox,
@@ -146,7 +151,7 @@ async def test_fees_that_a_node_finds_too_low_are_raised_at_once(
     assert (await stored(outbox)).mined_hash == second.tx_hash
 
 
-async def test_the_cap_on_fees_holds_and_waits_for_cheaper_days(
+async def test_a_transaction_at_the_fee_cap_waits_for_lower_fees(
     make_sender: MakeSender,
     approving: Approving,
     fresh_sandbox: Sandbox,

@@ -66,7 +66,7 @@ def a_buy(
 
 
 @pytest.mark.parametrize("profile", [0, 1, 2])
-async def test_orders_of_every_profile_settle_and_the_logs_tell_of_it(
+async def test_orders_of_every_profile_settle_and_are_logged(
     fresh_sandbox: Sandbox, profile: int
 ) -> None:
     market = await fresh_sandbox.ask()
@@ -116,7 +116,7 @@ async def test_orders_of_every_profile_settle_and_the_logs_tell_of_it(
     ]
 
 
-async def test_a_maker_ends_its_orders_on_chain(fresh_sandbox: Sandbox) -> None:
+async def test_a_maker_cancels_its_orders_on_chain(fresh_sandbox: Sandbox) -> None:
     market = await fresh_sandbox.ask()
     exchange = fresh_sandbox.deployment.exchange
     order = a_buy(fresh_sandbox, fresh_sandbox.trader(), market.tokens.yes, 40)
@@ -157,7 +157,7 @@ def splitting(sandbox: Sandbox, market: SandboxMarket) -> list[InnerCall]:
     ]
 
 
-async def test_a_safe_does_what_its_owner_signed_in_either_way_and_bundled(
+async def test_a_safe_executes_transactions_signed_in_either_way_and_bundles(
     fresh_sandbox: Sandbox,
 ) -> None:
     market = await fresh_sandbox.ask()

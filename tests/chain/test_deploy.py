@@ -1,12 +1,9 @@
 import os
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.chain.chains import LATER, head, started
-from tests.conftest import NPM_FOLDER
-from tests.rigs.chain_snapshots import take_back
 from tests.rigs.fault_proxy import (
     BROADCAST,
     Fault,
@@ -15,25 +12,19 @@ from tests.rigs.fault_proxy import (
     honest,
     lose_answer,
     lose_request,
-    proxying,
     refuse,
 )
 from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 
-from foretell.chain.deploy import (
-    Found,
-    compare,
-    deploy,
-    is_intact,
-    load_deployment,
-    store_deployment,
-)
-from foretell.chain.deploy_plan import CREATE2_FACTORY, DeployPlan, sandbox_plan
+from foretell.chain.deploy import deploy, load_deployment, store_deployment
+from foretell.chain.deploy_plan import DeployPlan
+from foretell.chain.deployed_code import is_intact
 from foretell.chain.devchain import DevChainOptions
+from foretell.chain.planned_contracts import CREATE2_FACTORY
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
-from foretell.chain.views import ViewCall, ask_all
+from foretell.chain.views import ViewCall, call_views
 from foretell.domain.contracts.deployment import ContractName, check_usable
 from foretell.domain.contracts.sandbox_accounts import (
     FAUCET_UNITS,
@@ -55,39 +46,11 @@ from foretell.domain.values.hexadecimal import Address
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(scope="module")
-async def bare_chain(
-    devchain_options: DevChainOptions, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Rpc]:
-    """A chain with nothing on it."""
-    folder = tmp_path_factory.mktemp("bare")
-    async with started(replace(devchain_options, folder=folder, port=free_port())) as rpc:
-        yield rpc
-
-
-@pytest.fixture
-async def bare_rpc(bare_chain: Rpc) -> AsyncIterator[Rpc]:
-    snapshot = await bare_chain.send("evm_snapshot")
-    yield bare_chain
-    await take_back(bare_chain, snapshot)
-
-
-@pytest.fixture
-async def bare_proxy(bare_rpc: Rpc) -> AsyncIterator[FaultProxy]:
-    async with proxying(bare_rpc._url) as proxy:
-        yield proxy
-
-
-@pytest.fixture
-def plan() -> DeployPlan:
-    return sandbox_plan(NPM_FOLDER)
-
-
 def account(role: AccountRole) -> Address:
     return sandbox_account(role, 80002).address
 
 
-async def test_a_new_chain_gets_everything_and_the_file_says_where(
+async def test_a_new_chain_gets_every_contract_and_the_file_has_their_addresses(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
@@ -99,126 +62,12 @@ async def test_a_new_chain_gets_everything_and_the_file_says_where(
     assert await is_intact(bare_rpc, deployment)
 
 
-async def test_everybody_has_the_part_that_the_plan_gives(
-    bare_rpc: Rpc, plan: DeployPlan, path: Path
-) -> None:
-    deployment = await deploy(bare_rpc, plan, path)
-    adapter = deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
-    views: list[tuple[Address, str, str, tuple[object, ...], object]] = [
-        (
-            deployment.exchange,
-            "isOperator(address)",
-            "(bool)",
-            (account(AccountRole.OPERATOR),),
-            True,
-        ),
-        (
-            deployment.exchange,
-            "isRegistrar(address)",
-            "(bool)",
-            (account(AccountRole.REGISTRAR),),
-            True,
-        ),
-        (
-            deployment.exchange,
-            "isOperator(address)",
-            "(bool)",
-            (account(AccountRole.ADMIN),),
-            False,
-        ),
-        (deployment.exchange, "admin()", "(address)", (), account(AccountRole.ADMIN)),
-        (deployment.exchange, "feeReceiver()", "(address)", (), account(AccountRole.TREASURY)),
-        (deployment.exchange, "profileCount()", "(uint256)", (), 3),
-        (deployment.exchange, "safeFactory()", "(address)", (), deployment.safe_factory),
-        (adapter, "creationFee()", "(uint256)", (), 5_000_000),
-        (adapter, "communityShareBps()", "(uint256)", (), 8_000),
-        (adapter, "communityPool()", "(address)", (), account(AccountRole.COMMUNITY)),
-        (adapter, "feeOperator()", "(address)", (), account(AccountRole.TREASURY)),
-        (
-            deployment.address(ContractName.MARKET_REGISTRY),
-            "isAdapter(address)",
-            "(bool)",
-            (adapter,),
-            True,
-        ),
-        (
-            deployment.safe_factory,
-            "masterCopy()",
-            "(address)",
-            (),
-            deployment.address(ContractName.SAFE_SINGLETON),
-        ),
-    ]
-    answers = await ask_all(
-        bare_rpc,
-        [
-            ViewCall(target, contract_function(signature, gives), arguments)
-            for target, signature, gives, arguments, _ in views
-        ],
-    )
-    assert answers == [wanted for *_, wanted in views]
-    reader = Reader(bare_rpc, deployment)
-    whitelist = await reader.proposer_whitelist(account(AccountRole.CREATOR))
-    assert whitelist is not None
-    assert whitelist.proposers == (account(AccountRole.PROPOSER),)
-    assert await reader.collateral_units(account(AccountRole.FAUCET)) == FAUCET_UNITS
-    assert await reader.collateral_units(account(AccountRole.TRADER)) == TRADER_UNITS
-
-
-async def test_the_contracts_of_events_and_of_the_optimistic_stack_know_each_other(
-    bare_rpc: Rpc, plan: DeployPlan, path: Path
-) -> None:
-    deployment = await deploy(bare_rpc, plan, path)
-    at = deployment.address
-    known: list[tuple[Address, str, tuple[object, ...], object]] = [
-        (at(ContractName.NEG_RISK_ADAPTER), "wcol()", (), at(ContractName.WRAPPED_COLLATERAL)),
-        (at(ContractName.NEG_RISK_ADAPTER), "vault()", (), account(AccountRole.TREASURY)),
-        (at(ContractName.WRAPPED_COLLATERAL), "owner()", (), at(ContractName.NEG_RISK_ADAPTER)),
-        (deployment.neg_risk_exchange, "getSplitter()", (), at(ContractName.NEG_RISK_ADAPTER)),
-        (at(ContractName.OPTIMISTIC_ORACLE), "arbiter()", (), account(AccountRole.ADMIN)),
-        (
-            at(ContractName.NEG_RISK_OPERATOR),
-            "oracle()",
-            (),
-            at(ContractName.NEG_RISK_DIRECT_ADAPTER),
-        ),
-        (
-            at(ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
-            "oracle()",
-            (),
-            at(ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
-        ),
-    ]
-    listening = (
-        (ContractName.DIRECT_RESOLUTION_ORACLE, ContractName.NEG_RISK_DIRECT_ADAPTER),
-        (ContractName.OPTIMISTIC_ORACLE, ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
-        (ContractName.OPTIMISTIC_ORACLE, ContractName.NEG_RISK_OPTIMISTIC_ADAPTER),
-        (ContractName.MARKET_REGISTRY, ContractName.OPTIMISTIC_RESOLUTION_ADAPTER),
-        (ContractName.MARKET_REGISTRY, ContractName.NEG_RISK_OPERATOR),
-        (ContractName.MARKET_REGISTRY, ContractName.NEG_RISK_OPTIMISTIC_OPERATOR),
-    )
-    answers = await ask_all(
-        bare_rpc,
-        [
-            *(
-                ViewCall(target, contract_function(view, "(address)"), asked)
-                for target, view, asked, _ in known
-            ),
-            *(
-                ViewCall(at(who), contract_function("isAdapter(address)", "(bool)"), (at(whom),))
-                for who, whom in listening
-            ),
-        ],
-    )
-    assert answers == [*(wanted for *_, wanted in known), *(True for _ in listening)]
-
-
 async def test_the_neg_risk_exchanges_domains_are_those_that_we_verify_orders_under(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
     separator = contract_function("domainSeparator(uint256)", "(bytes32)")
-    on_chain = await ask_all(
+    on_chain = await call_views(
         bare_rpc,
         [
             ViewCall(deployment.neg_risk_exchange, separator, (profile,))
@@ -233,7 +82,7 @@ async def test_the_exchanges_domains_are_those_that_we_verify_orders_under(
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
     separator = contract_function("domainSeparator(uint256)", "(bytes32)")
-    on_chain = await ask_all(
+    on_chain = await call_views(
         bare_rpc,
         [
             ViewCall(deployment.exchange, separator, (profile,))
@@ -243,13 +92,13 @@ async def test_the_exchanges_domains_are_those_that_we_verify_orders_under(
     assert tuple(on_chain) == deployment.separators().by_profile
 
 
-async def test_a_factory_made_in_place_derives_from_its_own_address(
+async def test_a_placed_factory_derives_from_its_own_address(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
     compute = contract_function("computeProxyAddress(address)", "(address)")
     owners = [each.address for each in SANDBOX_ACCOUNTS]
-    computed = await ask_all(
+    computed = await call_views(
         bare_rpc, [ViewCall(deployment.safe_factory, compute, (owner,)) for owner in owners]
     )
     assert computed == [deployment.safe_of(owner) for owner in owners]
@@ -265,7 +114,7 @@ async def test_deploying_again_changes_nothing(bare_rpc: Rpc, plan: DeployPlan, 
     assert await head(bare_rpc) == before
 
 
-async def test_without_its_file_everything_is_found_again_and_nothing_made_twice(
+async def test_without_its_file_a_deployment_is_found_again_and_nothing_is_created_twice(
     bare_rpc: Rpc, plan: DeployPlan, path: Path, tmp_path: Path
 ) -> None:
     deployment = await deploy(bare_rpc, plan, path)
@@ -287,7 +136,7 @@ async def test_without_its_file_everything_is_found_again_and_nothing_made_twice
         (22, lose_answer),
     ],
 )
-async def test_a_deployment_that_broke_off_goes_on_where_it_stopped(
+async def test_an_interrupted_deployment_continues(
     bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, sent: int, fault: Fault
 ) -> None:
     bare_proxy.fail(BROADCAST, *[honest] * sent, fault)
@@ -296,7 +145,7 @@ async def test_a_deployment_that_broke_off_goes_on_where_it_stopped(
             await deploy(faulty, plan, path)
     journal = load_deployment(path)
     assert journal is not None
-    with pytest.raises(DeploymentUnfit, match="broke off"):
+    with pytest.raises(DeploymentUnfit, match="incomplete"):
         check_usable(journal, 80002)
     deployment = await deploy(bare_rpc, plan, path)
     check_usable(deployment, 80002)
@@ -317,7 +166,7 @@ async def test_a_deployment_that_broke_off_goes_on_where_it_stopped(
         ("anvil_setNonce", 1),
     ],
 )
-async def test_a_contract_half_in_its_place_is_begun_again(
+async def test_a_half_placed_contract_is_placed_again(
     bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, method: str, done: int
 ) -> None:
     bare_proxy.fail(method, *[honest] * done, refuse("stopped"))
@@ -332,11 +181,11 @@ async def test_a_contract_half_in_its_place_is_begun_again(
         ViewCall(singleton, threshold),
         ViewCall(deployment.safe_factory, compute, (owner,)),
     ]
-    assert await ask_all(bare_rpc, views) == [1, deployment.safe_of(owner)]
+    assert await call_views(bare_rpc, views) == [1, deployment.safe_of(owner)]
     assert await bare_rpc.call("eth_getTransactionCount", singleton, "latest") == "0x1"
 
 
-async def test_a_sandbox_that_lost_its_chain_is_furnished_anew(
+async def test_a_sandbox_that_lost_its_chain_is_deployed_again(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     snapshot = await bare_rpc.send("evm_snapshot")
@@ -348,7 +197,7 @@ async def test_a_sandbox_that_lost_its_chain_is_furnished_anew(
     assert await is_intact(bare_rpc, again)
 
 
-async def test_a_chain_that_seals_blocks_by_itself_is_furnished_too(
+async def test_a_chain_that_mines_at_intervals_is_deployed_to_as_well(
     devchain_options: DevChainOptions, tmp_path: Path, plan: DeployPlan, path: Path
 ) -> None:
     options = replace(
@@ -371,7 +220,7 @@ async def test_another_chain_than_the_plans_is_refused(
     [change(lambda _: "Geth/v1.16.0"), refuse("method not found", -32601)],
     ids=["another", "silent"],
 )
-async def test_a_sandboxs_plan_is_refused_by_a_node_that_is_none(
+async def test_a_sandbox_plan_is_refused_on_a_node_that_is_not_a_sandbox(
     bare_rpc: Rpc, bare_proxy: FaultProxy, plan: DeployPlan, path: Path, fault: Fault
 ) -> None:
     bare_proxy.fail("web3_clientVersion", fault)
@@ -409,26 +258,7 @@ async def test_a_sandboxs_file_of_an_earlier_version_is_completed(
     assert load_deployment(path) == deployment
 
 
-async def test_compare_says_of_every_contract_what_the_chain_holds(
-    bare_rpc: Rpc, plan: DeployPlan, path: Path
-) -> None:
-    deployment = await deploy(bare_rpc, plan, path)
-    assert set((await compare(bare_rpc, deployment)).values()) == {Found.AS_WRITTEN}
-    await bare_rpc.send("anvil_setCode", deployment.exchange, "0x")
-    await bare_rpc.send("anvil_setCode", deployment.neg_risk_exchange, "0x00")
-    found = await compare(bare_rpc, deployment)
-    assert found[ContractName.EXCHANGE] is Found.NOTHING
-    assert found[ContractName.NEG_RISK_EXCHANGE] is Found.OTHER_CODE
-    assert list(found.values()).count(Found.AS_WRITTEN) == len(ContractName) - 2
-
-
-async def test_compare_refuses_another_chain(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:
-    deployment = await deploy(bare_rpc, plan, path)
-    with pytest.raises(WrongChain):
-        await compare(bare_rpc, replace(deployment, chain_id=137))
-
-
-async def test_a_file_is_written_as_a_whole(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:
+async def test_a_file_is_written_atomically(bare_rpc: Rpc, plan: DeployPlan, path: Path) -> None:
     await deploy(bare_rpc, plan, path)
     assert [each.name for each in path.parent.iterdir()] == ["deployment.json"]
     assert load_deployment(path.with_name("nothing.json")) is None

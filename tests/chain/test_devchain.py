@@ -1,5 +1,6 @@
 import asyncio
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 PAYER = SANDBOX_ACCOUNTS[0].address
 PAYEE = "0x" + "4e" * 20
-SEALED = 100
+MINED = 100
 
 MakeOptions = Callable[..., DevChainOptions]
 
@@ -37,11 +38,11 @@ async def pay(rpc: Rpc) -> str:
 
 async def wait_until(rpc: Rpc, wanted: int) -> None:
     async with asyncio.timeout(20):
-        while int(await rpc.call("eth_blockNumber"), 16) < wanted:  # noqa: ASYNC110 - the node tells nobody
+        while int(await rpc.call("eth_blockNumber"), 16) < wanted:  # noqa: ASYNC110 - a node notifies no one
             await asyncio.sleep(0.05)
 
 
-async def test_a_chain_seals_what_waits_and_the_blocks_that_confirm_it_and_then_rests(
+async def test_a_chain_mines_pending_transactions_and_tsuccessor_confirmations_and_then_pauses(
     make_options: MakeOptions,
 ) -> None:
     chain = DevChain(make_options(is_instant=False))
@@ -57,7 +58,7 @@ async def test_a_chain_seals_what_waits_and_the_blocks_that_confirm_it_and_then_
         await chain.stop()
 
 
-async def test_a_view_is_answered_though_a_block_is_sealed_meanwhile(
+async def test_a_view_is_answered_while_blocks_are_mined(
     make_options: MakeOptions,
 ) -> None:
     chain = DevChain(make_options())
@@ -66,20 +67,20 @@ async def test_a_view_is_answered_though_a_block_is_sealed_meanwhile(
     try:
         async with Rpc(chain.rpc_url) as rpc:
 
-            async def ask_often() -> list[str]:
-                return [await rpc.send(*view) for _ in range(SEALED)]
+            async def call_often() -> list[str]:
+                return [await rpc.send(*view) for _ in range(MINED)]
 
-            async def seal() -> None:
-                for _ in range(SEALED):
+            async def mine() -> None:
+                for _ in range(MINED):
                     await rpc.send("evm_mine")
 
-            *answers, _ = await asyncio.gather(*(ask_often() for _ in range(6)), seal())
+            *answers, _ = await asyncio.gather(*(call_often() for _ in range(6)), mine())
     finally:
         await chain.stop()
-    assert answers == [["0x"] * SEALED] * 6
+    assert answers == [["0x"] * MINED] * 6
 
 
-async def test_a_chain_that_is_kept_goes_on_where_it_stopped(make_options: MakeOptions) -> None:
+async def test_a_kept_chain_continues_from_its_saved_state(make_options: MakeOptions) -> None:
     options = make_options(is_kept=True)
     chain = DevChain(options)
     await chain.start()
@@ -95,38 +96,68 @@ async def test_a_chain_that_is_kept_goes_on_where_it_stopped(make_options: MakeO
         await chain.stop()
 
 
-async def test_a_chain_that_an_earlier_process_left_is_ended_first(
+async def test_a_chain_left_by_an_earlier_process_is_stopped_first(
     make_options: MakeOptions,
 ) -> None:
     options = make_options(is_kept=True)
     left = DevChain(options)
     await left.start()
-    heir = DevChain(replace(options, port=free_port()))
-    await heir.start()
+    successor = DevChain(replace(options, port=free_port()))
+    await successor.start()
     try:
         assert await left.wait() is not None
         async with Rpc(left.rpc_url) as rpc:
             with pytest.raises(ChainUnavailable):
                 await rpc.send("eth_chainId")
     finally:
-        await heir.stop()
+        await successor.stop()
         await left.stop()
 
 
-async def test_a_chain_ends_when_whoever_started_it_is_gone(make_options: MakeOptions) -> None:
-    chain = DevChain(make_options())
-    await chain.start()
-    pid = int((await asyncio.to_thread((chain._options.folder / "anvil.pid").read_text)).strip())
-    assert chain._process is not None
-    assert chain._process.stdin is not None
-    chain._process.stdin.close()
-    await asyncio.wait_for(chain.wait(), 10)
-    with pytest.raises(ProcessLookupError):
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from foretell.chain.devchain import DevChain, DevChainOptions
+
+async def main():
+    anvil, folder, chain_id, port = sys.argv[1:]
+    options = DevChainOptions(Path(anvil), Path(folder), int(chain_id), int(port), is_kept=False)
+    await DevChain(options).start()
+    print("started", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_chain_stops_when_its_parent_process_is_killed(make_options: MakeOptions) -> None:
+    options = make_options()
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PARENT, str(options.anvil), str(options.folder)),
+        *(str(options.chain_id), str(options.port)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert parent.stdout is not None
+    assert await asyncio.wait_for(parent.stdout.readline(), 30) == b"started\n"
+    chain = int((options.folder / "anvil.pid").read_text())
+    parent.kill()
+    await parent.wait()
+    async with asyncio.timeout(10):
+        while is_running(chain):  # noqa: ASYNC110 - an orphan cannot be waited for
+            await asyncio.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    try:
         os.kill(pid, 0)
-    await chain.stop()
+    except ProcessLookupError:
+        return False
+    return True
 
 
-async def test_a_chain_that_cannot_start_says_so(make_options: MakeOptions, tmp_path: Path) -> None:
+async def test_a_chain_that_cannot_start_is_refused_with_its_exit_code(
+    make_options: MakeOptions, tmp_path: Path
+) -> None:
     broken = tmp_path / "anvil"
     await asyncio.to_thread(broken.write_text, "#!/bin/sh\nexit 7\n")
     await asyncio.to_thread(broken.chmod, 0o755)
@@ -134,7 +165,7 @@ async def test_a_chain_that_cannot_start_says_so(make_options: MakeOptions, tmp_
         await DevChain(make_options(anvil=broken)).start()
 
 
-def test_anvil_is_the_one_named_or_the_one_that_npm_installed(anvil: Path, tmp_path: Path) -> None:
+def test_anvil_is_the_one_named_or_the_one_of_npm(anvil: Path, tmp_path: Path) -> None:
     assert find_anvil(anvil, tmp_path) == anvil
     assert find_anvil(None, NPM_FOLDER) == anvil
     with pytest.raises(ProgramMissing, match="anvil"):

@@ -32,7 +32,7 @@ def saying(base_fee_wei: int, *rewards_wei: int) -> dict[str, Any]:
         (saying(80 * GWEI, GWEI), "0x1", Fees(100 * GWEI, GWEI)),
     ],
 )
-async def test_fees_follow_the_last_blocks_and_the_nodes_word_within_the_cap(
+async def test_fees_follow_the_last_blocks_and_the_nodes_suggestion_within_the_cap(
     faulty_rpc: Rpc, proxy: FaultProxy, history: object, suggested: str, fees: Fees
 ) -> None:
     proxy.fail(HISTORY, change(lambda _: history))
@@ -40,9 +40,7 @@ async def test_fees_follow_the_last_blocks_and_the_nodes_word_within_the_cap(
     assert await fetch_fees(faulty_rpc, 100 * GWEI) == fees
 
 
-async def test_a_node_that_suggests_nothing_is_not_needed(
-    faulty_rpc: Rpc, proxy: FaultProxy
-) -> None:
+async def test_a_nodes_suggestion_is_optional(faulty_rpc: Rpc, proxy: FaultProxy) -> None:
     proxy.fail(HISTORY, change(lambda _: saying(GWEI)))
     proxy.fail(SUGGESTION, refuse("method not found", -32601))
     fees = await fetch_fees(faulty_rpc, 100 * GWEI)
@@ -53,7 +51,7 @@ async def test_a_node_that_suggests_nothing_is_not_needed(
     "history",
     [None, [], {}, {"baseFeePerGas": []}, saying(1) | {"reward": [[]]}, {"baseFeePerGas": [1]}],
 )
-async def test_a_history_of_another_shape_is_no_answer(
+async def test_a_fee_history_of_another_shape_counts_as_no_answer(
     faulty_rpc: Rpc, proxy: FaultProxy, history: object
 ) -> None:
     proxy.fail(HISTORY, change(lambda _: history))
@@ -61,6 +59,6 @@ async def test_a_history_of_another_shape_is_no_answer(
         await fetch_fees(faulty_rpc, GWEI)
 
 
-async def test_a_real_node_names_fees_that_it_takes(faulty_rpc: Rpc) -> None:
+async def test_a_real_node_returns_usable_fees(faulty_rpc: Rpc) -> None:
     fees = await fetch_fees(faulty_rpc, 10**12)
     assert 0 < fees.priority_fee_wei <= fees.max_fee_wei <= 10**12

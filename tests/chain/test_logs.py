@@ -10,17 +10,17 @@ from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.calldata import Approve, Transfer
 from foretell.domain.contracts.logs import (
     ChainLog,
-    CollateralAllowed,
-    CollateralMoved,
+    CollateralApproved,
+    CollateralTransferred,
     ConditionPrepared,
     ConditionResolved,
     CreatorRecorded,
     PositionSplit,
     QuestionInitialized,
     QuestionResolved,
-    SafeMade,
+    SafeCreated,
     TokenRegistered,
-    TokensMoved,
+    TokensTransferred,
 )
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
@@ -33,7 +33,7 @@ GET_RECEIPTS = "eth_getBlockReceipts"
 GET_BLOCK = "eth_getBlockByNumber"
 RECEIVER = Address("0x" + "4e" * 20)
 
-Lie = Callable[[Any], Any]
+Change = Callable[[Any], Any]
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ async def pay(sandbox: Sandbox, units: int = 5) -> None:
 
 async def pay_twice_in_a_block(sandbox: Sandbox) -> int:
     """Return the number of a block with two logs of ours."""
-    await sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the protocol's own
+    await sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - as the protocol has it
     for account, units in ((sandbox.trader(0), 1), (sandbox.trader(1), 2)):
         await sandbox.rpc.send(
             "eth_sendTransaction",
@@ -64,15 +64,15 @@ async def pay_twice_in_a_block(sandbox: Sandbox) -> int:
             },
         )
     await sandbox.mine()
-    await sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
+    await sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - as the protocol has it
     return await sandbox.reader.head()
 
 
-def said(blocks: list[BlockLogs]) -> list[ChainLog]:
+def logs_in(blocks: list[BlockLogs]) -> list[ChainLog]:
     return [placed.log for block in blocks for placed in block.logs]
 
 
-async def test_everything_that_happened_is_told_in_its_order(
+async def test_logs_are_read_in_the_order_of_the_chain(
     logs: LogReader, fresh_sandbox: Sandbox
 ) -> None:
     start = await fresh_sandbox.reader.head() + 1
@@ -82,30 +82,30 @@ async def test_everything_that_happened_is_told_in_its_order(
     await fresh_sandbox.split(trader, market, 5)
     await fresh_sandbox.answer(market)
     blocks = await logs.read(start, await fresh_sandbox.reader.head())
-    story = said(blocks)
+    seen = logs_in(blocks)
     kinds = [
         kind
-        for kind in dict.fromkeys(type(log) for log in story)
-        if kind not in {CollateralAllowed, CollateralMoved}
+        for kind in dict.fromkeys(type(log) for log in seen)
+        if kind not in {CollateralApproved, CollateralTransferred}
     ]
     assert kinds == [
         ConditionPrepared,
         CreatorRecorded,
         QuestionInitialized,
         TokenRegistered,
-        SafeMade,
-        TokensMoved,
+        SafeCreated,
+        TokensTransferred,
         PositionSplit,
         ConditionResolved,
         QuestionResolved,
     ]
-    assert SafeMade(safe, trader.address) in story
+    assert SafeCreated(safe, trader.address) in seen
     yes, no = str(market.tokens.yes), str(market.tokens.no)
-    assert TokenRegistered(yes, no, market.condition_id) in story
+    assert TokenRegistered(yes, no, market.condition_id) in seen
     assert sum(block.ignored for block in blocks) == 0
 
 
-async def test_each_block_comes_with_its_header_and_each_log_with_its_place(
+async def test_each_block_has_its_header_and_each_log_its_place(
     logs: LogReader, fresh_sandbox: Sandbox
 ) -> None:
     number = await pay_twice_in_a_block(fresh_sandbox)
@@ -119,12 +119,14 @@ async def test_each_block_comes_with_its_header_and_each_log_with_its_place(
     assert first.place.block_hash == block.header.block_hash
     assert first.place.timestamp_s == block.header.timestamp_s
     assert {first.log, second.log} == {
-        CollateralMoved(fresh_sandbox.trader(0).address, RECEIVER, 1),
-        CollateralMoved(fresh_sandbox.trader(1).address, RECEIVER, 2),
+        CollateralTransferred(fresh_sandbox.trader(0).address, RECEIVER, 1),
+        CollateralTransferred(fresh_sandbox.trader(1).address, RECEIVER, 2),
     }
 
 
-async def test_other_contracts_are_not_listened_to(faulty_rpc: Rpc, fresh_sandbox: Sandbox) -> None:
+async def test_logs_of_other_contracts_are_not_read(
+    faulty_rpc: Rpc, fresh_sandbox: Sandbox
+) -> None:
     kinds = fresh_sandbox.deployment.kind_by_contract()
     elsewhere = {RECEIVER: kinds[fresh_sandbox.deployment.collateral]}
     number = await pay_twice_in_a_block(fresh_sandbox)
@@ -132,7 +134,7 @@ async def test_other_contracts_are_not_listened_to(faulty_rpc: Rpc, fresh_sandbo
     assert (block.logs, block.ignored) == ((), 0)
 
 
-async def test_a_log_that_says_nothing_we_know_is_counted(
+async def test_an_unknown_log_is_counted_as_ignored(
     faulty_rpc: Rpc, fresh_sandbox: Sandbox
 ) -> None:
     kinds = fresh_sandbox.deployment.kind_by_contract()
@@ -144,7 +146,7 @@ async def test_a_log_that_says_nothing_we_know_is_counted(
     await pay(fresh_sandbox)
     number = await fresh_sandbox.reader.head()
     blocks = await LogReader(faulty_rpc, spoofed).read(number - 1, number)
-    assert said(blocks) == []
+    assert logs_in(blocks) == []
     assert sum(block.ignored for block in blocks) == 1
 
 
@@ -160,7 +162,7 @@ async def test_a_range_that_a_node_refuses_is_split_until_it_fits(
         last = read[-1].header
         read += await logs.read(last.block_number + 1, head, last.block_hash)
     assert [block.header.block_number for block in read] == list(range(first_block, head + 1))
-    assert said(read) == said(await logs.read(first_block, head))
+    assert logs_in(read) == logs_in(await logs.read(first_block, head))
 
 
 async def test_a_block_that_is_refused_alone_is_a_refusal(
@@ -171,10 +173,10 @@ async def test_a_block_that_is_refused_alone_is_a_refusal(
         await logs.read(first_block, first_block + 40)
 
 
-async def test_a_node_that_does_not_answer_is_asked_for_less_the_next_time(
-    logs: LogReader, first_block: int, sandbox: Sandbox, proxy: FaultProxy
+async def test_a_node_that_does_not_answer_gets_smaller_ranges(
+    faulty_rpc: Rpc, first_block: int, sandbox: Sandbox, proxy: FaultProxy
 ) -> None:
-    small = LogReader(logs._rpc, sandbox.deployment.kind_by_contract(), blocks_per_read_max=8)
+    small = LogReader(faulty_rpc, sandbox.deployment.kind_by_contract(), blocks_per_read_max=8)
     proxy.fail(GET_LOGS, *[lose_request] * 3)
     with pytest.raises(ChainUnavailable):
         await small.read(first_block, first_block + 30)
@@ -203,32 +205,32 @@ def elsewhere(logs: list[Any]) -> list[Any]:
     return [log | {"blockHash": "0x" + "ee" * 32} for log in logs]
 
 
-def retold(logs: list[Any]) -> list[Any]:
+def with_other_data(logs: list[Any]) -> list[Any]:
     return [log | {"data": "0x" + "00" * 31 + "63"} for log in logs]
 
 
-def taken_back(logs: list[Any]) -> list[Any]:
+def removed(logs: list[Any]) -> list[Any]:
     return [log | {"removed": True} for log in logs]
 
 
 @pytest.mark.parametrize("has_receipts", [True, False])
 @pytest.mark.parametrize(
-    "lie", [without_one, without_any, twice, backwards, elsewhere, retold, taken_back]
+    "wrong", [without_one, without_any, twice, backwards, elsewhere, with_other_data, removed]
 )
-async def test_a_lie_about_logs_is_found_out(
-    faulty_rpc: Rpc, fresh_sandbox: Sandbox, proxy: FaultProxy, lie: Lie, *, has_receipts: bool
+async def test_wrong_logs_are_refused(
+    faulty_rpc: Rpc, fresh_sandbox: Sandbox, proxy: FaultProxy, wrong: Change, *, has_receipts: bool
 ) -> None:
     kinds = fresh_sandbox.deployment.kind_by_contract()
     logs = LogReader(faulty_rpc, kinds, has_receipts=has_receipts)
     number = await pay_twice_in_a_block(fresh_sandbox)
-    proxy.fail(GET_LOGS, change(lie))
+    proxy.fail(GET_LOGS, change(wrong))
     with pytest.raises(ChainInconsistent):
         await logs.read(number - 1, number)
     blocks = await logs.read(number - 1, number)
-    assert len(said(blocks)) == 2
+    assert len(logs_in(blocks)) == 2
 
 
-async def test_a_log_of_a_block_that_excludes_it_is_found_out(
+async def test_a_log_that_the_bloom_filter_excludes_is_refused(
     logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy
 ) -> None:
     number = await pay_twice_in_a_block(fresh_sandbox)
@@ -241,7 +243,7 @@ async def test_a_log_of_a_block_that_excludes_it_is_found_out(
 @pytest.mark.parametrize(
     "answer", [None, [], [{}], [None], "0x", [{"logs": None}], [{"logs": [{"address": 1}]}]]
 )
-async def test_receipts_that_are_none_are_found_out(
+async def test_malformed_receipts_are_refused(
     logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy, answer: object
 ) -> None:
     number = await pay_twice_in_a_block(fresh_sandbox)
@@ -250,7 +252,7 @@ async def test_receipts_that_are_none_are_found_out(
         await logs.read(number, number)
 
 
-async def test_a_false_alarm_of_a_filter_costs_a_question_and_no_more(
+async def test_a_false_positive_of_the_bloom_filter_costs_one_request(
     logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy
 ) -> None:
     await fresh_sandbox.mine()
@@ -276,18 +278,18 @@ def another_parent(block: Any) -> Any:
     return block | {"parentHash": "0x" + "ee" * 32}
 
 
-@pytest.mark.parametrize("lie", [not_there, another_number, another_parent])
-async def test_headers_that_do_not_form_a_chain_are_found_out(
-    logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy, lie: Lie
+@pytest.mark.parametrize("wrong", [not_there, another_number, another_parent])
+async def test_headers_that_do_not_form_a_chain_are_refused(
+    logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy, wrong: Change
 ) -> None:
     await fresh_sandbox.mine(2)
     number = await fresh_sandbox.reader.head()
-    proxy.fail(GET_BLOCK, honest, change(lie))
+    proxy.fail(GET_BLOCK, honest, change(wrong))
     with pytest.raises(ChainInconsistent, match=f"block {number}"):
         await logs.read(number - 1, number)
 
 
-async def test_a_reorg_shows_in_the_first_block_that_stands_on_another(
+async def test_a_reorg_is_found_in_the_first_block_with_another_parent(
     logs: LogReader, fresh_sandbox: Sandbox
 ) -> None:
     fork = await fresh_sandbox.reader.head()
@@ -299,13 +301,15 @@ async def test_a_reorg_shows_in_the_first_block_that_stands_on_another(
     creator = fresh_sandbox.account(AccountRole.CREATOR)
     await fresh_sandbox.call(creator, fresh_sandbox.deployment.collateral, approval)
     await fresh_sandbox.mine()
-    with pytest.raises(ChainInconsistent, match="another block"):
+    with pytest.raises(ChainInconsistent, match="another parent"):
         await logs.read(fork + 2, fork + 2, abandoned.header.block_hash)
     (other,) = await logs.read(fork + 1, fork + 1, common.header.block_hash)
-    assert said([other]) == [CollateralAllowed(creator.address, RECEIVER, 9)]
+    assert logs_in([other]) == [CollateralApproved(creator.address, RECEIVER, 9)]
 
 
-async def test_a_block_that_is_not_there_yet_is_refused(logs: LogReader, sandbox: Sandbox) -> None:
+async def test_a_block_that_does_not_exist_yet_is_refused(
+    logs: LogReader, sandbox: Sandbox
+) -> None:
     head = await sandbox.reader.head()
-    with pytest.raises(ChainInconsistent, match="not there"):
+    with pytest.raises(ChainInconsistent, match="does not have block"):
         await logs.read(head, head + 1)

@@ -3,7 +3,7 @@ from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.artifacts import reason_of
 from foretell.chain.reader import Payouts
-from foretell.chain.views import ViewCall, ask
+from foretell.chain.views import ViewCall, call_view
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
     INCREMENT_NONCE,
@@ -22,28 +22,33 @@ from foretell.domain.values.tokens import TokenPair, condition_id
 
 pytestmark = pytest.mark.anyio
 
-NOBODY = Address("0x" + "99" * 20)
+EMPTY_ACCOUNT = Address("0x" + "99" * 20)
 UNITS = 5_000_000
 
 
 async def test_collateral_and_allowance_are_those_of_the_token(fresh_sandbox: Sandbox) -> None:
     reader, trader = fresh_sandbox.reader, fresh_sandbox.trader()
     assert await reader.collateral_units(trader.address) == TRADER_UNITS
-    assert await reader.collateral_units(NOBODY) == 0
-    assert await reader.allowance_units(trader.address, NOBODY) == 0
-    approval = Approve(NOBODY, 77).encode()
+    assert await reader.collateral_units(EMPTY_ACCOUNT) == 0
+    assert await reader.allowance_units(trader.address, EMPTY_ACCOUNT) == 0
+    approval = Approve(EMPTY_ACCOUNT, 77).encode()
     await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, approval)
-    assert await reader.allowance_units(trader.address, NOBODY) == 77
+    assert await reader.allowance_units(trader.address, EMPTY_ACCOUNT) == 77
 
 
-async def test_many_token_balances_come_in_the_order_they_are_asked_for(
+async def test_token_balances_are_returned_in_the_order_of_the_request(
     fresh_sandbox: Sandbox,
 ) -> None:
     market = await fresh_sandbox.ask()
     trader = fresh_sandbox.trader()
     await fresh_sandbox.split(trader, market, UNITS)
     yes, no = str(market.tokens.yes), str(market.tokens.no)
-    holdings = [(trader.address, yes), (NOBODY, yes), (trader.address, no), (trader.address, "12")]
+    holdings = [
+        (trader.address, yes),
+        (EMPTY_ACCOUNT, yes),
+        (trader.address, no),
+        (trader.address, "12"),
+    ]
     assert await fresh_sandbox.reader.token_units(holdings) == [UNITS, 0, UNITS, 0]
     assert await fresh_sandbox.reader.token_units(holdings * 200) == [UNITS, 0, UNITS, 0] * 200
     assert await fresh_sandbox.reader.token_units([]) == []
@@ -58,7 +63,7 @@ async def test_an_operator_may_move_tokens_once_it_is_approved(fresh_sandbox: Sa
     assert allowance == ALLOWANCE_UNITS_MAX
 
 
-async def test_a_question_its_condition_and_its_tokens_are_there_once_asked(
+async def test_a_question_with_its_condition_and_tokens_exists_once_asked(
     fresh_sandbox: Sandbox,
 ) -> None:
     reader = fresh_sandbox.reader
@@ -78,15 +83,15 @@ async def test_a_question_its_condition_and_its_tokens_are_there_once_asked(
     assert spent == await reader.creation_fee_units()
 
 
-async def test_what_nobody_made_is_not_there(sandbox: Sandbox) -> None:
+async def test_unknown_questions_and_markets_are_none(sandbox: Sandbox) -> None:
     reader = sandbox.reader
     assert await reader.question(ZERO_BYTES32) is None
     assert await reader.market_entry(ZERO_BYTES32) is None
     assert await reader.payouts(ZERO_BYTES32) is None
     assert not await reader.is_registered(TokenPair(12, 13), ZERO_BYTES32)
-    assert await reader.safe(NOBODY) is None
-    assert await reader.code(NOBODY) == b""
-    assert await reader.proposer_whitelist(NOBODY) is None
+    assert await reader.safe(EMPTY_ACCOUNT) is None
+    assert await reader.code(EMPTY_ACCOUNT) == b""
+    assert await reader.proposer_whitelist(EMPTY_ACCOUNT) is None
     assert await reader.header("0xffffff") is None
     assert await reader.receipts([ZERO_BYTES32]) == [None]
     assert await reader.transactions([ZERO_BYTES32]) == [None]
@@ -140,7 +145,7 @@ async def test_a_makers_nonce_counts_its_increments(fresh_sandbox: Sandbox) -> N
     assert await fresh_sandbox.reader.exchange_nonce(trader.address) == 1
 
 
-async def test_a_safe_is_where_it_was_derived_and_belongs_to_its_owner(
+async def test_a_safe_is_at_its_derived_address_and_belongs_to_its_owner(
     fresh_sandbox: Sandbox,
 ) -> None:
     owner = fresh_sandbox.trader()
@@ -149,18 +154,18 @@ async def test_a_safe_is_where_it_was_derived_and_belongs_to_its_owner(
     assert safe is not None
     assert (safe.nonce, safe.threshold, safe.owners) == (0, 1, (owner.address,))
     assert safe.is_owned_by(owner.address)
-    assert not safe.is_owned_by(NOBODY)
+    assert not safe.is_owned_by(EMPTY_ACCOUNT)
     assert not safe._replace(threshold=2).is_owned_by(owner.address)
 
 
-async def test_how_a_call_would_revert_is_known_beforehand(sandbox: Sandbox) -> None:
+async def test_a_revert_is_known_before_the_call_is_sent(sandbox: Sandbox) -> None:
     reader, trader = sandbox.reader, sandbox.trader()
     collateral = sandbox.deployment.collateral
-    too_much = Transfer(NOBODY, TRADER_UNITS + 1).encode()
+    too_much = Transfer(EMPTY_ACCOUNT, TRADER_UNITS + 1).encode()
     reverted = await reader.revert_of(trader.address, collateral, too_much)
     assert reverted is not None
     assert reason_of(reverted) == "InsufficientBalance"
-    enough = Transfer(NOBODY, TRADER_UNITS).encode()
+    enough = Transfer(EMPTY_ACCOUNT, TRADER_UNITS).encode()
     assert await reader.revert_of(trader.address, collateral, enough) is None
 
 
@@ -193,7 +198,7 @@ async def test_a_whitelist_that_does_not_behave_as_one_is_none(
     assert await fresh_sandbox.reader.proposer_whitelist(creator) is None
 
 
-async def test_a_whitelist_of_somebody_else_is_none(fresh_sandbox: Sandbox) -> None:
+async def test_a_whitelist_of_another_creator_is_none(fresh_sandbox: Sandbox) -> None:
     creator = fresh_sandbox.account(AccountRole.CREATOR).address
     whitelist = await fresh_sandbox.reader.proposer_whitelist(creator)
     assert whitelist is not None
@@ -204,11 +209,11 @@ async def test_a_whitelist_of_somebody_else_is_none(fresh_sandbox: Sandbox) -> N
     word = "0x" + "00" * 12 + whitelist.address[2:]
     await fresh_sandbox.rpc.send("anvil_setStorageAt", registry, slot, word)
     view = ViewCall(registry, contract_function("whitelistOf(address)", "(address)"), (other,))
-    assert await ask(fresh_sandbox.rpc, view) == whitelist.address
+    assert await call_view(fresh_sandbox.rpc, view) == whitelist.address
     assert await fresh_sandbox.reader.proposer_whitelist(other) is None
 
 
-async def test_the_registry_tells_who_made_a_market_and_how_it_is_described(
+async def test_the_registry_has_a_markets_creator_and_metadata(
     fresh_sandbox: Sandbox,
 ) -> None:
     market = await fresh_sandbox.ask()
@@ -226,7 +231,7 @@ async def test_blocks_and_transactions_are_read_as_the_node_has_them(
     fresh_sandbox: Sandbox,
 ) -> None:
     reader, trader = fresh_sandbox.reader, fresh_sandbox.trader()
-    calldata = Approve(NOBODY, 1).encode()
+    calldata = Approve(EMPTY_ACCOUNT, 1).encode()
     receipt = await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, calldata)
     (again,) = await reader.receipts([receipt.tx_hash])
     assert again == receipt

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 @contextlib.asynccontextmanager
 async def answering(answer: bytes, status: str = "200 OK") -> AsyncIterator[Rpc]:
-    """Give a connection to a server that answers everything with these bytes."""
+    """Yield a connection to a server that answers every request with these bytes."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -33,7 +33,7 @@ async def answering(answer: bytes, status: str = "200 OK") -> AsyncIterator[Rpc]
             yield rpc
 
 
-async def test_a_read_is_asked_again_and_a_broadcast_is_not(
+async def test_a_read_is_repeated_and_a_broadcast_is_not(
     faulty_rpc: Rpc, proxy: FaultProxy
 ) -> None:
     proxy.fail("eth_chainId", *[lose_request] * (READ_ATTEMPTS_MAX - 1))
@@ -78,7 +78,7 @@ async def test_one_refusal_fails_its_batch(faulty_rpc: Rpc, proxy: FaultProxy) -
         ("nonce too low", -32000, RpcRefused),
     ],
 )
-async def test_a_refusal_says_whether_a_contract_reverted(
+async def test_a_refusal_by_a_revert_has_its_own_class(
     faulty_rpc: Rpc, proxy: FaultProxy, message: str, code: int, kind: type[RpcRefused]
 ) -> None:
     proxy.fail("eth_call", refuse(message, code))
@@ -89,7 +89,7 @@ async def test_a_refusal_says_whether_a_contract_reverted(
 
 
 @pytest.mark.parametrize("code", [3, -32005])
-async def test_no_address_or_key_of_a_node_is_in_what_it_refused(
+async def test_no_address_or_key_of_a_node_is_in_a_refusal(
     faulty_rpc: Rpc, proxy: FaultProxy, code: int
 ) -> None:
     key = "9aa3d95b3bc440fa88ea12eaa4456161"
@@ -97,11 +97,11 @@ async def test_no_address_or_key_of_a_node_is_in_what_it_refused(
     proxy.fail("eth_call", refuse(said, code))
     with pytest.raises(RpcRefused, match=r"limit of project \(token\) at \(address\)") as refusal:
         await faulty_rpc.call("eth_call", {}, "latest")
-    for words in (refusal.value.message, refusal.value.rpc_message, str(refusal.value)):
-        assert key not in words
-        assert "node.example" not in words
-        assert words.isprintable()
-        assert len(words) < 600
+    for text in (refusal.value.message, refusal.value.rpc_message, str(refusal.value)):
+        assert key not in text
+        assert "node.example" not in text
+        assert text.isprintable()
+        assert len(text) < 600
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,14 @@ async def test_no_address_or_key_of_a_node_is_in_what_it_refused(
         (b'{"id": 1, "result": "0x1"}', "502 Bad Gateway"),
     ],
 )
-async def test_what_is_not_the_answer_is_no_answer(answer: bytes, status: str) -> None:
+async def test_an_unusable_answer_counts_as_no_answer(answer: bytes, status: str) -> None:
     async with answering(answer, status) as rpc:
         with pytest.raises(ChainUnavailable):
             await rpc.send("eth_chainId")
 
 
 @pytest.mark.parametrize("answer", [b"{}", b"[]", b'[{"id": 9, "result": 1}]', b"nothing"])
-async def test_what_is_not_the_batch_is_no_answer(answer: bytes) -> None:
+async def test_an_unusable_batch_counts_as_no_answer(answer: bytes) -> None:
     async with answering(answer) as rpc:
         with pytest.raises(ChainUnavailable, match="batch"):
             await rpc.batch([("eth_chainId", [])])
@@ -133,7 +133,7 @@ async def test_an_answer_that_is_too_large_is_refused() -> None:
             await rpc.send("eth_chainId")
 
 
-async def test_nobody_listening_is_no_answer() -> None:
+async def test_a_port_without_a_server_counts_as_no_answer() -> None:
     async with Rpc(f"http://127.0.0.1:{free_port()}") as rpc:
         with pytest.raises(ChainUnavailable) as refusal:
             await rpc.send("eth_chainId")

@@ -51,7 +51,7 @@ TX = {
 }
 
 
-def test_answers_are_read_in_lower_case_and_whole_numbers() -> None:
+def test_answers_are_read_as_lower_case_hex_and_integers() -> None:
     receipt = receipt_of(RECEIPT)
     assert receipt is not None
     assert (receipt.tx_hash, receipt.block_number, receipt.gas_used) == (WORD.lower(), 5, 21000)
@@ -75,7 +75,7 @@ def test_answers_are_read_in_lower_case_and_whole_numbers() -> None:
     assert (mined.target, mined.block_number) == (ACCOUNT.lower(), 9)
 
 
-def test_nothing_is_nothing() -> None:
+def test_an_absent_answer_is_none() -> None:
     assert receipt_of(None) is None
     assert header_of(None) is None
     assert chain_tx_of(None) is None
@@ -97,7 +97,7 @@ def test_nothing_is_nothing() -> None:
         (chain_tx_of, "0x"),
     ],
 )
-def test_an_answer_of_another_shape_is_no_answer(read: Any, answer: Any) -> None:
+def test_an_answer_of_another_shape_counts_as_no_answer(read: Any, answer: Any) -> None:
     with pytest.raises(ChainUnavailable):
         read(answer)
 

@@ -8,7 +8,7 @@ from foretell.chain.artifacts import npm_artifact, own_artifact
 from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox_placement import check_sandbox_node, place_contracts
 from foretell.chain.setup_caller import SetupCaller
-from foretell.chain.views import ViewCall, ask
+from foretell.chain.views import ViewCall, call_view
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.evm.abi import contract_function
@@ -25,7 +25,7 @@ def caller(fresh_sandbox: Sandbox) -> SetupCaller:
     return fresh_sandbox.caller(fresh_sandbox.account(AccountRole.ADMIN))
 
 
-async def test_what_a_constructor_stores_and_computes_is_right_for_the_place(
+async def test_a_constructor_runs_in_place_with_the_given_address(
     caller: SetupCaller, fresh_sandbox: Sandbox
 ) -> None:
     rpc = fresh_sandbox.rpc
@@ -34,14 +34,14 @@ async def test_what_a_constructor_stores_and_computes_is_right_for_the_place(
     await place_contracts(rpc, caller, {PLACE: token, OTHER_PLACE: bundler})
     symbol = contract_function("symbol()", "(string)")
     minter = contract_function("minter()", "(address)")
-    assert await ask(rpc, ViewCall(PLACE, symbol)) == "SYM"
-    assert await ask(rpc, ViewCall(PLACE, minter)) == caller.address
+    assert await call_view(rpc, ViewCall(PLACE, symbol)) == "SYM"
+    assert await call_view(rpc, ViewCall(PLACE, minter)) == caller.address
     # The bundler keeps its own address in its code.
     code = await fresh_sandbox.reader.code(OTHER_PLACE)
     assert bytes.fromhex(OTHER_PLACE[2:]) in code
 
 
-async def test_what_is_in_its_place_is_left_there(
+async def test_a_contract_that_is_placed_already_is_not_replaced(
     caller: SetupCaller, fresh_sandbox: Sandbox
 ) -> None:
     first = own_artifact("CollateralToken").init_code("Name", "ONE", caller.address)
@@ -49,10 +49,10 @@ async def test_what_is_in_its_place_is_left_there(
     await place_contracts(fresh_sandbox.rpc, caller, {PLACE: first})
     await place_contracts(fresh_sandbox.rpc, caller, {PLACE: second})
     symbol = contract_function("symbol()", "(string)")
-    assert await ask(fresh_sandbox.rpc, ViewCall(PLACE, symbol)) == "ONE"
+    assert await call_view(fresh_sandbox.rpc, ViewCall(PLACE, symbol)) == "ONE"
 
 
-async def test_a_node_that_is_no_sandbox_is_left_alone(
+async def test_nothing_is_placed_on_a_node_that_is_not_a_sandbox(
     caller: SetupCaller, faulty_rpc: Rpc, proxy: FaultProxy
 ) -> None:
     await check_sandbox_node(faulty_rpc)

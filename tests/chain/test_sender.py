@@ -25,12 +25,13 @@ from foretell.domain.errors.chain import (
     WrongChain,
 )
 from foretell.domain.evm.transaction import OutgoingTx, TxStatus
-from foretell.store.outbox.transactions import TxOutbox
+from foretell.store.database import Database
+from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_what_is_sent_is_mined_and_then_confirmed(
+async def test_a_sent_transaction_is_mined_and_then_confirmed(
     sender: Sender, approving: Approving, fresh_sandbox: Sandbox, outbox: TxOutbox
 ) -> None:
     sent = await sender.send(approving())
@@ -65,7 +66,7 @@ async def test_an_id_is_one_transaction_however_often_it_is_sent(
         await sender.send(approving(units=8))
 
 
-async def test_a_call_that_would_revert_leaves_nothing_behind(
+async def test_a_call_that_would_revert_is_neither_stored_nor_broadcast(
     sender: Sender, fresh_sandbox: Sandbox, outbox: TxOutbox, proxy: FaultProxy
 ) -> None:
     too_much = Transfer(SPENDER, TRADER_UNITS + 1).encode()
@@ -85,7 +86,7 @@ async def test_a_call_is_simulated_with_the_gas_that_it_will_have(
     assert (await sender.send(approving(gas=90_000))).gas == 90_000
 
 
-async def test_a_call_is_simulated_on_top_of_what_waits(
+async def test_a_call_is_simulated_after_the_pending_ones(
     sender: Sender, still_sandbox: Sandbox, outbox: TxOutbox
 ) -> None:
     collateral = still_sandbox.deployment.collateral
@@ -96,7 +97,7 @@ async def test_a_call_is_simulated_on_top_of_what_waits(
     assert await outbox.load("pay-2") is None
 
 
-async def test_a_node_that_is_down_before_anything_was_signed_leaves_nothing_behind(
+async def test_nothing_is_stored_when_the_node_is_down_before_signing(
     sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
 ) -> None:
     proxy.fail_always("eth_estimateGas", lose_request)
@@ -114,7 +115,7 @@ async def test_a_node_of_another_chain_is_refused(
     assert await outbox.load("approve-1") is None
 
 
-async def test_many_at_once_take_one_nonce_each_and_leave_no_gap(
+async def test_concurrent_transactions_get_one_nonce_each_without_a_gap(
     sender: Sender, approving: Approving, fresh_sandbox: Sandbox
 ) -> None:
     before = await used_nonces(fresh_sandbox)
@@ -128,7 +129,7 @@ async def test_many_at_once_take_one_nonce_each_and_leave_no_gap(
     assert await sender.run_once() == 0
 
 
-async def test_two_senders_of_one_account_do_no_harm(
+async def test_two_senders_of_one_account_send_each_transaction_once(
     make_sender: MakeSender, approving: Approving, fresh_sandbox: Sandbox
 ) -> None:
     before = await used_nonces(fresh_sandbox)
@@ -143,16 +144,17 @@ async def test_two_senders_of_one_account_do_no_harm(
     assert await used_nonces(fresh_sandbox) == before + 6
 
 
-async def test_the_watch_goes_on_through_faults_and_wakes_for_what_is_sent(
+async def test_the_watcher_continues_after_faults_and_wakes_for_new_transactions(
     sender: Sender,
     approving: Approving,
     fresh_sandbox: Sandbox,
     outbox: TxOutbox,
     proxy: FaultProxy,
+    database: Database,
 ) -> None:
     proxy.fail("eth_chainId", refuse("starting"))
     watching = asyncio.create_task(sender.run())
-    watch = await outbox._database.watch(outbox._tables.topic)
+    watch = await database.watch(SETTLEMENT.topic)
     try:
         await sender.send(approving())
         async with asyncio.timeout(10):

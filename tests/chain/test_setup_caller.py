@@ -26,7 +26,7 @@ def paying(sandbox: Sandbox, units: int, gas: int | None = None) -> ContractCall
     return ContractCall(sandbox.deployment.collateral, calldata, gas)
 
 
-async def test_calls_are_made_in_their_order_and_waited_for(
+async def test_calls_are_sent_in_their_order_and_waited_for(
     caller: SetupCaller, fresh_sandbox: Sandbox
 ) -> None:
     receipts = await caller.call_all([paying(fresh_sandbox, units) for units in (1, 2, 3)])
@@ -41,7 +41,7 @@ async def test_a_call_with_value_pays_it(caller: SetupCaller, fresh_sandbox: San
     assert await fresh_sandbox.rpc.call("eth_getBalance", RECEIVER, "latest") == "0xc"
 
 
-async def test_a_call_that_would_revert_is_not_made(
+async def test_a_call_that_would_revert_is_not_sent(
     caller: SetupCaller, fresh_sandbox: Sandbox
 ) -> None:
     with pytest.raises(ExecutionReverted):
@@ -58,19 +58,19 @@ async def test_a_call_that_reverts_in_its_block_is_a_failure(
         await caller.call_all([too_much])
 
 
-async def test_a_chain_that_waits_is_sealed_on_demand(still_sandbox: Sandbox) -> None:
+async def test_a_chain_without_automining_is_mined_on_demand(still_sandbox: Sandbox) -> None:
     key = still_sandbox.trader().private_key
     caller = SetupCaller(still_sandbox.rpc, key, 80002, mines=True)
     receipt = await caller.call(still_sandbox.deployment.collateral, Approve(RECEIVER, 1).encode())
     assert receipt.is_success
 
 
-async def test_a_transaction_in_no_block_is_not_waited_for_for_ever(sandbox: Sandbox) -> None:
+async def test_waiting_for_a_receipt_has_a_deadline(sandbox: Sandbox) -> None:
     with pytest.raises(ChainUnavailable, match="1 transactions are in no block"):
         await wait_for_receipts(sandbox.rpc, [ZERO_BYTES32], deadline_s=0.1)
 
 
-async def test_an_answer_that_is_lost_is_not_asked_for_again(
+async def test_a_call_with_a_lost_answer_is_not_repeated(
     fresh_sandbox: Sandbox, faulty_rpc: Rpc, proxy: FaultProxy
 ) -> None:
     proxy.fail(BROADCAST, lose_request)
@@ -82,7 +82,7 @@ async def test_an_answer_that_is_lost_is_not_asked_for_again(
 
 @pytest.fixture
 async def sent_earlier(still_sandbox: Sandbox, faulty_rpc: Rpc, proxy: FaultProxy) -> bytes:
-    """The key of an account whose transfer waits, sent by a run that heard nothing of it."""
+    """The key of an account with a pending transfer, whose run received no answer."""
     key = still_sandbox.trader().private_key
     proxy.fail(BROADCAST, lose_answer)
     with pytest.raises(ChainUnavailable):
@@ -90,22 +90,22 @@ async def sent_earlier(still_sandbox: Sandbox, faulty_rpc: Rpc, proxy: FaultProx
     return key
 
 
-async def test_what_an_earlier_run_sent_is_sealed_on_demand(
+async def test_a_transaction_of_an_earlier_run_is_mined_on_demand(
     still_sandbox: Sandbox, sent_earlier: bytes
 ) -> None:
     await SetupCaller(still_sandbox.rpc, sent_earlier, 80002, mines=True).wait_for_earlier()
     assert await still_sandbox.reader.collateral_units(RECEIVER) == 1
 
 
-async def test_what_an_earlier_run_sent_is_not_waited_for_for_ever(
+async def test_waiting_for_an_earlier_run_has_a_deadline(
     still_sandbox: Sandbox, sent_earlier: bytes
 ) -> None:
     caller = SetupCaller(still_sandbox.rpc, sent_earlier, 80002)
-    with pytest.raises(ChainUnavailable, match=f"1 transactions of {caller.address} wait"):
+    with pytest.raises(ChainUnavailable, match=f"1 transactions of {caller.address} are pending"):
         await caller.wait_for_earlier(deadline_s=0.05)
 
 
-async def test_a_key_of_which_nothing_waits_seals_nothing(still_sandbox: Sandbox) -> None:
+async def test_a_key_without_pending_transactions_mines_nothing(still_sandbox: Sandbox) -> None:
     before = await head(still_sandbox.rpc)
     key = still_sandbox.trader().private_key
     await SetupCaller(still_sandbox.rpc, key, 80002, mines=True).wait_for_earlier()

@@ -1,7 +1,7 @@
 import pytest
 from tests.rigs.sandbox import Sandbox
 
-from foretell.chain.views import ViewCall, ask, ask_all
+from foretell.chain.views import ViewCall, call_view, call_views
 from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import Address
@@ -10,29 +10,29 @@ pytestmark = pytest.mark.anyio
 
 DECIMALS = contract_function("decimals()", "(uint8)")
 SYMBOL = contract_function("symbol()", "(string)")
-NOBODY = Address("0x" + "99" * 20)
+EMPTY_ACCOUNT = Address("0x" + "99" * 20)
 
 
-async def test_views_answer_in_their_order(sandbox: Sandbox) -> None:
+async def test_views_return_their_results_in_order(sandbox: Sandbox) -> None:
     collateral = sandbox.deployment.collateral
     views = [ViewCall(collateral, DECIMALS), ViewCall(collateral, SYMBOL)]
-    assert await ask_all(sandbox.rpc, views) == [6, "FSD"]
-    assert await ask(sandbox.rpc, views[0]) == 6
-    assert await ask_all(sandbox.rpc, []) == []
+    assert await call_views(sandbox.rpc, views) == [6, "FSD"]
+    assert await call_view(sandbox.rpc, views[0]) == 6
+    assert await call_views(sandbox.rpc, []) == []
 
 
-async def test_several_values_come_together(sandbox: Sandbox) -> None:
+async def test_a_view_of_several_values_returns_a_tuple(sandbox: Sandbox) -> None:
     registry = contract_function("registry(uint256)", "(uint256,bytes32)")
-    answer = await ask(sandbox.rpc, ViewCall(sandbox.deployment.exchange, registry, (5,)))
+    answer = await call_view(sandbox.rpc, ViewCall(sandbox.deployment.exchange, registry, (5,)))
     assert answer == (0, bytes(32))
 
 
-async def test_an_account_without_code_does_not_answer_as_a_contract(sandbox: Sandbox) -> None:
+async def test_an_account_without_code_is_not_the_contract(sandbox: Sandbox) -> None:
     with pytest.raises(ChainInconsistent, match="decimals"):
-        await ask(sandbox.rpc, ViewCall(NOBODY, DECIMALS))
+        await call_view(sandbox.rpc, ViewCall(EMPTY_ACCOUNT, DECIMALS))
 
 
 async def test_a_view_that_reverts_is_a_revert(sandbox: Sandbox) -> None:
     separator = contract_function("domainSeparator(uint256)", "(bytes32)")
     with pytest.raises(ExecutionReverted):
-        await ask(sandbox.rpc, ViewCall(sandbox.deployment.exchange, separator, (99,)))
+        await call_view(sandbox.rpc, ViewCall(sandbox.deployment.exchange, separator, (99,)))

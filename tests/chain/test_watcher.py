@@ -13,7 +13,7 @@ from foretell.store.outbox.transactions import TxOutbox
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_broadcast_that_was_lost_is_repeated_with_the_same_bytes(
+async def test_a_lost_broadcast_is_repeated_with_the_same_bytes(
     sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
 ) -> None:
     proxy.fail(BROADCAST, lose_request, refuse("Too Many Requests", -32005))
@@ -23,7 +23,7 @@ async def test_a_broadcast_that_was_lost_is_repeated_with_the_same_bytes(
     assert (await stored(outbox)).status is TxStatus.PENDING
 
 
-async def test_a_process_that_died_before_its_broadcast_is_taken_up_by_the_next(
+async def test_a_transaction_of_a_process_that_died_before_its_broadcast_is_broadcast_by_the_next(
     make_sender: MakeSender,
     approving: Approving,
     outbox: TxOutbox,
@@ -33,23 +33,23 @@ async def test_a_process_that_died_before_its_broadcast_is_taken_up_by_the_next(
     proxy.fail(BROADCAST, lose_request)
     sent = await make_sender().send(approving())
     assert sent.status is TxStatus.PENDING
-    heir = make_sender()
-    assert await heir.run_once() == 1
+    successor = make_sender()
+    assert await successor.run_once() == 1
     assert (await stored(outbox)).status is TxStatus.SENT
-    await heir.run_once()
+    await successor.run_once()
     mined = await stored(outbox)
     assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
     assert await allowed(fresh_sandbox) == 7
 
 
-async def test_a_process_that_died_after_its_broadcast_finds_what_it_did(
+async def test_a_transaction_of_a_process_that_died_after_its_broadcast_is_found(
     make_sender: MakeSender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
 ) -> None:
     proxy.fail(BROADCAST, lose_answer)
     await make_sender().send(approving())
-    heir = make_sender()
-    assert (await heir.send(approving())).status is TxStatus.PENDING
-    await heir.run_once()
+    successor = make_sender()
+    assert (await successor.send(approving())).status is TxStatus.PENDING
+    await successor.run_once()
     assert (await stored(outbox)).status is TxStatus.MINED
     assert proxy.asked[BROADCAST] == 1
 
@@ -71,7 +71,7 @@ async def test_a_call_that_fails_in_its_block_is_reverted_and_then_failed(
     assert (await stored(outbox)).status is TxStatus.FAILED
 
 
-async def test_what_waits_too_long_is_replaced_by_a_dearer_attempt_with_the_same_nonce(
+async def test_a_stuck_attempt_is_replaced_by_one_with_higher_fees_and_the_same_nonce(
     sender: Sender,
     approving: Approving,
     still_sandbox: Sandbox,
@@ -116,7 +116,7 @@ async def test_an_older_attempt_may_be_the_one_that_is_mined(
     assert confirmed.mined_hash == first.newest.tx_hash
 
 
-async def test_a_node_that_dropped_what_it_took_is_told_again(
+async def test_a_dropped_transaction_is_broadcast_again(
     sender: Sender,
     approving: Approving,
     still_sandbox: Sandbox,
@@ -137,7 +137,7 @@ async def test_a_node_that_dropped_what_it_took_is_told_again(
     assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
 
 
-async def test_a_reorg_brings_the_same_bytes_back_into_a_block(
+async def test_after_a_reorg_the_same_bytes_are_mined_again(
     sender: Sender, approving: Approving, fresh_sandbox: Sandbox, outbox: TxOutbox, clock: Clock
 ) -> None:
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
@@ -156,7 +156,7 @@ async def test_a_reorg_brings_the_same_bytes_back_into_a_block(
     assert await allowed(fresh_sandbox) == 7
 
 
-async def test_a_receipt_that_vanishes_for_a_moment_does_no_harm(
+async def test_a_receipt_that_vanishes_for_a_moment_changes_nothing_in_the_end(
     sender: Sender,
     approving: Approving,
     fresh_sandbox: Sandbox,
@@ -174,7 +174,7 @@ async def test_a_receipt_that_vanishes_for_a_moment_does_no_harm(
     assert (confirmed.status, len(confirmed.attempts)) == (TxStatus.CONFIRMED, 1)
 
 
-async def test_a_nonce_that_the_key_used_elsewhere_cancels_and_the_next_is_in_step_again(
+async def test_a_nonce_used_elsewhere_cancels_its_transaction_and_the_next_nonce_follows_it(
     sender: Sender,
     approving: Approving,
     fresh_sandbox: Sandbox,
@@ -199,7 +199,7 @@ async def test_a_nonce_that_the_key_used_elsewhere_cancels_and_the_next_is_in_st
     assert (await sender.send(approving("approve-2"))).account_nonce == lost.account_nonce + 1
 
 
-async def test_a_node_that_hides_receipts_cancels_nothing(
+async def test_hidden_receipts_cancel_nothing(
     sender: Sender,
     approving: Approving,
     fresh_sandbox: Sandbox,
@@ -245,7 +245,7 @@ async def test_a_gap_before_the_first_waiting_nonce_is_filled(
     assert filler.status is TxStatus.CANCELED
 
 
-async def test_a_chain_that_lost_what_was_final_gets_it_again(
+async def test_a_confirmed_transaction_that_the_chain_lost_is_broadcast_again(
     sender: Sender, approving: Approving, fresh_sandbox: Sandbox, outbox: TxOutbox, clock: Clock
 ) -> None:
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")

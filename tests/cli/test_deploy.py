@@ -172,7 +172,7 @@ async def test_a_check_fails_for_a_deployment_that_broke_off(
     sandbox: Sandbox, written: Settings
 ) -> None:
     store_deployment(written.deployment_file, replace(sandbox.deployment, is_complete=False))
-    with pytest.raises(DeploymentUnfit, match="it broke off"):
+    with pytest.raises(DeploymentUnfit, match="it is incomplete"):
         await deployed(written, is_check=True)
 
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.journal.conftest import written
 from tests.rigs.commands import Call
+from tests.rigs.journals import written
 from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 
 from foretell.domain.exchange.apply import apply
@@ -19,7 +19,7 @@ from foretell.domain.exchange.state import State
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.segments import segment_paths
-from foretell.journal.files.snapshots import let_go, snapshot_name
+from foretell.journal.files.snapshots import compact, snapshot_name
 from foretell.journal.snapshot_process import take_snapshot
 
 COMMANDS: list[Command] = [
@@ -146,7 +146,7 @@ def test_replay_ends_in_the_same_state_from_the_start_and_from_a_snapshot(
 
 def test_replay_says_that_the_first_commands_were_removed(call: Call, data: Path) -> None:
     take_snapshot(data / "journal", 60)
-    assert let_go(data / "journal")
+    assert compact(data / "journal")
     called = call("journal", "replay", "--data", str(data), "--from-start")
     assert called.code == 1
     assert "the segment of sequence 1 is gone" in called.err
@@ -193,7 +193,7 @@ def test_export_writes_the_range_that_is_named(
 
 def test_export_begins_with_the_oldest_command_kept(data: Path) -> None:
     take_snapshot(data / "journal", 60)
-    let_go(data / "journal")
+    compact(data / "journal")
     first = int(segment_paths(data / "journal")[0].stem)
     assert first > 1
     assert exported(data)[0]["sequence"] == first

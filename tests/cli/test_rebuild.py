@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.journal.shards import query
 from tests.rigs.commands import Call
+from tests.rigs.journals import query
 from tests.rigs.postgres import migrate
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 from tests.trading.rig import Clock
 
 from foretell.domain.exchange.commands import Command
-from foretell.domain.values.sharding import ShardPlace
+from foretell.domain.values.sharding import ShardNumber, ShardPlace
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.segments import segment_paths
-from foretell.journal.files.snapshots import let_go
+from foretell.journal.files.snapshots import compact
 from foretell.journal.postgres.journal import lead
 from foretell.journal.postgres.leases import Candidate, JournalPlace
 from foretell.journal.snapshot_process import take_snapshot
@@ -89,7 +89,7 @@ def test_tables_stay_where_the_beginning_of_the_journal_is_gone(call: Call, data
     before = asyncio.run(run_engine(data, STORY))
     take_snapshot(data / "journal", 40)
     take_snapshot(data / "journal", 60)
-    assert let_go(data / "journal") > 0
+    assert compact(data / "journal") > 0
     called = call("journal", "rebuild", "--data", str(data))
     assert called.code == 1
     assert "what came before it is not kept any more" in called.err
@@ -144,7 +144,9 @@ async def run_shards(url: str) -> Rows:
     """Start two shards with journals in PostgreSQL, and return the rows of their tables."""
     async with Database(url) as database:
         for number in range(SHARDS):
-            journal = await lead(JournalPlace(url, number, SHARDS), Candidate(b"h" * 16, "another"))
+            journal = await lead(
+                JournalPlace(url, ShardNumber(number), SHARDS), Candidate(b"h" * 16, "another")
+            )
             engine = Engine(journal, Clock().now_ms)
             projection = Projection(database, ShardPlace(number, SHARDS).name)
             engine.subscribe(projection.on_committed)
@@ -186,7 +188,7 @@ def test_tables_stay_where_a_shard_has_removed_its_first_commands(
 
 async def call_while_led(url: str, call: Call, data: Path) -> str:
     """Return the error of the command while a process leads the second shard."""
-    journal = await lead(JournalPlace(url, 1, SHARDS), Candidate(b"h" * 16, "another"))
+    journal = await lead(JournalPlace(url, ShardNumber(1), SHARDS), Candidate(b"h" * 16, "another"))
     try:
         called = await asyncio.to_thread(call, "journal", "rebuild", "--data", str(data))
     finally:

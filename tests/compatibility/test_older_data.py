@@ -25,6 +25,7 @@ from tests.rigs.postgres import migrate
 from foretell.domain.exchange.snapshot import state_digest
 from foretell.domain.treasury.folds import ShardFold, TreasuryFold
 from foretell.domain.treasury.snapshot import treasury_digest
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.files.reader import fold
 from foretell.journal.files.snapshots import read_snapshot, snapshot_paths
 from foretell.journal.port import Snapshot
@@ -94,7 +95,7 @@ async def test_a_journal_in_rows_gives_the_same_state(
     shard: str, database_url: str, expected: Any
 ) -> None:
     connection = await asyncpg.connect(database_url)
-    snapshot = await newest_snapshot(connection, int(shard))
+    snapshot = await newest_snapshot(connection, ShardNumber(int(shard)))
     await connection.close()
     bases = [None] if snapshot is None else [None, snapshot]
     digests = [
@@ -109,7 +110,7 @@ async def test_a_journal_in_rows_gives_the_same_state(
 def _digest_of_rows(url: str, shard: str, base: Snapshot | None) -> str:
     kind = TreasuryFold if shard == TREASURY else ShardFold
     state = kind(None if base is None else base.payload)
-    for entry in read_entries(url, int(shard), 0 if base is None else base.sequence):
+    for entry in read_entries(url, ShardNumber(int(shard)), 0 if base is None else base.sequence):
         state.take(entry.payload)
     return (
         treasury_digest(state.treasury)

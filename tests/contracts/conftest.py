@@ -1,4 +1,4 @@
-"""One chain a test process, everything deployed once, each test undone when it ends."""
+"""Fixtures with one chain for each test process; contracts are deployed once, and each test is reverted."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from foretell.chain.devchain import DevChain
 
 @pytest.fixture(scope="session")
 def evm(anyio_backend: str, devchain: DevChain) -> Iterator[Evm]:
-    assert anyio_backend == "asyncio"  # asked for, since the chain is started asynchronously
+    assert anyio_backend == "asyncio"  # required, since the chain is started asynchronously
     with Evm(devchain.rpc_url) as evm:
         yield evm
 

@@ -1,7 +1,7 @@
 """A small synchronous client of a chain, for the tests of the contracts.
 
-`Evm` speaks to one instant-mining node that lets us send from any address. `Contract` encodes and
-decodes by ABI. A revert is a `Reverted`, which knows the typed error's name.
+`Evm` is a client of a node with automining that allows sending from any address. `Contract` encodes
+and decodes by ABI. A revert raises `Reverted` with the name of the typed error.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 from coincurve import PrivateKey
 from eth_abi.abi import decode, encode
-from tests.rigs.chain_snapshots import EMPTY_POOL, POOL_LOOK_S
+from tests.rigs.chain_snapshots import EMPTY_POOL, POOL_CHECK_S
 
 from foretell.domain.values.hexadecimal import keccak256
 
@@ -37,7 +37,7 @@ RECEIPT_POLL_S: Final = 0.001
 ANSWER_WITHIN_S: Final = 30
 IDLE_S_MAX: Final = 3
 RECEIPT_POLLS_MAX: Final = 5_000
-POOL_LOOKS_MAX: Final = 1_000
+POOL_CHECKS_MAX: Final = 1_000
 TX_GAS_MAX: Final = 30_000_000
 ERROR_STRING_SELECTOR: Final = keccak256(b"Error(string)")[:4]
 
@@ -45,7 +45,7 @@ Abi = Sequence[Mapping[str, Any]]
 
 
 class Reverted(Exception):
-    """A contract reverted; `name` is its typed error's, or the reason that it gave in words."""
+    """A revert of a contract; `name` is its typed error, or the text of its reason."""
 
     def __init__(self, data: bytes, name: str) -> None:
         super().__init__(name or "no data")
@@ -55,7 +55,7 @@ class Reverted(Exception):
 
 @contextmanager
 def reverts(name: str) -> Iterator[None]:
-    """Expect a revert with this typed error, or with these words."""
+    """Expect a revert with this typed error or text."""
     with pytest.raises(Reverted) as caught:
         yield
     assert caught.value.name == name
@@ -91,7 +91,7 @@ class Artifact:
 
 
 class Evm:
-    """One node, asked a hundred thousand times: by the plainest client that there is."""
+    """A client of one node, without overhead, for a hundred thousand requests."""
 
     def __init__(self, url: str) -> None:
         self._connection = HTTPConnection(urlsplit(url).netloc, timeout=ANSWER_WITHIN_S)
@@ -131,7 +131,7 @@ class Evm:
         return Reverted(data, self.error_names.get(data[:4], data.hex()))
 
     def actor(self, name: str) -> Actor:
-        """Return the account of that name, with gas to spend."""
+        """Return the account of a name, with a balance for gas."""
         actor = an_actor(name)
         self.fund(actor.address)
         return actor
@@ -170,7 +170,7 @@ class Evm:
         )
 
     def _mined(self, tx_hash: str) -> dict[str, Any]:
-        """Return the receipt, which an instant-mining node has at once or a moment later."""
+        """Return the receipt, which a node with automining may have only a moment later."""
         for _ in range(RECEIPT_POLLS_MAX):
             receipt: dict[str, Any] | None = self.rpc("eth_getTransactionReceipt", tx_hash)
             if receipt is not None:
@@ -186,7 +186,7 @@ class Evm:
         return self.at(receipt.contract_address, artifact.abi)
 
     def install(self, address: str, artifact: Artifact, *args: object) -> "Contract":
-        """Run the constructor in place, so that the contract stands at a given address."""
+        """Run the constructor in place, so that the contract is at a given address."""
         types = _types(_constructor(artifact.abi).get("inputs", ()))
         init_code = artifact.bytecode + encode(types, args)
         deployer = self.actor("deployer").address
@@ -199,7 +199,7 @@ class Evm:
         return self.at(address, artifact.abi)
 
     def at(self, address: str, abi: Abi) -> "Contract":
-        """Return the contract, its typed errors known from now on."""
+        """Return the contract, and register its typed errors."""
         for entry in abi:
             if entry["type"] == "error":
                 self.error_names[_selector(entry)] = entry["name"]
@@ -210,7 +210,7 @@ class Evm:
 
     @contextmanager
     def rolled_back(self) -> Iterator[None]:
-        """Undo what happens inside."""
+        """Revert all changes made inside the context."""
         snapshot = self.rpc("evm_snapshot")
         funded = set(self._funded)
         try:
@@ -221,18 +221,18 @@ class Evm:
             self._funded = funded
 
     def _empty_pool(self) -> None:
-        """Wait until the node no longer holds what it has mined; see `tests/snapshots.py`."""
-        for _ in range(POOL_LOOKS_MAX):
+        """Wait until the pool is empty; see `tests/rigs/chain_snapshots.py`."""
+        for _ in range(POOL_CHECKS_MAX):
             if self.rpc("txpool_status") == EMPTY_POOL:
                 return
-            time.sleep(POOL_LOOK_S)
-        raise AssertionError("transactions wait in the pool")
+            time.sleep(POOL_CHECK_S)
+        raise AssertionError("transactions are pending")
 
 
 class Contract:
-    """A contract at an address, spoken to by ABI.
+    """A contract at an address, called by ABI.
 
-    A function goes by its name, or by its whole signature where the contract has two of that name.
+    A function is given by its name, or by its signature when the contract has two of that name.
     """
 
     def __init__(self, evm: Evm, address: str, abi: Abi) -> None:
@@ -250,7 +250,7 @@ class Contract:
         return _selector(entry) + encode(_types(entry["inputs"]), args)
 
     def call(self, name: str, *args: object, sender: str | None = None) -> Any:
-        """Return what the function would return: one value bare, several as a tuple."""
+        """Return the result of the function: one value, or a tuple of several."""
         call = {"to": self.address, "data": "0x" + self.calldata(name, *args).hex()}
         call |= {"from": sender} if sender is not None else {}
         answer = bytes.fromhex(self.evm.rpc("eth_call", call, "latest")[2:])
@@ -261,7 +261,7 @@ class Contract:
         return self.evm.transact(sender, self.address, self.calldata(name, *args))
 
     def topic(self, signature: str) -> bytes:
-        """Return the topic of a log that the ABI has under this signature."""
+        """Return the topic of the log with this signature in the ABI."""
         return keccak256(_signature(self._event(signature)).encode())
 
     def _event(self, signature: str) -> Mapping[str, Any]:
@@ -299,7 +299,7 @@ def safe_artifact(path: str) -> Artifact:
 
 
 def own_artifact_fields(name: str) -> dict[str, Any]:
-    """Return the whole of an artifact file."""
+    """Return all fields of an artifact file."""
     fields: dict[str, Any] = json.loads((ARTIFACTS / f"{name}.json").read_text())
     return fields
 
@@ -318,7 +318,7 @@ def an_actor(name: str) -> Actor:
 
 
 def word_of_address(address: str) -> bytes:
-    """Return the address as a 32-byte word, as topics have it."""
+    """Return the address as a 32-byte word, as in topics."""
     return bytes.fromhex(address.removeprefix("0x").rjust(64, "0"))
 
 

@@ -1,7 +1,7 @@
-"""A chain within this process, for long sequences: no node, no blocks, no receipts with logs.
+"""A chain in this process, for long sequences: no node, no blocks, no receipts with logs.
 
-It is a real EVM, and some hundred times as fast as a node. What it says of gas is not what a
-transaction costs, so nothing here reports it.
+It is a real EVM, and about a hundred times as fast as a node. Its gas is not that of a transaction,
+so it is not reported.
 """
 
 from collections.abc import Iterator
@@ -16,15 +16,15 @@ CHAIN_ID: Final = 80002
 START_S: Final = 1_800_000_000
 CALL_GAS_MAX: Final = 100_000_000
 NO_GAS: Final = 0
-NOBODY: Final = "0x" + "00" * 20
+ZERO_SENDER: Final = "0x" + "00" * 20
 
 
 class FastEvm(Evm):
-    """An EVM that speaks to the tests as a node does."""
+    """An EVM with the interface of a node."""
 
     def __init__(self) -> None:
         self.error_names = {}
-        self.master_by_wallet: dict[str, str] = {}
+        self.controller_by_wallet: dict[str, str] = {}
         self._now_s = START_S
         self._evm = pyrevm.EVM(
             env=pyrevm.Env(
@@ -56,13 +56,13 @@ class FastEvm(Evm):
         return self._now_s
 
     def view(self, target: str, calldata: bytes) -> bytes:
-        """Return what a call answers."""
-        return self.act(NOBODY, target, calldata)
+        """Return the result of a call."""
+        return self.act(ZERO_SENDER, target, calldata)
 
     def act(self, sender: str, target: str, calldata: bytes) -> bytes:
-        """Return what a transaction's call answers; a wallet's is sent through it by its master."""
-        if (master := self.master_by_wallet.get(sender)) is not None:
-            sender, target, calldata = master, sender, bytes.fromhex(target[2:]) + calldata
+        """Return the result of a transaction's call; the controller of a wallet sends it through the wallet."""
+        if (controller := self.controller_by_wallet.get(sender)) is not None:
+            sender, target, calldata = controller, sender, bytes.fromhex(target[2:]) + calldata
         try:
             return bytes(
                 self._evm.message_call(sender, target, calldata=calldata, gas=CALL_GAS_MAX)
@@ -91,10 +91,12 @@ class FastEvm(Evm):
 
     @override
     def rpc(self, method: str, *params: Any) -> Any:
-        """Answer the few methods of a node that the tests use."""
+        """Answer the methods of a node that the tests use."""
         if method == "eth_call":
             call = params[0]
-            answer = self.act(call.get("from", NOBODY), call["to"], bytes.fromhex(call["data"][2:]))
+            answer = self.act(
+                call.get("from", ZERO_SENDER), call["to"], bytes.fromhex(call["data"][2:])
+            )
             return "0x" + answer.hex()
         if method == "evm_increaseTime":
             return self._set_time(self._now_s + params[0])
@@ -123,6 +125,6 @@ def _block_at(now_s: int) -> pyrevm.BlockEnv:
 
 
 def _revert_data(message: str) -> bytes:
-    """Return what a revert gave back, which only the message of the failure has."""
+    """Return the data of a revert, which only the message of the failure contains."""
     _, _, digits = message.partition("output: 0x")
     return bytes.fromhex(digits.split(" ")[0].rstrip(",})")) if digits else b""

@@ -1,10 +1,10 @@
-"""What the contracts cost, from receipts of the development chain.
+"""Gas of the contracts, from receipts of the development chain.
 
     python tests/run.py contracts.gas           print the table
-    python tests/run.py contracts.gas --write   keep it in contracts/gas.json
+    python tests/run.py contracts.gas --write   write it to contracts/gas.json
 
-Fees are off, signatures are those of externally owned accounts, and wallets hold already what they
-receive: that is what the settlement of a market that is being traded costs.
+Fees are off, signatures are those of externally owned accounts, and wallets already hold the tokens
+that they receive, as in the settlement of an active market.
 """
 
 import argparse
@@ -36,7 +36,7 @@ SALT: Final = 1_730_000_000_000
 
 
 def measured(neg_risk: NegRisk) -> dict[str, int]:
-    """Return what each act costs."""
+    """Return the gas of each call."""
     matches = enumerate(itertools.product(KINDS, PROFILES.items(), MAKERS))
     return {
         **{
@@ -53,7 +53,7 @@ def measured(neg_risk: NegRisk) -> dict[str, int]:
 def scene(
     world: World, kind: str, profile: int, makers: int, salt: int
 ) -> tuple[Order, list[Order]]:
-    """Return a taker order and maker orders that it takes whole."""
+    """Return a taker order and maker orders that it fills completely."""
     fields = {"profile": profile, "salt": salt}
     fields |= {"timestamp": SALT} if profile == OWN_V2 else {}
     taker = world.sell if kind == "merge" else world.buy
@@ -66,14 +66,14 @@ def scene(
 
 
 def match_gas(world: World, kind: str, profile: int, makers: int, salt: int = SALT) -> int:
-    """Return what such a match costs."""
+    """Return the gas of such a match."""
     taker, resting = scene(world, kind, profile, makers, salt)
     fill = Fill(taker.maker_amount, tuple(maker.maker_amount for maker in resting))
     return world.match(taker, resting, fill).gas_used
 
 
 def others(world: World) -> Iterator[tuple[str, int]]:
-    """Yield what a maker's own acts at the exchange cost."""
+    """Yield the gas of a maker's own calls at the exchange."""
     maker, exchange = world.makers[0], world.exchange
     orders = [world.sell(maker, world.yes, SIZE, 50, salt=salt) for salt in range(20)]
     receipt = exchange.send("cancelOrder", orders[0].fields, sender=maker.address)
@@ -86,7 +86,7 @@ def others(world: World) -> Iterator[tuple[str, int]]:
 
 
 def of_events(neg_risk: NegRisk) -> Iterator[tuple[str, int]]:
-    """Yield what a life of an event of four questions costs."""
+    """Yield the gas of all calls of an event of four questions."""
     adapter, market = neg_risk.adapter, neg_risk.market()
     yield "event, prepareMarket", neg_risk.open_market().gas_used
     yield "event, prepareQuestion", neg_risk.add_question(0).gas_used
@@ -107,7 +107,7 @@ def of_events(neg_risk: NegRisk) -> Iterator[tuple[str, int]]:
 
 
 async def measure() -> dict[str, int]:
-    """Return the table, measured on a chain of its own."""
+    """Return the table, measured on a separate chain."""
     with tempfile.TemporaryDirectory() as folder:
         options = DevChainOptions(
             anvil=find_anvil(None, ROOT / "contracts" / "node_modules"),

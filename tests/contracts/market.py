@@ -1,4 +1,4 @@
-"""A whole market on the test chain: collateral, Conditional Tokens, exchange, wallets with assets."""
+"""A market on the test chain: collateral, Conditional Tokens, exchange, and wallets with assets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ Change = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class World:
-    """Everything that is put up once for all tests of the exchange."""
+    """The contracts and accounts that all tests of the exchange share."""
 
     evm: Evm
     collateral: Contract
@@ -81,13 +81,13 @@ class World:
         self.exchange.send("registerToken", yes, no, condition, sender=self.registrar)
 
     def trader(self, name: str, *, collateral: int = 0, sets: int = 0) -> Actor:
-        """Return an account that owns this much and lets the exchange move it."""
+        """Return an account with these assets, approved for the exchange."""
         actor = self.evm.actor(name)
         self.endow(actor.address, collateral=collateral, sets=sets)
         return actor
 
     def endow(self, wallet: str, *, collateral: int = 0, sets: int = 0) -> None:
-        """Give a wallet collateral and complete sets, and its approvals."""
+        """Give a wallet collateral, complete sets and approvals."""
         self.evm.fund(wallet)
         if collateral + sets:
             self.collateral.send("mint", wallet, collateral + sets, sender=self.minter)
@@ -110,7 +110,7 @@ class World:
         )
 
     def holdings(self, wallet: str) -> tuple[int, int, int]:
-        """Return what a wallet has of collateral, Yes and No."""
+        """Return a wallet's balances of collateral, Yes and No."""
         return (
             self.collateral.call("balanceOf", wallet),
             self.ctf.call("balanceOf", wallet, self.yes),
@@ -123,7 +123,7 @@ class World:
     def changes(
         self, wallets: list[str], taker: Order, makers: list[Order], fill: "Fill"
     ) -> list[Change]:
-        """Return by how much a match changes what each wallet has of collateral, Yes and No."""
+        """Return the changes by a match of each wallet's balances of collateral, Yes and No."""
         before = [self.holdings(wallet) for wallet in wallets]
         self.match(taker, makers, fill)
         after = [self.holdings(wallet) for wallet in wallets]
@@ -138,7 +138,7 @@ class World:
     def order(
         self, actor: Actor, side: int, token: int, amounts: tuple[int, int], **fields: Any
     ) -> Order:
-        """Return a signed order of the actor's own wallet; amounts are the maker's and the taker's."""
+        """Return a signed order of the actor's own wallet, with maker amount and taker amount."""
         order = Order(
             maker=actor.address,
             signer=actor.address,
@@ -166,7 +166,7 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What is filled of the taker and of each maker, and their fees."""
+    """The filled amounts of the taker and of each maker, and their fees."""
 
     taker: int
     makers: tuple[int, ...]
@@ -188,7 +188,7 @@ def match_args(taker: Order, makers: list[Order], fill: Fill) -> tuple[Any, ...]
 
 
 def deploy_safe_factory(evm: Evm) -> Contract:
-    """Put up a Safe factory over the stock singleton and proxy."""
+    """Deploy a Safe factory with the original singleton and proxy."""
     singleton = evm.deploy(safe_artifact("GnosisSafe.sol/GnosisSafe"))
     handler = evm.deploy(
         safe_artifact("handler/CompatibilityFallbackHandler.sol/CompatibilityFallbackHandler")
@@ -204,7 +204,7 @@ def deploy_safe_factory(evm: Evm) -> Contract:
 
 
 def exchange_arguments(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of the exchange's constructor by their names, in their order."""
+    """Return the arguments of the exchange's constructor by name, in order."""
     factory: Contract = parts["safe_factory"]
     collateral, ctf = parts["collateral"].address, parts["ctf"].address
     return {
@@ -224,13 +224,13 @@ def exchange_arguments(parts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def deploy_exchange(world: World, **changed: Any) -> Contract:
-    """Put up another exchange, some of its arguments changed."""
+    """Deploy another exchange with some arguments changed."""
     arguments = exchange_arguments(vars(world)) | changed
     return world.evm.deploy(own_artifact("Exchange"), *arguments.values())
 
 
 def deploy_world(evm: Evm) -> World:
-    """Put up a market that is open for trading."""
+    """Deploy a market that is open for trading."""
     roles = ("minter", "admin", "operator", "registrar", "oracle", "fee_receiver")
     parts: dict[str, Any] = {role: evm.actor(role).address for role in roles}
     parts["collateral"] = evm.deploy(

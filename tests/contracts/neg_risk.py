@@ -1,4 +1,4 @@
-"""The neg-risk contracts on the test chain: adapter, operator, their resolution, an exchange."""
+"""The neg-risk contracts on the test chain: adapter, operator, resolution and exchange."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +24,7 @@ BURN: Final = "0xa5ef39c3d3e10d0b270233af41cac69796b12966"
 
 @dataclass(frozen=True)
 class NegRisk:
-    """Everything that events of one true outcome need."""
+    """The contracts and accounts of neg-risk events."""
 
     resolution: Resolution
     adapter: Contract
@@ -43,7 +43,7 @@ class NegRisk:
         return self.resolution.creator
 
     def market(self, fee_bips: int = 0, data: bytes = EVENT) -> bytes:
-        """Return the id that our own arithmetic gives the creator's market."""
+        """Return the id of the creator's market by the package's own computation."""
         operator, creator = parse_address(self.operator.address), parse_address(self.creator)
         return bytes.fromhex(market_id(operator, fee_bips, data, creator)[2:])
 
@@ -69,7 +69,7 @@ class NegRisk:
         return self.requests.send("initialize", text_of(index), ZERO, 0, 0, 0, sender=self.creator)
 
     def add_question(self, index: int, market: bytes | None = None) -> Receipt:
-        """Ask the oracle, and put the question into the market."""
+        """Ask the oracle, and add the question to the market."""
         self.ask(index)
         market = self.market() if market is None else market
         request = self.request(index)
@@ -78,7 +78,7 @@ class NegRisk:
         )
 
     def open_event(self, questions: int, fee_bips: int = 0) -> bytes:
-        """Open a market with so many questions; return its id."""
+        """Prepare a market with so many questions, and return its id."""
         self.open_market(fee_bips)
         market = self.market(fee_bips)
         for index in range(questions):
@@ -86,7 +86,7 @@ class NegRisk:
         return market
 
     def answer(self, index: int, price: int, market: bytes | None = None) -> Receipt:
-        """Answer a question for good, as the creator's proposer."""
+        """Answer a question finally, as the creator's proposer."""
         request = self.request(index)
         return self.resolution.oracle.send(
             "proposeAndResolveNegRisk",
@@ -102,7 +102,7 @@ class NegRisk:
         )
 
     def holder(self, name: str, units: int) -> str:
-        """Return an account with collateral that lets the adapter move all that it has."""
+        """Return an account with collateral, and approvals for the adapter."""
         world = self.world
         account = world.evm.actor(name).address
         world.collateral.send("mint", account, units, sender=world.minter)
@@ -117,7 +117,7 @@ class NegRisk:
         )
 
     def held(self, account: str, index: int, market: bytes | None = None) -> tuple[int, int]:
-        """Return what an account has of a question's Yes and No."""
+        """Return an account's balances of a question's Yes and No."""
         yes, no = self.tokens(index, market)
         ctf = self.world.ctf
         return ctf.call("balanceOf", account, yes), ctf.call("balanceOf", account, no)
@@ -128,17 +128,17 @@ class NegRisk:
 
     @property
     def locked(self) -> int:
-        """The collateral that lies under all positions."""
+        """The collateral behind all positions."""
         return self.collateral_of(self.wrapped.address)
 
 
 def text_of(index: int) -> bytes:
-    """Return what the oracle is asked of the question with this index."""
+    """Return the text that the oracle is asked for the question with this index."""
     return b"q: title: does option %d win?" % index
 
 
 def deploy_neg_risk(resolution: Resolution) -> NegRisk:
-    """Put up the neg-risk contracts beside a resolution stack."""
+    """Deploy the neg-risk contracts with a resolution stack."""
     world, evm, admin = resolution.world, resolution.world.evm, resolution.admin
     vault = evm.actor("vault").address
     code = own_artifact("WrappedCollateral").bytecode

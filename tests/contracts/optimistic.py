@@ -1,4 +1,4 @@
-"""The optimistic stack on the test chain: oracle, adapter, those who propose, dispute and decide."""
+"""The optimistic stack on the test chain: oracle, adapter, proposer, disputer and arbiter."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -18,7 +18,7 @@ ARBITRATION_S: Final = 7 * 24 * 3_600
 HOLD_S: Final = 7 * 24 * 3_600
 SAFETY_S: Final = 3_600
 IGNORE: Final = -(2**255)
-PURSE: Final = 10 * BOND
+STARTING_UNITS: Final = 10 * BOND
 
 REQUESTED: Final = 1
 PROPOSED: Final = 2
@@ -29,7 +29,7 @@ SETTLED: Final = 6
 
 @dataclass(frozen=True)
 class Optimistic:
-    """A question's way through the optimistic stack."""
+    """A question of the optimistic stack, with its accounts."""
 
     resolution: Resolution
     oracle: Contract
@@ -68,12 +68,12 @@ class Optimistic:
 
     @property
     def asked_at(self) -> int:
-        """When the question was asked last."""
+        """The time of the last request."""
         when: int = self.adapter.call("questionState", self.question)[0]
         return when
 
     def request(self, asked_at: int | None = None) -> tuple[Any, ...]:
-        """Return by what the oracle knows the question's request, the last one or another."""
+        """Return the key of the question's request, by default of the last one."""
         when = self.asked_at if asked_at is None else asked_at
         return (self.adapter.address, YES_OR_NO_QUERY, when, self.signed_text)
 
@@ -103,7 +103,7 @@ class Optimistic:
         return self.adapter.send("resolve", self.question, sender=self.disputer)
 
     def escalate(self, first: int, second: int) -> int:
-        """Ask, and dispute two proposals; return when the first request was made."""
+        """Ask, and dispute two proposals; return the time of the first request."""
         self.ask()
         asked_at = self.asked_at
         self.propose(first)
@@ -135,7 +135,7 @@ class Optimistic:
 
 
 def deploy_optimistic(resolution: Resolution) -> Optimistic:
-    """Put up the optimistic stack, and give everybody what they need to take part."""
+    """Deploy the optimistic stack, and give all accounts their collateral."""
     world, evm, admin = resolution.world, resolution.world.evm, resolution.admin
     roles = ("arbiter", "treasury", "optimist", "disputer")
     arbiter, treasury, proposer, disputer = (evm.actor(role).address for role in roles)
@@ -146,7 +146,7 @@ def deploy_optimistic(resolution: Resolution) -> Optimistic:
         resolution, oracle, world.ctf, resolution.markets.address, allows_unknown=True
     )
     for account in (proposer, disputer):
-        world.collateral.send("mint", account, PURSE, sender=world.minter)
+        world.collateral.send("mint", account, STARTING_UNITS, sender=world.minter)
         world.collateral.send("approve", oracle.address, ALLOWANCE_MAX, sender=account)
     return Optimistic(resolution, oracle, adapter, world.ctf, arbiter, treasury, proposer, disputer)
 
@@ -154,7 +154,7 @@ def deploy_optimistic(resolution: Resolution) -> Optimistic:
 def deploy_adapter(
     resolution: Resolution, oracle: Contract, ctf: Contract, markets: str, *, allows_unknown: bool
 ) -> Contract:
-    """Put up an adapter, and let the creator pay its rewards."""
+    """Deploy an adapter, and approve it for the creator's rewards."""
     world, admin = resolution.world, resolution.admin
     adapter = world.evm.deploy(
         own_artifact("OptimisticResolutionAdapter"),
@@ -171,7 +171,7 @@ def deploy_adapter(
 def deploy_optimistic_event(
     neg_risk: NegRisk, optimistic: Optimistic
 ) -> tuple[Optimistic, Contract]:
-    """Put up an operator whose requests the optimistic oracle answers; return both."""
+    """Deploy an operator with an adapter of the optimistic oracle; return both."""
     world, resolution = neg_risk.world, neg_risk.resolution
     markets = resolution.markets
     operator = world.evm.deploy(

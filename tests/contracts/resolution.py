@@ -1,4 +1,4 @@
-"""The direct resolution stack on the test chain: oracle, adapter, registries, one creator."""
+"""The direct resolution stack on the test chain: oracle, adapter, registries and one creator."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -22,13 +22,13 @@ RESOLVED: Final = "QuestionResolved(bytes32,int256,uint256[])"
 
 
 def with_initializer(text: bytes, initializer: str) -> bytes:
-    """Return the text of a question as it is stored."""
+    """Return the stored text of a question."""
     return text + b",initializer:" + initializer[2:].encode()
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """Everything that asks and answers questions, and who does it."""
+    """The contracts and accounts of the direct resolution stack."""
 
     world: World
     registry: Contract
@@ -69,7 +69,7 @@ class Resolution:
         )
 
     def payouts(self, text: bytes = TEXT) -> tuple[int, int, int]:
-        """Return what the condition pays: both numerators and the denominator."""
+        """Return the payout of the condition: both numerators and the denominator."""
         ctf, condition = self.world.ctf, self.condition_id(text)
         return (
             ctf.call("payoutNumerators", condition, 0),
@@ -96,7 +96,7 @@ def adapter_args(
 
 
 def deploy_resolution(world: World) -> Resolution:
-    """Put up the direct stack, with a creator who has a whitelist, collateral and approvals."""
+    """Deploy the direct stack, and a creator with whitelist, collateral and approvals."""
     evm = world.evm
     admin, creator, proposer = (evm.actor(n).address for n in ("head", "creator", "proposer"))
     registry = evm.deploy(own_artifact("ProposerWhitelistRegistry"))

@@ -1,4 +1,4 @@
-"""Safes of the factory, and what their owners sign."""
+"""Safes of the factory, and the signatures of their owners."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ Signature = tuple[int, bytes, bytes]
 
 @dataclass(frozen=True)
 class Consent:
-    """What an owner signs: the three payment fields, in the domain of a factory."""
+    """The typed data that an owner signs: three payment fields, in the domain of a factory."""
 
     factory: str
     name: str = FACTORY_NAME

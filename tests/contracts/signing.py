@@ -1,6 +1,6 @@
-"""Orders, their signing profiles, and their hashes as eth-account has them.
+"""Orders, their signing profiles, and their hashes by eth-account.
 
-The encoder of typed data here shares no code with the contracts or with the package.
+The encoder of typed data shares no code with the contracts or the package.
 """
 
 from dataclasses import dataclass, replace
@@ -81,7 +81,7 @@ FOREIGN_V2: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order as the exchange takes it."""
+    """An order as the exchange receives it."""
 
     maker: str
     signer: str
@@ -145,7 +145,7 @@ class Order:
 
 
 def typed_order(order: Order, profile: Profile, exchange: str) -> SignableMessage:
-    """Return the order as eth-account encodes it."""
+    """Return the order, encoded by eth-account."""
     own = profile.verifying_contract == ZERO
     return encode_typed_data(
         domain_data={
@@ -160,12 +160,12 @@ def typed_order(order: Order, profile: Profile, exchange: str) -> SignableMessag
 
 
 def digest(message: SignableMessage) -> bytes:
-    """Return what is signed of an encoded message."""
+    """Return the signed hash of an encoded message."""
     return keccak256(b"\x19" + message.version + message.header + message.body)
 
 
 def order_hash(order: Order, exchange: str) -> bytes:
-    """Return the order's hash under the profile that it names."""
+    """Return the order's hash under its profile."""
     return digest(typed_order(order, PROFILES[order.profile], exchange))
 
 

@@ -22,7 +22,7 @@ report = runpy.run_path(str(BUILD))["report"]
 CONTRACTS = sorted(path.stem for path in SOURCES.glob("*.vy"))
 
 
-def test_the_committed_artifacts_are_what_the_sources_give() -> None:
+def test_the_committed_artifacts_match_the_sources() -> None:
     command = [sys.executable, str(BUILD), "--check"]
     done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -36,16 +36,16 @@ def test_a_stale_a_missing_and_a_surplus_artifact_are_named(
     stale = tmp_path / "MarketRegistry.json"
     stale.write_text(stale.read_text().replace("cancun", "prague"))
     (tmp_path / "SafeFactory.json").unlink()
-    (tmp_path / "Stranger.json").write_text("{}")
+    (tmp_path / "Surplus.json").write_text("{}")
     assert report(tmp_path, committed) == 1
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == [
         "MarketRegistry",
         "SafeFactory",
-        "Stranger",
+        "Surplus",
     ]
 
 
-def test_the_safe_proxy_is_the_one_that_wallets_in_the_field_are_made_of() -> None:
+def test_the_safe_proxy_is_that_of_existing_wallets() -> None:
     code = own_artifact_fields("SafeProxyCreationCode")["bytecode"][2:]
     init_code = bytes.fromhex(code + SAFE_SINGLETON.rjust(64, "0"))
     assert len(init_code) == 369 + 32
@@ -53,7 +53,7 @@ def test_the_safe_proxy_is_the_one_that_wallets_in_the_field_are_made_of() -> No
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
-def test_every_contract_fits_a_chain_and_says_how_it_was_made(name: str) -> None:
+def test_every_contract_fits_the_code_limit_and_names_its_compiler(name: str) -> None:
     artifact = own_artifact_fields(name)
     assert artifact["name"] == name
     assert artifact["compiler"].startswith("vyper 0.4.3+")

@@ -24,7 +24,7 @@ def test_it_is_named_at_deployment_and_has_six_decimals(world: World) -> None:
     assert token.call("minter") == world.minter
 
 
-def test_mint_makes_tokens_and_says_so(world: World, bob: str) -> None:
+def test_mint_creates_tokens_and_logs_it(world: World, bob: str) -> None:
     supply = world.collateral.call("totalSupply")
     receipt = world.collateral.send("mint", bob, 7, sender=world.minter)
     assert world.collateral.call("balanceOf", bob) == 7
@@ -39,12 +39,12 @@ def test_mint_is_for_the_minter_alone(world: World, bob: str) -> None:
         world.collateral.send("mint", bob, 1, sender=bob)
 
 
-def test_mint_makes_nothing_for_nobody(world: World) -> None:
+def test_mint_refuses_the_zero_address(world: World) -> None:
     with reverts("ZeroAddress"):
         world.collateral.send("mint", ZERO, 1, sender=world.minter)
 
 
-def test_transfer_moves_tokens_and_says_so(world: World, alice: str, bob: str) -> None:
+def test_transfer_moves_tokens_and_logs_it(world: World, alice: str, bob: str) -> None:
     receipt = world.collateral.send("transfer", bob, 30 * UNIT, sender=alice)
     assert world.collateral.call("balanceOf", alice) == 70 * UNIT
     assert world.collateral.call("balanceOf", bob) == 30 * UNIT
@@ -58,12 +58,12 @@ def test_transfer_to_oneself_changes_nothing(world: World, alice: str) -> None:
     assert world.collateral.call("balanceOf", alice) == 100 * UNIT
 
 
-def test_transfer_of_more_than_one_has_is_refused(world: World, alice: str, bob: str) -> None:
+def test_transfer_of_more_than_the_balance_is_refused(world: World, alice: str, bob: str) -> None:
     with reverts("InsufficientBalance"):
         world.collateral.send("transfer", bob, 100 * UNIT + 1, sender=alice)
 
 
-def test_transfer_to_nobody_is_refused(world: World, alice: str) -> None:
+def test_transfer_to_the_zero_address_is_refused(world: World, alice: str) -> None:
     with reverts("ZeroAddress"):
         world.collateral.send("transfer", ZERO, 1, sender=alice)
 

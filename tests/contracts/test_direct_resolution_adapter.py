@@ -56,12 +56,12 @@ def test_initialize_asks_a_question_and_prepares_its_condition(resolution: Resol
     assert resolution.markets.call("creatorOf", resolution.condition_id()) == resolution.creator
 
 
-def test_initialize_is_called_by_the_selector_that_clients_know(resolution: Resolution) -> None:
+def test_initialize_has_the_selector_of_clients(resolution: Resolution) -> None:
     calldata = resolution.adapter.calldata("initialize", TEXT, ZERO, 0, 0, 0)
     assert calldata[:4].hex() == "185d1646"
 
 
-def test_initialize_returns_the_id_that_was_foretold(resolution: Resolution) -> None:
+def test_initialize_returns_the_expected_id(resolution: Resolution) -> None:
     terms = (TEXT, ZERO, 0, 0, 0)
     returned = resolution.adapter.call("initialize", *terms, sender=resolution.creator)
     assert returned == resolution.adapter.call("questionIdOf", TEXT, resolution.creator)
@@ -99,7 +99,7 @@ def test_initialize_splits_the_creation_fee(resolution: Resolution) -> None:
 @pytest.mark.parametrize(
     ("fee", "share_bps", "community"), [(7, 3_333, 2), (7, 0, 0), (7, 10_000, 7), (0, 5_000, 0)]
 )
-def test_initialize_leaves_no_unit_of_the_fee_behind(
+def test_initialize_pays_out_every_unit_of_the_fee(
     resolution: Resolution, fee: int, share_bps: int, community: int
 ) -> None:
     resolution.adapter.send("setCreationFee", fee, share_bps, sender=resolution.admin)
@@ -137,7 +137,7 @@ def test_initialize_of_the_same_text_by_another_is_another_question(
 
 
 def test_initialize_survives_a_front_run_prepare_condition(resolution: Resolution) -> None:
-    """OpenZeppelin, neg-risk adapter, H-01: anybody may prepare a condition in our name first."""
+    """OpenZeppelin, neg-risk adapter, H-01: any account may prepare the condition first."""
     attacker = resolution.world.evm.actor("attacker").address
     question = resolution.question_id()
     resolution.world.ctf.send(
@@ -149,7 +149,7 @@ def test_initialize_survives_a_front_run_prepare_condition(resolution: Resolutio
 
 
 @pytest.mark.parametrize(("reward", "bond", "liveness"), [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
-def test_initialize_promises_nothing_that_it_would_not_keep(
+def test_initialize_refuses_reward_bond_and_liveness(
     resolution: Resolution, reward: int, bond: int, liveness: int
 ) -> None:
     with reverts("TermsNotSupported"):
@@ -158,7 +158,7 @@ def test_initialize_promises_nothing_that_it_would_not_keep(
         )
 
 
-def test_initialize_takes_a_text_of_the_greatest_length(resolution: Resolution) -> None:
+def test_initialize_accepts_a_text_of_the_greatest_length(resolution: Resolution) -> None:
     text = b"x" * (ANCILLARY_BYTES_MAX - SUFFIX_BYTES)
     resolution.ask(text)
     stored = resolution.adapter.call("getQuestion", resolution.question_id(text))[-1]
@@ -168,12 +168,14 @@ def test_initialize_takes_a_text_of_the_greatest_length(resolution: Resolution) 
 
 
 @pytest.mark.parametrize("text", [b"", b"x" * (ANCILLARY_BYTES_MAX - SUFFIX_BYTES + 1)])
-def test_initialize_refuses_no_text_and_too_much(resolution: Resolution, text: bytes) -> None:
+def test_initialize_refuses_an_empty_and_a_too_long_text(
+    resolution: Resolution, text: bytes
+) -> None:
     with reverts("InvalidAncillaryData"):
         resolution.ask(text)
 
 
-def test_get_question_of_what_was_not_asked_is_all_zero(resolution: Resolution) -> None:
+def test_get_question_of_an_unknown_question_is_all_zero(resolution: Resolution) -> None:
     assert resolution.adapter.call("getQuestion", bytes(32)) == NOTHING
     assert not resolution.adapter.call("isInitialized", bytes(32))
 
@@ -182,7 +184,7 @@ def test_get_question_of_what_was_not_asked_is_all_zero(resolution: Resolution) 
     ("price", "payouts"),
     [(PRICE_YES, (1, 0)), (PRICE_NO, (0, 1)), (PRICE_UNKNOWN, (1, 1))],
 )
-def test_resolve_reports_the_payouts_once_and_for_good(
+def test_resolve_reports_the_payouts_once_and_finally(
     resolution: Resolution, price: int, payouts: tuple[int, int]
 ) -> None:
     resolution.ask()
@@ -205,13 +207,13 @@ def test_resolve_is_for_the_oracle_alone(resolution: Resolution) -> None:
         )
 
 
-def test_resolve_refuses_what_was_not_asked(resolution: Resolution) -> None:
+def test_resolve_refuses_an_unknown_question(resolution: Resolution) -> None:
     with reverts("NotInitialized"):
         resolution.adapter.send("resolve", bytes(32), PRICE_YES, sender=resolution.oracle.address)
 
 
 @pytest.mark.parametrize("price", [1, -1, PRICE_YES + 1, -(2**255), 69])
-def test_resolve_refuses_an_answer_that_pays_nobody(resolution: Resolution, price: int) -> None:
+def test_resolve_refuses_an_answer_without_a_payout(resolution: Resolution, price: int) -> None:
     resolution.ask()
     with reverts("InvalidPrice"):
         resolution.answer(price)
@@ -231,7 +233,7 @@ def test_winners_redeem_after_the_answer(resolution: Resolution) -> None:
     assert world.collateral.call("balanceOf", holder) - before == UNIT
 
 
-def test_set_creation_fee_changes_it_and_says_so(resolution: Resolution) -> None:
+def test_set_creation_fee_changes_it_and_logs_it(resolution: Resolution) -> None:
     receipt = resolution.adapter.send("setCreationFee", 1, 2, sender=resolution.admin)
     assert resolution.adapter.call("creationFee") == 1
     assert resolution.adapter.call("communityShareBps") == 2
@@ -246,7 +248,7 @@ def test_set_creation_fee_has_limits(resolution: Resolution, fee: int, share_bps
         resolution.adapter.send("setCreationFee", fee, share_bps, sender=resolution.admin)
 
 
-def test_set_creation_fee_receivers_changes_them_and_says_so(resolution: Resolution) -> None:
+def test_set_creation_fee_receivers_changes_them_and_logs_it(resolution: Resolution) -> None:
     first, second = "0x" + "11" * 20, "0x" + "22" * 20
     receipt = resolution.adapter.send(
         "setCreationFeeReceivers", first, second, sender=resolution.admin
@@ -259,7 +261,7 @@ def test_set_creation_fee_receivers_changes_them_and_says_so(resolution: Resolut
 
 
 @pytest.mark.parametrize("receivers", [(ZERO, "0x" + "11" * 20), ("0x" + "11" * 20, ZERO)])
-def test_set_creation_fee_receivers_refuses_nobody(
+def test_set_creation_fee_receivers_refuses_the_zero_address(
     resolution: Resolution, receivers: tuple[str, str]
 ) -> None:
     with reverts("ZeroAddress"):
@@ -269,14 +271,14 @@ def test_set_creation_fee_receivers_refuses_nobody(
 @pytest.mark.parametrize(
     ("name", "args"), [("setCreationFee", (1, 1)), ("setCreationFeeReceivers", (ZERO, ZERO))]
 )
-def test_the_fee_is_the_admins_to_change(
+def test_only_the_admin_changes_the_fee(
     resolution: Resolution, name: str, args: tuple[object, ...]
 ) -> None:
     with reverts("NotAdmin"):
         resolution.adapter.send(name, *args, sender=resolution.creator)
 
 
-def test_it_says_what_it_was_deployed_with(resolution: Resolution) -> None:
+def test_its_constructor_arguments_can_be_read(resolution: Resolution) -> None:
     adapter = resolution.adapter
     assert adapter.call("ctf") == resolution.world.ctf.address
     assert adapter.call("oracle") == resolution.oracle.address

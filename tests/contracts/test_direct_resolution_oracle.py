@@ -61,7 +61,7 @@ def test_propose_and_resolve_takes_no_bond(resolution: Resolution) -> None:
         ({"adapter": "0x" + "11" * 20}, "NotAdapter"),
     ],
 )
-def test_propose_and_resolve_wants_the_question_as_it_was_asked(
+def test_propose_and_resolve_requires_the_question_as_asked(
     resolution: Resolution, changed: dict[str, Any], error: str
 ) -> None:
     resolution.ask()
@@ -80,14 +80,14 @@ def test_propose_and_resolve_is_for_whitelisted_proposers_alone(
         replace(resolution, proposer=getattr(resolution, role)).answer(PRICE_YES)
 
 
-def test_propose_and_resolve_asks_the_whitelist_as_it_is_now(resolution: Resolution) -> None:
+def test_propose_and_resolve_reads_the_current_whitelist(resolution: Resolution) -> None:
     resolution.ask()
     resolution.whitelist.send("removeProposers", [resolution.proposer], sender=resolution.creator)
     with reverts("NotProposer"):
         resolution.answer(PRICE_YES)
 
 
-def test_propose_and_resolve_asks_the_whitelist_of_that_creator(resolution: Resolution) -> None:
+def test_propose_and_resolve_reads_the_whitelist_of_the_creator(resolution: Resolution) -> None:
     other = resolution.world.evm.actor("another creator").address
     theirs = resolution.world.evm.deploy(own_artifact("ProposerWhitelist"), other, [other])
     resolution.registry.send("registerWhitelist", theirs.address, sender=other)
@@ -96,7 +96,7 @@ def test_propose_and_resolve_asks_the_whitelist_of_that_creator(resolution: Reso
         replace(resolution, proposer=other).answer(PRICE_YES)
 
 
-def test_propose_and_resolve_wants_a_creator_with_a_whitelist(resolution: Resolution) -> None:
+def test_propose_and_resolve_requires_a_creator_with_a_whitelist(resolution: Resolution) -> None:
     resolution.adapter.send("setCreationFee", 0, 0, sender=resolution.admin)
     lonely = replace(resolution, creator=resolution.world.evm.actor("lonely creator").address)
     lonely.ask()
@@ -104,7 +104,7 @@ def test_propose_and_resolve_wants_a_creator_with_a_whitelist(resolution: Resolu
         lonely.answer(PRICE_YES)
 
 
-def test_adapters_are_the_admins_to_name(resolution: Resolution) -> None:
+def test_only_the_admin_adds_and_removes_adapters(resolution: Resolution) -> None:
     oracle, adapter = resolution.oracle, resolution.adapter.address
     with reverts("NotAdmin"):
         oracle.send("addAdapter", ZERO, sender=resolution.creator)
@@ -118,5 +118,5 @@ def test_adapters_are_the_admins_to_name(resolution: Resolution) -> None:
     assert oracle.logs(added, "AdapterAdded(address)") == [{"adapter": adapter}]
 
 
-def test_it_says_where_whitelists_are_named(resolution: Resolution) -> None:
+def test_the_whitelist_registry_can_be_read(resolution: Resolution) -> None:
     assert resolution.oracle.call("whitelistRegistry") == resolution.registry.address

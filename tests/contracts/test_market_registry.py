@@ -31,7 +31,7 @@ def recorded(registry: Contract, adapter: str, creator: str) -> Contract:
     return registry
 
 
-def test_record_creator_writes_down_who_made_a_condition(
+def test_record_creator_records_the_creator_of_a_condition(
     registry: Contract, adapter: str, creator: str
 ) -> None:
     assert registry.call("creatorOf", CONDITION) == ZERO
@@ -52,12 +52,12 @@ def test_record_creator_happens_once(recorded: Contract, adapter: str) -> None:
         recorded.send("recordCreator", CONDITION, adapter, sender=adapter)
 
 
-def test_record_creator_wants_somebody(registry: Contract, adapter: str) -> None:
+def test_record_creator_refuses_the_zero_address(registry: Contract, adapter: str) -> None:
     with reverts("ZeroAddress"):
         registry.send("recordCreator", CONDITION, ZERO, sender=adapter)
 
 
-def test_set_metadata_names_it_and_says_so(recorded: Contract, creator: str) -> None:
+def test_set_metadata_sets_the_id_and_logs_it(recorded: Contract, creator: str) -> None:
     receipt = recorded.send("setMetadata", CONDITION, METADATA_ID, sender=creator)
     assert recorded.call("metadataOf", CONDITION) == METADATA_ID
     assert recorded.logs(receipt, "MetadataSet(bytes32,address,string)") == [
@@ -66,9 +66,7 @@ def test_set_metadata_names_it_and_says_so(recorded: Contract, creator: str) -> 
 
 
 @pytest.mark.parametrize("later", ["x", "y" * METADATA_ID_BYTES_MAX])
-def test_set_metadata_replaces_an_earlier_name(
-    recorded: Contract, creator: str, later: str
-) -> None:
+def test_set_metadata_replaces_an_earlier_id(recorded: Contract, creator: str, later: str) -> None:
     recorded.send("setMetadata", CONDITION, METADATA_ID, sender=creator)
     recorded.send("setMetadata", CONDITION, later, sender=creator)
     assert recorded.call("metadataOf", CONDITION) == later
@@ -80,17 +78,19 @@ def test_set_metadata_is_for_the_creator_alone(world: World, recorded: Contract,
         recorded.send("setMetadata", CONDITION, METADATA_ID, sender=world.evm.actor(role).address)
 
 
-def test_set_metadata_wants_a_recorded_condition(registry: Contract, creator: str) -> None:
+def test_set_metadata_requires_a_recorded_condition(registry: Contract, creator: str) -> None:
     with reverts("NotCreator"):
         registry.send("setMetadata", CONDITION, METADATA_ID, sender=creator)
 
 
-def test_set_metadata_wants_a_name(recorded: Contract, creator: str) -> None:
+def test_set_metadata_requires_an_id(recorded: Contract, creator: str) -> None:
     with reverts("EmptyMetadataId"):
         recorded.send("setMetadata", CONDITION, "", sender=creator)
 
 
-def test_adapters_are_the_admins_to_name(world: World, registry: Contract, adapter: str) -> None:
+def test_only_the_admin_adds_and_removes_adapters(
+    world: World, registry: Contract, adapter: str
+) -> None:
     with reverts("NotAdmin"):
         registry.send("addAdapter", adapter, sender=adapter)
     with reverts("NotAdmin"):

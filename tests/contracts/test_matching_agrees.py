@@ -1,13 +1,13 @@
-"""What the engine matches and what the exchange settles are the same, to the base unit."""
+"""The engine's matches and the exchange's settlements are equal, to the base unit."""
 
 from collections import Counter
 
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tests.contracts.lives.arena import TRADERS, Arena, Venue, arena
+from tests.contracts.mirrored_market import MirroredMarket, Moves, OrderSpec
+from tests.contracts.scenarios.rig import TRADERS, ScenarioRig, TradedPair, scenario_rig
 from tests.contracts.signing import OWN_V1, OWN_V2
-from tests.contracts.twin import Moves, Twin, Wish
 
 from foretell.domain.exchange.matching import MatchType
 from foretell.domain.exchange.order import OrderType, Side
@@ -20,17 +20,17 @@ SCRIPT_MIN, SCRIPT_MAX = 10, 20
 SWEEPERS = 3
 MAKERS = FILLS_PER_TRADE_MAX + 5
 KINDS_MIN = 5
-"""Which scripts are tried depends on what else the process has loaded: there are always some."""
+"""The least number of each kind; the tried scripts depend on the loaded modules."""
 TAKING_TYPES = (OrderType.FAK, OrderType.FOK)
 sides = st.sampled_from(Side)
 
 
 @st.composite
-def resting_wishes(draw: st.DrawFn, ticks_per_one: int) -> Wish:
-    """Whole lots around a half, so that about every second order meets somebody."""
+def resting_orders(draw: st.DrawFn, ticks_per_one: int) -> OrderSpec:
+    """Yield orders of whole lots around one half, of which about every second crosses another."""
     price = draw(st.integers(2 * ticks_per_one // 5, 3 * ticks_per_one // 5))
     lot = lot_units(price, ticks_per_one)
-    return Wish(
+    return OrderSpec(
         trader=draw(st.integers(0, TRADERS - 1)),
         side=draw(sides),
         is_yes=draw(st.booleans()),
@@ -41,11 +41,11 @@ def resting_wishes(draw: st.DrawFn, ticks_per_one: int) -> Wish:
 
 
 @st.composite
-def sweeping_wishes(draw: st.DrawFn, ticks_per_one: int) -> Wish:
-    """An order of any size that takes what is there, at a price that meets many."""
+def sweeping_orders(draw: st.DrawFn, ticks_per_one: int) -> OrderSpec:
+    """Yield taking orders of any size, at a price that crosses many."""
     side = draw(sides)
     price = {Side.BUY: 7, Side.SELL: 3}[side] * ticks_per_one // 10
-    return Wish(
+    return OrderSpec(
         trader=draw(st.integers(0, TRADERS - 1)),
         side=side,
         is_yes=draw(st.booleans()),
@@ -57,24 +57,24 @@ def sweeping_wishes(draw: st.DrawFn, ticks_per_one: int) -> Wish:
 
 
 @st.composite
-def scripts(draw: st.DrawFn) -> tuple[int, list[Wish]]:
-    """How fine the ticks are, and what is ordered, one after the other."""
+def scripts(draw: st.DrawFn) -> tuple[int, list[OrderSpec]]:
+    """Yield the ticks per one, and the orders in sequence."""
     ticks = draw(st.sampled_from(TICKS))
-    resting = st.lists(resting_wishes(ticks), min_size=SCRIPT_MIN, max_size=SCRIPT_MAX)
-    sweeping = st.lists(sweeping_wishes(ticks), min_size=SWEEPERS, max_size=SWEEPERS)
+    resting = st.lists(resting_orders(ticks), min_size=SCRIPT_MIN, max_size=SCRIPT_MAX)
+    sweeping = st.lists(sweeping_orders(ticks), min_size=SWEEPERS, max_size=SWEEPERS)
     return ticks, [*draw(resting), *draw(sweeping)]
 
 
-VENUES = {"a market": 0, "an event's question": 1}
+PAIRS = {"a market": 0, "an event's question": 1}
 
 
-def venue_of(scene: Arena, number: int) -> Venue:
-    return (scene.market, *scene.questions)[number]
+def pair_of(rig: ScenarioRig, number: int) -> TradedPair:
+    return (rig.market, *rig.questions)[number]
 
 
-def kinds_of(twin: Twin, trade: Trade) -> Counter[str]:
-    """Return what is notable of a trade: so is seen that no kind was left out."""
-    structs = {twin.order_by_id[fill.maker_order_id].signed.profile for fill in trade.fills}
+def kinds_of(mirrored: MirroredMarket, trade: Trade) -> Counter[str]:
+    """Return the kinds of a trade, to check that all kinds occur."""
+    structs = {mirrored.order_by_id[fill.maker_order_id].signed.profile for fill in trade.fills}
     types = {fill.match_type for fill in trade.fills}
     return Counter(
         [
@@ -87,50 +87,52 @@ def kinds_of(twin: Twin, trade: Trade) -> Counter[str]:
     )
 
 
-def check_settled(twin: Twin, trade: Trade) -> None:
-    moved: Moves = twin.settle(trade)
-    assert +moved == +twin.moves(trade)
-    assert -moved == -twin.moves(trade)
+def check_settled(mirrored: MirroredMarket, trade: Trade) -> None:
+    moved: Moves = mirrored.settle(trade)
+    assert +moved == +mirrored.moves(trade)
+    assert -moved == -mirrored.moves(trade)
 
 
-@pytest.mark.parametrize("number", VENUES.values(), ids=VENUES)
-def test_whatever_meets_the_exchange_moves_what_the_engine_says(number: int) -> None:
+@pytest.mark.parametrize("number", PAIRS.values(), ids=PAIRS)
+def test_every_settled_trade_changes_the_balances_that_the_engine_expects(number: int) -> None:
     seen: Counter[str] = Counter()
 
-    # A script of orders is short as it is: what breaks it is shown, and not made shorter.
+    # A script of orders is short: a failing one is shown without shrinking.
     @settings(phases=[Phase.generate])
     @given(script=scripts())
-    def trade(script: tuple[int, list[Wish]]) -> None:
-        scene, (ticks, wishes) = arena(), script
-        with scene.evm.rolled_back():
-            twin = Twin(scene, venue_of(scene, number), ticks)
-            for each in (trade for wish in wishes for trade in twin.place(wish)):
-                check_settled(twin, each)
-                seen.update(kinds_of(twin, each))
-            assert twin.held_on_chain(twin.traders) == twin.held_in_ledger()
-            assert twin.left_on_chain() == twin.left_by_trades()
+    def trade(script: tuple[int, list[OrderSpec]]) -> None:
+        rig, (ticks, specs) = scenario_rig(), script
+        with rig.evm.rolled_back():
+            mirrored = MirroredMarket(rig, pair_of(rig, number), ticks)
+            for each in (trade for spec in specs for trade in mirrored.place(spec)):
+                check_settled(mirrored, each)
+                seen.update(kinds_of(mirrored, each))
+            assert mirrored.held_on_chain(mirrored.traders) == mirrored.held_in_ledger()
+            assert mirrored.left_on_chain() == mirrored.left_by_trades()
 
     trade()
     kinds = (*MatchType, "several makers", "several kinds", "both structs", *Side.__members__)
     assert min(seen[kind] for kind in kinds) >= KINDS_MIN
 
 
-@pytest.mark.parametrize("number", VENUES.values(), ids=VENUES)
+@pytest.mark.parametrize("number", PAIRS.values(), ids=PAIRS)
 @pytest.mark.parametrize("is_yes", [True, False], ids=["of one token", "of complements"])
-def test_a_taker_of_more_makers_than_a_match_has_is_settled_in_two(
+def test_a_taker_with_more_makers_than_a_match_allows_is_settled_in_two(
     number: int, *, is_yes: bool
 ) -> None:
-    """The second match finds of the taker's order what the first left, at any price."""
-    bids = [Wish(1, Side.SELL if is_yes else Side.BUY, is_yes, 50, 102) for _ in range(MAKERS)]
-    scene = arena()
-    with scene.evm.rolled_back():
-        twin = Twin(scene, venue_of(scene, number), 100)
-        assert not any(twin.place(bid) for bid in bids)
-        trades = twin.place(Wish(0, Side.BUY, is_yes=True, price_ticks=57, size_units=100 * MAKERS))
+    """The second match fills the rest that the first left of the taker's order."""
+    bids = [OrderSpec(1, Side.SELL if is_yes else Side.BUY, is_yes, 50, 102) for _ in range(MAKERS)]
+    rig = scenario_rig()
+    with rig.evm.rolled_back():
+        mirrored = MirroredMarket(rig, pair_of(rig, number), 100)
+        assert not any(mirrored.place(bid) for bid in bids)
+        trades = mirrored.place(
+            OrderSpec(0, Side.BUY, is_yes=True, price_ticks=57, size_units=100 * MAKERS)
+        )
         assert [len(trade.fills) for trade in trades] == [
             FILLS_PER_TRADE_MAX,
             MAKERS - FILLS_PER_TRADE_MAX,
         ]
         for trade in trades:
-            check_settled(twin, trade)
-        assert twin.left_on_chain() == twin.left_by_trades()
+            check_settled(mirrored, trade)
+        assert mirrored.left_on_chain() == mirrored.left_by_trades()

@@ -17,7 +17,7 @@ def event(neg_risk: NegRisk) -> NegRisk:
 
 @pytest.fixture
 def holder(event: NegRisk) -> str:
-    """Somebody with ten sets of each question."""
+    """An account with ten sets of each question."""
     holder = event.holder("holder", 30)
     for index in range(3):
         event.split(holder, index, 10)
@@ -40,7 +40,7 @@ def redeem_all(event: NegRisk, *holders: str) -> None:
         (0b111, 8, [(10, 6), (10, 6), (10, 6)]),
     ],
 )
-def test_convert_positions_turns_no_into_collateral_and_the_other_yes(
+def test_convert_positions_exchanges_no_for_collateral_and_the_other_yes(
     event: NegRisk, holder: str, index_set: int, collateral: int, held: list[tuple[int, int]]
 ) -> None:
     receipt = event.adapter.send("convertPositions", event.market(), index_set, 4, sender=holder)
@@ -54,7 +54,7 @@ def test_convert_positions_turns_no_into_collateral_and_the_other_yes(
 
 @pytest.mark.parametrize("winner", [0, 1, 2])
 @pytest.mark.parametrize("index_set", [0b001, 0b011, 0b110, 0b111])
-def test_what_was_converted_is_paid_whichever_question_is_yes(
+def test_converted_positions_are_paid_whichever_question_is_yes(
     event: NegRisk, holder: str, index_set: int, winner: int
 ) -> None:
     event.adapter.send("convertPositions", event.market(), index_set, 4, sender=holder)
@@ -66,7 +66,7 @@ def test_what_was_converted_is_paid_whichever_question_is_yes(
 
 
 @pytest.mark.parametrize("index_set", [0b001, 0b011, 0b111])
-def test_where_no_question_is_yes_what_nobody_can_claim_goes_to_the_vault(
+def test_unclaimable_collateral_goes_to_the_vault_when_no_question_is_yes(
     event: NegRisk, holder: str, index_set: int
 ) -> None:
     event.adapter.send("convertPositions", event.market(), index_set, 4, sender=holder)
@@ -81,10 +81,8 @@ def test_where_no_question_is_yes_what_nobody_can_claim_goes_to_the_vault(
     ]
 
 
-def test_a_question_that_came_later_leaves_what_was_converted_before_it_whole(
-    event: NegRisk, holder: str
-) -> None:
-    """The first three end as No and the fourth is Yes: one unit of the conversion is nobody's."""
+def test_a_later_question_leaves_earlier_conversions_covered(event: NegRisk, holder: str) -> None:
+    """The first three resolve to No and the fourth to Yes: one unit of the conversion has no owner."""
     event.adapter.send("convertPositions", event.market(), 0b001, 4, sender=holder)
     event.add_question(3)
     for index in range(3):
@@ -107,7 +105,7 @@ def test_nothing_is_released_while_a_question_is_open(
         event.adapter.send("releaseUnclaimed", event.market(), 3, sender=holder)
 
 
-def test_nothing_is_released_where_a_question_is_yes(event: NegRisk, holder: str) -> None:
+def test_nothing_is_released_when_a_question_is_yes(event: NegRisk, holder: str) -> None:
     event.adapter.send("convertPositions", event.market(), 0b001, 4, sender=holder)
     for index, price in enumerate((PRICE_NO, PRICE_YES, PRICE_NO)):
         event.answer(index, price)
@@ -115,7 +113,7 @@ def test_nothing_is_released_where_a_question_is_yes(event: NegRisk, holder: str
         event.adapter.send("releaseUnclaimed", event.market(), 3, sender=holder)
 
 
-def test_what_nobody_can_claim_is_released_once(event: NegRisk, holder: str) -> None:
+def test_unclaimable_collateral_is_released_once(event: NegRisk, holder: str) -> None:
     event.adapter.send("convertPositions", event.market(), 0b001, 4, sender=holder)
     for index in range(3):
         event.answer(index, PRICE_NO)
@@ -124,7 +122,7 @@ def test_what_nobody_can_claim_is_released_once(event: NegRisk, holder: str) -> 
         event.adapter.send("releaseUnclaimed", event.market(), 3, sender=holder)
 
 
-def test_a_markets_fee_goes_to_the_vault_in_what_is_converted(neg_risk: NegRisk) -> None:
+def test_a_markets_conversion_fee_goes_to_the_vault(neg_risk: NegRisk) -> None:
     market = neg_risk.open_event(3, fee_bips=100)
     holder = neg_risk.holder("holder", 30_000)
     for index in range(3):
@@ -144,7 +142,7 @@ def test_open_zeppelin_c_01_no_question_outside_the_market_is_converted(
         event.adapter.send("convertPositions", event.market(), index_set, 1, sender=holder)
 
 
-def test_open_zeppelin_c_01_no_conversion_takes_what_the_caller_does_not_have(
+def test_open_zeppelin_c_01_no_conversion_exceeds_the_callers_balance(
     event: NegRisk, holder: str
 ) -> None:
     with reverts("SafeMath: subtraction overflow"):
@@ -159,16 +157,14 @@ def test_open_zeppelin_m_02_a_tie_is_refused_so_that_conversions_stay_covered(
         event.answer(0, PRICE_YES // 2)
 
 
-def test_open_zeppelin_l_02_a_conversion_of_nothing_is_refused_and_says_nothing(
+def test_open_zeppelin_l_02_a_conversion_of_nothing_is_refused_without_a_log(
     event: NegRisk, holder: str
 ) -> None:
     with reverts("ZeroAmount"):
         event.adapter.send("convertPositions", event.market(), 0b011, 0, sender=holder)
 
 
-def test_open_zeppelin_l_03_a_market_of_nobody_converts_nothing(
-    event: NegRisk, holder: str
-) -> None:
+def test_open_zeppelin_l_03_an_unknown_market_converts_nothing(event: NegRisk, holder: str) -> None:
     with reverts("MarketNotPrepared"):
         event.adapter.send("convertPositions", keccak256(b"none"), 0b011, 1, sender=holder)
     with reverts("MarketNotPrepared"):
@@ -192,7 +188,7 @@ def test_conversion_goes_on_after_an_answer(event: NegRisk, holder: str) -> None
     assert (event.locked, event.collateral_of(holder)) == (0, 30)
 
 
-def test_the_vault_is_somebody(neg_risk: NegRisk) -> None:
+def test_the_vault_cannot_be_the_zero_address(neg_risk: NegRisk) -> None:
     world, code = neg_risk.world, own_artifact("WrappedCollateral").bytecode
     with reverts("ZeroAddress"):
         world.evm.deploy(

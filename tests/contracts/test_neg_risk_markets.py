@@ -12,7 +12,7 @@ OUTCOME_REPORTED = "OutcomeReported(bytes32,bytes32,bool)"
 
 @pytest.fixture
 def host(neg_risk: NegRisk) -> str:
-    """An oracle of its own, which speaks to the adapter without an operator."""
+    """An oracle that calls the adapter without an operator."""
     return neg_risk.world.evm.actor("host").address
 
 
@@ -27,7 +27,7 @@ def market(neg_risk: NegRisk, host: str) -> bytes:
     return market
 
 
-def test_prepare_market_opens_a_market_of_the_callers_and_says_so(
+def test_prepare_market_prepares_a_market_of_the_caller_and_logs_it(
     neg_risk: NegRisk, host: str
 ) -> None:
     receipt = neg_risk.adapter.send("prepareMarket", 250, b"data", sender=host)
@@ -40,7 +40,7 @@ def test_prepare_market_opens_a_market_of_the_callers_and_says_so(
     assert market[-1] == 0
 
 
-def test_a_markets_id_is_that_of_our_own_arithmetic(neg_risk: NegRisk) -> None:
+def test_a_markets_id_is_that_of_the_package(neg_risk: NegRisk) -> None:
     receipt = neg_risk.open_market(250)
     (logged,) = neg_risk.adapter.logs(receipt, MARKET_PREPARED)
     assert logged["marketId"] == neg_risk.market(250)
@@ -53,7 +53,7 @@ def test_a_market_is_prepared_once(neg_risk: NegRisk, host: str, market: bytes) 
         neg_risk.adapter.send("prepareMarket", 100, b"data", sender=host)
 
 
-def test_a_fee_is_at_most_all(neg_risk: NegRisk, host: str) -> None:
+def test_a_fee_is_at_most_one_hundred_per_cent(neg_risk: NegRisk, host: str) -> None:
     neg_risk.adapter.send("prepareMarket", 10_000, b"data", sender=host)
     with reverts("FeeBipsOutOfBounds"):
         neg_risk.adapter.send("prepareMarket", 10_001, b"data", sender=host)
@@ -74,7 +74,7 @@ def test_prepare_question_adds_a_condition_of_the_adapters(
     assert positions == neg_risk.tokens(2, market)
 
 
-def test_open_zeppelin_h_01_a_condition_that_somebody_prepared_before_is_no_obstacle(
+def test_open_zeppelin_h_01_a_condition_prepared_by_another_account_is_no_obstacle(
     neg_risk: NegRisk, host: str, market: bytes
 ) -> None:
     world, question = neg_risk.world, neg_risk.question(2, market)
@@ -83,12 +83,12 @@ def test_open_zeppelin_h_01_a_condition_that_somebody_prepared_before_is_no_obst
     assert neg_risk.adapter.call("getQuestionCount", market) == 3
 
 
-def test_questions_are_the_oracles_to_add_and_to_answer(neg_risk: NegRisk, market: bytes) -> None:
-    stranger = neg_risk.world.operator
+def test_only_the_oracle_adds_and_answers_questions(neg_risk: NegRisk, market: bytes) -> None:
+    outsider = neg_risk.world.operator
     with reverts("OnlyOracle"):
-        neg_risk.adapter.send("prepareQuestion", market, b"third", sender=stranger)
+        neg_risk.adapter.send("prepareQuestion", market, b"third", sender=outsider)
     with reverts("OnlyOracle"):
-        neg_risk.adapter.send("reportOutcome", market, True, sender=stranger)  # noqa: FBT003
+        neg_risk.adapter.send("reportOutcome", market, True, sender=outsider)  # noqa: FBT003
 
 
 def test_an_unknown_market_has_no_questions(neg_risk: NegRisk, host: str, market: bytes) -> None:
@@ -143,16 +143,14 @@ def test_a_question_is_answered_once(neg_risk: NegRisk, host: str, market: bytes
         neg_risk.adapter.send("reportOutcome", question, True, sender=host)  # noqa: FBT003
 
 
-def test_a_question_that_is_not_there_is_not_answered(
-    neg_risk: NegRisk, host: str, market: bytes
-) -> None:
+def test_an_unknown_question_is_not_answered(neg_risk: NegRisk, host: str, market: bytes) -> None:
     with reverts("InvalidQuestion"):
         neg_risk.adapter.send("reportOutcome", neg_risk.question(2, market), True, sender=host)  # noqa: FBT003
     with reverts("InvalidCondition"):
         neg_risk.adapter.call("getPositionId", neg_risk.question(2, market), True)  # noqa: FBT003
 
 
-def test_market_data_has_its_parts_where_clients_look_for_them(
+def test_market_data_has_the_layout_that_clients_read(
     neg_risk: NegRisk, host: str, market: bytes
 ) -> None:
     neg_risk.adapter.send("reportOutcome", neg_risk.question(1, market), True, sender=host)  # noqa: FBT003
@@ -162,7 +160,7 @@ def test_market_data_has_its_parts_where_clients_look_for_them(
 
 
 def test_a_market_has_255_questions_at_most(neg_risk: NegRisk, host: str, market: bytes) -> None:
-    """The market's word, with its count raised to the last but one."""
+    """The market's storage word, with its count raised to one below the limit."""
     evm, adapter = neg_risk.world.evm, neg_risk.adapter
     slot = keccak256(market_slot(neg_risk, market))
     word = adapter.call("getMarketData", market)
@@ -176,7 +174,7 @@ def test_a_market_has_255_questions_at_most(neg_risk: NegRisk, host: str, market
 
 
 def market_slot(neg_risk: NegRisk, market: bytes) -> bytes:
-    """Return what is hashed to the market's place in storage: the place of the map, and its id."""
+    """Return the preimage of the market's storage slot: its id and the slot of the map."""
     evm, address = neg_risk.world.evm, neg_risk.adapter.address
     word = neg_risk.adapter.call("getMarketData", market)
     return next(

@@ -24,12 +24,12 @@ def admin(neg_risk: NegRisk) -> str:
 
 
 @pytest.fixture
-def stranger(neg_risk: NegRisk) -> str:
-    return neg_risk.world.evm.actor("stranger").address
+def outsider(neg_risk: NegRisk) -> str:
+    return neg_risk.world.evm.actor("outsider").address
 
 
 def report(event: NegRisk, index: int, payouts: list[int]) -> None:
-    """Report as the oracle, whose other acts come afterwards."""
+    """Report as the oracle."""
     event.operator.send(
         "reportPayouts", event.request(index), payouts, sender=event.requests.address
     )
@@ -48,7 +48,7 @@ def wait(event: NegRisk, seconds: int) -> None:
     event.world.evm.rpc("evm_increaseTime", seconds)
 
 
-def test_prepare_market_opens_one_of_the_callers(neg_risk: NegRisk) -> None:
+def test_prepare_market_prepares_one_of_the_caller(neg_risk: NegRisk) -> None:
     receipt = neg_risk.open_market(100)
     assert neg_risk.operator.call("creatorOf", neg_risk.market(100)) == neg_risk.creator
     assert neg_risk.operator.logs(receipt, "MarketPrepared(bytes32,address,uint256)") == [
@@ -56,8 +56,8 @@ def test_prepare_market_opens_one_of_the_callers(neg_risk: NegRisk) -> None:
     ]
 
 
-def test_nobody_takes_a_creators_market_id_away(neg_risk: NegRisk, stranger: str) -> None:
-    neg_risk.operator.send("prepareMarket", 0, EVENT, sender=stranger)
+def test_no_other_account_can_take_a_creators_market_id(neg_risk: NegRisk, outsider: str) -> None:
+    neg_risk.operator.send("prepareMarket", 0, EVENT, sender=outsider)
     neg_risk.open_market()
     assert neg_risk.operator.call("creatorOf", neg_risk.market()) == neg_risk.creator
 
@@ -86,9 +86,9 @@ def test_a_question_of_an_event_costs_its_creation_fee(neg_risk: NegRisk) -> Non
     assert before - neg_risk.collateral_of(neg_risk.creator) == 3 * 2 * UNIT
 
 
-def test_questions_are_the_creators_to_add(event: NegRisk, stranger: str) -> None:
+def test_only_the_creator_adds_questions(event: NegRisk, outsider: str) -> None:
     with reverts("NotCreator"):
-        event.operator.send("prepareQuestion", event.market(), b"", b"\1" * 32, sender=stranger)
+        event.operator.send("prepareQuestion", event.market(), b"", b"\1" * 32, sender=outsider)
 
 
 def test_a_request_is_used_once(event: NegRisk) -> None:
@@ -98,24 +98,24 @@ def test_a_request_is_used_once(event: NegRisk) -> None:
         )
 
 
-def test_a_request_that_was_not_made_is_not_used(event: NegRisk) -> None:
+def test_an_unknown_request_is_refused(event: NegRisk) -> None:
     with reverts("InvalidRequestId"):
         event.operator.send(
             "prepareQuestion", event.market(), b"", keccak256(b"none"), sender=event.creator
         )
 
 
-def test_a_request_of_somebody_else_is_not_used(event: NegRisk, stranger: str) -> None:
-    """Otherwise a request could be taken away between its making and its use."""
+def test_a_request_of_another_creator_is_refused(event: NegRisk, outsider: str) -> None:
+    """Otherwise another account could use a request before its creator does."""
     event.ask(3)
-    market = event.operator.call("prepareMarket", 0, EVENT, sender=stranger)
-    event.operator.send("prepareMarket", 0, EVENT, sender=stranger)
+    market = event.operator.call("prepareMarket", 0, EVENT, sender=outsider)
+    event.operator.send("prepareMarket", 0, EVENT, sender=outsider)
     with reverts("InvalidRequestId"):
-        event.operator.send("prepareQuestion", market, b"", event.request(3), sender=stranger)
+        event.operator.send("prepareQuestion", market, b"", event.request(3), sender=outsider)
 
 
 @pytest.mark.parametrize(("payouts", "result"), [([1, 0], YES), ([0, 1], NO)])
-def test_report_payouts_takes_yes_or_no(
+def test_report_payouts_accepts_yes_or_no(
     event: NegRisk,
     payouts: list[int],
     result: bool,  # noqa: FBT001 - the column of a table
@@ -126,17 +126,17 @@ def test_report_payouts_takes_yes_or_no(
 
 
 @pytest.mark.parametrize("payouts", [[1, 1], [0, 0], [2, 0], [1], []])
-def test_report_payouts_takes_nothing_between(event: NegRisk, payouts: list[int]) -> None:
+def test_report_payouts_refuses_other_payouts(event: NegRisk, payouts: list[int]) -> None:
     with reverts("InvalidPayouts"):
         report(event, 0, payouts)
 
 
-def test_report_payouts_is_for_the_oracle_alone(event: NegRisk, stranger: str) -> None:
+def test_report_payouts_is_for_the_oracle_alone(event: NegRisk, outsider: str) -> None:
     with reverts("OnlyOracle"):
-        event.operator.send("reportPayouts", event.request(0), [1, 0], sender=stranger)
+        event.operator.send("reportPayouts", event.request(0), [1, 0], sender=outsider)
 
 
-def test_report_payouts_takes_one_answer_to_a_known_request(event: NegRisk) -> None:
+def test_report_payouts_accepts_one_answer_to_a_known_request(event: NegRisk) -> None:
     with reverts("InvalidRequestId"):
         report(event, 3, [1, 0])
     report(event, 0, [0, 1])
@@ -144,32 +144,32 @@ def test_report_payouts_takes_one_answer_to_a_known_request(event: NegRisk) -> N
         report(event, 0, [1, 0])
 
 
-def test_resolve_question_passes_the_report_on_for_anybody(event: NegRisk, stranger: str) -> None:
+def test_any_account_resolves_a_reported_question(event: NegRisk, outsider: str) -> None:
     report(event, 0, [1, 0])
-    resolve(event, 0, stranger)
+    resolve(event, 0, outsider)
     assert payout_of_yes(event, 0) == (1, 1)
 
 
-def test_resolve_question_needs_a_report(event: NegRisk, stranger: str) -> None:
+def test_resolve_question_needs_a_report(event: NegRisk, outsider: str) -> None:
     with reverts("NotReported"):
-        resolve(event, 0, stranger)
+        resolve(event, 0, outsider)
     with reverts("InvalidQuestion"):
-        resolve(event, 3, stranger)
+        resolve(event, 3, outsider)
 
 
-def test_once_a_question_is_yes_anybody_closes_the_others_as_no(
-    event: NegRisk, stranger: str
+def test_once_a_question_is_yes_any_account_closes_the_others_as_no(
+    event: NegRisk, outsider: str
 ) -> None:
     event.answer(1, PRICE_YES)
     assert event.operator.call("isDetermined", event.question(0))
-    resolve(event, 0, stranger)
+    resolve(event, 0, outsider)
     assert payout_of_yes(event, 0) == (0, 1)
 
 
-def test_a_second_yes_is_no_even_where_it_was_reported_first(event: NegRisk, stranger: str) -> None:
+def test_a_second_yes_is_no_even_if_it_was_reported_first(event: NegRisk, outsider: str) -> None:
     report(event, 0, [1, 0])
     event.answer(1, PRICE_YES)
-    resolve(event, 0, stranger)
+    resolve(event, 0, outsider)
     assert payout_of_yes(event, 0) == (0, 1)
 
 
@@ -197,7 +197,7 @@ def test_the_direct_oracle_refuses_a_tie(event: NegRisk) -> None:
         (4, b"\1" * 32, "InvalidIdentifier"),
     ],
 )
-def test_the_direct_oracle_answers_the_question_that_the_proposer_means(
+def test_the_direct_oracle_answers_the_proposers_question(
     event: NegRisk, place: int, value: object, error: str
 ) -> None:
     arguments: list[object] = [
@@ -212,22 +212,22 @@ def test_the_direct_oracle_answers_the_question_that_the_proposer_means(
         )
 
 
-def test_a_flag_holds_a_question_up(event: NegRisk, admin: str, stranger: str) -> None:
+def test_a_flag_blocks_a_question(event: NegRisk, admin: str, outsider: str) -> None:
     report(event, 0, [1, 0])
     event.operator.send("flagQuestion", event.question(0), sender=admin)
     with reverts("Flagged"):
-        resolve(event, 0, stranger)
+        resolve(event, 0, outsider)
     event.operator.send("unflagQuestion", event.question(0), sender=admin)
-    resolve(event, 0, stranger)
+    resolve(event, 0, outsider)
 
 
-def test_a_flag_holds_a_reported_question_up_for_a_week_at_most(
-    event: NegRisk, admin: str, stranger: str
+def test_a_flag_blocks_a_reported_question_for_a_week_at_most(
+    event: NegRisk, admin: str, outsider: str
 ) -> None:
     event.operator.send("flagQuestion", event.question(0), sender=admin)
     report(event, 0, [1, 0])
     wait(event, HOLD_S)
-    resolve(event, 0, stranger)
+    resolve(event, 0, outsider)
     assert payout_of_yes(event, 0) == (1, 1)
 
 
@@ -252,7 +252,7 @@ def test_an_emergency_needs_a_flag(event: NegRisk, admin: str) -> None:
         event.operator.send("unflagQuestion", event.question(0), sender=admin)
 
 
-def test_a_question_is_flagged_once_and_must_be_there(event: NegRisk, admin: str) -> None:
+def test_a_question_is_flagged_once_and_must_exist(event: NegRisk, admin: str) -> None:
     event.operator.send("flagQuestion", event.question(0), sender=admin)
     with reverts("Flagged"):
         event.operator.send("flagQuestion", event.question(0), sender=admin)
@@ -278,51 +278,49 @@ def test_no_flag_stops_a_split_a_merge_a_conversion_or_a_redemption(
     ("name", "more"),
     [("flagQuestion", ()), ("unflagQuestion", ()), ("emergencyResolveQuestion", (YES,))],
 )
-def test_flags_and_emergencies_are_the_admins(
-    event: NegRisk, stranger: str, name: str, more: tuple[bool, ...]
+def test_flags_and_emergencies_are_for_the_admin_alone(
+    event: NegRisk, outsider: str, name: str, more: tuple[bool, ...]
 ) -> None:
     with reverts("NotAdmin"):
-        event.operator.send(name, event.question(0), *more, sender=stranger)
+        event.operator.send(name, event.question(0), *more, sender=outsider)
 
 
-def test_set_oracle_names_it_once_for_the_admin(
-    neg_risk: NegRisk, admin: str, stranger: str
-) -> None:
+def test_the_admin_sets_the_oracle_once(neg_risk: NegRisk, admin: str, outsider: str) -> None:
     operator = neg_risk.world.evm.deploy(
         own_artifact("NegRiskOperator"), "dro_moov2", neg_risk.adapter.address, ZERO, admin
     )
     with reverts("NotAdmin"):
-        operator.send("setOracle", stranger, sender=stranger)
+        operator.send("setOracle", outsider, sender=outsider)
     with reverts("ZeroAddress"):
         operator.send("setOracle", ZERO, sender=admin)
-    receipt = operator.send("setOracle", stranger, sender=admin)
-    assert operator.logs(receipt, "OracleSet(address)") == [{"oracle": stranger}]
+    receipt = operator.send("setOracle", outsider, sender=admin)
+    assert operator.logs(receipt, "OracleSet(address)") == [{"oracle": outsider}]
     with reverts("OracleAlreadySet"):
-        operator.send("setOracle", stranger, sender=admin)
+        operator.send("setOracle", outsider, sender=admin)
 
 
-def test_to_a_resolution_adapter_it_looks_like_conditional_tokens(
-    neg_risk: NegRisk, stranger: str
+def test_it_has_the_interface_that_resolution_adapters_call(
+    neg_risk: NegRisk, outsider: str
 ) -> None:
-    neg_risk.operator.send("prepareCondition", stranger, b"\1" * 32, 2, sender=stranger)
+    neg_risk.operator.send("prepareCondition", outsider, b"\1" * 32, 2, sender=outsider)
     assert neg_risk.operator.call("getOutcomeSlotCount", b"\1" * 32) == 2
 
 
-def test_what_the_operator_was_deployed_with_can_be_read(neg_risk: NegRisk) -> None:
+def test_the_operators_constructor_arguments_can_be_read(neg_risk: NegRisk) -> None:
     operator = neg_risk.operator
     assert operator.call("nrAdapter") == neg_risk.adapter.address
     assert operator.call("resolutionStack") == "dro_moov2"
     assert (operator.call("DELAY_PERIOD"), operator.call("HOLD_PERIOD")) == (DELAY_S, HOLD_S)
 
 
-def test_flagged_at_says_since_when(event: NegRisk, admin: str) -> None:
+def test_flagged_at_returns_the_time_of_the_flag(event: NegRisk, admin: str) -> None:
     assert event.operator.call("flaggedAt", event.question(0)) == 0
     event.operator.send("flagQuestion", event.question(0), sender=admin)
     since = event.operator.call("flaggedAt", event.question(0))
     assert since == event.world.evm.now()
 
 
-def test_burnt_tokens_have_an_address_that_nobody_owns(neg_risk: NegRisk) -> None:
+def test_burnt_tokens_go_to_an_address_without_a_key(neg_risk: NegRisk) -> None:
     burnt = neg_risk.adapter.call("NO_TOKEN_BURN_ADDRESS")
     assert neg_risk.world.evm.rpc("eth_getCode", burnt, "latest") == "0x"
     assert burnt not in {ZERO, neg_risk.adapter.address}

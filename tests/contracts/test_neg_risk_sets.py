@@ -26,14 +26,14 @@ def holder(event: NegRisk) -> str:
 
 
 def arguments(event: NegRisk, name: str, units: int) -> tuple[object, ...]:
-    """Return the arguments of the long form or of the short one."""
+    """Return the arguments of the long or the short form."""
     short = (event.condition(0), units)
     long = (event.world.collateral.address, ZERO_WORD, event.condition(0), [1, 2], units)
     return {LONG_SPLIT: long, LONG_MERGE: long}.get(name, short)
 
 
 @pytest.mark.parametrize("name", [LONG_SPLIT, SHORT_SPLIT])
-def test_split_position_turns_collateral_into_both_positions(
+def test_split_position_splits_collateral_into_both_positions(
     event: NegRisk, holder: str, name: str
 ) -> None:
     receipt = event.adapter.send(name, *arguments(event, name, 3 * UNIT), sender=holder)
@@ -45,7 +45,7 @@ def test_split_position_turns_collateral_into_both_positions(
 
 
 @pytest.mark.parametrize("name", [LONG_MERGE, SHORT_MERGE])
-def test_merge_positions_turns_them_back(event: NegRisk, holder: str, name: str) -> None:
+def test_merge_positions_merges_both_positions(event: NegRisk, holder: str, name: str) -> None:
     event.split(holder, 0, 3 * UNIT)
     receipt = event.adapter.send(name, *arguments(event, name, 2 * UNIT), sender=holder)
     assert event.held(holder, 0) == (UNIT, UNIT)
@@ -55,7 +55,7 @@ def test_merge_positions_turns_them_back(event: NegRisk, holder: str, name: str)
     ]
 
 
-def test_the_short_forms_are_called_as_our_own_calldata_has_it(event: NegRisk, holder: str) -> None:
+def test_the_short_forms_have_the_selectors_of_the_package(event: NegRisk, holder: str) -> None:
     evm, adapter = event.world.evm, event.adapter.address
     evm.transact(holder, adapter, SPLIT_SETS.encode(event.condition(0), UNIT))
     evm.transact(holder, adapter, MERGE_SETS.encode(event.condition(0), UNIT))
@@ -87,7 +87,7 @@ def test_a_call_of_no_function_is_refused(event: NegRisk, holder: str, calldata:
     ],
 )
 @pytest.mark.parametrize("name", [LONG_SPLIT, LONG_MERGE])
-def test_a_long_form_that_means_something_else_is_refused(
+def test_a_long_form_with_other_arguments_is_refused(
     event: NegRisk, holder: str, name: str, changed: dict[int, object], error: str
 ) -> None:
     plain = arguments(event, name, UNIT)
@@ -98,7 +98,7 @@ def test_a_long_form_that_means_something_else_is_refused(
 
 
 @pytest.mark.parametrize("name", [SHORT_SPLIT, SHORT_MERGE])
-def test_a_condition_of_others_is_refused(event: NegRisk, holder: str, name: str) -> None:
+def test_a_condition_of_another_oracle_is_refused(event: NegRisk, holder: str, name: str) -> None:
     condition = bytes.fromhex(event.world.condition[2:])
     with reverts("InvalidCondition"):
         event.adapter.send(name, condition, UNIT, sender=holder)
@@ -107,7 +107,7 @@ def test_a_condition_of_others_is_refused(event: NegRisk, holder: str, name: str
 
 
 @pytest.mark.parametrize(("price", "payout"), [(PRICE_YES, 3), (PRICE_NO, 2)])
-def test_redeem_positions_pays_what_the_winning_side_brought(
+def test_redeem_positions_pays_the_winning_side(
     event: NegRisk, holder: str, price: int, payout: int
 ) -> None:
     event.split(holder, 0, 10)
@@ -154,9 +154,7 @@ def test_positions_redeemed_at_conditional_tokens_are_unwrapped_by_their_holder(
     assert (event.collateral_of(holder), event.locked) == (100 * UNIT, 0)
 
 
-def test_positions_that_somebody_sends_to_the_adapter_are_sent_back(
-    event: NegRisk, holder: str
-) -> None:
+def test_the_adapter_refuses_positions_sent_to_it(event: NegRisk, holder: str) -> None:
     event.split(holder, 0, 10)
     yes, no = event.tokens(0)
     ctf, adapter = event.world.ctf, event.adapter.address
@@ -186,7 +184,7 @@ def test_supports_interface(
     assert neg_risk.adapter.call("supportsInterface", bytes.fromhex(interface)) is supported
 
 
-def test_it_says_what_it_was_deployed_with(event: NegRisk, holder: str) -> None:
+def test_its_constructor_arguments_can_be_read(event: NegRisk, holder: str) -> None:
     adapter, world = event.adapter, event.world
     assert adapter.call("col") == world.collateral.address
     assert adapter.call("ctf") == world.ctf.address

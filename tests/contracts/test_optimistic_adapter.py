@@ -37,19 +37,19 @@ def asked(optimistic: Optimistic) -> Optimistic:
 
 @pytest.fixture
 def answered(asked: Optimistic) -> Optimistic:
-    """A question whose undisputed answer, Yes, is there."""
+    """A question with an undisputed answer, Yes."""
     asked.propose(PRICE_YES)
     asked.wait(LIVENESS_S)
     return asked
 
 
 @pytest.fixture
-def stranger(optimistic: Optimistic) -> str:
-    return optimistic.world.evm.actor("stranger").address
+def outsider(optimistic: Optimistic) -> str:
+    return optimistic.world.evm.actor("outsider").address
 
 
 def act(optimistic: Optimistic, name: str, *more: object) -> None:
-    """Let the admin do something to the question."""
+    """Call a function of the question as the admin."""
     optimistic.adapter.send(name, optimistic.question, *more, sender=optimistic.admin)
 
 
@@ -74,7 +74,7 @@ def test_initialize_asks_a_question_and_prepares_its_condition(optimistic: Optim
     assert markets.call("creatorOf", optimistic.condition) == optimistic.creator
 
 
-def test_get_question_has_the_form_that_clients_read(asked: Optimistic) -> None:
+def test_get_question_has_the_layout_that_clients_read(asked: Optimistic) -> None:
     assert asked.adapter.call("getQuestion", asked.question) == (
         *(asked.asked_at, REWARD, BOND, LIVENESS_S, 0),
         *(False, False, False, False),
@@ -87,30 +87,32 @@ def test_a_question_is_asked_once(asked: Optimistic) -> None:
         asked.ask()
 
 
-def test_a_question_may_ask_for_more_than_the_defaults(optimistic: Optimistic) -> None:
+def test_a_question_may_require_more_than_the_defaults(optimistic: Optimistic) -> None:
     optimistic.ask(reward=0, bond=2 * BOND, liveness=60)
     request = optimistic.oracle.call("getRequest", *optimistic.request())
     assert request[3:6] == (0, 2 * BOND, 60)
 
 
 @pytest.mark.parametrize(("bond", "liveness"), [(BOND - 1, 0), (0, 59), (0, LIVENESS_MAX_S + 1)])
-def test_a_question_may_not_ask_for_less(optimistic: Optimistic, bond: int, liveness: int) -> None:
+def test_a_question_cannot_require_less_than_the_defaults(
+    optimistic: Optimistic, bond: int, liveness: int
+) -> None:
     with reverts("TermsNotSupported"):
         optimistic.ask(bond=bond, liveness=liveness)
 
 
-def test_a_reward_is_paid_in_collateral(optimistic: Optimistic, stranger: str) -> None:
+def test_a_reward_is_paid_in_collateral(optimistic: Optimistic, outsider: str) -> None:
     with reverts("TokenNotSupported"):
         optimistic.adapter.send(
-            "initialize", optimistic.text, stranger, 1, 0, 0, sender=optimistic.creator
+            "initialize", optimistic.text, outsider, 1, 0, 0, sender=optimistic.creator
         )
 
 
-def test_a_condition_that_somebody_prepared_before_is_no_obstacle(
-    optimistic: Optimistic, stranger: str
+def test_a_condition_prepared_by_another_account_is_no_obstacle(
+    optimistic: Optimistic, outsider: str
 ) -> None:
     optimistic.world.ctf.send(
-        "prepareCondition", optimistic.adapter.address, optimistic.question, 2, sender=stranger
+        "prepareCondition", optimistic.adapter.address, optimistic.question, 2, sender=outsider
     )
     optimistic.ask()
     assert optimistic.state() == REQUESTED
@@ -120,7 +122,7 @@ def test_a_condition_that_somebody_prepared_before_is_no_obstacle(
     ("price", "payouts"),
     [(PRICE_YES, (1, 0, 1)), (PRICE_NO, (0, 1, 1)), (PRICE_UNKNOWN, (1, 1, 2))],
 )
-def test_resolve_reports_what_nobody_disputed(
+def test_resolve_reports_an_undisputed_answer(
     asked: Optimistic, price: int, payouts: tuple[int, int, int]
 ) -> None:
     asked.propose(price)
@@ -143,14 +145,14 @@ def test_resolve_answers_once(answered: Optimistic) -> None:
         answered.adapter.send("resolve", b"\1" * 32, sender=answered.creator)
 
 
-def test_resolve_takes_an_answer_that_was_settled_before(answered: Optimistic) -> None:
+def test_resolve_accepts_an_answer_that_was_settled_before(answered: Optimistic) -> None:
     answered.settle()
     answered.resolve()
     assert answered.payouts == (1, 0, 1)
     assert answered.owed(answered.proposer) == (BOND + REWARD,)
 
 
-def test_the_first_dispute_asks_anew_and_the_reward_goes_over(asked: Optimistic) -> None:
+def test_the_first_dispute_asks_again_and_the_reward_is_carried_over(asked: Optimistic) -> None:
     asked.propose(PRICE_YES)
     first = asked.asked_at
     receipt = asked.dispute()
@@ -171,7 +173,7 @@ def test_the_second_dispute_goes_to_the_arbiter(optimistic: Optimistic) -> None:
     assert optimistic.payouts == (0, 1, 1)
 
 
-def test_where_the_arbiter_says_nothing_the_question_is_settled_at_a_half(
+def test_without_an_answer_of_the_arbiter_the_question_is_settled_at_a_half(
     optimistic: Optimistic,
 ) -> None:
     optimistic.escalate(PRICE_YES, PRICE_YES)
@@ -180,7 +182,7 @@ def test_where_the_arbiter_says_nothing_the_question_is_settled_at_a_half(
     assert optimistic.payouts == (1, 1, 2)
 
 
-def test_where_it_was_too_early_the_question_is_asked_anew_with_both_disputes_to_come(
+def test_after_a_too_early_answer_the_question_is_asked_again_with_two_disputes(
     optimistic: Optimistic,
 ) -> None:
     optimistic.escalate(PRICE_YES, PRICE_YES)
@@ -192,7 +194,7 @@ def test_where_it_was_too_early_the_question_is_asked_anew_with_both_disputes_to
     assert optimistic.payouts == UNRESOLVED
 
 
-def test_ready_says_whether_resolve_would_go_through(asked: Optimistic) -> None:
+def test_ready_returns_whether_resolve_would_succeed(asked: Optimistic) -> None:
     assert not asked.adapter.call("ready", b"\1" * 32)
     assert not asked.adapter.call("ready", asked.question)
     asked.propose(PRICE_YES)
@@ -206,7 +208,7 @@ def test_ready_says_whether_resolve_would_go_through(asked: Optimistic) -> None:
     assert not asked.adapter.call("ready", asked.question)
 
 
-def test_get_expected_payouts_says_what_will_be_reported(asked: Optimistic) -> None:
+def test_get_expected_payouts_returns_the_payouts_to_be_reported(asked: Optimistic) -> None:
     with reverts("PriceNotAvailable"):
         asked.adapter.call("getExpectedPayouts", asked.question)
     asked.propose(PRICE_UNKNOWN)
@@ -216,7 +218,7 @@ def test_get_expected_payouts_says_what_will_be_reported(asked: Optimistic) -> N
 
 
 @pytest.mark.parametrize("hold", ["pause", "flag"])
-def test_a_hold_stops_resolve_and_ends_a_week_after_the_answer_was_there(
+def test_a_hold_stops_resolve_until_a_week_after_the_answer(
     answered: Optimistic, hold: str
 ) -> None:
     act(answered, hold)
@@ -228,7 +230,7 @@ def test_a_hold_stops_resolve_and_ends_a_week_after_the_answer_was_there(
 
 
 @pytest.mark.parametrize(("hold", "release"), [("pause", "unpause"), ("flag", "unflag")])
-def test_a_hold_is_the_admins_to_end(answered: Optimistic, hold: str, release: str) -> None:
+def test_only_the_admin_ends_a_hold(answered: Optimistic, hold: str, release: str) -> None:
     act(answered, hold)
     act(answered, release)
     answered.resolve()
@@ -258,7 +260,7 @@ def test_resolve_manually_answers_after_the_safety_period(
 
 
 @pytest.mark.parametrize("reported", [[0, 0], [2, 0], [1], []])
-def test_resolve_manually_takes_no_other_payouts(asked: Optimistic, reported: list[int]) -> None:
+def test_resolve_manually_refuses_other_payouts(asked: Optimistic, reported: list[int]) -> None:
     act(asked, "flag")
     asked.wait(SAFETY_S)
     with reverts("InvalidPayouts"):
@@ -270,7 +272,7 @@ def test_resolve_manually_needs_a_flag(asked: Optimistic) -> None:
         act(asked, "resolveManually", [1, 0])
 
 
-def test_resolve_manually_gives_an_unearned_reward_back(asked: Optimistic) -> None:
+def test_resolve_manually_returns_an_unearned_reward(asked: Optimistic) -> None:
     act(asked, "flag")
     asked.wait(SAFETY_S)
     act(asked, "resolveManually", [1, 0])
@@ -279,7 +281,7 @@ def test_resolve_manually_gives_an_unearned_reward_back(asked: Optimistic) -> No
         asked.propose(PRICE_YES)
 
 
-def test_resolve_manually_gives_the_reward_back_where_it_was_too_early(
+def test_resolve_manually_returns_the_reward_after_a_too_early_answer(
     optimistic: Optimistic,
 ) -> None:
     optimistic.escalate(PRICE_YES, PRICE_YES)
@@ -290,7 +292,7 @@ def test_resolve_manually_gives_the_reward_back_where_it_was_too_early(
     assert optimistic.owed(optimistic.creator) == (REWARD,)
 
 
-def test_a_flag_is_taken_back_within_the_safety_period(asked: Optimistic) -> None:
+def test_a_flag_can_be_withdrawn_within_the_safety_period(asked: Optimistic) -> None:
     with reverts("NotFlagged"):
         act(asked, "unflag")
     act(asked, "flag")
@@ -302,31 +304,31 @@ def test_a_flag_is_taken_back_within_the_safety_period(asked: Optimistic) -> Non
 
 
 @pytest.mark.parametrize("name", ["flag", "unflag", "pause", "unpause", "resolveManually"])
-def test_holds_and_emergencies_are_the_admins_and_of_open_questions(
-    answered: Optimistic, stranger: str, name: str
+def test_holds_and_emergencies_are_for_the_admin_alone_and_for_open_questions(
+    answered: Optimistic, outsider: str, name: str
 ) -> None:
     more = {"resolveManually": ([1, 0],)}.get(name, ())
     with reverts("NotAdmin"):
-        answered.adapter.send(name, answered.question, *more, sender=stranger)
+        answered.adapter.send(name, answered.question, *more, sender=outsider)
     answered.resolve()
     with reverts("AlreadyResolved"):
         act(answered, name, *more)
 
 
 def test_uma_h_01_no_reward_is_stuck_after_a_second_dispute(optimistic: Optimistic) -> None:
-    """Whatever the arbiter says or leaves unsaid, all that came in is owed to somebody."""
+    """With any or no answer of the arbiter, all received collateral is owed to accounts."""
     asked_at = optimistic.escalate(PRICE_YES, PRICE_NO)
     optimistic.wait(ARBITRATION_S)
     optimistic.resolve()
     optimistic.settle(asked_at)
-    everybody = (
+    accounts = (
         *(optimistic.proposer, optimistic.disputer),
         *(optimistic.creator, optimistic.treasury),
     )
-    assert sum(optimistic.owed(*everybody)) == optimistic.held == 4 * BOND + REWARD
+    assert sum(optimistic.owed(*accounts)) == optimistic.held == 4 * BOND + REWARD
 
 
-def test_uma_h_01_no_reward_is_stuck_where_it_was_too_early_after_an_answer_by_hand(
+def test_uma_h_01_no_reward_is_stuck_when_a_manual_answer_follows_a_too_early_one(
     optimistic: Optimistic,
 ) -> None:
     asked_at = optimistic.escalate(PRICE_YES, PRICE_NO)
@@ -339,7 +341,7 @@ def test_uma_h_01_no_reward_is_stuck_where_it_was_too_early_after_an_answer_by_h
     assert optimistic.owed(*accounts) == (2 * BOND, 2 * BOND, REWARD)
 
 
-def test_uma_l_03_a_dispute_of_a_question_that_was_answered_by_hand_changes_no_answer(
+def test_uma_l_03_a_dispute_after_a_manual_answer_changes_no_answer(
     asked: Optimistic,
 ) -> None:
     asked.propose(PRICE_NO)
@@ -353,13 +355,13 @@ def test_uma_l_03_a_dispute_of_a_question_that_was_answered_by_hand_changes_no_a
     assert asked.owed(asked.proposer, asked.disputer, asked.creator) == (BOND, BOND, REWARD)
 
 
-def test_disputes_are_heard_from_the_oracle_alone(asked: Optimistic, stranger: str) -> None:
+def test_disputes_are_accepted_from_the_oracle_alone(asked: Optimistic, outsider: str) -> None:
     with reverts("NotOracle"):
-        asked.adapter.send("priceDisputed", *asked.request()[1:], 0, sender=stranger)
+        asked.adapter.send("priceDisputed", *asked.request()[1:], 0, sender=outsider)
 
 
 @pytest.mark.parametrize(("bond", "liveness"), [(0, 7_200), (1, 59), (1, LIVENESS_MAX_S + 1)])
-def test_the_defaults_are_within_what_is_supported(
+def test_the_defaults_are_within_the_supported_range(
     optimistic: Optimistic, bond: int, liveness: int
 ) -> None:
     world = optimistic.world
@@ -373,7 +375,7 @@ def test_the_defaults_are_within_what_is_supported(
 
 @pytest.fixture
 def event(neg_risk: NegRisk, optimistic: Optimistic) -> tuple[Optimistic, Contract, bytes]:
-    """A neg-risk question that the optimistic oracle answers; its operator, and its id."""
+    """A neg-risk question of the optimistic oracle, with its operator and its id."""
     asked, operator = deploy_optimistic_event(neg_risk, optimistic)
     asked.ask()
     market = operator.call("prepareMarket", 0, EVENT, sender=asked.creator)
@@ -385,7 +387,7 @@ def event(neg_risk: NegRisk, optimistic: Optimistic) -> tuple[Optimistic, Contra
     return asked, operator, question
 
 
-def test_an_event_has_no_half_to_propose(event: tuple[Optimistic, Contract, bytes]) -> None:
+def test_in_an_event_a_half_cannot_be_proposed(event: tuple[Optimistic, Contract, bytes]) -> None:
     with reverts("InvalidPrice"):
         event[0].propose(PRICE_UNKNOWN)
 
@@ -393,7 +395,7 @@ def test_an_event_has_no_half_to_propose(event: tuple[Optimistic, Contract, byte
 def test_uma_m_02_no_tie_leaves_an_events_question_stuck(
     neg_risk: NegRisk, event: tuple[Optimistic, Contract, bytes]
 ) -> None:
-    """The arbiter cannot call it one either, and its answer or its silence ends the question."""
+    """The arbiter cannot decide a tie either; its answer or its silence ends the question."""
     asked, operator, question = event
     for _ in range(2):
         asked.propose(PRICE_YES)
@@ -419,7 +421,7 @@ def test_a_question_of_an_event_is_answered_through_the_operator(
     assert neg_risk.world.ctf.call("payoutNumerators", condition, 0) == 1
 
 
-def test_where_the_arbiter_says_nothing_an_events_question_is_no(
+def test_without_an_answer_of_the_arbiter_an_events_question_is_no(
     neg_risk: NegRisk, event: tuple[Optimistic, Contract, bytes]
 ) -> None:
     asked, operator, question = event
@@ -433,7 +435,7 @@ def test_where_the_arbiter_says_nothing_an_events_question_is_no(
     assert neg_risk.world.ctf.call("payoutNumerators", condition, 1) == 1
 
 
-def test_an_events_question_is_not_answered_with_a_half_by_hand(
+def test_an_events_question_cannot_be_answered_manually_with_a_half(
     event: tuple[Optimistic, Contract, bytes],
 ) -> None:
     asked = event[0]
@@ -443,7 +445,7 @@ def test_an_events_question_is_not_answered_with_a_half_by_hand(
         act(asked, "resolveManually", [1, 1])
 
 
-def test_two_questions_are_told_apart_by_their_text(asked: Optimistic) -> None:
+def test_two_questions_are_distinguished_by_their_text(asked: Optimistic) -> None:
     other = replace(asked, text=b"q: title: will it snow?")
     other.ask()
     asked.propose(PRICE_YES)
@@ -451,7 +453,7 @@ def test_two_questions_are_told_apart_by_their_text(asked: Optimistic) -> None:
     assert asked.request()[1] == YES_OR_NO_QUERY
 
 
-def test_what_the_adapter_was_deployed_with_can_be_read(optimistic: Optimistic) -> None:
+def test_the_adapters_constructor_arguments_can_be_read(optimistic: Optimistic) -> None:
     adapter = optimistic.adapter
     assert (adapter.call("defaultBond"), adapter.call("defaultLiveness")) == (BOND, LIVENESS_S)
     assert adapter.call("holdPeriod") == HOLD_S

@@ -8,10 +8,10 @@ from tests.contracts.optimistic import (
     IGNORE,
     LIVENESS_S,
     PROPOSED,
-    PURSE,
     REQUESTED,
     REWARD,
     SETTLED,
+    STARTING_UNITS,
     Optimistic,
 )
 from tests.contracts.resolution import PRICE_NO, PRICE_UNKNOWN, PRICE_YES, YES_OR_NO_QUERY
@@ -31,11 +31,11 @@ def asked(optimistic: Optimistic) -> Optimistic:
 
 
 @pytest.fixture
-def stranger(optimistic: Optimistic) -> str:
-    return optimistic.world.evm.actor("stranger").address
+def outsider(optimistic: Optimistic) -> str:
+    return optimistic.world.evm.actor("outsider").address
 
 
-def test_request_price_takes_the_reward_and_says_what_is_asked(optimistic: Optimistic) -> None:
+def test_request_price_takes_the_reward_and_logs_the_request(optimistic: Optimistic) -> None:
     receipt = optimistic.ask()
     assert (optimistic.state(), optimistic.held) == (REQUESTED, REWARD)
     assert optimistic.oracle.logs(receipt, REQUEST) == [
@@ -51,26 +51,26 @@ def test_request_price_takes_the_reward_and_says_what_is_asked(optimistic: Optim
     ]
 
 
-def test_request_price_is_for_adapters_alone(optimistic: Optimistic, stranger: str) -> None:
-    terms = (0, BOND, LIVENESS_S, stranger, True)
+def test_request_price_is_for_adapters_alone(optimistic: Optimistic, outsider: str) -> None:
+    terms = (0, BOND, LIVENESS_S, outsider, True)
     with reverts("NotAdapter"):
-        optimistic.oracle.send("requestPrice", YES_OR_NO_QUERY, 1, b"text", *terms, sender=stranger)
+        optimistic.oracle.send("requestPrice", YES_OR_NO_QUERY, 1, b"text", *terms, sender=outsider)
 
 
 @pytest.mark.parametrize(
     ("identifier", "again", "error"),
     [(b"\1" * 32, 0, "InvalidIdentifier"), (YES_OR_NO_QUERY, 1, "InvalidState")],
 )
-def test_request_price_takes_one_request_of_the_known_kind(
-    optimistic: Optimistic, stranger: str, identifier: bytes, again: int, error: str
+def test_request_price_accepts_one_request_of_the_supported_identifier(
+    optimistic: Optimistic, outsider: str, identifier: bytes, again: int, error: str
 ) -> None:
     oracle = optimistic.oracle
-    oracle.send("addAdapter", stranger, sender=optimistic.admin)
-    arguments = (identifier, 1, b"text", 0, BOND, LIVENESS_S, stranger, True)
+    oracle.send("addAdapter", outsider, sender=optimistic.admin)
+    arguments = (identifier, 1, b"text", 0, BOND, LIVENESS_S, outsider, True)
     for _ in range(again):
-        oracle.send("requestPrice", *arguments, sender=stranger)
+        oracle.send("requestPrice", *arguments, sender=outsider)
     with reverts(error):
-        oracle.send("requestPrice", *arguments, sender=stranger)
+        oracle.send("requestPrice", *arguments, sender=outsider)
 
 
 @pytest.mark.parametrize("price", [PRICE_YES, PRICE_NO, PRICE_UNKNOWN])
@@ -94,12 +94,12 @@ def test_propose_price_takes_the_bond_and_starts_the_liveness(
 
 
 @pytest.mark.parametrize("price", [1, -1, 2 * PRICE_YES, IGNORE])
-def test_propose_price_takes_no_other_price(asked: Optimistic, price: int) -> None:
+def test_propose_price_refuses_other_prices(asked: Optimistic, price: int) -> None:
     with reverts("InvalidPrice"):
         asked.propose(price)
 
 
-def test_propose_price_takes_one_proposal(asked: Optimistic) -> None:
+def test_propose_price_accepts_one_proposal(asked: Optimistic) -> None:
     asked.propose(PRICE_YES)
     with reverts("InvalidState"):
         asked.propose(PRICE_NO)
@@ -112,12 +112,12 @@ def test_propose_price_needs_a_request(asked: Optimistic) -> None:
     assert asked.oracle.call("getState", *request) == INVALID
 
 
-def test_a_proposal_needs_its_bond(asked: Optimistic, stranger: str) -> None:
+def test_a_proposal_needs_its_bond(asked: Optimistic, outsider: str) -> None:
     with reverts("InsufficientAllowance"):
-        asked.oracle.send("proposePrice", *asked.request(), PRICE_YES, sender=stranger)
+        asked.oracle.send("proposePrice", *asked.request(), PRICE_YES, sender=outsider)
 
 
-def test_dispute_price_takes_the_same_bond_and_tells_the_requester(asked: Optimistic) -> None:
+def test_dispute_price_takes_the_same_bond_and_notifies_the_requester(asked: Optimistic) -> None:
     asked.propose(PRICE_YES)
     asked_at = asked.asked_at
     receipt = asked.dispute()
@@ -135,7 +135,7 @@ def test_dispute_price_takes_the_same_bond_and_tells_the_requester(asked: Optimi
     ]
 
 
-def test_dispute_price_is_in_time_until_the_liveness_ends(asked: Optimistic) -> None:
+def test_dispute_price_is_accepted_until_the_liveness_ends(asked: Optimistic) -> None:
     with reverts("InvalidState"):
         asked.dispute()
     asked.propose(PRICE_YES)
@@ -144,7 +144,7 @@ def test_dispute_price_is_in_time_until_the_liveness_ends(asked: Optimistic) -> 
         asked.dispute()
 
 
-def test_settle_gives_an_undisputed_proposer_its_bond_and_the_reward(asked: Optimistic) -> None:
+def test_settle_pays_an_undisputed_proposer_its_bond_and_the_reward(asked: Optimistic) -> None:
     asked.propose(PRICE_YES)
     assert not asked.oracle.call("hasPrice", *asked.request())
     with reverts("NotSettleable"):
@@ -185,7 +185,7 @@ def test_settle_pays_once(asked: Optimistic) -> None:
         (PRICE_NO, 0, 2 * (BOND + BOND // 2) + REWARD),
     ],
 )
-def test_arbitrate_decides_both_disputes_and_pays_who_was_right(
+def test_arbitrate_decides_both_disputes_and_pays_the_winners(
     optimistic: Optimistic, decided: int, proposer: int, disputer: int
 ) -> None:
     asked_at = optimistic.escalate(PRICE_YES, PRICE_YES)
@@ -213,7 +213,7 @@ def test_the_answer_to_the_second_request_decides_the_first_dispute(asked: Optim
     )
 
 
-def test_a_replaced_request_is_not_the_arbiters(asked: Optimistic) -> None:
+def test_the_arbiter_cannot_decide_a_replaced_request(asked: Optimistic) -> None:
     request = asked.request()
     asked.propose(PRICE_YES)
     asked.dispute()
@@ -221,7 +221,7 @@ def test_a_replaced_request_is_not_the_arbiters(asked: Optimistic) -> None:
         asked.oracle.send("arbitrate", *request, PRICE_YES, sender=asked.arbiter)
 
 
-def test_where_it_was_too_early_all_bonds_go_back(optimistic: Optimistic) -> None:
+def test_all_bonds_are_returned_when_the_answer_was_too_early(optimistic: Optimistic) -> None:
     asked_at = optimistic.escalate(PRICE_YES, PRICE_NO)
     optimistic.decide(IGNORE)
     optimistic.settle(asked_at)
@@ -230,7 +230,7 @@ def test_where_it_was_too_early_all_bonds_go_back(optimistic: Optimistic) -> Non
     assert optimistic.held == 4 * BOND + REWARD
 
 
-def test_an_arbiter_that_says_nothing_leaves_the_fall_back_and_all_money_goes_back(
+def test_a_silent_arbiter_leads_to_the_fallback_and_all_money_is_returned(
     optimistic: Optimistic,
 ) -> None:
     asked_at = optimistic.escalate(PRICE_YES, PRICE_YES)
@@ -245,7 +245,7 @@ def test_an_arbiter_that_says_nothing_leaves_the_fall_back_and_all_money_goes_ba
     assert optimistic.owed(optimistic.disputer) == (2 * BOND + BOND // 2,)
 
 
-def test_the_arbiters_week_is_not_over_before_it_is(optimistic: Optimistic) -> None:
+def test_the_fallback_waits_for_the_arbiters_whole_week(optimistic: Optimistic) -> None:
     optimistic.escalate(PRICE_YES, PRICE_YES)
     optimistic.wait(ARBITRATION_S - 60)
     with reverts("NotSettleable"):
@@ -254,65 +254,67 @@ def test_the_arbiters_week_is_not_over_before_it_is(optimistic: Optimistic) -> N
 
 
 @pytest.mark.parametrize("price", [1, PRICE_YES + 1])
-def test_arbitrate_takes_no_other_price(optimistic: Optimistic, price: int) -> None:
+def test_arbitrate_refuses_other_prices(optimistic: Optimistic, price: int) -> None:
     optimistic.escalate(PRICE_YES, PRICE_YES)
     with reverts("InvalidPrice"):
         optimistic.decide(price)
 
 
-def test_arbitrate_is_the_arbiters_and_needs_a_dispute(asked: Optimistic, stranger: str) -> None:
+def test_arbitrate_is_for_the_arbiter_alone_and_needs_a_dispute(
+    asked: Optimistic, outsider: str
+) -> None:
     with reverts("InvalidState"):
         asked.decide(PRICE_YES)
     with reverts("NotArbiter"):
-        asked.oracle.send("arbitrate", *asked.request(), PRICE_YES, sender=stranger)
+        asked.oracle.send("arbitrate", *asked.request(), PRICE_YES, sender=outsider)
 
 
-def test_withdraw_pays_what_is_owed_once(asked: Optimistic) -> None:
+def test_withdraw_pays_the_owed_amount_once(asked: Optimistic) -> None:
     asked.propose(PRICE_YES)
     asked.wait(LIVENESS_S)
     asked.settle()
     asked.oracle.send("withdraw", sender=asked.proposer)
-    assert asked.world.collateral.call("balanceOf", asked.proposer) == PURSE + REWARD
+    assert asked.world.collateral.call("balanceOf", asked.proposer) == STARTING_UNITS + REWARD
     with reverts("NothingOwed"):
         asked.oracle.send("withdraw", sender=asked.proposer)
     assert asked.held == 0
 
 
-def test_a_request_is_its_requesters_to_replace(asked: Optimistic, stranger: str) -> None:
+def test_only_the_requester_replaces_a_request(asked: Optimistic, outsider: str) -> None:
     with reverts("InvalidState"):
         asked.oracle.send(
-            "replaceRequest", *asked.request()[1:], asked.asked_at + 1, sender=stranger
+            "replaceRequest", *asked.request()[1:], asked.asked_at + 1, sender=outsider
         )
 
 
-def test_a_request_is_its_requesters_to_abandon(asked: Optimistic, stranger: str) -> None:
-    asked.oracle.send("abandonRequest", *asked.request()[1:], sender=stranger)
+def test_only_the_requester_abandons_a_request(asked: Optimistic, outsider: str) -> None:
+    asked.oracle.send("abandonRequest", *asked.request()[1:], sender=outsider)
     assert asked.state() == REQUESTED
 
 
 @pytest.mark.parametrize(("name", "view"), [("setArbiter", "arbiter"), ("setTreasury", "treasury")])
-def test_arbiter_and_treasury_are_the_admins_to_name(
-    optimistic: Optimistic, stranger: str, name: str, view: str
+def test_only_the_admin_sets_arbiter_and_treasury(
+    optimistic: Optimistic, outsider: str, name: str, view: str
 ) -> None:
     with reverts("NotAdmin"):
-        optimistic.oracle.send(name, stranger, sender=stranger)
+        optimistic.oracle.send(name, outsider, sender=outsider)
     with reverts("ZeroAddress"):
         optimistic.oracle.send(name, ZERO, sender=optimistic.admin)
-    optimistic.oracle.send(name, stranger, sender=optimistic.admin)
-    assert optimistic.oracle.call(view) == stranger
+    optimistic.oracle.send(name, outsider, sender=optimistic.admin)
+    assert optimistic.oracle.call(view) == outsider
 
 
-def test_adapters_are_the_admins_to_name(optimistic: Optimistic, stranger: str) -> None:
+def test_only_the_admin_adds_and_removes_adapters(optimistic: Optimistic, outsider: str) -> None:
     for name in ("addAdapter", "removeAdapter"):
         with reverts("NotAdmin"):
-            optimistic.oracle.send(name, stranger, sender=stranger)
-    optimistic.oracle.send("addAdapter", stranger, sender=optimistic.admin)
-    assert optimistic.oracle.call("isAdapter", stranger)
-    optimistic.oracle.send("removeAdapter", stranger, sender=optimistic.admin)
-    assert not optimistic.oracle.call("isAdapter", stranger)
+            optimistic.oracle.send(name, outsider, sender=outsider)
+    optimistic.oracle.send("addAdapter", outsider, sender=optimistic.admin)
+    assert optimistic.oracle.call("isAdapter", outsider)
+    optimistic.oracle.send("removeAdapter", outsider, sender=optimistic.admin)
+    assert not optimistic.oracle.call("isAdapter", outsider)
 
 
-def test_what_a_removed_adapter_has_asked_goes_on_to_its_end(asked: Optimistic) -> None:
+def test_requests_of_a_removed_adapter_are_completed(asked: Optimistic) -> None:
     asked.oracle.send("removeAdapter", asked.adapter.address, sender=asked.admin)
     asked.propose(PRICE_YES)
     asked.dispute()
@@ -328,15 +330,17 @@ def test_a_request_can_be_read(asked: Optimistic) -> None:
     assert asked.oracle.call("currency") == asked.world.collateral.address
 
 
-def test_a_collateral_that_says_no_is_believed(optimistic: Optimistic, stranger: str) -> None:
+def test_a_collateral_that_returns_false_is_a_failure(
+    optimistic: Optimistic, outsider: str
+) -> None:
     evm = optimistic.world.evm
     refusing = evm.actor("refusing collateral").address
     evm.rpc("anvil_setCode", refusing, "0x5f5f5260205ff3")
-    oracle = evm.deploy(own_artifact("OptimisticOracle"), refusing, stranger, stranger, stranger)
-    oracle.send("addAdapter", stranger, sender=stranger)
+    oracle = evm.deploy(own_artifact("OptimisticOracle"), refusing, outsider, outsider, outsider)
+    oracle.send("addAdapter", outsider, sender=outsider)
     with reverts("TransferFailed"):
         oracle.send(
             "requestPrice",
-            *(YES_OR_NO_QUERY, 1, b"text", 1, BOND, LIVENESS_S, stranger, True),
-            sender=stranger,
+            *(YES_OR_NO_QUERY, 1, b"text", 1, BOND, LIVENESS_S, outsider, True),
+            sender=outsider,
         )

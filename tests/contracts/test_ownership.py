@@ -22,47 +22,47 @@ def owned(request: pytest.FixtureRequest, resolution: Resolution) -> Contract:
 
 
 @pytest.fixture
-def heir(world: World) -> str:
-    return world.evm.actor("heir").address
+def successor(world: World) -> str:
+    return world.evm.actor("successor").address
 
 
-def test_the_admin_passes_the_role_in_two_steps(owned: Contract, heir: str) -> None:
+def test_the_admin_passes_the_role_in_two_steps(owned: Contract, successor: str) -> None:
     admin = owned.call("admin")
-    offered = owned.send("transferAdmin", heir, sender=admin)
+    offered = owned.send("transferAdmin", successor, sender=admin)
     assert owned.logs(offered, "AdminTransferStarted(address,address)") == [
-        {"pendingAdmin": heir, "admin": admin}
+        {"pendingAdmin": successor, "admin": admin}
     ]
-    assert owned.call("pendingAdmin") == heir
+    assert owned.call("pendingAdmin") == successor
     assert owned.call("isAdmin", admin)
-    assert not owned.call("isAdmin", heir)
-    taken = owned.send("acceptAdmin", sender=heir)
+    assert not owned.call("isAdmin", successor)
+    taken = owned.send("acceptAdmin", sender=successor)
     assert owned.logs(taken, "NewAdmin(address,address)") == [
-        {"newAdminAddress": heir, "admin": admin}
+        {"newAdminAddress": successor, "admin": admin}
     ]
     assert owned.logs(taken, "RemovedAdmin(address,address)") == [
-        {"removedAdmin": admin, "admin": heir}
+        {"removedAdmin": admin, "admin": successor}
     ]
-    assert owned.call("admin") == heir
+    assert owned.call("admin") == successor
     assert owned.call("pendingAdmin") == ZERO
     assert not owned.call("isAdmin", admin)
 
 
-def test_nobody_but_the_admin_offers_the_role(owned: Contract, heir: str) -> None:
+def test_only_the_admin_offers_the_role(owned: Contract, successor: str) -> None:
     with reverts("NotAdmin"):
-        owned.send("transferAdmin", heir, sender=heir)
+        owned.send("transferAdmin", successor, sender=successor)
 
 
-def test_nobody_takes_a_role_that_was_not_offered(owned: Contract, heir: str) -> None:
+def test_a_role_that_was_not_offered_cannot_be_accepted(owned: Contract, successor: str) -> None:
     with reverts("NotPendingAdmin"):
-        owned.send("acceptAdmin", sender=heir)
+        owned.send("acceptAdmin", sender=successor)
 
 
-def test_an_offer_can_be_taken_back(owned: Contract, heir: str) -> None:
+def test_an_offer_can_be_withdrawn(owned: Contract, successor: str) -> None:
     admin = owned.call("admin")
-    owned.send("transferAdmin", heir, sender=admin)
+    owned.send("transferAdmin", successor, sender=admin)
     owned.send("transferAdmin", ZERO, sender=admin)
     with reverts("NotPendingAdmin"):
-        owned.send("acceptAdmin", sender=heir)
+        owned.send("acceptAdmin", sender=successor)
 
 
 def test_a_contract_is_not_deployed_without_an_admin(resolution: Resolution) -> None:

@@ -38,7 +38,7 @@ def test_it_needs_a_creator(world: World) -> None:
         world.evm.deploy(own_artifact("ProposerWhitelist"), ZERO, [FIRST])
 
 
-def test_add_proposers_adds_them_and_says_so(whitelist: Contract, creator: str) -> None:
+def test_add_proposers_adds_them_and_logs_it(whitelist: Contract, creator: str) -> None:
     receipt = whitelist.send("addProposers", [FOURTH], sender=creator)
     assert whitelist.call("getProposers") == (FIRST, SECOND, THIRD, FOURTH)
     assert whitelist.logs(receipt, "ProposerAdded(address)") == [{"proposer": FOURTH}]
@@ -89,20 +89,20 @@ def test_remove_proposers_leaves_the_others(
     ]
 
 
-def test_a_removed_proposer_may_come_back(whitelist: Contract, creator: str) -> None:
+def test_a_removed_proposer_may_be_added_again(whitelist: Contract, creator: str) -> None:
     whitelist.send("removeProposers", [FIRST], sender=creator)
     whitelist.send("addProposers", [FIRST], sender=creator)
     assert whitelist.call("isProposer", FIRST)
 
 
-def test_remove_proposers_refuses_a_stranger(whitelist: Contract, creator: str) -> None:
+def test_remove_proposers_refuses_an_unknown_proposer(whitelist: Contract, creator: str) -> None:
     with reverts("NotProposer"):
         whitelist.send("removeProposers", [FIRST, FOURTH], sender=creator)
     assert whitelist.call("isProposer", FIRST)
 
 
 @pytest.mark.parametrize("name", ["addProposers", "removeProposers"])
-def test_the_list_is_the_creators_to_change(world: World, whitelist: Contract, name: str) -> None:
-    stranger = world.evm.actor("stranger").address
+def test_only_the_creator_changes_the_list(world: World, whitelist: Contract, name: str) -> None:
+    outsider = world.evm.actor("outsider").address
     with reverts("NotCreator"):
-        whitelist.send(name, [FIRST], sender=stranger)
+        whitelist.send(name, [FIRST], sender=outsider)

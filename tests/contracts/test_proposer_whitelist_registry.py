@@ -4,7 +4,7 @@ from tests.contracts.resolution import Resolution
 from tests.contracts.signing import ZERO
 
 
-def test_register_whitelist_names_the_callers_and_says_so(resolution: Resolution) -> None:
+def test_register_whitelist_registers_the_callers_and_logs_it(resolution: Resolution) -> None:
     evm = resolution.world.evm
     creator = evm.actor("another creator").address
     whitelist = evm.deploy(own_artifact("ProposerWhitelist"), creator, [])
@@ -24,13 +24,13 @@ def test_register_whitelist_replaces_an_earlier_one(resolution: Resolution) -> N
 
 
 def test_register_whitelist_refuses_that_of_another_creator(resolution: Resolution) -> None:
-    stranger = resolution.world.evm.actor("stranger").address
+    outsider = resolution.world.evm.actor("outsider").address
     with reverts("NotCreator"):
-        resolution.registry.send("registerWhitelist", resolution.whitelist.address, sender=stranger)
+        resolution.registry.send("registerWhitelist", resolution.whitelist.address, sender=outsider)
 
 
 @pytest.mark.parametrize("address", [ZERO, "0x" + "11" * 20])
-def test_register_whitelist_refuses_what_is_no_contract(
+def test_register_whitelist_refuses_an_address_without_code(
     resolution: Resolution, address: str
 ) -> None:
     with reverts("InvalidWhitelist"):

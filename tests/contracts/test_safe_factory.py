@@ -9,7 +9,7 @@ from foretell.domain.values.hexadecimal import keccak256
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
-# The addresses that clients hard-code, and an owner's Safe as they derive it.
+# The addresses that clients contain, and an owner's Safe that they derive.
 CANONICAL_FACTORY = "0xaacfeea03eb1561c4e67d661e40682bd20e3541b"
 CANONICAL_SINGLETON = "0xe51abdf814f8854941b9fe8e3a4f65cab4e7a4a8"
 CANONICAL_OWNER = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
@@ -24,7 +24,7 @@ def owner(world: World) -> Actor:
     return world.evm.actor("owner of a safe")
 
 
-def test_create_proxy_makes_a_safe_of_the_signer_alone(world: World, owner: Actor) -> None:
+def test_create_proxy_creates_a_safe_of_the_signer_alone(world: World, owner: Actor) -> None:
     factory = world.safe_factory
     signature = Consent(factory.address).signed(owner.key)
     relayer = world.evm.actor("relayer").address
@@ -40,7 +40,7 @@ def test_create_proxy_makes_a_safe_of_the_signer_alone(world: World, owner: Acto
     assert safe.call("VERSION") == "1.3.0"
 
 
-def test_create_proxy_makes_the_second_owner_another_safe(world: World, owner: Actor) -> None:
+def test_create_proxy_creates_another_safe_for_a_second_owner(world: World, owner: Actor) -> None:
     factory = world.safe_factory
     other = world.evm.actor("another owner")
     create(world, factory, Consent(factory.address).signed(owner.key))
@@ -60,7 +60,7 @@ def test_create_proxy_is_refused_a_second_time(world: World, owner: Actor) -> No
     ("token", "payment", "receiver"),
     [("0x" + "11" * 20, 0, ZERO), (ZERO, 1, ZERO), (ZERO, 0, "0x" + "11" * 20)],
 )
-def test_create_proxy_pays_nobody(
+def test_create_proxy_makes_no_payment(
     world: World, owner: Actor, token: str, payment: int, receiver: str
 ) -> None:
     consent = Consent(
@@ -76,7 +76,7 @@ def test_create_proxy_pays_nobody(
         )
 
 
-def test_create_proxy_knows_its_own_domain_alone(world: World, owner: Actor) -> None:
+def test_create_proxy_accepts_its_own_domain_alone(world: World, owner: Actor) -> None:
     factory = world.safe_factory
     create(world, factory, Consent(factory.address, name="Another Factory").signed(owner.key))
     proxy = factory.call("computeProxyAddress", owner.address)
@@ -84,20 +84,20 @@ def test_create_proxy_knows_its_own_domain_alone(world: World, owner: Actor) -> 
 
 
 @pytest.mark.parametrize("v", [0, 1, 26, 29, 31])
-def test_create_proxy_refuses_another_spelling_of_v(world: World, owner: Actor, v: int) -> None:
+def test_create_proxy_refuses_other_values_of_v(world: World, owner: Actor, v: int) -> None:
     _, r, s = Consent(world.safe_factory.address).signed(owner.key)
     with reverts("InvalidSignature"):
         create(world, world.safe_factory, (v, r, s))
 
 
-def test_create_proxy_refuses_the_high_twin_of_s(world: World, owner: Actor) -> None:
+def test_create_proxy_refuses_high_s(world: World, owner: Actor) -> None:
     v, r, s = Consent(world.safe_factory.address).signed(owner.key)
     high = word(CURVE_ORDER - int.from_bytes(s, "big"))
     with reverts("InvalidSignature"):
         create(world, world.safe_factory, (55 - v, r, high))
 
 
-def test_create_proxy_refuses_what_recovers_to_nobody(world: World) -> None:
+def test_create_proxy_refuses_a_signature_that_recovers_to_the_zero_address(world: World) -> None:
     with reverts("InvalidSignature"):
         create(world, world.safe_factory, (27, bytes(32), bytes(32)))
 
@@ -123,7 +123,7 @@ def test_proxy_creation_code_has_the_singleton_at_its_end(world: World) -> None:
     assert factory.call("initCodeHash") == keccak256(code)
 
 
-def test_at_the_clients_addresses_it_makes_the_safe_that_clients_derive(world: World) -> None:
+def test_at_the_clients_addresses_it_creates_the_safe_that_clients_derive(world: World) -> None:
     world.evm.install(CANONICAL_SINGLETON, safe_artifact("GnosisSafe.sol/GnosisSafe"))
     factory = world.evm.install(
         CANONICAL_FACTORY,

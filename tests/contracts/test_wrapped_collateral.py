@@ -13,7 +13,7 @@ def owner(world: World) -> str:
 
 @pytest.fixture
 def wrapped(world: World, owner: str) -> Contract:
-    """A wrapping whose owner has collateral, and lets it be taken."""
+    """Wrapped collateral with an owner that has approved its collateral."""
     wrapped = world.evm.deploy(
         own_artifact("WrappedCollateral"), world.collateral.address, sender=owner
     )
@@ -29,7 +29,7 @@ def holder(world: World, wrapped: Contract, owner: str) -> str:
     return holder
 
 
-def test_it_is_owned_by_who_made_it_and_counts_as_what_it_wraps(
+def test_it_is_owned_by_its_deployer_and_has_the_decimals_of_its_collateral(
     world: World, wrapped: Contract, owner: str
 ) -> None:
     assert (wrapped.call("owner"), wrapped.call("underlying")) == (owner, world.collateral.address)
@@ -37,7 +37,7 @@ def test_it_is_owned_by_who_made_it_and_counts_as_what_it_wraps(
     assert wrapped.call("name") == "Wrapped Collateral"
 
 
-def test_wrap_takes_the_owners_collateral_and_makes_as_much(
+def test_wrap_takes_the_owners_collateral_and_mints_as_much(
     world: World, wrapped: Contract, owner: str
 ) -> None:
     holder = world.evm.actor("holder").address
@@ -47,7 +47,7 @@ def test_wrap_takes_the_owners_collateral_and_makes_as_much(
     assert wrapped.logs(receipt, TRANSFER) == [{"sender": ZERO, "receiver": holder, "amount": UNIT}]
 
 
-def test_unwrap_gives_anybody_the_collateral_back(
+def test_unwrap_returns_the_collateral_to_any_holder(
     world: World, wrapped: Contract, holder: str
 ) -> None:
     receiver = world.evm.actor("receiver").address
@@ -58,12 +58,12 @@ def test_unwrap_gives_anybody_the_collateral_back(
     assert wrapped.logs(receipt, TRANSFER) == [logged]
 
 
-def test_unwrap_gives_nobody_more_than_it_has(wrapped: Contract, holder: str) -> None:
+def test_unwrap_refuses_more_than_the_balance(wrapped: Contract, holder: str) -> None:
     with reverts("InsufficientBalance"):
         wrapped.send("unwrap", holder, 10 * UNIT + 1, sender=holder)
 
 
-def test_mint_makes_tokens_with_nothing_under_them(
+def test_mint_creates_tokens_without_collateral(
     world: World, wrapped: Contract, owner: str
 ) -> None:
     wrapped.send("mint", UNIT, sender=owner)
@@ -82,7 +82,7 @@ def test_release_pays_collateral_and_takes_no_tokens(
 @pytest.mark.parametrize(
     ("name", "takes_receiver"), [("wrap", True), ("mint", False), ("release", True)]
 )
-def test_making_and_releasing_are_the_owners(
+def test_mint_wrap_and_release_are_for_the_owner_alone(
     wrapped: Contract,
     holder: str,
     name: str,
@@ -93,7 +93,7 @@ def test_making_and_releasing_are_the_owners(
         wrapped.send(name, *receiver, 1, sender=holder)
 
 
-def test_transfer_moves_what_the_caller_has(world: World, wrapped: Contract, holder: str) -> None:
+def test_transfer_moves_the_callers_tokens(world: World, wrapped: Contract, holder: str) -> None:
     receiver = world.evm.actor("receiver").address
     receipt = wrapped.send("transfer", receiver, UNIT, sender=holder)
     assert wrapped.call("balanceOf", receiver) == UNIT
@@ -105,7 +105,7 @@ def test_transfer_moves_what_the_caller_has(world: World, wrapped: Contract, hol
     ("receiver", "units", "error"),
     [(ZERO, 1, "ZeroAddress"), ("0x" + "11" * 20, 10 * UNIT + 1, "InsufficientBalance")],
 )
-def test_transfer_refuses_nobody_and_too_much(
+def test_transfer_refuses_the_zero_address_and_too_much(
     wrapped: Contract, holder: str, receiver: str, units: int, error: str
 ) -> None:
     with reverts(error):
@@ -136,8 +136,8 @@ def test_transfer_from_refuses_more_than_was_allowed(
         wrapped.send("transferFrom", holder, spender, UNIT + 1, sender=spender)
 
 
-def test_a_collateral_that_says_no_is_believed(world: World, owner: str) -> None:
-    """Code that answers 6 to the question for its decimals, and zero to everything else."""
+def test_a_collateral_that_returns_false_is_a_failure(world: World, owner: str) -> None:
+    """Code that answers 6 to `decimals()`, and zero to every other call."""
     refusing = world.evm.actor("refusing collateral").address
     code = "5f3560e01c63313ce567146015575f5f5260205ff35b60065f5260205ff3"
     world.evm.rpc("anvil_setCode", refusing, "0x" + code)

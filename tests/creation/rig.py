@@ -23,11 +23,11 @@ from tests.rigs.pictures import a_picture
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import NOW_MS, a_key, a_word
 
-from foretell.chain.deploy_plan import (
+from foretell.chain.deploy_plan import CreatorWhitelist
+from foretell.chain.planned_contracts import (
     CREATE2_FACTORY,
     SALT,
-    CreatorWhitelist,
-    created,
+    create2_contract,
     whitelist_code,
 )
 from foretell.chain.sender import Sender, SenderOptions
@@ -145,7 +145,7 @@ class CreationRig:
         code = whitelist_code(CreatorWhitelist(account.private_key, (proposer,)))
         await self.sandbox.call(account, CREATE2_FACTORY, SALT + code)
         registry = self.sandbox.deployment.address(ContractName.PROPOSER_WHITELIST_REGISTRY)
-        call = REGISTER_WHITELIST.encode(created(code).address)
+        call = REGISTER_WHITELIST.encode(create2_contract(code).address)
         await self.sandbox.call(account, registry, call)
 
     async def newcomer(self, name: str, units: int = 0) -> SandboxAccount:

@@ -1,3 +1,3 @@
-"""An engine within the product that it serves, as `tests/trading` has it."""
+"""An engine within the product that it serves: the fixtures of `tests/trading`."""
 
 from tests.trading.conftest import alice, bob, database_file, rig  # noqa: F401 - fixtures

@@ -1,12 +1,9 @@
-"""What makes processes; and what of the rigs is collected: a cluster only where it was asked for."""
+"""The process that makes the processes of all tests here."""
 
-import os
 from collections.abc import AsyncIterator
 
 import pytest
 from tests.faults.processes import Processes, processes
-
-collect_ignore = [] if os.environ.get("FORETELL_TEST_PATRONI") else ["test_patroni.py"]
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Where a process ends or its disk fails, once a file named `armed` is there: stand-ins that fail."""
+"""Fault points: a process ends, or its disk fails, once a file named `armed` exists."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ LAST_SYNCED: Final = "last synced"
 
 
 def end() -> None:
-    """Take the power away from this process."""
+    """Kill this process, as a power cut does."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -36,7 +36,7 @@ def at_append(armed: Path) -> None:
 
 
 def at_sync(armed: Path) -> None:
-    """End when the record is written, instead of syncing it; marks are synced as ever."""
+    """End when the record is written, instead of syncing it; marks are still synced."""
     sync, write = os.fdatasync, SegmentTail.write
     is_writing = False
 
@@ -56,7 +56,7 @@ def at_sync(armed: Path) -> None:
 
 
 def after_sync(armed: Path) -> None:
-    """End when the record is synced, before anybody hears of it."""
+    """End when the record is synced, before it is reported."""
     write = SegmentTail.write
 
     def fail(self: SegmentTail, payloads: Sequence[bytes]) -> int:
@@ -68,20 +68,20 @@ def after_sync(armed: Path) -> None:
     SegmentTail.write = fail  # type: ignore[method-assign]
 
 
-def before_answer(armed: Path) -> None:
-    """End when the tables and the streams have heard of a command, and its caller has not."""
-    settle = engine_module._settle
+def before_reply(armed: Path) -> None:
+    """End when a command is published to tables and streams, before its caller has the result."""
+    resolve = engine_module.resolve
 
     def fail(waiting: Any) -> None:
         if armed.exists():
             end()
-        settle(waiting)
+        resolve(waiting)
 
-    engine_module._settle = fail
+    engine_module.resolve = fail
 
 
 def failing_sync(armed: Path) -> None:
-    """Have every sync fail from some moment on, and write down what was synced until then."""
+    """Make every sync fail once armed, and record the last sequence that was synced."""
     sync, write = os.fdatasync, SegmentTail.write
     last_synced = 0
 
@@ -103,6 +103,6 @@ def failing_sync(armed: Path) -> None:
 FAULTS: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(
     {
         fault.__name__: fault
-        for fault in (none, at_append, at_sync, after_sync, before_answer, failing_sync)
+        for fault in (none, at_append, at_sync, after_sync, before_reply, failing_sync)
     }
 )

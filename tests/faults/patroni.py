@@ -1,7 +1,7 @@
-"""Three PostgreSQL servers under Patroni and three members of etcd, all of this machine.
+"""Three PostgreSQL servers under Patroni and three members of etcd, all on this machine.
 
-Patroni and etcd are those of the distribution: tests/faults/install_patroni.sh puts them there.
-PostgreSQL does not run as root, so root has the user `postgres` run everything.
+Patroni and etcd come from the distribution: tests/faults/install_patroni.sh installs them.
+PostgreSQL does not run as root, so root runs everything as the user `postgres`.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ PROGRAMS: Final = ("patroni", "etcd")
 
 Found = TypeVar("Found")
 
-# A leader that is silent for `ttl` is replaced. The disk is not waited for: the machine stays up.
+# A leader that is silent for `ttl` is replaced. Syncs are off, since the machine stays up.
 CLUSTER_SETTINGS: Final[Mapping[str, Any]] = {
     "ttl": 8,
     "loop_wait": 1,
@@ -53,13 +53,13 @@ CLUSTER_SETTINGS: Final[Mapping[str, Any]] = {
 
 
 def binaries() -> Path:
-    """Return where the newest PostgreSQL of the distribution has its programs."""
+    """Return the folder of programs of the distribution's newest PostgreSQL."""
     return max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda each: int(each.parent.name))
 
 
 @dataclass
 class Node:
-    """One server, and the Patroni that keeps it."""
+    """One server, and the Patroni that supervises it."""
 
     name: str
     folder: Path
@@ -77,7 +77,7 @@ class Node:
         self.patroni = run([shutil.which("patroni") or "patroni", str(path)], self.folder)
 
     def server_pids(self) -> list[int]:
-        """Return the server's process and those that it began."""
+        """Return the ids of the server's process and of its children."""
         try:
             postmaster = int((self.data / "postmaster.pid").read_text().split()[0])
         except (FileNotFoundError, IndexError):
@@ -92,13 +92,13 @@ class Node:
                 os.kill(pid, number)
 
     def kill_server(self) -> None:
-        """Take the power from the server alone; Patroni sees it and starts it again."""
+        """Kill the server alone; Patroni starts it again."""
         for pid in self.server_pids():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
     def kill(self) -> None:
-        """Take the power away."""
+        """Kill the server and its Patroni."""
         if self.patroni is not None:
             self.signal(signal.SIGKILL)
             self.patroni.wait()
@@ -107,7 +107,7 @@ class Node:
 
 @dataclass
 class Cluster:
-    """The servers, and the etcd that says which one leads."""
+    """The servers, and the etcd that states which one leads."""
 
     folder: Path
     nodes: Sequence[Node]
@@ -121,7 +121,7 @@ class Cluster:
         self.until_whole()
 
     def start_node(self, node: Node) -> None:
-        """Start one, for the first time or again, unless it runs."""
+        """Start a node, unless it runs."""
         if node.patroni is None:
             node.start(self._settings(node))
 
@@ -134,7 +134,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """How to reach whichever leads."""
+        """The URL of the server that leads."""
         hosts = ",".join("127.0.0.1" for _ in self.nodes)
         ports = ",".join(str(node.port) for node in self.nodes)
         user = f"{DATABASE_USER}:{PASSWORD.replace(' ', '%20')}"
@@ -144,7 +144,7 @@ class Cluster:
         )
 
     def roles(self) -> dict[str, str]:
-        """Return what each node that runs is, as the first that answers says."""
+        """Return the role of each node that runs, according to the first that answers."""
         for node in self.nodes:
             with contextlib.suppress(httpx.HTTPError, KeyError, ValueError):
                 url = f"http://127.0.0.1:{node.rest_port}/cluster"
@@ -157,7 +157,7 @@ class Cluster:
         return {}
 
     def primary(self, *, other_than: Node | None = None) -> Node:
-        """Wait until a node leads that is not that one, and return it."""
+        """Wait until another node than that one leads, and return it."""
 
         def run_once() -> Node | None:
             roles = self.roles()
@@ -167,7 +167,7 @@ class Cluster:
         return until(run_once)
 
     def until_whole(self) -> None:
-        """Wait until all run, one leads and one is in step with it."""
+        """Wait until all run, one leads and one is its synchronous standby."""
         wanted = sorted(["leader", "sync_standby", *["replica"] * (NODES - 2)])
         until(lambda: sorted(self.roles().values()) == wanted or None, self.roles)
 
@@ -193,8 +193,8 @@ class Cluster:
             "scope": "foretell",
             "name": node.name,
             "restapi": {"listen": rest, "connect_address": rest},
-            # Over version 3 of etcd's interface a Patroni 3.0.2 that was stopped puts its name over that
-            # of the primary that followed it, whose commits are lost then (patroni#2689).
+            # Over version 3 of etcd's interface, a Patroni 3.0.2 that was stopped overwrites the
+            # name of the next primary with its own, and that one's commits are lost (patroni#2689).
             "etcd": {"hosts": [f"127.0.0.1:{port}" for port in self.etcd_ports]},
             "bootstrap": {
                 "dcs": CLUSTER_SETTINGS,
@@ -216,7 +216,7 @@ class Cluster:
 
 
 def run(words: Sequence[str], folder: Path) -> "subprocess.Popen[bytes]":
-    """Start a program as a user that PostgreSQL runs as; what it says is in the folder."""
+    """Start a program as a user that PostgreSQL runs as; its output is in the folder."""
     with (folder / f"log of {Path(words[0]).name}").open("ab") as log:
         return subprocess.Popen(
             words,
@@ -243,7 +243,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def until(run_once: Callable[[], Found | None], seen: Callable[[], object] = lambda: None) -> Found:
-    """Return what a look finds, looking again until it finds something; or fail with what is seen."""
+    """Return what a check finds, repeating it until it does; or fail with what is seen."""
     deadline = time.monotonic() + READY_WITHIN_S
     while (found := run_once()) is None:
         assert time.monotonic() < deadline, seen()
@@ -253,7 +253,7 @@ def until(run_once: Callable[[], Found | None], seen: Callable[[], object] = lam
 
 @contextlib.contextmanager
 def a_cluster() -> Iterator[Cluster]:
-    """Give a cluster that is whole, in a folder that its user may enter."""
+    """Yield a complete cluster, in a folder that its user may enter."""
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     assert not missing, f"not installed: {missing}; see tests/faults/install_patroni.sh"
     folder = Path(tempfile.mkdtemp(prefix="foretell-patroni-"))
@@ -271,7 +271,7 @@ def a_cluster() -> Iterator[Cluster]:
 
 
 def give_away(folder: Path) -> None:
-    """Let the user who runs the servers have a folder, and nobody else."""
+    """Give a folder to the user who runs the servers alone."""
     folder.chmod(0o700)
     if os.getuid() == 0:
         user = pwd.getpwnam(DATABASE_USER)

@@ -1,4 +1,4 @@
-"""People who trade over HTTP, each on a connection of its own, and write down what they are told."""
+"""People who trade over HTTP, each on a connection of its own, and record requests and answers."""
 
 import itertools
 import json
@@ -24,15 +24,15 @@ MARKETS: Final = ("rain", "snow")
 SIZE_UNITS: Final = 10 * TOKEN
 RESTING_PRICES: Final = {Side.BUY: (20, 45), Side.SELL: (55, 80)}
 CROSSING_PRICE: Final = {Side.BUY: 60, Side.SELL: 40}
-CROSSING_CHANCE: Final = 0.2
-CANCEL_CHANCE: Final = 0.25
+CROSSING_RATE: Final = 0.2
+CANCEL_RATE: Final = 0.25
 ENTRIES_PER_REQUEST: Final = 15
 NO_LONGER: Final = {425, 503}
-"""What one who may not have been heard is told: the outcome is looked up later."""
+"""Statuses of refusals after which the outcome is looked up later."""
 
 
-class Told(NamedTuple):
-    """What the people asked and were told, as their notes have it."""
+class Received(NamedTuple):
+    """What the people sent and received, according to their notes."""
 
     asked: set[Bytes32]
     answer_by_order: dict[Bytes32, Any]
@@ -41,7 +41,7 @@ class Told(NamedTuple):
 
 
 class Notes:
-    """A file that has what was asked before it is sent, and what was told when it came."""
+    """A file of requests, written before they are sent, and of answers when they arrive."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -51,37 +51,37 @@ class Notes:
         with self._path.open("a") as file:
             file.write(json.dumps([word, order_id, answer]) + "\n")
 
-    def read(self) -> Told:
-        told = Told(set(), {}, set(), set())
+    def read(self) -> Received:
+        received = Received(set(), {}, set(), set())
         with self._path.open() as file:
             for word, order_id, answer in map(json.loads, file):
                 match word:
                     case "asks":
-                        told.asked.add(order_id)
+                        received.asked.add(order_id)
                     case "placed":
-                        told.answer_by_order[order_id] = answer
+                        received.answer_by_order[order_id] = answer
                     case "cancels":
-                        told.canceling.add(order_id)
+                        received.canceling.add(order_id)
                     case _:
                         assert word == "canceled"
-                        told.canceled.add(order_id)
-        return told
+                        received.canceled.add(order_id)
+        return received
 
 
 @dataclass
 class Person:
-    """Somebody who only buys, or only sells, so that nobody meets an own order."""
+    """A trader who only buys, or only sells, so that no order meets one of its own."""
 
     client: TradingClient
     side: Side
     notes: Notes
-    chance: random.Random
+    rng: random.Random
     salts: Iterator[int]
     placed: list[Bytes32] = field(default_factory=list)
     order_by_id: dict[Bytes32, SignedOrder] = field(default_factory=dict)
 
     async def trade(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Place and cancel until it is over, or nobody answers, or who does cannot just now."""
+        """Place and cancel until it is over, or the exchange does not answer or is unavailable."""
         while not is_over():
             try:
                 await self.act()
@@ -93,17 +93,17 @@ class Person:
                 return
 
     async def act(self) -> None:
-        if self.placed and self.chance.random() < CANCEL_CHANCE:
-            await self.cancel(self.placed.pop(self.chance.randrange(len(self.placed))))
+        if self.placed and self.rng.random() < CANCEL_RATE:
+            await self.cancel(self.placed.pop(self.rng.randrange(len(self.placed))))
         else:
             await self.place(self.next_order())
 
     def next_order(self) -> SignedOrder:
-        if self.chance.random() < CROSSING_CHANCE:
+        if self.rng.random() < CROSSING_RATE:
             price = CROSSING_PRICE[self.side]
         else:
-            price = self.chance.randint(*RESTING_PRICES[self.side])
-        return self.order(price, self.chance.choice(MARKETS))
+            price = self.rng.randint(*RESTING_PRICES[self.side])
+        return self.order(price, self.rng.choice(MARKETS))
 
     def order(self, price: int, market: str = MARKETS[0]) -> SignedOrder:
         token = an_asset(is_yes=True, market=market)
@@ -145,9 +145,9 @@ def now_s() -> int:
     return int(time.time())
 
 
-def a_person(name: str, http: HttpClient, notes: Notes, chance: random.Random) -> Person:
-    """Return one of BUYERS or SELLERS, whose orders are like nobody else's."""
+def a_person(name: str, http: HttpClient, notes: Notes, rng: random.Random) -> Person:
+    """Return one of BUYERS or SELLERS; its orders have salts of their own."""
     signers = a_deployment().separators()
     client = TradingClient(http, Wallet(a_key(name)), CHAIN_ID, signers, now_s)
     side = Side.BUY if name in BUYERS else Side.SELL
-    return Person(client, side, notes, chance, itertools.count(chance.getrandbits(48)))
+    return Person(client, side, notes, rng, itertools.count(rng.getrandbits(48)))

@@ -18,7 +18,7 @@ ENDS_WITHIN_S: Final = 30.0
 
 @dataclass
 class Member:
-    """One process, from when it is begun."""
+    """One process, from its start."""
 
     name: str
     pid: "asyncio.Future[int]" = field(default_factory=asyncio.Future)
@@ -36,7 +36,7 @@ class Member:
         os.kill(await self.pid, number)
 
     async def kill(self) -> None:
-        """Take the power away, and return when it is gone."""
+        """Kill the process, and return when it is gone."""
         await self.signal(signal.SIGKILL)
         assert await self.ended() == -signal.SIGKILL
 
@@ -45,7 +45,8 @@ class Member:
         async with asyncio.timeout(ENDS_WITHIN_S):
             return await asyncio.shield(self.code)
 
-    def hear(self, word: str, value: str) -> None:
+    def on_report(self, word: str, value: str) -> None:
+        """Note what the maker reports of the process."""
         match word:
             case "began":
                 self.pid.set_result(int(value))
@@ -57,13 +58,13 @@ class Member:
 
 
 class Processes:
-    """What makes the processes, and all that it made; see serving.py."""
+    """The process that makes others, and all that it made; see serving.py."""
 
     def __init__(self, maker: asyncio.subprocess.Process) -> None:
         self._maker = maker
         self._members: dict[str, Member] = {}
         self._count = 0
-        self._hearing = asyncio.create_task(self._hear())
+        self._reading = asyncio.create_task(self._read_reports())
 
     async def start(
         self,
@@ -72,7 +73,7 @@ class Processes:
         environment: Mapping[str, str],
         fault: str = "none",
     ) -> Member:
-        """Begin a process that does these roles, and return at once."""
+        """Start a process with these roles, and return at once."""
         self._count += 1
         name = f"{roles[0]}-{self._count}"
         member = self._members[name] = Member(name)
@@ -84,7 +85,7 @@ class Processes:
         return member
 
     async def end(self) -> None:
-        """Kill what still runs, whatever it does."""
+        """Kill all processes that still run."""
         for member in self._members.values():
             if not member.code.done():
                 with contextlib.suppress(ProcessLookupError):
@@ -92,23 +93,23 @@ class Processes:
                 await member.ended()
 
     async def close(self) -> None:
-        """Make no more."""
+        """End everything."""
         await self.end()
         assert self._maker.stdin is not None
         self._maker.stdin.close()
         await self._maker.wait()
-        await self._hearing
+        await self._reading
 
-    async def _hear(self) -> None:
+    async def _read_reports(self) -> None:
         assert self._maker.stdout is not None
         async for line in self._maker.stdout:
             name, word, *values = line.decode().split()
-            self._members[name].hear(word, "".join(values))
+            self._members[name].on_report(word, "".join(values))
 
 
 @contextlib.asynccontextmanager
 async def processes() -> AsyncIterator[Processes]:
-    """Give what makes processes, and end all of them with the block."""
+    """Yield the maker of processes, and end all of them with the block."""
     maker = await asyncio.create_subprocess_exec(
         sys.executable, str(SERVING), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )

@@ -1,7 +1,7 @@
-"""Makes processes of an installation by the dozen: each is a fork of this one, which has imported all.
+"""A process that makes processes of an installation: forks of itself, with everything imported.
 
-It reads jobs, a line of JSON each, and tells of a process by the name that its job gave it: `began
-<pid>`, `serves`, and `ended <code>`, negative when a signal ended it. No chain is part of it: every
+It reads jobs, a line of JSON each, and reports of a process, under the name in its job: `began
+<pid>`, `serves`, and `ended <code>`, negative when a signal ended it. There is no chain: every
 maker's nonce is the first one.
 """
 
@@ -32,7 +32,7 @@ from foretell.settings import Settings  # noqa: E402
 from foretell.trading.accounts.accounts import ChainView  # noqa: E402
 
 
-def tell(*words: object) -> None:
+def report(*words: object) -> None:
     """Write a line in one piece: forks share the pipe."""
     os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
@@ -48,21 +48,21 @@ def without_chain(_ground: Resources) -> ChainView:
 
 
 def begin(job: dict[str, Any]) -> None:
-    """Fork who waits for the process and tells how it ended, and from that the process itself."""
+    """Fork a parent that reports how the process ends, and from that the process itself."""
     if os.fork():
         return
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
     if pid == 0:
         os._exit(end_code(job))
-    tell(job["name"], "began", pid)
+    report(job["name"], "began", pid)
     _, status = os.waitpid(pid, 0)
-    tell(job["name"], "ended", os.waitstatus_to_exitcode(status))
+    report(job["name"], "ended", os.waitstatus_to_exitcode(status))
     os._exit(0)
 
 
 def end_code(job: dict[str, Any]) -> int:
-    """Serve, and return what the command would end with."""
+    """Serve, and return the exit code of the command."""
     folder = Path(job["folder"])
     os.chdir(folder)
     with (folder / f"log of {job['name']}").open("a") as log:
@@ -72,7 +72,7 @@ def end_code(job: dict[str, Any]) -> int:
         FAULTS[job["fault"]](folder / "armed")
         try:
             serve(job)
-        except BaseException:  # noqa: BLE001 - as the command itself, it tells and ends
+        except BaseException:  # noqa: BLE001 - it is printed, as the command does
             traceback.print_exc()
             return 1
     return 0
@@ -80,7 +80,7 @@ def end_code(job: dict[str, Any]) -> int:
 
 def serve(job: dict[str, Any]) -> None:
     async def greet() -> None:
-        tell(job["name"], "serves")
+        report(job["name"], "serves")
         await asyncio.sleep(0)
 
     settings = Settings()

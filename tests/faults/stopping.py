@@ -1,7 +1,8 @@
-"""A process that works on a journal's files, and is ended at the call that it is told.
+"""A process that works on a journal's files, and is killed before a chosen call.
 
-Arguments: what it does (`snapshot` or `let-go`), the journal's folder, and before which of the calls
-that change files it is ended: 1 is the first. One that comes to its end tells how many there were.
+Arguments: its task (`snapshot` or `compact`), the journal's folder, and the number of the
+file-changing call before which it is killed: 1 is the first. A process that completes prints how
+many there were.
 """
 
 import os
@@ -12,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from foretell.journal.files.segments import find_end
-from foretell.journal.files.snapshots import let_go
+from foretell.journal.files.snapshots import compact
 from foretell.journal.snapshot_process import take_snapshot
 
 CALLS = ("open", "fsync", "rename", "unlink")
 
 
 class Countdown:
-    """Counts calls, and ends the process before the last one."""
+    """Counts calls, and kills the process before the last one."""
 
     def __init__(self, calls: int) -> None:
         self.left = calls
@@ -36,14 +37,14 @@ class Countdown:
         return counted
 
 
-def main(act: str, folder: Path, calls: int) -> None:
+def main(task: str, folder: Path, calls: int) -> None:
     countdown = Countdown(calls)
     for name in CALLS:
         setattr(os, name, countdown.watch(getattr(os, name)))
-    if act == "snapshot":
+    if task == "snapshot":
         take_snapshot(folder, find_end(folder).sequence)
     else:
-        let_go(folder)
+        compact(folder)
     sys.stdout.write(f"{countdown.made}\n")
 
 

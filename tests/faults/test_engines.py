@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.faults.led_exchange import LedExchange, a_led_exchange
 from tests.faults.processes import Processes
+from tests.faults.rig import LedFaultRig, a_led_fault_rig
 from tests.rigs.postgres import PostgresServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("faults")]
@@ -26,22 +26,22 @@ async def exchange(
     empty_database: Path,
     postgres: PostgresServer,
     journal_url: str,
-) -> AsyncIterator[LedExchange]:
+) -> AsyncIterator[LedFaultRig]:
     await asyncio.to_thread(postgres.empty_database)
-    async with a_led_exchange(tmp_path, empty_database, made, journal_url) as exchange:
+    async with a_led_fault_rig(tmp_path, empty_database, made, journal_url) as exchange:
         yield exchange
 
 
-async def go_on(exchange: LedExchange) -> None:
+async def go_on(exchange: LedFaultRig) -> None:
     """Return when so many more orders were acknowledged."""
-    wanted = len(exchange.told().answer_by_order) + ANSWERS
+    wanted = len(exchange.received().answer_by_order) + ANSWERS
     async with asyncio.timeout(WITHIN_S):
-        while len(exchange.told().answer_by_order) < wanted:  # noqa: ASYNC110 - nobody tells
+        while len(exchange.received().answer_by_order) < wanted:  # noqa: ASYNC110 - no event
             await asyncio.sleep(LOOK_S)
 
 
-async def test_a_leader_that_is_stopped_and_goes_on_loses_and_doubles_nothing(
-    exchange: LedExchange,
+async def test_a_leader_that_is_stopped_and_resumes_loses_and_doubles_nothing(
+    exchange: LedFaultRig,
 ) -> None:
     leading = await exchange.start_engine()
     await leading.serves()

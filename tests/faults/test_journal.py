@@ -1,4 +1,4 @@
-"""Real processes that are killed, and files that are damaged: nothing acknowledged is lost.
+"""Real processes are killed and files damaged, and nothing acknowledged is lost.
 
 `make faults` does the same many more times.
 """
@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 from tests.domain.exchange.digest import digest
-from tests.journal.conftest import written
-from tests.journal.damages import KINDS, Damage
+from tests.rigs.damages import KINDS, Damage
+from tests.rigs.journals import written
 from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 
 from foretell.domain.errors.storage import JournalDamaged
@@ -37,7 +37,7 @@ from foretell.journal.files.snapshots import (
     snapshot_paths,
 )
 from foretell.journal.port import InFolder
-from foretell.journal.snapshot_process import Wanted, encode_wanted, take_snapshot
+from foretell.journal.snapshot_process import SnapshotJob, encode_job, take_snapshot
 from foretell.journal.verify import first_sequence, verify
 
 CYCLES = int(os.environ.get("FORETELL_TEST_CYCLES", "3"))
@@ -50,7 +50,7 @@ SEGMENT_BYTES = 16 * 1024
 
 
 def trade_until_killed(folder: Path, first: int, delay_s: float) -> list[tuple[str, str]]:
-    """Run a process that trades, kill it that long after its first answer; return what it told."""
+    """Run a process that trades, kill it that long after its first order; return its reports."""
     with subprocess.Popen(
         [sys.executable, str(TRADER), str(folder), str(first)],
         stdout=subprocess.PIPE,
@@ -63,25 +63,25 @@ def trade_until_killed(folder: Path, first: int, delay_s: float) -> list[tuple[s
         time.sleep(delay_s)
         process.kill()
         lines += [line for line in process.stdout if line.endswith("\n")]
-    told = [line.split() for line in lines]
-    return [(word, order_id) for word, order_id in told]
+    reported = [line.split() for line in lines]
+    return [(word, order_id) for word, order_id in reported]
 
 
 def started(folder: Path) -> Folded:
-    """Return the state that a start of the engine makes of the files."""
+    """Return the state that a start of the engine restores from the files."""
     find_end(folder)
     state, sequence = fold(folder, newest_snapshot(folder))
     check_snapshots(folder, sequence)
     return Folded(state, sequence)
 
 
-def check_acknowledged(state: State, told: Mapping[str, set[str]]) -> None:
-    """What was acknowledged is there; what was canceled is gone, and only that."""
-    lost = {order_id for order_id in told["placed"] if order_id not in state.placement_by_order}
+def check_acknowledged(state: State, reported: Mapping[str, set[str]]) -> None:
+    """Check that acknowledged orders are there, and that only canceled ones are gone."""
+    lost = {order_id for order_id in reported["placed"] if order_id not in state.placement_by_order}
     live = set(state.live_orders)
     assert lost == set()
-    assert told["canceled"] & live == set()
-    assert told["placed"] - told["canceling"] <= live
+    assert reported["canceled"] & live == set()
+    assert reported["placed"] - reported["canceling"] <= live
 
 
 def check_placed_once(folder: Path) -> None:
@@ -91,21 +91,21 @@ def check_placed_once(folder: Path) -> None:
     assert set(counts.values()) <= {1}
 
 
-def test_a_trader_that_is_killed_again_and_again_loses_nothing_and_doubles_nothing(
+def test_a_trader_that_is_killed_repeatedly_loses_and_doubles_nothing(
     tmp_path: Path,
 ) -> None:
-    """Its journal takes snapshots and lets go of segments all the time."""
-    chance, folder = random.Random(CYCLES), tmp_path / "journal"
-    told: dict[str, set[str]] = {"placed": set(), "canceling": set(), "canceled": set()}
+    """Its journal takes snapshots and removes segments all the time."""
+    rng, folder = random.Random(CYCLES), tmp_path / "journal"
+    reported: dict[str, set[str]] = {"placed": set(), "canceling": set(), "canceled": set()}
     count = 0
     for cycle in range(CYCLES):
-        delay_s = chance.uniform(0, KILLED_WITHIN_S)
+        delay_s = rng.uniform(0, KILLED_WITHIN_S)
         for word, order_id in trade_until_killed(folder, cycle * 10**6, delay_s):
-            told[word].add(order_id)
+            reported[word].add(order_id)
             count += word == "placed"
-        check_acknowledged(started(folder).state, told)
+        check_acknowledged(started(folder).state, reported)
         check_placed_once(folder)
-    assert count == len(told["placed"]) >= CYCLES
+    assert count == len(reported["placed"]) >= CYCLES
     assert newest_snapshot(folder) is not None
     assert verify(folder).last_sequence == started(folder).sequence
 
@@ -146,14 +146,14 @@ def last_digest() -> str:
 def test_damage_anywhere_stops_the_start_or_changes_nothing(
     copy: Path, last_digest: str, kind: Damage
 ) -> None:
-    """A damaged snapshot is passed over, a segment before it is not read: both are harmless."""
-    chance = random.Random(f"{kind.__name__} {DAMAGES}")
+    """A damaged snapshot is skipped, and a segment before it is not read: both are harmless."""
+    rng = random.Random(f"{kind.__name__} {DAMAGES}")
     paths = [*segment_paths(copy), *snapshot_paths(copy), copy / MARK_NAME]
     outcomes: Counter[str] = Counter()
     for _ in range(DAMAGES // len(KINDS)):
-        path = chance.choice(paths)
+        path = rng.choice(paths)
         raw = path.read_bytes()
-        path.write_bytes(kind(chance, raw))
+        path.write_bytes(kind(rng, raw))
         outcomes[start_of(copy)] += 1
         path.write_bytes(raw)
     assert outcomes.keys() <= {"damaged", last_digest}
@@ -161,26 +161,26 @@ def test_damage_anywhere_stops_the_start_or_changes_nothing(
 
 
 def start_of(folder: Path) -> str:
-    """Return the digest of the state that a start makes, or that it refuses."""
+    """Return the digest of the state that a start restores, or `damaged` when it refuses."""
     try:
         return digest(started(folder).state)
     except JournalDamaged:
         return "damaged"
 
 
-def test_a_snapshot_whose_making_is_killed_is_there_whole_or_not_at_all(
+def test_a_snapshot_whose_process_is_killed_is_there_complete_or_not_at_all(
     copy: Path, last_digest: str
 ) -> None:
-    chance = random.Random(CYCLES)
-    wanted = Wanted(address=InFolder(str(copy)), until=len(COMMANDS))
+    rng = random.Random(CYCLES)
+    wanted = SnapshotJob(address=InFolder(str(copy)), until=len(COMMANDS))
     for _ in range(CYCLES):
         with subprocess.Popen(
             [sys.executable, "-m", snapshot_process.__name__], stdin=subprocess.PIPE
         ) as process:
             assert process.stdin is not None
-            process.stdin.write(encode_wanted(wanted))
+            process.stdin.write(encode_job(wanted))
             process.stdin.flush()
-            time.sleep(chance.uniform(0.2, 0.8))
+            time.sleep(rng.uniform(0.2, 0.8))
             process.kill()
         newest = newest_snapshot(copy)
         assert newest is not None
@@ -192,31 +192,31 @@ def test_a_snapshot_whose_making_is_killed_is_there_whole_or_not_at_all(
 NEVER = 10**6
 
 
-def stop_at(call: int, act: str, folder: Path) -> "subprocess.CompletedProcess[str]":
-    """Have a process do something to a journal's files, and end before one of its calls."""
+def stop_at(call: int, task: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a task on a journal's files in a process that is killed before one of its calls."""
     return subprocess.run(
-        [sys.executable, str(STOPPING), act, str(folder), str(call)],
+        [sys.executable, str(STOPPING), task, str(folder), str(call)],
         capture_output=True,
         text=True,
         check=False,
     )
 
 
-@pytest.mark.parametrize(("act", "newest"), [("snapshot", 80), ("let-go", 100)])
-def test_work_on_the_files_that_is_ended_at_any_call_changes_nothing_that_is_restored(
-    copy: Path, tmp_path: Path, last_digest: str, act: str, newest: int
+@pytest.mark.parametrize(("task", "newest"), [("snapshot", 80), ("compact", 100)])
+def test_a_task_that_is_killed_at_any_call_leaves_the_restored_state_unchanged(
+    copy: Path, tmp_path: Path, last_digest: str, task: str, newest: int
 ) -> None:
-    """Done anew, it comes to the same end as if nothing had happened."""
+    """Repeated, it ends with the same files as if nothing had happened."""
     take_snapshot(copy, newest)
     whole = Path(shutil.copytree(copy, tmp_path / "whole"))
-    calls = int(stop_at(NEVER, act, whole).stdout)
+    calls = int(stop_at(NEVER, task, whole).stdout)
     assert calls >= CALLS_MIN
     for call in random.Random(CYCLES).sample(range(1, calls + 1), min(CYCLES, calls)):
         broken = Path(shutil.copytree(copy, tmp_path / f"broken {call}"))
-        assert stop_at(call, act, broken).returncode == -signal.SIGKILL
+        assert stop_at(call, task, broken).returncode == -signal.SIGKILL
         assert start_of(broken) == last_digest
         assert verify(broken).last_sequence == len(COMMANDS)
-        assert stop_at(NEVER, act, broken).returncode == 0
+        assert stop_at(NEVER, task, broken).returncode == 0
         remove_parts(broken)
         assert names(broken) == names(whole)
 

@@ -1,11 +1,11 @@
-"""Leaders of a shard, in processes of their own, that are killed and stopped under load."""
+"""Leaders of a shard, in processes of their own, are killed and stopped under load."""
 
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.faults.leaders import check_journal
-from tests.journal.shards import query
+from tests.faults.rig import check_journal
+from tests.rigs.journals import query
 
 from foretell.bench.rigs.leaders import Succession
 
@@ -18,7 +18,7 @@ Lead = Callable[[float], Succession]
 
 @pytest.fixture
 def lead(journal_url: str) -> Iterator[Lead]:
-    """Begin a succession with a lease of so many seconds."""
+    """Start a succession with a lease of so many seconds."""
     begun: list[Succession] = []
 
     def begin(lease_s: float) -> Succession:

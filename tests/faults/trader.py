@@ -1,7 +1,7 @@
-"""A process that trades, takes snapshots and lets go of segments as fast as it can, to be killed.
+"""A process that trades, takes snapshots and removes segments as fast as it can, to be killed.
 
-Arguments: the journal's folder, and the salt of the first order. It tells of each order that was
-placed, of each that it is about to cancel, and of each that was canceled.
+Arguments: the journal's folder, and the salt of the first order. It prints each order that was
+placed, each that it is about to cancel, and each that was canceled.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ SNAPSHOT_EVERY = 60
 CANCELED_OF = 3
 
 
-def tell(word: str, order_id: str) -> None:
+def report(word: str, order_id: str) -> None:
     sys.stdout.write(f"{word} {order_id}\n")
     sys.stdout.flush()
 
@@ -61,27 +61,27 @@ class Trader:
             await self.engine.submit(an_open_market())
             await self.engine.submit(some_funds("alice"))
         await asyncio.gather(
-            self.keep_snapshots(), *(self.trade_for_ever() for _ in range(ORDERS_AT_ONCE))
+            self.keep_snapshots(), *(self.trade_until_killed() for _ in range(ORDERS_AT_ONCE))
         )
 
-    async def trade_for_ever(self) -> None:
+    async def trade_until_killed(self) -> None:
         for salt in self.salts:
             order = a_buy("alice", price_ticks=20, size_units=5 * TOKEN, salt=str(salt))
             command = a_placing(order)
             await self.engine.submit(command)
-            tell("placed", command.order_id)
+            report("placed", command.order_id)
             if salt % CANCELED_OF == 0:
-                tell("canceling", command.order_id)
+                report("canceling", command.order_id)
                 cancel = CancelOrders(NOW_MS, an_address("alice"), (command.order_id,))
                 await self.engine.submit(cancel)
-                tell("canceled", command.order_id)
+                report("canceled", command.order_id)
 
     async def keep_snapshots(self) -> None:
         while True:
             until = self.durable_sequence
             if until - newest_sequence(self.folder) >= SNAPSHOT_EVERY:
                 await asyncio.to_thread(take_snapshot, self.folder, until)
-                await self.journal.let_go()
+                await self.journal.compact()
             await asyncio.sleep(0.001)
 
 

@@ -1,11 +1,11 @@
-"""A market on the real chain, and a database for its indexer."""
+"""The rig of the indexer on the real chain, and a database for it."""
 
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.indexer.rig import LiveMarket
+from tests.indexer.rig import IndexerRig
 from tests.rigs.sandbox import Sandbox
 
 from foretell.store.database import Database
@@ -19,10 +19,10 @@ async def database(empty_database: Path, tmp_path: Path) -> AsyncIterator[Databa
 
 
 @pytest.fixture
-async def live(fresh_sandbox: Sandbox) -> AsyncIterator[LiveMarket]:
+async def rig(fresh_sandbox: Sandbox) -> AsyncIterator[IndexerRig]:
     """A market whose traders hold complete sets."""
     await fresh_sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the protocol's own
-    market = LiveMarket(fresh_sandbox, await fresh_sandbox.ask(), seed=1)
+    market = IndexerRig(fresh_sandbox, await fresh_sandbox.ask(), seed=1)
     await market.open()
     yield market
     await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own

@@ -1,21 +1,18 @@
-"""A market on a real chain where traders act at random; what cannot happen reverts, and may.
+"""The rig of the indexer: a market on a real chain whose traders act at random.
 
-The node seals blocks when it is told to, and at no other time: one that mines by itself may still be
-at it when it is told to forget, and then shows blocks of both chains.
+An act that the contracts refuse reverts, and no test minds. The node mines blocks only on request: with
+automine a block may still be under way when the chain is reset, and shows up on the new chain.
 """
 
 import itertools
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import sqlalchemy as sa
 from tests.rigs.sandbox import Sandbox, SandboxMarket
 
-from foretell.chain.logs import LogReader
-from foretell.chain.reader import Reader
-from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.calldata import (
     INCREMENT_NONCE,
     SAFE_TRANSFER_FROM,
@@ -34,9 +31,6 @@ from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import Side, SignatureType, SignedOrder, order_struct_hash
 from foretell.domain.values.eip712 import sign_digest, typed_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
-from foretell.indexer.context import IndexerContext
-from foretell.indexer.contracts import IndexedContracts
-from foretell.indexer.follow import Step, follow
 from foretell.store.database import Database
 from foretell.store.index.unwind import unwind
 from foretell.store.tables import (
@@ -60,8 +54,8 @@ TABLES: Final = [
 Dump = dict[str, list[tuple[object, ...]]]
 
 
-class LiveMarket:
-    """Traders with collateral and approvals, and everything that they may do."""
+class IndexerRig:
+    """A market with traders that have collateral and approvals, and all acts open to them."""
 
     def __init__(self, sandbox: Sandbox, market: SandboxMarket, seed: int) -> None:
         self._sandbox = sandbox
@@ -73,7 +67,7 @@ class LiveMarket:
         self.tokens = market.tokens
 
     async def open(self) -> None:
-        """Let both contracts move what the traders have."""
+        """Approve both contracts for all assets of the traders, and split some collateral."""
         for trader in self.traders:
             await self._approve(trader, self._deployment.exchange, UNLIMITED)
             await self._approve(trader, self._deployment.conditional_tokens, UNLIMITED)
@@ -82,13 +76,13 @@ class LiveMarket:
         await self._sandbox.mine()
 
     async def act(self) -> None:
-        """Do something, alone in a block or several things in one."""
+        """Do one to three random acts and mine them in one block."""
         for _ in range(self._random.choice([1, 1, 1, 3])):
             await self._act_once()
         await self._sandbox.mine()
 
     async def resolve(self) -> None:
-        """Answer the question, unless it is."""
+        """Answer the question, unless it is answered."""
         if await self._sandbox.reader.payouts(self._market.condition_id) is None:
             await self._sandbox.answer(self._market)
 
@@ -146,7 +140,7 @@ class LiveMarket:
         await self._send(trader, self._deployment.conditional_tokens, approval.encode())
 
     async def _trade(self, buyer: SandboxAccount, seller: SandboxAccount, units: int) -> None:
-        """One sells what the other buys, at 0.40, the buyer for a fee."""
+        """Trade a token at 0.40; the buyer pays a fee."""
         token, cost, fee = self._token(), units * 4 // 10, units // 100
         taker = self._order(buyer, Side.BUY, token, (cost, units))
         maker = self._order(seller, Side.SELL, token, (units, cost))
@@ -170,7 +164,7 @@ class LiveMarket:
         await self._send(trader, self._deployment.exchange, calldata)
 
     async def _raise_nonce(self) -> None:
-        """Somebody who has no orders ends all of them."""
+        """Raise the nonce of an account that has no orders."""
         operator = self._sandbox.account(AccountRole.OPERATOR)
         await self._send(operator, self._deployment.exchange, INCREMENT_NONCE.encode())
 
@@ -210,30 +204,6 @@ class LiveMarket:
         await self._sandbox.rpc.send("eth_sendTransaction", call)
 
 
-def an_indexer(
-    sandbox: Sandbox, database: Database, rpc: Rpc | None = None, **fields: Any
-) -> IndexerContext:
-    """Return an indexer of the sandbox as after a start: it knows what the tables know."""
-    deployment = sandbox.deployment
-    rpc = rpc or sandbox.rpc
-    values: dict[str, Any] = {
-        "database": database,
-        "reader": Reader(rpc, deployment),
-        "logs": LogReader(rpc, deployment.kind_by_contract()),
-        "contracts": IndexedContracts.of(deployment),
-        "start_block": deployment.start_block,
-        "poll_interval_s": 0.01,
-    }
-    return IndexerContext(**(values | fields))
-
-
-async def catch_up(context: IndexerContext) -> Step:
-    """Follow until nothing is left to read."""
-    while (step := await follow(context)).is_behind:
-        pass
-    return step
-
-
 async def dump(database: Database) -> Dump:
     """Return every row of every indexed table."""
     async with database.reading() as tx:
@@ -250,7 +220,7 @@ async def wipe(database: Database) -> None:
 
 
 async def check_against_chain(sandbox: Sandbox, database: Database) -> None:
-    """Hold every balance, allowance and locked amount against what the contracts say."""
+    """Assert that every balance, allowance and locked amount equals the contracts'."""
     await check_balances(sandbox, database)
     async with database.reading() as tx:
         locked_units = await tx.scalar(sa.select(sa.func.sum(locked_collateral.c.units)))
@@ -259,7 +229,7 @@ async def check_against_chain(sandbox: Sandbox, database: Database) -> None:
 
 
 async def check_balances(sandbox: Sandbox, database: Database) -> None:
-    """Hold every balance, allowance and position against what the contracts say."""
+    """Assert that every balance, allowance and position equals the contracts'."""
     async with database.reading() as tx:
         held = await tx.all(sa.select(balances))
         allowed = await tx.all(sa.select(allowances))

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.indexer.story import CONTRACTS, TOKENS_CONTRACT
+from tests.indexer.chain_script import CONTRACTS, TOKENS_CONTRACT
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import EXCHANGE
 
@@ -10,7 +10,7 @@ from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 from foretell.indexer.contracts import IndexedContracts
 
 
-def test_spenders_are_those_whose_spending_shows() -> None:
+def test_spenders_are_the_contracts_whose_spending_is_logged() -> None:
     assert CONTRACTS.spenders == {EXCHANGE, TOKENS_CONTRACT}
 
 
@@ -28,7 +28,7 @@ async def test_a_deployment_names_the_contracts(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_deployment_of_an_earlier_version_has_no_events(sandbox: Sandbox) -> None:
+async def test_a_deployment_without_the_neg_risk_contracts_has_none(sandbox: Sandbox) -> None:
     names = (ContractName.EXCHANGE, ContractName.COLLATERAL, ContractName.CONDITIONAL_TOKENS)
     kept = {name: sandbox.deployment.contracts[name] for name in names}
     earlier = replace(sandbox.deployment, contracts=kept)

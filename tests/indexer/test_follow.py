@@ -2,7 +2,8 @@ import random
 from typing import Any
 
 import pytest
-from tests.indexer.rig import LiveMarket, an_indexer, catch_up, check_against_chain, dump, wipe
+from tests.indexer.rig import IndexerRig, check_against_chain, dump, wipe
+from tests.rigs.indexing import an_indexer, catch_up
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import an_address
 from typing_extensions import override
@@ -20,19 +21,19 @@ pytestmark = pytest.mark.anyio
 PREPARE = contract_function("prepareCondition(address,bytes32,uint256)")
 
 
-async def busy_market(live: LiveMarket) -> None:
-    """Let traders act before the question is answered, and after."""
+async def busy_market(rig: IndexerRig) -> None:
+    """Have traders act before and after the question is answered."""
     for _ in range(40):
-        await live.act()
-    await live.resolve()
+        await rig.act()
+    await rig.resolve()
     for _ in range(20):
-        await live.act()
+        await rig.act()
 
 
-async def test_tables_say_what_the_contracts_say(
-    live: LiveMarket, fresh_sandbox: Sandbox, database: Database
+async def test_tables_equal_the_values_of_the_contracts(
+    rig: IndexerRig, fresh_sandbox: Sandbox, database: Database
 ) -> None:
-    await busy_market(live)
+    await busy_market(rig)
     step = await catch_up(an_indexer(fresh_sandbox, database))
     assert step.last is not None
     assert step.last.block_number == step.head_number
@@ -41,9 +42,9 @@ async def test_tables_say_what_the_contracts_say(
 
 @pytest.mark.parametrize("blocks_per_range_max", [1, 7])
 async def test_tables_do_not_depend_on_the_size_of_a_range(
-    live: LiveMarket, fresh_sandbox: Sandbox, database: Database, blocks_per_range_max: int
+    rig: IndexerRig, fresh_sandbox: Sandbox, database: Database, blocks_per_range_max: int
 ) -> None:
-    await busy_market(live)
+    await busy_market(rig)
     await catch_up(an_indexer(fresh_sandbox, database))
     whole = await dump(database)
     await wipe(database)
@@ -52,7 +53,7 @@ async def test_tables_do_not_depend_on_the_size_of_a_range(
     assert await dump(database) == whole
 
 
-async def test_one_look_reads_one_range(fresh_sandbox: Sandbox, database: Database) -> None:
+async def test_one_step_reads_one_range(fresh_sandbox: Sandbox, database: Database) -> None:
     await fresh_sandbox.mine(10)
     context = an_indexer(fresh_sandbox, database, blocks_per_range_max=4)
     step = await follow(context)
@@ -62,7 +63,7 @@ async def test_one_look_reads_one_range(fresh_sandbox: Sandbox, database: Databa
     assert step.is_behind
 
 
-async def test_a_chain_that_stands_still_is_left_alone(
+async def test_a_chain_without_new_blocks_changes_nothing(
     fresh_sandbox: Sandbox, database: Database
 ) -> None:
     context = an_indexer(fresh_sandbox, database)
@@ -74,7 +75,7 @@ async def test_a_chain_that_stands_still_is_left_alone(
     assert not await watch.wait(0.01)
 
 
-async def test_new_blocks_wake_whoever_waits_for_them(
+async def test_new_blocks_wake_the_watches_on_them(
     fresh_sandbox: Sandbox, database: Database
 ) -> None:
     watch = await database.watch(TOPIC)
@@ -105,7 +106,7 @@ async def test_only_blocks_that_a_reorg_can_reach_are_kept(
     assert [block.block_number for block in kept] == [step.head_number - n for n in range(4)]
 
 
-async def test_what_was_ignored_is_counted(fresh_sandbox: Sandbox, database: Database) -> None:
+async def test_ignored_logs_are_counted(fresh_sandbox: Sandbox, database: Database) -> None:
     context = an_indexer(fresh_sandbox, database)
     await catch_up(context)
     calldata = PREPARE.encode(an_address("oracle"), bytes(32), 3)
@@ -146,7 +147,7 @@ async def test_a_node_without_a_newest_block_is_refused(
 
 
 class LyingRpc(Rpc):
-    """A connection whose node, while it lies, leaves logs out, repeats or reorders them."""
+    """A connection whose node, while it lies, omits, repeats or reorders logs."""
 
     def __init__(self, url: str, seed: int) -> None:
         super().__init__(url)
@@ -174,10 +175,10 @@ class LyingRpc(Rpc):
 
 @pytest.mark.parametrize("seed", range(10))
 async def test_a_node_that_lies_about_logs_never_leaves_a_gap(
-    live: LiveMarket, fresh_sandbox: Sandbox, database: Database, seed: int
+    rig: IndexerRig, fresh_sandbox: Sandbox, database: Database, seed: int
 ) -> None:
-    await live.act()
-    await live.act()
+    await rig.act()
+    await rig.act()
     await catch_up(an_indexer(fresh_sandbox, database))
     truth = await dump(database)
     await wipe(database)

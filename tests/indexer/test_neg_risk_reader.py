@@ -8,8 +8,9 @@ from typing import Final
 import msgspec
 import pytest
 import sqlalchemy as sa
-from tests.indexer.rig import an_indexer, catch_up, check_balances, dump, wipe
+from tests.indexer.rig import check_balances, dump, wipe
 from tests.rigs.events import SandboxEvent
+from tests.rigs.indexing import an_indexer, catch_up
 from tests.rigs.sandbox import Sandbox
 
 from foretell.domain.contracts.calldata import (
@@ -48,7 +49,7 @@ async def event(fresh_sandbox: Sandbox) -> SandboxEvent:
 
 
 async def indexed(event: SandboxEvent, database: Database) -> None:
-    """Index what there is, and hold it against the chain."""
+    """Index the chain, and assert that the tables equal it."""
     step = await catch_up(an_indexer(event.sandbox, database))
     assert step.ignored == {}
     await check_balances(event.sandbox, database)
@@ -67,7 +68,7 @@ async def acts_of(database: Database, trader: SandboxAccount) -> list[tuple[obje
 async def position_of(
     database: Database, trader: SandboxAccount, token: int
 ) -> tuple[int, int, int]:
-    """Return size, cost and what was realised."""
+    """Return the size, the cost and the realized gain."""
     async with database.reading() as tx:
         row = await tx.first(
             sa.select(positions).where(
@@ -121,7 +122,7 @@ async def match(event: SandboxEvent, taker: SignedOrder, maker: SignedOrder) -> 
     await sandbox.call(operator, exchange, encode_match_orders(*fills))
 
 
-async def test_a_split_and_a_merge_through_the_adapter_are_the_wallet_s_own(
+async def test_a_split_and_a_merge_through_the_adapter_are_acts_of_the_wallet(
     event: SandboxEvent, database: Database
 ) -> None:
     trader = event.sandbox.trader(0)
@@ -198,7 +199,7 @@ async def test_fills_of_the_neg_risk_exchange_are_trades(
 
 
 @pytest.mark.parametrize("winner", [0, 2])
-async def test_everything_that_is_redeemed_leaves_nothing_locked(
+async def test_redeeming_everything_leaves_nothing_locked(
     event: SandboxEvent, database: Database, winner: int
 ) -> None:
     sandbox, reader = event.sandbox, event.sandbox.reader
@@ -222,7 +223,7 @@ async def test_everything_that_is_redeemed_leaves_nothing_locked(
     assert sum(act[0] == ActivityKind.REDEEM for act in acts) == 3
 
 
-async def test_merging_at_conditional_tokens_itself_brings_wrapped_collateral(
+async def test_merging_at_conditional_tokens_directly_returns_wrapped_collateral(
     event: SandboxEvent, database: Database
 ) -> None:
     sandbox, market = event.sandbox, event.markets[0]
@@ -238,7 +239,7 @@ async def test_merging_at_conditional_tokens_itself_brings_wrapped_collateral(
     assert await locked(database) == 6 * SETS - 100
 
 
-async def test_an_index_that_lost_everything_becomes_the_same_again(
+async def test_an_emptied_index_is_rebuilt_identically(
     event: SandboxEvent, database: Database
 ) -> None:
     await event.convert(event.sandbox.trader(0), 0b001, 77)
@@ -253,7 +254,7 @@ async def test_an_index_that_lost_everything_becomes_the_same_again(
     assert await dump(database) == before
 
 
-async def test_a_reorg_takes_a_conversion_back(event: SandboxEvent, database: Database) -> None:
+async def test_a_reorg_reverses_a_conversion(event: SandboxEvent, database: Database) -> None:
     await indexed(event, database)
     before = await dump(database)
     snapshot = await event.sandbox.rpc.send("evm_snapshot")
@@ -269,7 +270,7 @@ async def test_a_reorg_takes_a_conversion_back(event: SandboxEvent, database: Da
 
 
 class EventLife:
-    """Two traders who do at random what an event lets them; what cannot happen reverts, and may."""
+    """Two traders of an event that act at random; an act that the contracts refuse reverts."""
 
     def __init__(self, event: SandboxEvent, seed: int) -> None:
         self._event = event
@@ -279,7 +280,7 @@ class EventLife:
         self.converted_units = 0
 
     async def act(self) -> None:
-        """Do one thing."""
+        """Do one random act."""
         one, other = self._random.sample(self._traders, 2)
         place, units = self._random.randrange(3), self._random.randint(1, 40) * 10
         acts: list[Callable[[], Awaitable[object]]] = [
@@ -337,7 +338,7 @@ def _amounts(side: Side, units: int, cost: int) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_random_lives_of_an_event_are_what_the_chain_has(
+async def test_after_random_acts_on_an_event_the_tables_equal_the_chain(
     event: SandboxEvent, database: Database, seed: int
 ) -> None:
     life = EventLife(event, seed)

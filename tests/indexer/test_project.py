@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.indexer.rig import dump, wipe
-from tests.indexer.story import (
+from tests.indexer.chain_script import (
     ANN,
     BOB,
     CAROL,
@@ -14,10 +13,11 @@ from tests.indexer.story import (
     FEE_RECEIVER,
     NO,
     YES,
+    ChainScript,
     Fill,
-    Read,
-    Story,
+    ScriptResult,
 )
+from tests.indexer.rig import dump, wipe
 from tests.rigs.values import EXCHANGE, a_word
 
 from foretell.domain.contracts.logs import NonceIncremented, OrderCancelled
@@ -34,30 +34,30 @@ wallets, tokens, units = st.sampled_from(WALLETS), st.sampled_from([YES, NO]), s
 
 
 class Market:
-    """Random acts that the contracts would let happen, told as their logs."""
+    """Random acts that the contracts would accept, as their logs."""
 
     def __init__(self) -> None:
-        self.story = Story()
-        self.story.prepare()
+        self.script = ChainScript()
+        self.script.prepare()
         self.held = dict.fromkeys(((w, t) for w in WALLETS for t in (YES, NO)), 0)
         self.paid_in = self.paid_out = 0
 
     def split(self, wallet: Address, units: int) -> None:
-        self.story.split(wallet, units)
+        self.script.split(wallet, units)
         self.paid_in += units
         for token in (YES, NO):
             self.held[wallet, token] += units
 
     def merge(self, wallet: Address, units: int) -> None:
         units = min(units, self.held[wallet, YES], self.held[wallet, NO])
-        self.story.merge(wallet, units)
+        self.script.merge(wallet, units)
         self.paid_out += units
         for token in (YES, NO):
             self.held[wallet, token] -= units
 
     def move(self, sender: Address, receiver: Address, token: AssetId, units: int) -> None:
         units = min(units, self.held[sender, token])
-        self.story.move(sender, receiver, units, [token])
+        self.script.move(sender, receiver, units, [token])
         self.held[sender, token] -= units
         self.held[receiver, token] += units
 
@@ -65,14 +65,14 @@ class Market:
         units = min(units, self.held[seller, token])
         fee, cost = units // 10, units // 3
         taker = Fill(buyer, Side.BUY, token, units, cost, fee)
-        self.story.trade(taker, Fill(seller, Side.SELL, token, units, cost, cost // 10))
+        self.script.trade(taker, Fill(seller, Side.SELL, token, units, cost, cost // 10))
         self.held[seller, token] -= units
         self.held[buyer, token] += units - fee
 
     def mint(self, taker: Address, maker: Address, token: AssetId, units: int) -> None:
         other = NO if token == YES else YES
         taken = Fill(taker, Side.BUY, token, units, units // 4)
-        self.story.mint(taken, Fill(maker, Side.BUY, other, units, units - units // 4))
+        self.script.mint(taken, Fill(maker, Side.BUY, other, units, units - units // 4))
         self.paid_in += units
         self.held[taker, token] += units
         self.held[maker, other] += units
@@ -80,7 +80,7 @@ class Market:
     def play(self, act: tuple[Any, ...]) -> None:
         name, *arguments, ends_block = act
         getattr(self, name)(*arguments)
-        (self.story.next_block if ends_block else self.story.next_tx)()
+        (self.script.next_block if ends_block else self.script.next_tx)()
 
 
 acts = st.one_of(
@@ -108,9 +108,9 @@ def played(history: History) -> Market:
 
 
 @given(histories)
-def test_positions_and_balances_are_what_the_wallets_hold(history: History) -> None:
+def test_positions_and_balances_equal_the_tokens_that_wallets_hold(history: History) -> None:
     market = played(history)
-    read = Read(market.story)
+    read = ScriptResult(market.script)
     held = {key: read.state.balances[key] for key in market.held}
     sizes = {key: read.position(*key).size_units for key in market.held}
     assert held == sizes == market.held
@@ -118,9 +118,9 @@ def test_positions_and_balances_are_what_the_wallets_hold(history: History) -> N
 
 
 @given(histories)
-def test_locked_collateral_is_the_supply_of_either_token(history: History) -> None:
+def test_locked_collateral_equals_the_supply_of_either_token(history: History) -> None:
     market = played(history)
-    read = Read(market.story)
+    read = ScriptResult(market.script)
     wallets = (*WALLETS, FEE_RECEIVER)
     supply = [sum(read.state.balances[wallet, token] for wallet in wallets) for token in (YES, NO)]
     locked = market.paid_in - market.paid_out
@@ -129,8 +129,8 @@ def test_locked_collateral_is_the_supply_of_either_token(history: History) -> No
 
 
 @given(histories)
-def test_nobody_and_the_exchange_have_no_position(history: History) -> None:
-    read = Read(played(history).story)
+def test_untracked_wallets_have_no_position(history: History) -> None:
+    read = ScriptResult(played(history).script)
     assert {row.wallet for row in read.changes.positions} <= {*WALLETS, FEE_RECEIVER}
     assert read.position(ZERO_ADDRESS, YES) == NO_POSITION
 
@@ -144,12 +144,12 @@ def test_nobody_and_the_exchange_have_no_position(history: History) -> None:
 async def test_tables_do_not_depend_on_where_ranges_end(
     database: Database, history: History, cuts: list[int]
 ) -> None:
-    story = played(history).story
+    script = played(history).script
     await wipe(database)
-    await write(database, story, [])
+    await write(database, script, [])
     whole = await dump(database)
     await wipe(database)
-    await write(database, story, cuts)
+    await write(database, script, cuts)
     assert await dump(database) == whole
 
 
@@ -159,14 +159,14 @@ async def test_tables_do_not_depend_on_where_ranges_end(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(history=histories)
-async def test_tables_hold_what_the_fold_says(database: Database, history: History) -> None:
-    story = played(history).story
+async def test_tables_contain_the_applied_state(database: Database, history: History) -> None:
+    script = played(history).script
     await wipe(database)
-    await write(database, story, [])
-    read, tables = Read(story), await dump(database)
+    await write(database, script, [])
+    read, tables = ScriptResult(script), await dump(database)
     assert tables["activities"] == [
         (*act[:4], act.kind.value, *act[5:7], None if act.side is None else act.side.name, *act[8:])
-        for act in sorted(read.records.activities, key=lambda act: act[:3])
+        for act in sorted(read.rows.activities, key=lambda act: act[:3])
     ]
     assert tables["balance_changes"] == sorted(tuple(row) for row in read.changes.balances)
     assert tables["position_changes"] == sorted(tuple(row) for row in read.changes.positions)
@@ -175,32 +175,30 @@ async def test_tables_hold_what_the_fold_says(database: Database, history: Histo
 
 
 def newest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Return of each wallet and asset the row of its highest block, which ends the row."""
+    """Return the row of the highest block for each wallet and asset; the block ends the row."""
     return sorted({row[:2]: row for row in sorted(rows, key=lambda row: row[-1])}.values())
 
 
-async def write(database: Database, story: Story, cuts: Sequence[int]) -> None:
-    """Project the story in ranges that end after these blocks."""
-    ends = sorted({min(cut, len(story.blocks)) for cut in cuts} | {len(story.blocks)})
+async def write(database: Database, script: ChainScript, cuts: Sequence[int]) -> None:
+    """Project the script in ranges that end after these blocks."""
+    ends = sorted({min(cut, len(script.blocks)) for cut in cuts} | {len(script.blocks)})
     start = 0
     for end in ends:
-        blocks = story.blocks[start:end]
-        logs = [log for log in story.logs if start < log.place.block_number <= end]
+        blocks = script.blocks[start:end]
+        logs = [log for log in script.logs if start < log.place.block_number <= end]
         async with database.writing() as tx:
             await project(tx, CONTRACTS, blocks, logs)
         start = end
 
 
-def test_what_makers_end_at_an_exchange_is_kept_with_its_place() -> None:
-    story = Story()
-    story.log(EXCHANGE, OrderCancelled(a_word("order")))
-    story.next_block()
-    story.log(EXCHANGE, NonceIncremented(ANN, 1))
-    records = Read(story).records
-    first, second = (placed.place for placed in story.logs)
-    assert records.canceled == [
+def test_cancellations_of_makers_are_recorded_with_their_place() -> None:
+    script = ChainScript()
+    script.log(EXCHANGE, OrderCancelled(a_word("order")))
+    script.next_block()
+    script.log(EXCHANGE, NonceIncremented(ANN, 1))
+    rows = ScriptResult(script).rows
+    first, second = (placed.place for placed in script.logs)
+    assert rows.canceled == [
         CanceledOrder(first.block_number, first.log_index, 0, EXCHANGE, a_word("order"))
     ]
-    assert records.nonces == [
-        RaisedNonce(second.block_number, second.log_index, 0, EXCHANGE, ANN, 1)
-    ]
+    assert rows.nonces == [RaisedNonce(second.block_number, second.log_index, 0, EXCHANGE, ANN, 1)]

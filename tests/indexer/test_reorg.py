@@ -4,15 +4,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.indexer.rig import (
-    Dump,
-    LiveMarket,
-    an_indexer,
-    catch_up,
-    check_against_chain,
-    dump,
-    wipe,
-)
+from tests.indexer.rig import Dump, IndexerRig, check_against_chain, dump, wipe
+from tests.rigs.indexing import an_indexer, catch_up
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_word
 
@@ -28,18 +21,18 @@ STEPS = 30
 
 
 class Reorgs:
-    """A chain that grows, forgets and grows otherwise, watched by an indexer that comes and goes."""
+    """A chain with reorgs at random, read by an indexer that restarts at every step."""
 
-    def __init__(self, sandbox: Sandbox, live: LiveMarket, database: Database, seed: int) -> None:
-        self.sandbox, self.live, self.database = sandbox, live, database
+    def __init__(self, sandbox: Sandbox, rig: IndexerRig, database: Database, seed: int) -> None:
+        self.sandbox, self.rig, self.database = sandbox, rig, database
         self.random = random.Random(seed)
         self.snapshots: list[str] = []
         self.reorgs = 0
 
     async def play(self) -> None:
-        """Do many things in any order, the last of them a reorg that the indexer must notice."""
+        """Grow, index and reorganize in random order; end with a reorg that the indexer must notice."""
         acts = [self.grow] * 4 + [self.remember] * 2 + [self.run_once] * 3 + [self.forget] * 2
-        acts += [self.live.resolve, self.live.ask]
+        acts += [self.rig.resolve, self.rig.ask]
         for act in [self.remember, self.grow, *self.random.choices(acts, k=STEPS)]:
             await act()
         for act in (self.remember, self.grow, self.run_once, self.forget, self.grow):
@@ -47,27 +40,27 @@ class Reorgs:
 
     async def grow(self) -> None:
         for _ in range(self.random.randint(1, 6)):
-            await self.live.act()
+            await self.rig.act()
 
     async def remember(self) -> None:
         self.snapshots.append(await self.sandbox.rpc.send("evm_snapshot"))
 
     async def forget(self) -> None:
-        """Go back to a remembered block; those after it never were."""
+        """Reset the chain to a remembered block; the blocks after it are gone."""
         index = self.random.randrange(len(self.snapshots) + 1)
         for snapshot in self.snapshots[index : index + 1]:
             assert await self.sandbox.rpc.send("evm_revert", snapshot)
         del self.snapshots[index:]
 
     async def run_once(self) -> None:
-        """Follow one range of any size, by an indexer that has just started."""
+        """Follow one range of random size with an indexer that has just started."""
         size = self.random.choice([1, 3, 200])
         context = an_indexer(self.sandbox, self.database, blocks_per_range_max=size)
         self.reorgs += (await follow(context)).unwound_blocks > 0
 
 
 async def fresh_dump(sandbox: Sandbox, database: Database, **fields: Any) -> Dump:
-    """Return the tables of an indexer that never saw anything but the present chain."""
+    """Return the tables of an indexer that has read only the present chain."""
     await wipe(database)
     await catch_up(an_indexer(sandbox, database, **fields))
     return await dump(database)
@@ -78,12 +71,12 @@ async def fresh_dump(sandbox: Sandbox, database: Database, **fields: Any) -> Dum
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(seed=st.integers(0, 2**32))
-async def test_after_any_reorgs_tables_equal_those_of_a_fresh_index(
-    fresh_sandbox: Sandbox, live: LiveMarket, database: Database, seed: int
+async def test_after_any_reorgs_the_tables_equal_those_of_a_fresh_index(
+    fresh_sandbox: Sandbox, rig: IndexerRig, database: Database, seed: int
 ) -> None:
     base = await fresh_sandbox.rpc.send("evm_snapshot")
     await wipe(database)
-    reorgs = Reorgs(fresh_sandbox, live, database, seed)
+    reorgs = Reorgs(fresh_sandbox, rig, database, seed)
     try:
         await reorgs.play()
         await catch_up(an_indexer(fresh_sandbox, database))
@@ -94,14 +87,14 @@ async def test_after_any_reorgs_tables_equal_those_of_a_fresh_index(
         assert await fresh_sandbox.rpc.send("evm_revert", base)
 
 
-async def test_a_shorter_chain_is_believed(
-    live: LiveMarket, fresh_sandbox: Sandbox, database: Database
+async def test_a_shorter_chain_unwinds_the_tables(
+    rig: IndexerRig, fresh_sandbox: Sandbox, database: Database
 ) -> None:
     context = an_indexer(fresh_sandbox, database)
     await catch_up(context)
     before = await dump(database)
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
-    await live.act()
+    await rig.act()
     await catch_up(context)
     assert await dump(database) != before
     watch = await database.watch(TOPIC)
@@ -128,12 +121,12 @@ async def test_another_block_of_the_same_height_is_noticed(
     assert await dump(database) == await fresh_dump(fresh_sandbox, database)
 
 
-async def test_a_chain_that_began_anew_is_indexed_anew(
-    live: LiveMarket, fresh_sandbox: Sandbox, database: Database
+async def test_a_chain_that_restarted_is_indexed_from_its_start(
+    rig: IndexerRig, fresh_sandbox: Sandbox, database: Database
 ) -> None:
     start = await fresh_sandbox.reader.head() + 1
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
-    await live.act()
+    await rig.act()
     context = an_indexer(fresh_sandbox, database, start_block=start)
     await catch_up(context)
     await fresh_sandbox.rpc.send("evm_revert", snapshot)
@@ -148,7 +141,7 @@ async def test_a_chain_that_began_anew_is_indexed_anew(
 
 
 @pytest.mark.parametrize("mined_blocks", [0, 10])
-async def test_a_reorg_below_what_is_kept_is_refused_and_changes_nothing(
+async def test_a_reorg_below_the_kept_blocks_is_refused_and_changes_nothing(
     fresh_sandbox: Sandbox, database: Database, mined_blocks: int
 ) -> None:
     snapshot = await fresh_sandbox.rpc.send("evm_snapshot")

@@ -1,3 +1,5 @@
+"""Values of a range of blocks and their net changes."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_token_pair, a_word, an_address
@@ -5,19 +7,19 @@ from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_token_pair, a_wor
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import ONE_HALF, TradePrice
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
-from foretell.indexer.state import UNLIMITED_UNITS, BlockOutcome, IndexState, Tracked
+from foretell.indexer.state import UNLIMITED_UNITS, IndexState, TokenOutcome, Tracked
 
 ANN, BOB = an_address("ann"), an_address("bob")
 YES = AssetId("1")
 
 
-def test_a_value_that_nobody_set_is_the_default() -> None:
+def test_a_value_that_was_never_set_is_the_default() -> None:
     tracked = Tracked(7, {"a": 1})
     assert (tracked["a"], tracked["b"]) == (1, 7)
     assert tracked.close_block() == []
 
 
-def test_only_net_changes_of_a_block_are_told() -> None:
+def test_only_net_changes_of_a_block_are_returned() -> None:
     tracked = Tracked(0, {"a": 1})
     for key, value in (("a", 5), ("a", 1), ("b", 3), ("b", 4), ("c", 0)):
         tracked[key] = value
@@ -28,21 +30,21 @@ def test_only_net_changes_of_a_block_are_told() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.booleans()), max_size=30))
 def test_changes_of_blocks_add_up(history: list[tuple[str, int, bool]]) -> None:
-    tracked, told = Tracked[str, int](0), dict.fromkeys("abc", 0)
+    tracked, seen = Tracked[str, int](0), dict.fromkeys("abc", 0)
     for key, value, ends_block in history:
         tracked[key] = value
-        told.update(tracked.close_block() if ends_block else ())
-    told.update(tracked.close_block())
-    assert told == {key: tracked[key] for key in "abc"}
+        seen.update(tracked.close_block() if ends_block else ())
+    seen.update(tracked.close_block())
+    assert seen == {key: tracked[key] for key in "abc"}
 
 
-def test_a_condition_gives_its_tokens_a_meaning() -> None:
+def test_a_condition_maps_its_tokens_to_outcomes() -> None:
     state, pair = IndexState(), a_token_pair()
     state.add_condition(a_word("market"), pair, COLLATERAL_CONTRACT)
     assert state.pair_by_condition == {a_word("market"): pair}
     assert state.outcome_by_token == {
-        str(pair.yes): BlockOutcome(a_word("market"), is_yes=True),
-        str(pair.no): BlockOutcome(a_word("market"), is_yes=False),
+        str(pair.yes): TokenOutcome(a_word("market"), is_yes=True),
+        str(pair.no): TokenOutcome(a_word("market"), is_yes=False),
     }
 
 
@@ -52,7 +54,7 @@ def test_a_token_counts_at_its_last_trade_or_one_half() -> None:
     assert state.price(AssetId("2")) == ONE_HALF
 
 
-def test_what_is_moved_is_taken_from_one_and_given_to_another() -> None:
+def test_a_move_debits_the_sender_and_credits_the_receiver() -> None:
     state = IndexState()
     state.move(ZERO_ADDRESS, ANN, YES, 10)
     state.move(ANN, BOB, YES, 4)
@@ -70,7 +72,7 @@ def test_amounts_stay_within_their_columns() -> None:
     assert state.locked[a_word("market")] == 0
 
 
-def test_spending_uses_up_an_allowance_and_no_more() -> None:
+def test_spending_reduces_an_allowance_to_zero_at_most() -> None:
     state = IndexState(allowances=Tracked(0, {(ANN, EXCHANGE, True): 10}))
     state.spend(ANN, EXCHANGE, 4)
     assert state.allowances[ANN, EXCHANGE, True] == 6
@@ -78,13 +80,13 @@ def test_spending_uses_up_an_allowance_and_no_more() -> None:
     assert state.allowances[ANN, EXCHANGE, True] == 0
 
 
-def test_an_unlimited_allowance_is_not_used_up() -> None:
+def test_an_unlimited_allowance_is_not_reduced() -> None:
     state = IndexState(allowances=Tracked(0, {(ANN, EXCHANGE, True): UNLIMITED_UNITS}))
     state.spend(ANN, EXCHANGE, 4)
     assert state.allowances.close_block() == []
 
 
-def test_amounts_beyond_63_bits_are_counted() -> None:
+def test_amounts_beyond_63_bits_are_counted_as_ignored() -> None:
     state = IndexState()
     assert state.fits(2**63 - 1, 0)
     assert not state.fits(0, 2**63)

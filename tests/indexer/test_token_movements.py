@@ -13,14 +13,14 @@ from foretell.domain.portfolio.positions import (
     transfer_in,
     transfer_out,
 )
-from foretell.indexer.token_movements import Holding, TxMovements
+from foretell.indexer.token_movements import HoldingKey, TxMovements
 
 YES = AssetId("1")
 ANN, BOB = (an_address("ann"), YES), (an_address("bob"), YES)
 PRICE = TradePrice(1, 4)
 
 
-def changes_of(movements: TxMovements) -> dict[Holding, list[Change]]:
+def changes_of(movements: TxMovements) -> dict[HoldingKey, list[Change]]:
     return movements.changes(lambda _: PRICE)
 
 
@@ -63,7 +63,7 @@ def test_a_move_is_explained_once() -> None:
     assert not movements.explain(ANN, split(5, is_yes=True), is_in=True)
 
 
-def test_the_newest_move_tells_how_much_a_redemption_burned() -> None:
+def test_the_newest_move_is_the_amount_that_a_redemption_burned() -> None:
     movements = TxMovements()
     assert movements.newest_units(ANN, is_in=False) == 0
     movements.add_unexplained(ANN, 5, is_in=False)
@@ -73,14 +73,14 @@ def test_the_newest_move_tells_how_much_a_redemption_burned() -> None:
     assert movements.newest_units(ANN, is_in=False) == 5
 
 
-def test_what_no_act_explains_is_a_transfer() -> None:
+def test_a_move_that_no_act_explains_is_a_transfer() -> None:
     movements = TxMovements()
     movements.add_unexplained(ANN, 8, is_in=True)
     movements.add_unexplained(BOB, 8, is_in=False)
     assert changes_of(movements) == {ANN: [transfer_in(8, PRICE)], BOB: [transfer_out(8)]}
 
 
-def test_fills_account_for_what_the_exchange_moved() -> None:
+def test_fills_explain_the_moves_of_the_exchange() -> None:
     movements = TxMovements()
     movements.add_traded(ANN, 8)
     movements.add_traded(BOB, -8)
@@ -90,7 +90,7 @@ def test_fills_account_for_what_the_exchange_moved() -> None:
     assert changes_of(movements) == {ANN: [buy], BOB: [sell]}
 
 
-def test_what_fills_leave_over_is_a_transfer() -> None:
+def test_moves_of_the_exchange_beyond_its_fills_are_transfers() -> None:
     movements = TxMovements()
     movements.add_traded(ANN, 10)
     movements.add_traded(BOB, -10)

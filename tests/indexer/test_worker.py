@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.indexer.rig import LiveMarket, an_indexer, catch_up, check_against_chain, dump, wipe
+from tests.indexer.rig import IndexerRig, check_against_chain, dump, wipe
 from tests.indexer.test_follow import PREPARE
+from tests.rigs.indexing import an_indexer, catch_up
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import an_address
 from typing_extensions import override
@@ -36,7 +37,7 @@ async def running(context: IndexerContext) -> AsyncIterator[None]:
 
 
 async def reached_head(sandbox: Sandbox, database: Database) -> None:
-    """Return once the tables are of the chain's newest block."""
+    """Return once the tables are those of the chain's newest block."""
     watch = await database.watch(TOPIC)
     async with asyncio.timeout(DEADLINE_S):
         while True:
@@ -49,43 +50,43 @@ async def reached_head(sandbox: Sandbox, database: Database) -> None:
 
 
 async def test_the_worker_follows_the_head(
-    live: LiveMarket, fresh_sandbox: Sandbox, database: Database
+    rig: IndexerRig, fresh_sandbox: Sandbox, database: Database
 ) -> None:
     async with running(an_indexer(fresh_sandbox, database, blocks_per_range_max=5)):
         for _ in range(3):
-            await live.act()
+            await rig.act()
             await reached_head(fresh_sandbox, database)
     await check_against_chain(fresh_sandbox, database)
 
 
-async def test_the_worker_says_when_the_chain_changed_its_mind(
-    live: LiveMarket, fresh_sandbox: Sandbox, database: Database
+async def test_the_worker_logs_a_reorg(
+    rig: IndexerRig, fresh_sandbox: Sandbox, database: Database
 ) -> None:
-    with capture_logs() as told:
+    with capture_logs() as logs:
         async with running(an_indexer(fresh_sandbox, database)):
             snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
-            await live.act()
+            await rig.act()
             await reached_head(fresh_sandbox, database)
             await fresh_sandbox.rpc.send("evm_revert", snapshot)
             await reached_head(fresh_sandbox, database)
-    assert [line["event"] for line in told if line["log_level"] == "warning"] == [
+    assert [line["event"] for line in logs if line["log_level"] == "warning"] == [
         "blocks were unwound"
     ]
 
 
-async def test_the_worker_says_what_it_ignored(fresh_sandbox: Sandbox, database: Database) -> None:
+async def test_the_worker_logs_what_it_ignored(fresh_sandbox: Sandbox, database: Database) -> None:
     calldata = PREPARE.encode(an_address("oracle"), bytes(32), 3)
     tokens = fresh_sandbox.deployment.conditional_tokens
-    with capture_logs() as told:
+    with capture_logs() as logs:
         async with running(an_indexer(fresh_sandbox, database)):
             await fresh_sandbox.call(fresh_sandbox.account(AccountRole.ADMIN), tokens, calldata)
             await reached_head(fresh_sandbox, database)
-    counted = [line for line in told if line["event"] == "logs were ignored"]
+    counted = [line for line in logs if line["event"] == "logs were ignored"]
     assert sum(line["condition that is not binary"] for line in counted) == 1
 
 
 class FailingRpc(Rpc):
-    """A connection that breaks off the first few times."""
+    """A connection that fails the first few calls."""
 
     failures_left = 3
 
@@ -102,21 +103,21 @@ async def test_a_node_that_does_not_answer_is_asked_again(
 ) -> None:
     async with FailingRpc(fresh_sandbox.rpc_url) as rpc:
         context = an_indexer(fresh_sandbox, database, rpc)
-        with capture_logs() as told:
+        with capture_logs() as logs:
             async with running(context):
                 await reached_head(fresh_sandbox, database)
-    assert [(line["event"], line.get("failures")) for line in told] == [
+    assert [(line["event"], line.get("failures")) for line in logs] == [
         ("step failed and is repeated", None),
         ("step works again", 3),
     ]
 
 
 @pytest.mark.parametrize("ticks", [1, 5, 20, 80])
-async def test_a_worker_that_was_cut_off_anywhere_goes_on_from_its_last_block(
-    live: LiveMarket, fresh_sandbox: Sandbox, database: Database, ticks: int
+async def test_a_worker_that_was_stopped_at_any_point_continues_after_its_last_block(
+    rig: IndexerRig, fresh_sandbox: Sandbox, database: Database, ticks: int
 ) -> None:
     for _ in range(10):
-        await live.act()
+        await rig.act()
     for _ in range(10):
         async with running(an_indexer(fresh_sandbox, database, blocks_per_range_max=3)):
             for _ in range(ticks):

@@ -21,7 +21,7 @@ from foretell.journal.framing import (
 CHAIN = bytes(range(16))
 
 
-def test_a_record_lies_as_its_table_says() -> None:
+def test_a_record_has_the_documented_layout() -> None:
     raw = encode_record(7, 5, CHAIN, b"payload")
     rest = struct.pack("<QQ", 7, 5) + CHAIN + b"payload"
     head = struct.pack("<II", 47, zlib.crc32(rest))
@@ -40,7 +40,7 @@ def test_a_chain_is_the_hash_of_all_before() -> None:
     payload=st.binary(min_size=1, max_size=2_000),
     before=st.binary(max_size=64),
 )
-def test_what_was_encoded_is_decoded(
+def test_an_encoded_record_is_decoded(
     sequence: int, synced: int, payload: bytes, before: bytes
 ) -> None:
     raw = encode_record(sequence, synced, CHAIN, payload)
@@ -59,7 +59,7 @@ def test_a_flipped_bit_is_never_taken_for_a_record(payload: bytes, data: st.Data
 
 
 @given(payload=st.binary(min_size=1, max_size=300), data=st.data())
-def test_a_part_of_a_record_is_none(payload: bytes, data: st.DataObject) -> None:
+def test_a_part_of_a_record_is_no_record(payload: bytes, data: st.DataObject) -> None:
     raw = encode_record(7, 5, CHAIN, payload + b"\x01")
     length = data.draw(st.integers(0, HEADER_BYTES + len(payload)))
     assert decode_record(raw[:length], 0) is None
@@ -67,7 +67,7 @@ def test_a_part_of_a_record_is_none(payload: bytes, data: st.DataObject) -> None
 
 
 @pytest.mark.parametrize("length", [0, 1, HEADER_BYTES, HEADER_BYTES + PAYLOAD_BYTES_MAX + 1])
-def test_a_length_that_no_record_has_is_none(length: int) -> None:
+def test_a_header_with_an_impossible_length_is_no_record(length: int) -> None:
     raw = bytearray(encode_record(7, 5, CHAIN, b"payload"))
     raw[:4] = length.to_bytes(4, "little")
     assert decode_record(bytes(raw), 0) is None
@@ -77,7 +77,7 @@ def test_a_length_that_no_record_has_is_none(length: int) -> None:
     ("sequence", "chain", "is_next"),
     [(6, CHAIN, True), (5, CHAIN, False), (7, CHAIN, False), (6, CHAIN_START, False)],
 )
-def test_a_record_follows_one_place_alone(sequence: int, chain: bytes, is_next: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_record_follows_one_predecessor_only(sequence: int, chain: bytes, is_next: bool) -> None:  # noqa: FBT001 - a column of the table
     raw = encode_record(7, 5, next_chain(CHAIN, b"payload"), b"payload")
     run = read_run(raw, Run([], sequence, chain, 0))
     assert run.payloads == [b"payload"] * is_next
@@ -110,7 +110,7 @@ def read_one_by_one(raw: bytes) -> Run:
     st.integers(0, 255),
     st.integers(0, 10**6),
 )
-def test_a_run_is_what_its_records_are_one_by_one_whatever_damages_them(
+def test_a_run_equals_its_records_read_one_by_one_also_when_damaged(
     payloads: list[bytes], place: int, byte: int, cut: int
 ) -> None:
     raw = bytearray(records_of(payloads) + bytes(64))
@@ -120,7 +120,7 @@ def test_a_run_is_what_its_records_are_one_by_one_whatever_damages_them(
 
 
 @pytest.mark.parametrize("until", [0, 1, 3])
-def test_a_run_ends_with_the_sequence_that_it_is_wanted_until(until: int) -> None:
+def test_a_run_ends_with_the_requested_sequence(until: int) -> None:
     payloads = [b"a", b"bc", b"def"]
     run = read_run(records_of(payloads), Run([], 0, CHAIN, 0), until)
     assert (run.payloads, run.sequence) == (payloads[:until], until)

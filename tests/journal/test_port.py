@@ -1,4 +1,4 @@
-"""What every journal must do."""
+"""The behaviour of every journal."""
 
 import asyncio
 import itertools
@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.journal.conftest import SEGMENT_BYTES, Open, Stored, Told, writing, written
+from tests.journal.rig import SEGMENT_BYTES, Open, Stored
+from tests.rigs.journals import JournalCalls, writing, written
 
 from foretell.domain.errors.storage import FolderInUse, JournalDamaged, LeaseHeld
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.port import Entry, InRows, Journal, Snapshot
 
@@ -23,7 +25,7 @@ def contents(journal: Journal, after: int = 0) -> list[bytes]:
 
 
 async def test_an_address_shows_no_password() -> None:
-    address = InRows("postgresql://me:hunter2@db/foretell", 3, b"mine")
+    address = InRows("postgresql://me:hunter2@db/foretell", ShardNumber(3), b"mine")
     assert (repr(address), f"{[address]}") == (
         "InRows(shard=3, holder=b'mine')",
         "[InRows(shard=3, holder=b'mine')]",
@@ -39,13 +41,13 @@ async def test_a_new_journal_is_empty(open_journal: Open) -> None:
 
 async def test_sequences_count_from_one_without_a_gap(open_journal: Open) -> None:
     journal = open_journal("j")
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         assert [journal.append(b"a"), journal.append(b"b"), journal.append(b"c")] == [1, 2, 3]
         assert journal.last_sequence == 3
-        await told.until_synced(3)
+        await calls.until_synced(3)
 
 
-async def test_what_was_written_is_read_in_its_order(open_journal: Open) -> None:
+async def test_payloads_are_read_in_the_order_of_writing(open_journal: Open) -> None:
     payloads = [bytes([number]) * (number + 1) for number in range(200)]
     await written(open_journal("j"), payloads)
     journal = open_journal("j")
@@ -64,7 +66,7 @@ async def test_reading_may_begin_after_any_sequence(open_journal: Open, after: i
     await journal.close()
 
 
-async def test_a_journal_goes_on_where_it_stopped(open_journal: Open) -> None:
+async def test_a_journal_resumes_where_it_stopped(open_journal: Open) -> None:
     for start in (0, 3, 6):
         journal = open_journal("j")
         assert journal.last_sequence == start
@@ -74,42 +76,42 @@ async def test_a_journal_goes_on_where_it_stopped(open_journal: Open) -> None:
     await journal.close()
 
 
-async def test_what_is_synced_is_told_in_order_in_the_threads_of_the_loop(
+async def test_syncs_are_reported_in_order_in_the_thread_of_the_loop(
     open_journal: Open,
 ) -> None:
     journal = open_journal("j")
-    told, threads = Told(), set()
+    calls, threads = JournalCalls(), set()
 
     def on_synced(sequence: int) -> None:
         threads.add(threading.current_thread())
-        told.on_synced(sequence)
+        calls.on_synced(sequence)
 
-    journal.start(on_synced, told.on_failed)
+    journal.start(on_synced, calls.on_failed)
     for number in range(100):
         journal.append(b"x" * (number + 1))
         await asyncio.sleep(0)
-    await told.until_synced(100)
+    await calls.until_synced(100)
     await journal.close()
     assert threads == {threading.current_thread()}
-    assert told.synced == sorted(set(told.synced))
-    assert told.synced[-1] == 100
+    assert calls.synced == sorted(set(calls.synced))
+    assert calls.synced[-1] == 100
 
 
-async def test_what_was_appended_together_is_synced_together(open_journal: Open) -> None:
+async def test_payloads_appended_together_are_synced_together(open_journal: Open) -> None:
     journal = open_journal("j")
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         for _ in range(2_000):
             journal.append(b"x" * 10)
-        await told.until_synced(2_000)
-    assert len(told.synced) < 500
+        await calls.until_synced(2_000)
+    assert len(calls.synced) < 500
 
 
-async def test_what_is_told_to_be_synced_is_on_the_disk(open_journal: Open, stored: Stored) -> None:
+async def test_payloads_reported_as_synced_are_stored(open_journal: Open, stored: Stored) -> None:
     journal = open_journal("j")
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         for number in range(20):
             sequence = journal.append(b"payload %d" % number)
-            await told.until_synced(sequence)
+            await calls.until_synced(sequence)
             assert b"payload %d" % number in b"".join(stored())
 
 
@@ -149,7 +151,7 @@ PAYLOADS = [b"%d" % number * 300 for number in range(200)]
 
 
 async def kept(open_journal: Open, *sequences: int) -> Journal:
-    """Return a journal of 200 entries that was told to keep snapshots after these sequences."""
+    """Return a journal of 200 entries that was asked to keep snapshots after these sequences."""
     await written(open_journal("j"), PAYLOADS)
     journal = open_journal("j")
     for sequence in sequences:
@@ -165,14 +167,14 @@ async def test_the_newest_snapshot_is_found_by_the_next_start(open_journal: Open
     await journal.close()
 
 
-async def test_with_one_snapshot_nothing_is_let_go(open_journal: Open) -> None:
+async def test_with_one_snapshot_nothing_is_removed(open_journal: Open) -> None:
     journal = await kept(open_journal, 120)
     assert contents(journal) == PAYLOADS
     await journal.close()
 
 
 @pytest.mark.parametrize("sequences", [(60, 120), (3, 60, 120), (1, 200), (199, 200)])
-async def test_what_the_two_newest_snapshots_do_not_need_is_let_go(
+async def test_entries_that_the_two_newest_snapshots_do_not_need_are_removed(
     open_journal: Open, sequences: tuple[int, ...]
 ) -> None:
     journal = await kept(open_journal, *sequences)
@@ -181,7 +183,7 @@ async def test_what_the_two_newest_snapshots_do_not_need_is_let_go(
     await journal.close()
 
 
-async def test_what_was_let_go_is_missed_by_whoever_reads_from_the_beginning(
+async def test_reading_from_a_removed_beginning_is_damage(
     open_journal: Open,
 ) -> None:
     journal = await kept(open_journal, 120, 180)
@@ -190,7 +192,7 @@ async def test_what_was_let_go_is_missed_by_whoever_reads_from_the_beginning(
     await journal.close()
 
 
-async def test_a_journal_goes_on_after_its_beginning_was_let_go(open_journal: Open) -> None:
+async def test_a_journal_resumes_after_its_beginning_was_removed(open_journal: Open) -> None:
     await (await kept(open_journal, 120, 200)).close()
     await written(open_journal("j"), [b"more"])
     journal = open_journal("j")
@@ -200,11 +202,11 @@ async def test_a_journal_goes_on_after_its_beginning_was_let_go(open_journal: Op
 
 async def test_a_snapshot_is_kept_while_entries_are_written(open_journal: Open) -> None:
     journal = open_journal("j")
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         for number, payload in enumerate(PAYLOADS, 1):
             journal.append(payload)
             if number % 50 == 0:
-                await told.until_synced(number)
+                await calls.until_synced(number)
                 await journal.keep_snapshot(Snapshot(number, b"%d" % number))
     journal = open_journal("j")
     assert journal.snapshot() == Snapshot(200, b"200")
@@ -223,17 +225,17 @@ async def test_payloads_of_every_size_are_kept(open_journal: Open) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(
-    lives=st.lists(
+    runs=st.lists(
         st.lists(st.binary(min_size=1, max_size=3_000), max_size=12), min_size=1, max_size=5
     )
 )
-async def test_whatever_is_written_in_whatever_lives_is_read_again(
-    lives: list[list[bytes]],
+async def test_any_payloads_in_any_number_of_runs_are_read_again(
+    runs: list[list[bytes]],
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for payloads in lives:
+        for payloads in runs:
             journal = FileJournal(Path(folder), segment_bytes=8 * 1024)
             await written(journal, payloads)
         journal = FileJournal(Path(folder), segment_bytes=8 * 1024)
-        assert contents(journal) == list(itertools.chain(*lives))
+        assert contents(journal) == list(itertools.chain(*runs))
         await journal.close()

@@ -4,7 +4,7 @@ import pytest
 from tests.rigs.values import a_word
 
 from foretell.domain.errors.storage import ShardMapUnfit
-from foretell.domain.values.sharding import shard_of
+from foretell.domain.values.sharding import ShardNumber, shard_numbers, shard_of
 from foretell.journal.postgres.leases import JournalPlace
 from foretell.journal.shard_map import in_one_database, load_shard_map
 
@@ -25,19 +25,19 @@ def databases(shard_count: int, *shards: str, url: str = TWO) -> str:
 
 def test_without_a_map_one_database_keeps_every_shard() -> None:
     shards = in_one_database(ONE, 3)
-    assert [shards.place(shard) for shard in range(3)] == [
-        JournalPlace(ONE, shard, 3) for shard in range(3)
+    assert [shards.place(shard) for shard in shard_numbers(3)] == [
+        JournalPlace(ONE, shard, 3) for shard in shard_numbers(3)
     ]
 
 
-def test_a_map_says_where_each_shard_is(tmp_path: Path) -> None:
+def test_a_map_names_the_database_of_each_shard(tmp_path: Path) -> None:
     text = databases(3, "[0, 2]", url=ONE) + databases(3, "[1]").partition("\n")[2]
     shards = load_shard_map(a_map(tmp_path, text))
     assert shards.url_by_shard == (ONE, TWO, ONE)
-    assert shards.place(1) == JournalPlace(TWO, 1, 3)
+    assert shards.place(ShardNumber(1)) == JournalPlace(TWO, ShardNumber(1), 3)
 
 
-def test_a_condition_is_where_its_shard_is() -> None:
+def test_a_condition_is_in_the_database_of_its_shard() -> None:
     shards = in_one_database(ONE, 16)
     condition_id = a_word("condition")
     assert shards.place_of(condition_id).shard == shard_of(condition_id, 16)
@@ -45,7 +45,7 @@ def test_a_condition_is_where_its_shard_is() -> None:
 
 def test_a_map_never_shows_a_password() -> None:
     shards = in_one_database(TWO, 2)
-    assert "secret" not in f"{shards} {shards.place(0)}"
+    assert "secret" not in f"{shards} {shards.place(ShardNumber(0))}"
 
 
 @pytest.mark.parametrize(

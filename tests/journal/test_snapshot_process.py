@@ -1,4 +1,4 @@
-"""The process that makes a snapshot by a replay."""
+"""The process that takes a snapshot by a replay."""
 
 import asyncio
 import contextlib
@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.domain.exchange.digest import digest
-from tests.journal.conftest import written
-from tests.journal.shards import Shards, query
+from tests.rigs.journals import PostgresJournals, query, written
 from tests.rigs.values import TOKEN, a_buy, a_placing, an_open_market, some_funds
 
 from foretell.domain.errors.storage import JournalDamaged
@@ -22,6 +21,7 @@ from foretell.domain.exchange.state import State
 from foretell.domain.treasury.commands import AdmitShard, encode_treasury_command
 from foretell.domain.treasury.folds import JournalKind
 from foretell.domain.treasury.snapshot import decode_treasury
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal import snapshot_process
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import fold
@@ -30,8 +30,8 @@ from foretell.journal.files.snapshots import PART_SUFFIX, newest_snapshot, snaps
 from foretell.journal.port import InFolder, InRows, Snapshot
 from foretell.journal.postgres.journal import PostgresJournal
 from foretell.journal.snapshot_process import (
-    Wanted,
-    encode_wanted,
+    SnapshotJob,
+    encode_job,
     take_snapshot,
     take_snapshot_of_rows,
 )
@@ -68,7 +68,7 @@ def test_a_snapshot_is_the_state_after_its_sequence(folder: Path, until: int) ->
 
 
 def test_the_next_snapshot_begins_with_the_one_before(folder: Path) -> None:
-    """What came before the first one is gone, so it must."""
+    """What came before the first one is gone."""
     take_snapshot(folder, 60)
     segment_paths(folder)[0].unlink()
     take_snapshot(folder, 102)
@@ -77,14 +77,14 @@ def test_the_next_snapshot_begins_with_the_one_before(folder: Path) -> None:
     assert digest(decode_state(snapshot.payload)) == state_after(102)
 
 
-def test_a_state_from_a_snapshot_and_the_rest_is_that_of_the_whole(folder: Path) -> None:
+def test_a_state_from_a_snapshot_and_the_rest_is_that_of_the_whole_journal(folder: Path) -> None:
     take_snapshot(folder, 60)
     state, sequence = fold(folder, newest_snapshot(folder))
     assert (digest(state), sequence) == (state_after(102), 102)
 
 
-def test_what_comes_after_its_sequence_is_not_looked_at(folder: Path) -> None:
-    """Another process may just be writing it."""
+def test_nothing_after_the_sequence_is_read(folder: Path) -> None:
+    """Another process may be writing it."""
     path = segment_paths(folder)[-1]
     raw = path.read_bytes().rstrip(b"\x00")
     path.write_bytes(raw[:-100] + b"\xff" * 400)
@@ -100,7 +100,7 @@ def test_a_journal_that_ends_too_early_makes_no_snapshot(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def started(wanted: Wanted) -> "Iterator[subprocess.Popen[bytes]]":
+def started(job: SnapshotJob) -> "Iterator[subprocess.Popen[bytes]]":
     with subprocess.Popen(
         [sys.executable, "-m", snapshot_process.__name__],
         stdin=subprocess.PIPE,
@@ -108,22 +108,22 @@ def started(wanted: Wanted) -> "Iterator[subprocess.Popen[bytes]]":
         env=os.environ,
     ) as process:
         assert process.stdin is not None
-        process.stdin.write(encode_wanted(wanted))
+        process.stdin.write(encode_job(job))
         process.stdin.flush()
         yield process
 
 
-def of_folder(folder: Path, until: int) -> Wanted:
-    return Wanted(address=InFolder(str(folder)), until=until)
+def of_folder(folder: Path, until: int) -> SnapshotJob:
+    return SnapshotJob(address=InFolder(str(folder)), until=until)
 
 
-def complaint_of(process: "subprocess.Popen[bytes]") -> str:
+def error_of(process: "subprocess.Popen[bytes]") -> str:
     assert process.stderr is not None
     assert process.wait(60) == 1
     return process.stderr.read().decode()
 
 
-def test_the_process_makes_one_while_another_has_the_folder(folder: Path) -> None:
+def test_the_process_takes_a_snapshot_while_another_uses_the_folder(folder: Path) -> None:
     (folder / "lock").write_bytes(b"")
     with started(of_folder(folder, 102)) as process:
         assert process.wait(60) == 0
@@ -131,14 +131,14 @@ def test_the_process_makes_one_while_another_has_the_folder(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("until", [103, 10**6])
-def test_the_process_says_in_one_line_why_it_made_none(folder: Path, until: int) -> None:
+def test_the_process_prints_one_line_when_it_takes_no_snapshot(folder: Path, until: int) -> None:
     with started(of_folder(folder, until)) as process:
-        assert complaint_of(process).count("\n") == 1
+        assert error_of(process).count("\n") == 1
     assert newest_snapshot(folder) is None
 
 
-def test_the_process_ends_with_the_one_that_started_it(folder: Path) -> None:
-    """It is held up, as by a long journal, and its standard input is closed, as by a kill."""
+def test_the_process_ends_with_its_parent(folder: Path) -> None:
+    """It blocks, as on a long journal, and its standard input closes, as after a kill."""
     fifo = folder / f"{'9' * 20}.journal"
     os.mkfifo(fifo)
     with started(of_folder(folder, 10**6)) as process:
@@ -150,8 +150,8 @@ def test_the_process_ends_with_the_one_that_started_it(folder: Path) -> None:
 
 @pytest.fixture
 async def journal(journal_url: str) -> AsyncIterator[PostgresJournal]:
-    """The same commands in a database, whose lease is held."""
-    shards = Shards(journal_url)
+    """The same commands in a database, with the lease held."""
+    shards = PostgresJournals(journal_url)
     await written(shards.open("j"), [encode_command(command) for command in COMMANDS])
     journal = shards.open("j")
     yield journal
@@ -174,11 +174,11 @@ async def test_a_snapshot_of_rows_is_the_state_after_its_sequence(
 async def test_the_next_snapshot_of_rows_begins_with_the_one_before(
     journal: PostgresJournal,
 ) -> None:
-    """What came before the older of two is let go of, so it must."""
+    """What came before the older of two is removed."""
     for until in (40, 60):
         await asyncio.to_thread(take_snapshot_of_rows, journal.begin_snapshot(), until)
-    assert await journal.let_go(keeps_all=True) == 0
-    assert await journal.let_go() == 40
+    assert await journal.compact(keeps_all=True) == 0
+    assert await journal.compact() == 40
     await asyncio.to_thread(take_snapshot_of_rows, journal.begin_snapshot(), 102)
     snapshot = await asyncio.to_thread(journal.snapshot)
     assert snapshot is not None
@@ -193,27 +193,27 @@ async def test_rows_that_end_too_early_make_no_snapshot(journal: PostgresJournal
 
 
 @pytest.mark.anyio
-async def test_the_process_of_one_who_lost_the_lease_keeps_no_snapshot(
+async def test_the_process_of_a_parent_that_lost_the_lease_keeps_no_snapshot(
     journal: PostgresJournal, journal_url: str
 ) -> None:
-    wanted = Wanted(address=journal.begin_snapshot(), until=102)
+    job = SnapshotJob(address=journal.begin_snapshot(), until=102)
     query(journal_url, "UPDATE journal.lease SET holder = 'other', epoch = epoch + 1")
-    with started(wanted) as process:
-        complaint = await asyncio.to_thread(complaint_of, process)
-    assert "lease of shard 0 is lost: a snapshot was refused" in complaint
+    with started(job) as process:
+        error = await asyncio.to_thread(error_of, process)
+    assert "lease of shard 0 is lost: a snapshot was refused" in error
     assert await journal.snapshot_sequence() == 0
 
 
 @pytest.mark.anyio
-async def test_a_process_that_cannot_reach_the_database_says_so_without_its_address() -> None:
+async def test_a_process_that_cannot_reach_the_database_prints_no_address() -> None:
     secret = "postgresql+asyncpg://me:hunter2@127.0.0.1:1/none"
-    with started(Wanted(address=InRows(secret, 0, b""), until=1)) as process:
-        complaint = await asyncio.to_thread(complaint_of, process)
-    assert "the journal stopped: ConnectionRefusedError" in complaint
-    assert "hunter2" not in complaint
+    with started(SnapshotJob(address=InRows(secret, ShardNumber(0), b""), until=1)) as process:
+        error = await asyncio.to_thread(error_of, process)
+    assert "the journal stopped: ConnectionRefusedError" in error
+    assert "hunter2" not in error
 
 
-def test_a_treasury_s_journal_makes_snapshots_of_the_treasury(tmp_path: Path) -> None:
+def test_a_snapshot_of_the_treasurys_journal_is_the_treasury(tmp_path: Path) -> None:
     command = AdmitShard(1, "north")
     asyncio.run(written(FileJournal(tmp_path), [encode_treasury_command(command)]))
     take_snapshot(tmp_path, 1, JournalKind.TREASURY)

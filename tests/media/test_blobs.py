@@ -59,7 +59,7 @@ async def test_many_writers_of_one_item_agree(blobs: BlobStore, folder: Path) ->
     assert len(files_of(folder)) == 2
 
 
-async def test_another_process_finds_what_was_stored(blobs: BlobStore, folder: Path) -> None:
+async def test_another_process_finds_a_stored_item(blobs: BlobStore, folder: Path) -> None:
     item = an_item()
     await blobs.store(item)
 
@@ -69,7 +69,7 @@ async def test_another_process_finds_what_was_stored(blobs: BlobStore, folder: P
 @pytest.mark.parametrize(
     "item_id", ["", "a" * 42, "a" * 44, "../" + "a" * 40, "a" * 42 + "/", "a" * 42 + "é"]
 )
-async def test_what_is_no_id_is_not_found(blobs: BlobStore, item_id: str) -> None:
+async def test_a_malformed_id_is_not_found(blobs: BlobStore, item_id: str) -> None:
     with pytest.raises(BlobNotFound):
         await blobs.load(item_id)
 
@@ -81,7 +81,7 @@ async def test_an_unknown_id_is_not_found(blobs: BlobStore) -> None:
 
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("change", [b"", b"junk", None])
-async def test_a_changed_file_is_noticed_and_storing_mends_it(
+async def test_a_changed_file_is_detected_and_storing_repairs_it(
     blobs: BlobStore, folder: Path, which: int, change: bytes | None
 ) -> None:
     item = an_item()
@@ -97,9 +97,7 @@ async def test_a_changed_file_is_noticed_and_storing_mends_it(
     assert await blobs.load(item.item_id) == item
 
 
-async def test_an_item_of_another_id_in_its_place_is_noticed(
-    blobs: BlobStore, folder: Path
-) -> None:
+async def test_an_item_under_another_id_is_detected(blobs: BlobStore, folder: Path) -> None:
     item, other = an_item(), an_item(b"other")
     await blobs.store(item)
     place = next(path for path in files_of(folder) if not path.suffix)
@@ -110,7 +108,7 @@ async def test_an_item_of_another_id_in_its_place_is_noticed(
         await blobs.load(item.item_id)
 
 
-async def test_a_half_written_item_is_not_there_and_is_written_anew(
+async def test_a_half_written_item_is_not_found_and_can_be_stored_again(
     blobs: BlobStore, folder: Path
 ) -> None:
     item = an_item()
@@ -124,9 +122,7 @@ async def test_a_half_written_item_is_not_there_and_is_written_anew(
     assert await blobs.load(item.item_id) == item
 
 
-async def test_a_disk_that_does_not_take_leaves_nothing_half_done(
-    blobs: BlobStore, folder: Path
-) -> None:
+async def test_a_failed_write_leaves_no_item_behind(blobs: BlobStore, folder: Path) -> None:
     item = an_item()
     await blobs.store(item)
     place, digest = (path for path in files_of(folder))
@@ -146,13 +142,13 @@ def occupied_folder(folder: Path) -> Path:
     return folder
 
 
-async def test_a_disk_that_does_not_take_is_told(occupied_folder: Path) -> None:
+async def test_an_unusable_folder_is_reported(occupied_folder: Path) -> None:
     with pytest.raises(StorageUnavailable):
         await BlobStore(occupied_folder).store(an_item())
     with pytest.raises(StorageUnavailable):
         await BlobStore(occupied_folder).load(an_item().item_id)
 
 
-async def test_an_item_is_bounded(blobs: BlobStore) -> None:
+async def test_the_size_of_an_item_is_limited(blobs: BlobStore) -> None:
     with pytest.raises(StorageUnavailable, match="an item has at most"):
         await blobs.store(an_item(bytes(ITEM_BYTES_MAX)))

@@ -7,8 +7,14 @@ import pytest
 from PIL import Image
 from tests.rigs.pictures import a_moving_picture, a_picture, some_noise
 
-from foretell.media import decoding
-from foretell.media.decoding import MEMORY_BYTES_MAX, REFUSED_CODE, Undecodable, normalize, serve
+from foretell.media.decoding import (
+    MEMORY_BYTES_MAX,
+    REFUSED_CODE,
+    Undecodable,
+    limit,
+    normalize,
+    serve,
+)
 
 SIDE = 64
 BYTES_MAX = 20_000
@@ -21,7 +27,7 @@ def opened(raw: bytes) -> Image.Image:
 
 
 def colour_at(image: Image.Image, x: int, y: int) -> tuple[bool, bool, bool]:
-    """Return whether there is much red, green and blue at a place."""
+    """Return whether a pixel has much red, green and blue."""
     red, green, blue = image.convert("RGB").getpixel((x, y))  # type: ignore[misc]  # of three bands
     return red > 128, green > 128, blue > 128
 
@@ -51,7 +57,7 @@ def test_the_middle_is_kept() -> None:
 @pytest.mark.parametrize(
     ("mode", "kind"), [("CMYK", "JPEG"), ("L", "JPEG"), ("P", "PNG"), ("1", "PNG"), ("I;16", "PNG")]
 )
-def test_every_way_to_write_colours_is_read(mode: str, kind: str) -> None:
+def test_every_colour_mode_is_read(mode: str, kind: str) -> None:
     image = opened(normalize(a_picture(kind, (80, 80), mode), kind, SIDE, BYTES_MAX))
 
     assert image.mode == "RGB"
@@ -67,7 +73,7 @@ def test_transparency_is_kept() -> None:
     assert image.getchannel("A").getextrema() == (0, 0)
 
 
-def test_what_is_beside_the_pixels_is_left_behind_and_the_picture_is_upright() -> None:
+def test_metadata_is_dropped_and_its_orientation_applied() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     exif[0x010E] = "where it was taken"
@@ -83,14 +89,14 @@ def test_what_is_beside_the_pixels_is_left_behind_and_the_picture_is_upright() -
     assert colour_at(image, 32, 58) == (False, False, True)
 
 
-def test_what_follows_the_picture_is_left_behind() -> None:
+def test_bytes_after_the_picture_are_dropped() -> None:
     raw = a_picture("PNG") + b"<script>alert(1)</script>"
 
     assert b"script" not in normalize(raw, "PNG", SIDE, BYTES_MAX)
 
 
 @pytest.mark.spec(34)
-def test_quality_gives_way_until_the_bytes_fit() -> None:
+def test_quality_is_lowered_until_the_bytes_fit() -> None:
     encoded = io.BytesIO()
     some_noise((256, 256)).save(encoded, "PNG")
     raw = encoded.getvalue()
@@ -116,12 +122,12 @@ def test_quality_gives_way_until_the_bytes_fit() -> None:
     ],
     ids=["cut png", "cut jpeg", "cut webp", "other kind", "moving png", "moving webp", "nothing"],
 )
-def test_what_is_no_picture_of_its_kind_is_refused(raw: bytes, kind: str) -> None:
+def test_bytes_that_are_not_a_picture_of_the_format_are_refused(raw: bytes, kind: str) -> None:
     with pytest.raises(Undecodable):
         normalize(raw, kind, SIDE, BYTES_MAX)
 
 
-def test_a_picture_larger_than_its_header_said_is_refused() -> None:
+def test_a_picture_larger_than_its_header_is_refused() -> None:
     encoded = io.BytesIO()
     Image.new("1", (5001, 2500)).save(encoded, "PNG")
 
@@ -129,26 +135,28 @@ def test_a_picture_larger_than_its_header_said_is_refused() -> None:
         normalize(encoded.getvalue(), "PNG", SIDE, BYTES_MAX)
 
 
-def test_the_picture_that_comes_in_is_written_out() -> None:
-    made, said = io.BytesIO(), io.StringIO()
+def test_a_decoded_picture_is_written_to_the_output() -> None:
+    output, errors = io.BytesIO(), io.StringIO()
 
-    code = serve(["PNG", "64", "20000"], a_picture(), made, said)
+    code = serve(["PNG", "64", "20000"], a_picture(), output, errors)
 
-    assert (code, said.getvalue()) == (0, "")
-    assert opened(made.getvalue()).size == (64, 64)
-
-
-def test_what_is_refused_is_said_and_nothing_written() -> None:
-    made, said = io.BytesIO(), io.StringIO()
-
-    code = serve(["PNG", "64", "20000"], b"junk", made, said)
-
-    assert (code, made.getvalue()) == (REFUSED_CODE, b"")
-    assert "cannot identify image file" in said.getvalue()
+    assert (code, errors.getvalue()) == (0, "")
+    assert opened(output.getvalue()).size == (64, 64)
 
 
-def run_child(raw: bytes, *arguments: str, setup: str = "") -> subprocess.CompletedProcess[bytes]:
-    program = f"{setup}\nfrom foretell.media.decoding import main\nmain()"
+def test_a_refusal_is_written_to_the_error_output_alone() -> None:
+    output, errors = io.BytesIO(), io.StringIO()
+
+    code = serve(["PNG", "64", "20000"], b"junk", output, errors)
+
+    assert (code, output.getvalue()) == (REFUSED_CODE, b"")
+    assert "cannot identify image file" in errors.getvalue()
+
+
+def run_child(
+    raw: bytes, *arguments: str, setup: str = "", call: str = "main()"
+) -> subprocess.CompletedProcess[bytes]:
+    program = f"from foretell.media.decoding import main\n{setup}\n{call}"
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, input=raw, capture_output=True, check=False, env={})
 
@@ -160,48 +168,38 @@ def test_the_child_reads_a_picture_and_writes_a_picture() -> None:
     assert opened(child.stdout).size == (64, 64)
 
 
-def test_the_child_says_why_it_refuses() -> None:
+def test_the_child_reports_its_reason() -> None:
     child = run_child(b"junk", "PNG", "64", "20000")
 
     assert (child.returncode, child.stdout) == (REFUSED_CODE, b"")
     assert b"cannot identify image file" in child.stderr
 
 
-def test_the_child_ends_when_it_wants_too_much_memory() -> None:
-    setup = (
-        "import foretell.media.decoding as decoding\n"
-        f"decoding.normalize = lambda *_: bytes({MEMORY_BYTES_MAX})"
-    )
-    child = run_child(a_picture(), "PNG", "64", "20000", setup=setup)
+def test_the_child_ends_at_its_memory_limit() -> None:
+    call = f"main(lambda *_: bytes({MEMORY_BYTES_MAX}))"
+    child = run_child(a_picture(), "PNG", "64", "20000", call=call)
 
     assert (child.returncode, child.stdout) == (REFUSED_CODE, b"")
     assert child.stderr == b"it takes too much memory"
 
 
-def test_the_child_ends_when_it_works_too_long() -> None:
-    setup = (
-        "import foretell.media.decoding as decoding\n"
-        "decoding.CPU_S_MAX = 1\n"
-        "def forever(*_):\n    while True: pass\n"
-        "decoding.normalize = forever"
-    )
-    child = run_child(a_picture(), "PNG", "64", "20000", setup=setup)
+def test_the_child_ends_at_its_cpu_limit() -> None:
+    setup = "def endless(*_):\n    while True: pass"
+    call = "main(endless, cpu_s_max=1)"
+    child = run_child(a_picture(), "PNG", "64", "20000", setup=setup, call=call)
 
     assert child.returncode < 0
 
 
 def test_the_child_writes_no_file(tmp_path: Path) -> None:
     target = tmp_path / "file"
-    setup = (
-        "import foretell.media.decoding as decoding\n"
-        "from pathlib import Path\n"
-        f"decoding.normalize = lambda *_: Path({str(target)!r}).write_bytes(b'x' * 100)"
-    )
-    child = run_child(a_picture(), "PNG", "64", "20000", setup=setup)
+    call = f"main(lambda *_: Path({str(target)!r}).write_bytes(b'x' * 100))"
+    setup = "from pathlib import Path"
+    child = run_child(a_picture(), "PNG", "64", "20000", setup=setup, call=call)
 
     assert child.returncode != 0
     assert target.read_bytes() == b""
 
 
-def test_a_limit_that_the_system_does_not_know_is_left_out() -> None:
-    decoding._limit(2**20, 1)
+def test_a_limit_that_the_system_lacks_is_ignored() -> None:
+    limit(2**20, 1)

@@ -52,7 +52,7 @@ def a_jpeg_header(width_px: int, height_px: int, before: bytes = b"") -> bytes:
     ],
 )
 @pytest.mark.parametrize("size", [(1, 1), (40, 30), (300, 1000)])
-def test_the_three_formats_say_their_size(
+def test_the_size_of_each_format_is_read(
     kind: str, mode: str, options: dict[str, Any], size: tuple[int, int]
 ) -> None:
     raw = a_picture(kind, size, mode, **options)
@@ -92,7 +92,7 @@ def test_the_three_formats_say_their_size(
         "png behind a gif's name",
     ],
 )
-def test_other_formats_and_what_moves_are_refused(raw: bytes) -> None:
+def test_other_formats_and_animations_are_refused(raw: bytes) -> None:
     with pytest.raises(UnsupportedMedia, match="eventImage must be a PNG, JPEG or WebP image"):
         read_header("eventImage", raw)
 
@@ -110,7 +110,7 @@ def test_other_formats_and_what_moves_are_refused(raw: bytes) -> None:
         ((2**31, 2**31), True),
     ],
 )
-def test_a_png_is_refused_by_the_size_that_it_names(
+def test_a_png_is_refused_by_the_size_in_its_header(
     size: tuple[int, int], *, is_refused: bool
 ) -> None:
     assert PIXELS_MAX == 12_500_000
@@ -125,7 +125,7 @@ def is_refused_size(raw: bytes) -> bool:
     return False
 
 
-def test_a_jpeg_and_a_webp_are_refused_by_the_size_that_they_name() -> None:
+def test_a_jpeg_and_a_webp_are_refused_by_the_size_in_their_header() -> None:
     webp = b"RIFF\x00\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00" + b"\x00" * 4 + b"\xff\xff\xff" * 2
     lossless = b"RIFF\x00\x00\x00\x00WEBPVP8L\x00\x00\x00\x00\x2f\xff\xff\xff\xff"
 
@@ -134,7 +134,7 @@ def test_a_jpeg_and_a_webp_are_refused_by_the_size_that_they_name() -> None:
     assert is_refused_size(lossless)
 
 
-def test_segments_without_content_and_fill_bytes_are_passed_over() -> None:
+def test_segments_without_content_and_fill_bytes_are_skipped() -> None:
     raw = a_jpeg_header(30, 20, before=b"\xff\x01\xff\xff\xff\xd0\xff\xff\xe1\x00\x02")
 
     assert read_header("eventImage", raw) == ImageHeader("JPEG", 30, 20)
@@ -157,7 +157,7 @@ def test_segments_without_content_and_fill_bytes_are_passed_over() -> None:
         b"RIFF\x00\x00\x00\x00WEBPANIM\x00\x00\x00\x00",
     ],
 )
-def test_a_header_that_ends_early_or_says_nothing_is_refused(raw: bytes) -> None:
+def test_a_short_or_unknown_header_is_refused(raw: bytes) -> None:
     with pytest.raises(UnsupportedMedia):
         read_header("eventImage", raw)
 
@@ -166,7 +166,7 @@ STARTS = [PNG_SIGNATURE, b"\xff\xd8\xff", b"RIFF\x00\x00\x00\x00WEBPVP8", a_png_
 
 
 @given(st.sampled_from(STARTS), st.binary(max_size=200))
-def test_no_bytes_do_more_than_be_refused(start: bytes, rest: bytes) -> None:
+def test_any_bytes_are_read_or_refused(start: bytes, rest: bytes) -> None:
     try:
         header = read_header("eventImage", start + rest)
     except (InvalidFields, UnsupportedMedia):

@@ -25,7 +25,7 @@ def normalizer() -> ImageNormalizer:
 
 @pytest.mark.spec(30, 34)
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
-async def test_an_upload_of_each_format_is_kept_within_the_policy(
+async def test_an_upload_of_each_format_is_normalized_within_the_policy(
     normalizer: ImageNormalizer, kind: str
 ) -> None:
     encoded = io.BytesIO()
@@ -82,7 +82,7 @@ async def test_another_format_starts_no_child(normalizer: ImageNormalizer, raw: 
     ],
     ids=["cut png", "broken png", "cut jpeg", "cut webp"],
 )
-async def test_what_cannot_be_decoded_is_told_with_its_field(
+async def test_an_undecodable_image_is_refused_with_its_field(
     normalizer: ImageNormalizer, raw: bytes
 ) -> None:
     with pytest.raises((InvalidFields, UnsupportedMedia)) as refused:
@@ -91,7 +91,9 @@ async def test_what_cannot_be_decoded_is_told_with_its_field(
     assert "eventImage must be" in refused.value.message
 
 
-async def test_a_bomb_is_refused_before_it_is_decoded(normalizer: ImageNormalizer) -> None:
+async def test_a_decompression_bomb_is_refused_before_it_is_decoded(
+    normalizer: ImageNormalizer,
+) -> None:
     encoded = io.BytesIO()
     Image.new("1", (12_000, 12_000)).save(encoded, "PNG")
 
@@ -107,7 +109,7 @@ async def test_the_largest_picture_fits_into_the_child(normalizer: ImageNormaliz
     assert await normalizer.normalize("eventImage", encoded.getvalue())
 
 
-async def test_many_at_once_all_get_their_turn(normalizer: ImageNormalizer) -> None:
+async def test_concurrent_uploads_are_all_normalized(normalizer: ImageNormalizer) -> None:
     raw = a_picture("PNG", (100, 100))
 
     normalized = await asyncio.gather(
@@ -118,29 +120,31 @@ async def test_many_at_once_all_get_their_turn(normalizer: ImageNormalizer) -> N
 
 
 def a_python(folder: Path, program: str) -> str:
-    """Return a program that stands where the interpreter of the children is looked for."""
-    place = folder / "python"
-    place.write_text(f"#!{sys.executable}\n{program}\n")
-    place.chmod(place.stat().st_mode | stat.S_IXUSR)
-    return str(place)
+    """Return a program to run in place of the children's interpreter."""
+    path = folder / "python"
+    path.write_text(f"#!{sys.executable}\n{program}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
 
 
 async def test_a_child_that_hangs_is_killed(tmp_path: Path) -> None:
-    mark = tmp_path / "pid"
-    program = f"import os, time; open({str(mark)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    pid_file = tmp_path / "pid"
+    program = (
+        f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    )
     normalizer = ImageNormalizer(ImagePolicy(), python=a_python(tmp_path, program), deadline_s=2.0)
 
     with pytest.raises(InvalidFields, match="with little time and memory"):
         await normalizer.normalize("eventImage", a_picture())
 
     with pytest.raises(ProcessLookupError):
-        os.kill(int(mark.read_text()), 0)
+        os.kill(int(pid_file.read_text()), 0)
 
 
 @pytest.mark.parametrize(
     "program", ["import sys; sys.exit(1)", "import os; os.kill(os.getpid(), 11)", ""]
 )
-async def test_a_child_that_breaks_or_makes_nothing_refuses_the_picture(
+async def test_a_child_that_crashes_or_writes_nothing_refuses_the_picture(
     tmp_path: Path, program: str
 ) -> None:
     normalizer = ImageNormalizer(ImagePolicy(), python=a_python(tmp_path, program))
@@ -149,7 +153,7 @@ async def test_a_child_that_breaks_or_makes_nothing_refuses_the_picture(
         await normalizer.normalize("eventImage", a_picture())
 
 
-async def test_no_child_at_all_is_our_fault_and_not_the_picture_s(tmp_path: Path) -> None:
+async def test_a_child_that_cannot_be_started_does_not_blame_the_picture(tmp_path: Path) -> None:
     normalizer = ImageNormalizer(ImagePolicy(), python=str(tmp_path / "missing"))
 
     with pytest.raises(StorageUnavailable, match="no process for an image"):

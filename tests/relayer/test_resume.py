@@ -47,17 +47,17 @@ async def state_of(rig: RelayerRig, transaction_id: str) -> tuple[RelayState, st
     return request.state, request.failure or ""
 
 
-@pytest.mark.parametrize("is_heard", [False, True])
+@pytest.mark.parametrize("is_received", [False, True])
 @pytest.mark.parametrize("call", range(1, CALLS_OF_A_SUBMISSION + 1))
 async def test_a_submission_that_is_killed_anywhere_ends_once_or_never(
-    shaky_rig: RelayerRig, proxy: FaultProxy, call: int, *, is_heard: bool
+    shaky_rig: RelayerRig, proxy: FaultProxy, call: int, *, is_received: bool
 ) -> None:
     rig = shaky_rig
     owner = await rig.owner("an owner")
     await owner.deploy()
     before = await rig.sent_count()
     body = await approval_body(owner)
-    await Killer(proxy, call, is_heard=is_heard).kill(rig, owner.submit(body))
+    await Killer(proxy, call, is_received=is_received).kill(rig, owner.submit(body))
     await rig.settle()
     used = await owner.safe_nonce()
     assert await rig.sent_count() == before + used
@@ -84,7 +84,7 @@ async def test_wallets_and_transactions_survive_any_number_of_kills(
         body = await approval_body(owner, step) if step else owner.create_body()
         for _ in range(chance.randint(0, 3)):
             works: list[Work] = [partial(owner.submit, body), rig.settle]
-            killer = Killer(proxy, chance.randint(1, 20), is_heard=chance.random() < 0.5)
+            killer = Killer(proxy, chance.randint(1, 20), is_received=chance.random() < 0.5)
             await killer.kill(rig, chance.choice(works)())
         await owner.submit(body)
         await rig.settle()
@@ -99,7 +99,7 @@ async def test_a_row_without_a_transaction_is_sent_at_the_next_start(
     owner = await rig.owner("an owner")
     await owner.deploy()
     body = await approval_body(owner)
-    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(rig, owner.submit(body))
+    assert await Killer(proxy, TRIAL_RUN, is_received=False).kill(rig, owner.submit(body))
     (record,) = (await owner.get("/transactions")).json()[:1]
     assert (record["state"], record["transactionHash"]) == ("STATE_NEW", None)
     assert await owner.next_nonce() == "1"
@@ -114,7 +114,7 @@ async def test_a_wish_for_a_wallet_is_taken_up_too(
     rig = shaky_rig
     owner = await rig.owner("a newcomer")
     work = owner.submit(owner.create_body())
-    assert await Killer(proxy, 3, is_heard=False).kill(rig, work)
+    assert await Killer(proxy, 3, is_received=False).kill(rig, work)
     await rig.settle()
     assert await rig.sandbox.reader.safe(owner.safe) is not None
 
@@ -126,7 +126,7 @@ async def test_what_cannot_be_sent_at_a_start_is_tried_until_its_time_is_over(
     owner = await rig.owner("an owner")
     await owner.deploy()
     work = owner.submit(await approval_body(owner))
-    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(rig, work)
+    assert await Killer(proxy, TRIAL_RUN, is_received=False).kill(rig, work)
     (record,) = (await owner.get("/transactions")).json()[:1]
     transaction_id = record["transactionID"]
     for fault in (lose_request, refuse("too many requests")):
@@ -150,7 +150,7 @@ async def test_what_reverts_at_a_start_is_over(shaky_rig: RelayerRig, proxy: Fau
     await owner.fund(5)
     collateral = rig.sandbox.deployment.collateral
     body = await owner.call_body(collateral, Transfer(an_address("a friend"), 5))
-    assert await Killer(proxy, TRIAL_RUN, is_heard=False).kill(rig, owner.submit(body))
+    assert await Killer(proxy, TRIAL_RUN, is_received=False).kill(rig, owner.submit(body))
     (record,) = (await owner.get("/transactions")).json()[:1]
     back = Transfer(an_address("another friend"), 5).encode()
     await rig.send_as(owner.safe, collateral, back)

@@ -1,8 +1,8 @@
-"""A node that lies, stalls or loses answers: a proxy before the real one.
+"""A proxy in front of a real node that falsifies, delays or loses its answers.
 
-A fault is asked for by method and used up in order; what has no fault passes untouched. A batch is
-taken apart, so that a fault hits the call that it is meant for. A node that mines at once is slow
-to do so when the machine is busy: the proxy answers a broadcast when it is mined.
+Faults are set by method and used in order; other calls pass unchanged. A batch is split, so that a
+fault hits the intended call. A node with automining may mine late on a busy machine, so the proxy
+answers a broadcast only when it is mined.
 """
 
 import asyncio
@@ -27,18 +27,18 @@ BROADCAST: Final = "eth_sendRawTransaction"
 
 
 async def lose_request(_request: Request, _forward: Forward) -> Answer | None:
-    """The node never hears of it, and the caller hears nothing."""
+    """The node receives no request, and the caller no answer."""
     return None
 
 
 async def lose_answer(_request: Request, forward: Forward) -> Answer | None:
-    """The node does it, and the caller hears nothing."""
+    """The node executes the call, and the caller receives no answer."""
     await forward()
     return None
 
 
 def refuse(message: str, code: int = -32000) -> Fault:
-    """The node refuses, and does nothing."""
+    """The node refuses the call."""
 
     async def fault(request: Request, _forward: Forward) -> Answer | None:
         return _refusal(request, message, code)
@@ -47,7 +47,7 @@ def refuse(message: str, code: int = -32000) -> Fault:
 
 
 def refuse_after(message: str, code: int = -32000) -> Fault:
-    """The node does it, and says that it refuses."""
+    """The node executes the call, and answers with a refusal."""
 
     async def fault(request: Request, forward: Forward) -> Answer | None:
         await forward()
@@ -57,7 +57,7 @@ def refuse_after(message: str, code: int = -32000) -> Fault:
 
 
 def change(changed: Callable[[Any], Any]) -> Fault:
-    """The node answers with something else than the truth."""
+    """The node answers with another result."""
 
     async def fault(_request: Request, forward: Forward) -> Answer | None:
         answer = await forward()
@@ -67,7 +67,7 @@ def change(changed: Callable[[Any], Any]) -> Fault:
 
 
 async def honest(_request: Request, forward: Forward) -> Answer | None:
-    """Nothing is wrong: for a call before the one that is meant."""
+    """No fault, for a call before the intended one."""
     return await forward()
 
 
@@ -76,7 +76,7 @@ def _refusal(request: Request, message: str, code: int) -> Answer:
 
 
 class FaultProxy:
-    """One proxy before one node."""
+    """One proxy in front of one node."""
 
     def __init__(self, node: Rpc, node_url: str, client: httpx.AsyncClient) -> None:
         self._node = node
@@ -88,11 +88,11 @@ class FaultProxy:
         self.asked: Counter[str] = Counter()
 
     def fail(self, method: str, *faults: Fault) -> None:
-        """Let the next calls of a method go wrong, one fault for each."""
+        """Fail the next calls of a method, with one fault each."""
         self._faults[method].extend(faults)
 
     def fail_always(self, method: str, fault: Fault) -> None:
-        """Let every call of a method go wrong until `heal`."""
+        """Fail every call of a method until `heal`."""
         self._lasting[method] = fault
 
     def heal(self) -> None:
@@ -134,7 +134,7 @@ class FaultProxy:
 
 @contextlib.asynccontextmanager
 async def proxying(node_url: str) -> AsyncIterator[FaultProxy]:
-    """Give a proxy before this node."""
+    """Yield a proxy in front of this node."""
     async with (
         httpx.AsyncClient(trust_env=False, verify=False, timeout=10) as client,
         Rpc(node_url) as node,

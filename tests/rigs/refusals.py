@@ -29,7 +29,7 @@ def every_refusal() -> list[type[ForetellError]]:
 def a_refusal(kind: type[ForetellError], text: str = "x") -> ForetellError:
     """Return a refusal made of whatever its constructor asks for; every string in it is `text`."""
     hints = get_type_hints(kind.__init__)
-    parameters = list(inspect.signature(kind).parameters.values())
+    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
     values: dict[str, Any] = {
         each.name: _value(hints[each.name], text)
         for each in parameters

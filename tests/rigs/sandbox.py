@@ -1,16 +1,16 @@
-"""A real chain with everything on it, and short ways to what tests want to find there."""
+"""A real chain with all contracts, and short calls that set up a test's situation."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from foretell.chain.deploy import deploy
-from foretell.chain.deploy_plan import sandbox_plan
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt
+from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.chain.setup_caller import SetupCaller
-from foretell.chain.views import ViewCall, ask
+from foretell.chain.views import ViewCall, call_view
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
     PRICE_YES,
@@ -42,7 +42,7 @@ IS_APPROVED: Final = contract_function("isApprovedForAll(address,address)", "(bo
 
 @dataclass(frozen=True, slots=True)
 class SandboxMarket:
-    """A question that the sandbox's creator asked."""
+    """A market of the sandbox's creator."""
 
     question_id: Bytes32
     condition_id: Bytes32
@@ -52,7 +52,7 @@ class SandboxMarket:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """One furnished chain."""
+    """One chain with all contracts."""
 
     rpc_url: str
     rpc: Rpc
@@ -66,7 +66,7 @@ class Sandbox:
         return sandbox_accounts(AccountRole.TRADER, SANDBOX_CHAIN_ID)[number]
 
     def caller(self, account: SandboxAccount) -> SetupCaller:
-        """Return what sends for an account; `mines` so that chains without automining work too."""
+        """Return an account's caller; it mines, so that chains without automining work too."""
         return SetupCaller(self.rpc, account.private_key, SANDBOX_CHAIN_ID, mines=True)
 
     async def call(self, account: SandboxAccount, target: Address, calldata: bytes) -> Receipt:
@@ -75,13 +75,13 @@ class Sandbox:
     async def call_all(
         self, account: SandboxAccount, *calls: tuple[Address, ClientCall | QuestionTerms]
     ) -> list[Receipt]:
-        """Have an account make calls one after the other, for the price of little more than one."""
+        """Send several calls of an account, in little more time than one."""
         return await self.caller(account).call_all(
             [ContractCall(target, call.encode()) for target, call in calls]
         )
 
     async def ask(self, title: str = "Will it rain?") -> SandboxMarket:
-        """Have the creator pay for and ask a question, and open its tokens to trading."""
+        """Ask a question as the creator, with its fee, and register its tokens for trading."""
         deployment, creator = self.deployment, self.account(AccountRole.CREATOR)
         adapter = deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
         fee = Approve(adapter, deployment.creation.fee_units)
@@ -96,7 +96,7 @@ class Sandbox:
         return SandboxMarket(question_id, condition, tokens)
 
     async def answer(self, market: SandboxMarket, price: int = PRICE_YES) -> Receipt:
-        """Have the proposer answer a question for good."""
+        """Answer a question as the proposer, which is final."""
         question = await self.reader.question(market.question_id)
         assert question is not None
         adapter = self.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
@@ -107,7 +107,7 @@ class Sandbox:
         return await self.call(self.account(AccountRole.PROPOSER), oracle, resolution.encode())
 
     async def allow(self, account: SandboxAccount, spender: Address) -> None:
-        """Let a contract move all the collateral and all the tokens of an account."""
+        """Approve a contract for all the collateral and all the tokens of an account."""
         await self.call_all(
             account,
             (self.deployment.collateral, Approve(spender, ALLOWANCE_UNITS_MAX)),
@@ -117,17 +117,17 @@ class Sandbox:
     async def is_approved(self, wallet: Address, operator: Address) -> bool:
         """Return whether the operator may move the wallet's outcome tokens."""
         call = ViewCall(self.deployment.conditional_tokens, IS_APPROVED, (wallet, operator))
-        return bool(await ask(self.rpc, call))
+        return bool(await call_view(self.rpc, call))
 
     async def split(self, account: SandboxAccount, market: SandboxMarket, units: int) -> Receipt:
-        """Turn collateral of an account into complete sets of a market."""
+        """Split collateral of an account into complete sets of a market."""
         tokens = self.deployment.conditional_tokens
         split = SplitPosition(self.deployment.collateral, market.condition_id, units)
         approval = (self.deployment.collateral, Approve(tokens, units))
         return (await self.call_all(account, approval, (tokens, split)))[-1]
 
     async def make_safe(self, owner: SandboxAccount) -> Address:
-        """Have the relayer make an owner's Safe."""
+        """Create an owner's Safe as the relayer."""
         factory = self.deployment.safe_factory
         name = self.deployment.safe_factory_name
         digest = create_proxy_digest(factory, name, SANDBOX_CHAIN_ID)
@@ -137,12 +137,12 @@ class Sandbox:
         return self.deployment.safe_of(owner.address)
 
     async def mine(self, blocks: int = 1) -> None:
-        """Seal blocks, empty when nothing waits."""
+        """Mine blocks with the pending transactions."""
         for _ in range(blocks):
             await self.rpc.send("evm_mine")
 
 
-async def furnish(rpc_url: str, rpc: Rpc, npm_folder: Path, folder: Path) -> Sandbox:
-    """Return the chain with everything on it."""
+async def deploy_sandbox(rpc_url: str, rpc: Rpc, npm_folder: Path, folder: Path) -> Sandbox:
+    """Deploy all contracts to the chain and return it."""
     deployment = await deploy(rpc, sandbox_plan(npm_folder), folder / "deployment.json")
     return Sandbox(rpc_url, rpc, deployment, Reader(rpc, deployment))

@@ -6,10 +6,10 @@ from tests.rigs.payloads import RULES
 from tests.rigs.values import NOW_MS, an_address
 
 from foretell.domain.creation.payload import MarketMode, parse_payload
-from foretell.sdk.payloads import IMAGE_SIDE_PX, MarketDraft, binary_payload, picture
+from foretell.sdk.payloads import IMAGE_SIDE_PX, NewMarket, binary_payload, picture
 
 CREATOR = an_address("creator")
-DRAFT = MarketDraft(
+DRAFT = NewMarket(
     creator=CREATOR,
     title="Will it rain?",
     slug="will-it-rain",

@@ -1,4 +1,4 @@
-"""A floor on a real chain with one market, everything undone when the test ends."""
+"""A rig on a real chain with one market; the chain is reset when the test ends."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from tests.settlement.rig import DATABASE_FILE, HELD, SettlementRig, Trader
 
 @pytest.fixture
 async def proxy(fresh_sandbox: Sandbox) -> AsyncIterator[FaultProxy]:
-    """A node of settlement that faults can be asked of; the indexer has the true one."""
+    """A node that fails settlement's calls on request; the indexer uses the real one."""
     async with proxying(fresh_sandbox.rpc_url) as proxy:
         yield proxy
 

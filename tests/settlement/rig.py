@@ -1,6 +1,6 @@
-"""A trading floor on a real chain: engine, tables, indexer and settlement, without any HTTP.
+"""The rig of settlement: engine, tables, indexer and settlement on a real chain, without HTTP.
 
-`SettlementRig` is the operator's side and can be started again over the same journal and database. A
+`SettlementRig` is the operator's side and can be restarted over the same journal and database. A
 `Trader` signs orders, for its own account or for its Safe.
 """
 
@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 import sqlalchemy as sa
-from tests.indexer.rig import an_indexer, catch_up
-from tests.relayer.rig import Clock
+from tests.rigs.clock import Clock
 from tests.rigs.events import SandboxEvent
+from tests.rigs.indexing import an_indexer, catch_up
 from tests.rigs.rows import a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket
 from tests.rigs.values import NOW_MS
@@ -46,6 +46,7 @@ from foretell.domain.exchange.order import (
     order_struct_hash,
 )
 from foretell.domain.exchange.profiles import Separators
+from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.state import Placement
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.eip712 import sign_digest, typed_digest
@@ -54,7 +55,7 @@ from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.journal import FileJournal
-from foretell.settlement.context import SettlementContext, SettlementOptions
+from foretell.settlement.context import SettlementContext
 from foretell.settlement.settle import run_once
 from foretell.store.creation.markets import record_event
 from foretell.store.database import Database
@@ -74,7 +75,7 @@ SEGMENT_BYTES: Final = 1024 * 1024
 
 @dataclass
 class SettlementRig:
-    """The operator's side; its folder has the database already."""
+    """The operator's side; its folder contains the database already."""
 
     sandbox: Sandbox
     folder: Path
@@ -86,7 +87,7 @@ class SettlementRig:
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def start(self) -> None:
-        """Make every object anew, as new processes do, over what is on the disk."""
+        """Build every object from the files on disk, as a new process does."""
         url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
         self.database = await self.stack.enter_async_context(Database(url))
         self.engine = Engine(
@@ -115,12 +116,12 @@ class SettlementRig:
         self.stack = AsyncExitStack()
 
     async def restart(self) -> None:
-        """Forget everything that is in memory only."""
+        """Drop all memory and start again from the disk."""
         await self.stop()
         await self.start()
 
     def change(self, **options: Any) -> None:
-        """Settle with other options than before."""
+        """Change options of settlement."""
         self.options = replace(self.options, **options)
         self.context = replace(self.context, options=self.options)
 
@@ -131,7 +132,7 @@ class SettlementRig:
         return market
 
     async def open_event(self, title: str = "Most rain") -> SandboxMarket:
-        """Put an event of one true outcome together, and open its first market."""
+        """Create an event of one true outcome, and open its first market."""
         event = await SandboxEvent.ask(self.sandbox, title=title)
         ids = event.markets[0]
         market = SandboxMarket(ids.question_id, ids.condition_id, ids.tokens, is_neg_risk=True)
@@ -144,7 +145,7 @@ class SettlementRig:
         return deployment.neg_risk_exchange if market.is_neg_risk else deployment.exchange
 
     def separators(self, market: SandboxMarket) -> Separators:
-        """Return the domains that orders for a market may be signed for."""
+        """Return the signing domains of orders for a market."""
         deployment = self.sandbox.deployment
         is_event = market.is_neg_risk
         return deployment.neg_risk_separators() if is_event else deployment.separators()
@@ -163,13 +164,13 @@ class SettlementRig:
             await record_event(tx, an_event_row(title, row), NOW_MS)
 
     async def trader(self, number: int) -> "Trader":
-        """Return an account that lets the exchange move everything it has."""
+        """Return an account that approves the exchange for all its assets."""
         account = self.sandbox.trader(number)
         await self.sandbox.allow(account, self.sandbox.deployment.exchange)
         return Trader(self, account, account.address, SignatureType.EOA)
 
     async def safe_trader(self, number: int, market: SandboxMarket) -> "Trader":
-        """Return an owner whose Safe has collateral and tokens, and lets the exchange move them."""
+        """Return the owner of a Safe that has collateral and tokens and approves the exchange."""
         sandbox, deployment = self.sandbox, self.sandbox.deployment
         account = sandbox.trader(number)
         safe = await sandbox.make_safe(account)
@@ -186,19 +187,19 @@ class SettlementRig:
         return trader
 
     async def see(self) -> None:
-        """Let the indexer and then the engine see the chain."""
+        """Have the indexer and then the engine read the chain."""
         await catch_up(self.indexer)
         await self.feed.run_once()
         await self.projection.catch_up()
 
     async def act(self) -> None:
-        """Do one pass of settlement's loops."""
+        """Run one pass of settlement's loops."""
         await self.projection.catch_up()
         await run_once(self.context)
         await self.context.operator.run_once()
 
     async def settle(self, *, step_ms: int = 1_000) -> None:
-        """Go on, blocks and time too, until no trade waits for the chain any more."""
+        """Run passes, mine blocks and move the clock until no trade waits for the chain."""
         for _ in range(ROUNDS_MAX):
             await self.act()
             await self.sandbox.mine()
@@ -210,7 +211,7 @@ class SettlementRig:
         raise AssertionError(self.engine.state.unsettled_trades)
 
     async def trades(self, trade_ids: Sequence[str]) -> list[TradeRow]:
-        """Return trades in the order in which they are named."""
+        """Return trades in the order of their ids."""
         async with self.database.reading() as tx:
             row_by_id = {row.trade.trade_id: row for row in await load_trades_by_id(tx, trade_ids)}
         return [row_by_id[trade_id] for trade_id in trade_ids]
@@ -225,18 +226,18 @@ class SettlementRig:
             return await tx.first(query)
 
     async def sent(self) -> list[SentTx]:
-        """Return everything that settlement ever sent, in the order of the nonces."""
+        """Return every transaction that settlement sent, in the order of the nonces."""
         async with self.database.reading() as tx:
             ids = [row.tx_id for row in await tx.all(sa.select(settlement_txs.c.tx_id))]
             return list(await load_txs(tx, SETTLEMENT, ids))
 
     async def fill_count(self) -> int:
-        """Return how many orders' fills the exchange logged, a taker's among them."""
+        """Return how many fills the exchange logged, those of takers included."""
         async with self.database.reading() as tx:
             return int(await tx.scalar(sa.select(sa.func.count()).select_from(exchange_fills)))
 
     async def check_ledger(self) -> None:
-        """Hold every account of the engine's ledger against the chain, with nothing pending."""
+        """Assert that every account of the engine's ledger equals the chain, with nothing pending."""
         ledger, reader = self.engine.state.ledger, self.sandbox.reader
         for wallet in {wallet for wallet, _ in ledger.accounts_held()}:
             for asset in ledger.assets(wallet):
@@ -253,18 +254,18 @@ class SettlementRig:
         return (await reader.token_units([(wallet, asset)]))[0]
 
     async def order_row(self, order_id: str) -> OrderRow:
-        """Return an order as the tables have it."""
+        """Return an order's row."""
         async with self.database.reading() as tx:
             return (await load_orders(tx, [order_id]))[order_id]
 
     async def automine(self, *, is_on: bool) -> None:
-        """Have the node seal a block for each transaction, or none by itself."""
+        """Have the node mine a block for each transaction, or none by itself."""
         await self.sandbox.rpc.send("evm_setAutomine", is_on)
 
 
 @dataclass
 class Trader:
-    """Somebody who signs orders."""
+    """An account that signs orders."""
 
     rig: SettlementRig
     account: SandboxAccount
@@ -284,16 +285,16 @@ class Trader:
         await sandbox.call(self.account, self.wallet, safe_tx.encode(signature))
 
     async def cancel_on_chain(self, order: SignedOrder) -> None:
-        """End an order of the trader's own account at the exchange."""
+        """Cancel an order of the trader's own account at the exchange."""
         exchange = self.rig.sandbox.deployment.exchange
         await self.rig.sandbox.call(self.account, exchange, encode_cancel_orders([order]))
 
     async def raise_nonce(self) -> None:
-        """End, at the exchange, everything that the trader's wallet has signed."""
+        """Cancel, at the exchange, all orders that the trader's wallet has signed."""
         await self.execute(self.rig.sandbox.deployment.exchange, INCREMENT_NONCE.encode())
 
     async def overtake(self, target: Address, calldata: bytes) -> None:
-        """Send a transaction that gets into the block before anybody else's."""
+        """Send a transaction that comes first in its block."""
         call = {
             "from": self.account.address,
             "to": target,
@@ -307,7 +308,7 @@ class Trader:
     def order(
         self, market: SandboxMarket, side: Side, price_ticks: int, size: int, **fields: Any
     ) -> SignedOrder:
-        """Return a signed order for the first outcome, or of `is_yes`; the size is in base units."""
+        """Return a signed order for an outcome, Yes by default; the size is in base units."""
         is_yes = fields.pop("is_yes", True)
         cost = -(-size * price_ticks // TICKS)
         is_buy = side is Side.BUY
@@ -339,7 +340,7 @@ class Trader:
         order: SignedOrder,
         order_type: OrderType = OrderType.GTC,
     ) -> Placement:
-        """Have the engine take an order."""
+        """Have the engine place an order."""
         engine = self.rig.engine
         order_id = self.rig.separators(market).order_id(order)
         rules = MarketRules(TICKS, SIZE_UNITS_MIN, 0)
@@ -370,6 +371,6 @@ class Trader:
 
 
 def reverting(word: str) -> str:
-    """Return the code of a contract that reverts with an error of this name, whatever is asked."""
+    """Return the code of a contract that reverts every call with an error of this name."""
     selector = keccak256(f"{word}()".encode())[:4]
     return f"0x63{selector.hex()}60e01b5f5260045ffd"

@@ -1,4 +1,4 @@
-"""A trade that cannot settle whole: who is to blame loses the fill, and nobody else does."""
+"""A trade that cannot settle whole: only the failing orders lose their fills."""
 
 from typing import Final
 
@@ -15,37 +15,34 @@ from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.engine.protocol.requests import CommittedCommand
-from foretell.settlement.context import SettlementOptions
-from foretell.settlement.settle import refused_settlement
-from foretell.store.outbox.settlements import Settlement
 
 pytestmark = pytest.mark.anyio
 
 CONFIRMED: Final = TradeStatus.CONFIRMED
 FAILED: Final = TradeStatus.FAILED
 REVERTING: Final = "0x5f5ffd"
-"""Code that refuses whatever it is asked."""
+"""Code that reverts every call."""
 
 
 async def held(rig: SettlementRig, trader: Trader, market: SandboxMarket) -> list[int]:
-    """Return what the chain says of a trader in whole units: collateral, first, second outcome."""
+    """Return a trader's balances on the chain in whole units: collateral, Yes, No."""
     assets = [COLLATERAL, *(AssetId(str(token)) for token in market.tokens)]
     return [await rig.chain_units(trader.wallet, asset) // UNIT for asset in assets]
 
 
 def splits_of(rig: SettlementRig) -> list[TradeSplit]:
-    """Return a list to which every split is added that the engine tells of from now on."""
-    heard: list[TradeSplit] = []
+    """Return a list to which every split is added that the engine commits from now on."""
+    splits: list[TradeSplit] = []
 
     def on_committed(committed: CommittedCommand) -> None:
-        heard.extend(each for each in committed.effects if isinstance(each, TradeSplit))
+        splits.extend(each for each in committed.effects if isinstance(each, TradeSplit))
 
     rig.engine.subscribe(on_committed)
-    return heard
+    return splits
 
 
 async def every_part(rig: SettlementRig, trade_id: str, splits: list[TradeSplit]) -> dict[str, str]:
-    """Return the status of each maker order of a trade, wherever its fill has gone."""
+    """Return the status of each maker order of a trade, in whichever part its fill is now."""
     ids = [trade_id, *(part.trade_id for split in splits for part in split.parts)]
     return {
         fill.maker_order_id: row.status.value
@@ -54,7 +51,7 @@ async def every_part(rig: SettlementRig, trade_id: str, splits: list[TradeSplit]
     }
 
 
-async def test_an_honest_maker_settles_whoever_else_is_in_the_trade(
+async def test_an_honest_maker_settles_next_to_any_failing_makers(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     rig.change(attempts_max=2)
@@ -92,7 +89,7 @@ async def test_an_honest_maker_settles_whoever_else_is_in_the_trade(
     await rig.check_ledger()
 
 
-async def test_the_honest_maker_does_not_wait_for_the_tries_of_the_others(
+async def test_an_honest_maker_does_not_wait_for_the_tries_of_the_others(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, taker = traders
@@ -125,7 +122,7 @@ async def test_the_honest_maker_does_not_wait_for_the_tries_of_the_others(
     assert ledger.look_up(taker.wallet, COLLATERAL).debit_units == 4 * UNIT
 
 
-async def test_a_fill_that_passes_again_later_settles_after_all(
+async def test_a_fill_that_passes_again_later_settles(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, taker = traders
@@ -142,7 +139,7 @@ async def test_a_fill_that_passes_again_later_settles_after_all(
     await rig.sandbox.allow(bob.account, deployment.exchange)
     await rig.settle()
     assert await rig.statuses([trade_id, part.trade_id]) == [CONFIRMED, CONFIRMED]
-    assert [carrier.tx_id for carrier in await rig.sent()] == [
+    assert [sent.tx_id for sent in await rig.sent()] == [
         f"settle:{trade_id}:1",
         f"settle:{part.trade_id}:2",
     ]
@@ -184,7 +181,7 @@ async def test_a_taker_that_raised_its_nonce_fails_at_once_and_its_rest_leaves_t
     await rig.check_ledger()
 
 
-async def test_a_taker_that_is_short_settles_what_it_can_pay_and_no_maker_is_blamed(
+async def test_a_taker_short_of_collateral_settles_what_it_can_pay_and_no_maker_is_blamed(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     rig.change(attempts_max=2)
@@ -202,7 +199,7 @@ async def test_a_taker_that_is_short_settles_what_it_can_pay_and_no_maker_is_bla
     await rig.check_ledger()
 
 
-async def test_a_maker_whose_tokens_went_elsewhere_loses_its_fill_alone(
+async def test_a_maker_that_moved_its_tokens_loses_only_its_own_fill(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     rig.change(attempts_max=2)
@@ -248,7 +245,7 @@ async def test_a_split_survives_a_restart_between_any_two_steps(
     await rig.check_ledger()
 
 
-async def test_a_wallet_that_says_the_exchange_is_closed_holds_up_nobody(
+async def test_a_wallet_that_reverts_as_a_closed_exchange_does_delays_no_other_fill(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     rig.change(attempts_max=1)
@@ -268,7 +265,7 @@ async def test_a_wallet_that_says_the_exchange_is_closed_holds_up_nobody(
 
 
 @pytest.mark.parametrize("answered", range(2, 5))
-async def test_a_node_that_falls_silent_while_a_trade_is_examined_costs_no_try(
+async def test_a_node_that_stops_answering_while_a_trade_is_examined_costs_no_try(
     rig: SettlementRig,
     market: SandboxMarket,
     traders: list[Trader],
@@ -291,7 +288,7 @@ async def test_a_node_that_falls_silent_while_a_trade_is_examined_costs_no_try(
     await rig.check_ledger()
 
 
-async def test_an_order_canceled_on_chain_leaves_the_book_within_a_look(
+async def test_an_order_canceled_on_chain_leaves_the_book_within_one_pass(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
@@ -306,7 +303,7 @@ async def test_an_order_canceled_on_chain_leaves_the_book_within_a_look(
     assert (await bob.buy(market, 40, 10 * UNIT)).trade_ids == ()
 
 
-async def test_a_raised_nonce_takes_every_order_of_its_maker_out_of_the_book(
+async def test_a_raised_nonce_removes_every_order_of_its_maker_from_the_book(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
@@ -321,7 +318,7 @@ async def test_a_raised_nonce_takes_every_order_of_its_maker_out_of_the_book(
     assert again.order_id in rig.engine.state.live_orders
 
 
-async def test_a_node_that_refuses_gives_the_place_to_another_trade(
+async def test_a_trade_that_the_node_refuses_gives_its_place_to_another(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     rig.change(in_flight_max=1)
@@ -334,16 +331,7 @@ async def test_a_node_that_refuses_gives_the_place_to_another_trade(
         await rig.act()
         await rig.act()
     assert [each["trade_id"] for each in logs if each["event"] == "settlement not taken"] == [one]
-    assert [carrier.tx_id for carrier in await rig.sent()] == [f"settle:{two}:1"]
+    assert [sent.tx_id for sent in await rig.sent()] == [f"settle:{two}:1"]
     await rig.settle()
     assert await rig.statuses([one, two]) == [CONFIRMED] * 2
     await rig.check_ledger()
-
-
-@pytest.mark.parametrize("refusals", range(9))
-def test_a_refused_trade_waits_longer_each_time_up_to_a_bound(refusals: int) -> None:
-    options = SettlementOptions()
-    named = Settlement("trade", "settle:trade:1", 3, refusals=refusals)
-    refused = refused_settlement(named, 5_000, options)
-    assert refused.retry_at_ms - 5_000 == min(500 * 2**refusals, 30_000)
-    assert (refused.tx_id, refused.attempts, refused.refusals) == (None, 3, refusals + 1)

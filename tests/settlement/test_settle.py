@@ -1,3 +1,5 @@
+"""Settlement of matched trades on a real chain."""
+
 import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
@@ -5,7 +7,6 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.chain.killing import Killer
 from tests.rigs.fault_proxy import (
     Answer,
     FaultProxy,
@@ -25,9 +26,7 @@ from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import OrderType, Side
 from foretell.domain.exchange.trade import FILLS_PER_TRADE_MAX, TradeStatus
-from foretell.settlement.context import SettlementOptions
-from foretell.settlement.settle import failed_settlement, run_once
-from foretell.store.outbox.settlements import Settlement
+from foretell.settlement.settle import run_once
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +35,7 @@ CONFIRMED: Final = TradeStatus.CONFIRMED
 
 
 async def held(rig: SettlementRig, trader: Trader, market: SandboxMarket) -> tuple[int, int, int]:
-    """Return what the chain says of a trader: collateral, first and second outcome."""
+    """Return a trader's balances on the chain: collateral, Yes, No."""
     assets = [COLLATERAL, *(AssetId(str(token)) for token in market.tokens)]
     collateral, yes, no = [await rig.chain_units(trader.wallet, asset) for asset in assets]
     return collateral, yes, no
@@ -50,19 +49,19 @@ Match = Callable[[SandboxMarket, Trader, Trader], Coroutine[Any, Any, Any]]
 
 
 async def complementary(market: SandboxMarket, maker: Trader, taker: Trader) -> Any:
-    """The maker sells at 0.40 what the taker buys for up to 0.45."""
+    """The maker sells at 0.40; the taker buys for up to 0.45."""
     await maker.sell(market, 40, 10 * UNIT)
     return await taker.buy(market, 45, 10 * UNIT)
 
 
 async def mint(market: SandboxMarket, maker: Trader, taker: Trader) -> Any:
-    """The maker pays 0.40 for the second outcome, the taker the rest for the first."""
+    """The maker buys No for 0.40; the taker buys Yes for the rest."""
     await maker.buy(market, 40, 10 * UNIT, is_yes=False)
     return await taker.buy(market, 65, 10 * UNIT)
 
 
 async def merge(market: SandboxMarket, maker: Trader, taker: Trader) -> Any:
-    """The maker wants 0.40 for the second outcome, the taker gets the rest for the first."""
+    """The maker sells No for 0.40; the taker sells Yes for the rest."""
     await maker.sell(market, 40, 10 * UNIT, is_yes=False)
     return await taker.sell(market, 55, 10 * UNIT)
 
@@ -99,11 +98,11 @@ async def test_a_match_settles_to_the_unit(
     assert changes == of_maker_and_taker
     assert await rig.statuses(placement.trade_ids) == [CONFIRMED]
     await rig.check_ledger()
-    (carrier,) = await rig.sent()
+    (carrying_tx,) = await rig.sent()
     (trade,) = await rig.trades(placement.trade_ids)
-    assert (carrier.tx_id, trade.tx_hash) == (
+    assert (carrying_tx.tx_id, trade.tx_hash) == (
         f"settle:{placement.trade_ids[0]}:1",
-        carrier.mined_hash,
+        carrying_tx.mined_hash,
     )
 
 
@@ -124,7 +123,7 @@ async def test_many_makers_settle_in_as_few_calls_as_hold_them(
     await rig.check_ledger()
 
 
-async def test_what_is_bought_in_one_trade_is_sold_in_the_next_at_once(
+async def test_tokens_bought_in_one_trade_are_sold_in_the_next_at_once(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
@@ -148,12 +147,12 @@ async def test_what_is_bought_in_one_trade_is_sold_in_the_next_at_once(
 
 
 async def forgetful(request: Request, forward: Forward) -> Answer | None:
-    """A node that runs calls on the last block, whatever waits for the next."""
+    """A node that runs calls on the last block and ignores pending transactions."""
     request["params"][1] = "latest"
     return await forward()
 
 
-async def test_a_trade_that_needs_an_earlier_one_waits_where_the_node_does_not_see_that_coming(
+async def test_a_trade_that_needs_an_earlier_one_waits_when_the_node_ignores_pending_transactions(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     alice, bob, _ = traders
@@ -178,7 +177,7 @@ async def test_a_trade_that_needs_an_earlier_one_waits_where_the_node_does_not_s
 
 
 async def forbid(rig: SettlementRig, trader: Trader) -> None:
-    """Take back what the exchange may move of a trader's collateral."""
+    """Revoke the exchange's allowance of a trader's collateral."""
     deployment = rig.sandbox.deployment
     await trader.execute(deployment.collateral, Approve(deployment.exchange, 0).encode())
 
@@ -202,7 +201,7 @@ async def test_a_trade_that_reverts_is_tried_again_later_and_settles(
     await rig.sandbox.allow(bob.account, rig.sandbox.deployment.exchange)
     await rig.settle()
     assert await rig.statuses([trade_id]) == [CONFIRMED]
-    assert [carrier.tx_id for carrier in await rig.sent()] == [f"settle:{trade_id}:2"]
+    assert [sent.tx_id for sent in await rig.sent()] == [f"settle:{trade_id}:2"]
     await rig.check_ledger()
 
 
@@ -225,7 +224,7 @@ async def test_a_trade_that_never_passes_is_given_up_and_moves_nothing(
     assert not await run_once(rig.context)
 
 
-async def test_a_mined_revert_is_tried_anew_under_another_id(
+async def test_a_mined_revert_is_tried_again_under_another_id(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
@@ -247,14 +246,14 @@ async def test_a_mined_revert_is_tried_anew_under_another_id(
     await rig.sandbox.allow(bob.account, deployment.exchange)
     await rig.settle()
     assert await rig.statuses([trade_id]) == [CONFIRMED]
-    assert [carrier.status for carrier in await rig.sent()] == [
+    assert [sent.status for sent in await rig.sent()] == [
         TxStatus.FAILED,
         TxStatus.CONFIRMED,
     ]
     await rig.check_ledger()
 
 
-async def test_a_nonce_that_went_elsewhere_takes_no_trade_with_it(
+async def test_a_nonce_used_by_another_transaction_loses_no_trade(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
@@ -269,7 +268,7 @@ async def test_a_nonce_that_went_elsewhere_takes_no_trade_with_it(
     await rig.automine(is_on=True)
     await rig.settle()
     assert await rig.statuses([trade_id]) == [CONFIRMED]
-    assert [carrier.status for carrier in await rig.sent()] == [
+    assert [sent.status for sent in await rig.sent()] == [
         TxStatus.CANCELED,
         TxStatus.CONFIRMED,
     ]
@@ -278,7 +277,7 @@ async def test_a_nonce_that_went_elsewhere_takes_no_trade_with_it(
 
 
 @pytest.mark.parametrize("fault", [lose_request, lose_answer])
-async def test_a_broadcast_that_nobody_answers_settles_once(
+async def test_a_broadcast_without_an_answer_settles_once(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy, fault: Any
 ) -> None:
     alice, bob, _ = traders
@@ -291,7 +290,7 @@ async def test_a_broadcast_that_nobody_answers_settles_once(
     await rig.check_ledger()
 
 
-async def test_a_node_that_is_gone_counts_against_no_trade(
+async def test_a_node_that_is_away_counts_against_no_trade(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     alice, bob, _ = traders
@@ -321,13 +320,13 @@ async def test_a_node_that_refuses_one_trade_does_not_hold_up_the_others(
     named = await rig.settlement(one)
     assert (named.tx_id, named.attempts, named.refusals) == (None, 0, 1)
     assert named.retry_at_ms == rig.clock.now_ms + rig.options.refusal_delay_ms
-    assert [carrier.tx_id for carrier in await rig.sent()] == [f"settle:{two}:1"]
+    assert [sent.tx_id for sent in await rig.sent()] == [f"settle:{two}:1"]
     await rig.settle()
     assert await rig.statuses([one, two]) == [CONFIRMED] * 2
     await rig.check_ledger()
 
 
-async def test_only_so_many_trades_are_on_their_way_at_once(
+async def test_no_more_trades_than_in_flight_max_are_on_their_way_at_once(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
@@ -337,7 +336,7 @@ async def test_only_so_many_trades_are_on_their_way_at_once(
     await rig.automine(is_on=False)
     for _ in range(3):
         await rig.act()
-    assert [carrier.tx_id for carrier in await rig.sent()] == [
+    assert [sent.tx_id for sent in await rig.sent()] == [
         f"settle:{trade_id}:1" for trade_id in trade_ids[:2]
     ]
     await rig.automine(is_on=True)
@@ -346,7 +345,7 @@ async def test_only_so_many_trades_are_on_their_way_at_once(
     await rig.check_ledger()
 
 
-async def test_a_reorg_takes_a_settled_trade_back_and_it_settles_again(
+async def test_a_trade_whose_block_a_reorg_removed_settles_again(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     rig.confirmations = 4
@@ -373,71 +372,20 @@ async def test_a_reorg_takes_a_settled_trade_back_and_it_settles_again(
     await rig.check_ledger()
 
 
-async def test_a_restart_anywhere_forgets_no_trade(
-    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
-) -> None:
-    alice, bob, carol = traders
-    await alice.sell(market, 40, 30 * UNIT)
-    trade_ids: list[str] = []
-    for trader in (bob, carol, bob):
-        trade_ids += (await trader.buy(market, 40, 10 * UNIT)).trade_ids
-        await rig.restart()
-        await rig.projection.catch_up()
-        await run_once(rig.context)
-        await rig.restart()
-    await rig.settle()
-    assert await rig.statuses(trade_ids) == [CONFIRMED] * 3
-    assert await rig.fill_count() == 6
-    await rig.check_ledger()
-
-
-async def attempt(rig: SettlementRig) -> None:
-    """Settle as far as it goes; what the node does not answer is left for the next process."""
-    try:
-        await rig.settle()
-    except (ForetellError, AssertionError):
-        return
-
-
-@settings(
-    max_examples=settings().max_examples // 2,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(seed=st.integers(0, 2**64))
-async def test_whenever_it_is_killed_every_trade_settles_exactly_once(
-    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy, seed: int
-) -> None:
-    chance = random.Random(seed)
-    alice, bob, carol = traders
-    fills_before, sent_before = await rig.fill_count(), len(await rig.sent())
-    trade_ids: list[str] = []
-    await alice.sell(market, 40, 2 * UNIT)
-    for trader in (bob, carol):
-        trade_ids += (await trader.buy(market, 40, UNIT)).trade_ids
-        for _ in range(chance.randint(0, 2)):
-            killer = Killer(proxy, chance.randint(1, 25), is_heard=chance.random() < 0.5)
-            await killer.kill(rig, attempt(rig))
-    await rig.settle()
-    assert await rig.statuses(trade_ids) == [CONFIRMED] * 2
-    assert await rig.fill_count() == fills_before + 4
-    assert len(await rig.sent()) == sent_before + 2
-    await rig.check_ledger()
-
-
 class Crowd:
-    """Traders who place orders at random; whoever cannot cover one is refused by the engine."""
+    """Traders that place orders at random; the engine refuses those that are not covered."""
 
     def __init__(self, market: SandboxMarket, traders: list[Trader], seed: int) -> None:
         self.market, self.traders = market, traders
-        self.chance = random.Random(seed)
+        self.random = random.Random(seed)
         self.trade_ids: list[str] = []
 
     async def place(self) -> None:
-        trader, side = self.chance.choice(self.traders), self.chance.choice(list(Side))
-        order_type = self.chance.choice([OrderType.GTC] * 4 + [OrderType.FAK, OrderType.FOK])
-        price = self.chance.choice([1, 7, 33, 40, 45, 50, 50, 55, 60, 67, 93, 99])
-        size = self.chance.choice([1, 3, 10, 50]) * 100 * self.chance.randint(1, 9)
-        order = trader.order(self.market, side, price, size, is_yes=self.chance.random() < 0.5)
+        trader, side = self.random.choice(self.traders), self.random.choice(list(Side))
+        order_type = self.random.choice([OrderType.GTC] * 4 + [OrderType.FAK, OrderType.FOK])
+        price = self.random.choice([1, 7, 33, 40, 45, 50, 50, 55, 60, 67, 93, 99])
+        size = self.random.choice([1, 3, 10, 50]) * 100 * self.random.randint(1, 9)
+        order = trader.order(self.market, side, price, size, is_yes=self.random.random() < 0.5)
         try:
             placement = await trader.place(self.market, order, order_type)
         except ForetellError:
@@ -462,7 +410,7 @@ async def test_the_contract_settles_whatever_the_engine_matches(
     await rig.check_ledger()
 
 
-async def test_who_bumps_its_nonce_before_settlement_loses_the_trade_and_nothing_else(
+async def test_a_maker_that_raises_its_nonce_before_settlement_loses_the_trade_and_nothing_else(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
@@ -478,7 +426,7 @@ async def test_who_bumps_its_nonce_before_settlement_loses_the_trade_and_nothing
     await rig.check_ledger()
 
 
-async def test_a_wallet_that_takes_no_tokens_fails_its_own_trade_only(
+async def test_a_wallet_that_rejects_tokens_fails_its_own_trade_only(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
@@ -496,24 +444,7 @@ async def test_a_wallet_that_takes_no_tokens_fails_its_own_trade_only(
     await rig.check_ledger()
 
 
-@pytest.mark.parametrize("attempts", range(12))
-def test_the_delay_doubles_up_to_its_bound(attempts: int) -> None:
-    options = SettlementOptions()
-    failed = failed_settlement(Settlement("trade", "tx", attempts), "x" * 1000, 5_000, options)
-    assert failed.retry_at_ms - 5_000 == min(1_000 * 2**attempts, 60_000)
-    assert failed.is_given_up == (attempts + 1 >= options.attempts_max)
-    assert (failed.tx_id, failed.attempts, len(failed.failure or "")) == (None, attempts + 1, 500)
-
-
-def test_a_trade_is_tried_for_about_two_minutes() -> None:
-    settlement, waited_ms = Settlement("trade"), 0
-    while not settlement.is_given_up:
-        waited_ms = settlement.retry_at_ms
-        settlement = failed_settlement(settlement, "reverts", waited_ms, SettlementOptions())
-    assert waited_ms == 123_000
-
-
-async def test_nothing_is_done_where_nothing_is_matched(
+async def test_without_matched_trades_nothing_is_sent(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     await traders[0].sell(market, 40, 10 * UNIT)

@@ -1,4 +1,4 @@
-"""What settlement does while the exchange settles nothing at all: that says nothing of any trade."""
+"""Settlement while the exchange is closed: no try of any trade is counted."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,7 +27,7 @@ REMOVE_OPERATOR: Final = contract_function("removeOperator(address)")
 
 
 class Closing(NamedTuple):
-    """What the admin does to close the exchange to the operator, and to open it again."""
+    """The admin's calls that close the exchange to the operator and open it again."""
 
     close: ContractFunction
     open: ContractFunction
@@ -45,15 +45,15 @@ DISMISSING: Final = Closing(
 )
 
 
-async def tell(rig: SettlementRig, function: ContractFunction, closing: Closing) -> None:
-    """Have the exchange's admin call it."""
+async def administrate(rig: SettlementRig, function: ContractFunction, closing: Closing) -> None:
+    """Have the exchange's admin call this function."""
     sandbox = rig.sandbox
     calldata = function.encode(*closing.arguments(sandbox))
     await sandbox.call(sandbox.account(AccountRole.ADMIN), sandbox.deployment.exchange, calldata)
 
 
 async def a_trade(market: SandboxMarket, traders: list[Trader], price_ticks: int = 40) -> str:
-    """Match a trade that nothing but the exchange itself keeps from settling."""
+    """Match a trade that settles as soon as the exchange is open."""
     await traders[0].sell(market, price_ticks, 10 * UNIT)
     (trade_id,) = (await traders[1].buy(market, price_ticks, 10 * UNIT)).trade_ids
     return trade_id
@@ -64,7 +64,7 @@ async def test_while_the_exchange_is_closed_trades_wait_and_no_try_is_counted(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], closing: Closing
 ) -> None:
     trade_ids = [await a_trade(market, traders) for _ in range(3)]
-    await tell(rig, closing.close, closing)
+    await administrate(rig, closing.close, closing)
     for _ in range(10):
         with pytest.raises(ExchangeClosed, match=closing.cause):
             await rig.act()
@@ -73,17 +73,17 @@ async def test_while_the_exchange_is_closed_trades_wait_and_no_try_is_counted(
     assert await rig.statuses(trade_ids) == [TradeStatus.MATCHED] * 3
     waiting = await rig.settlement(trade_ids[0])
     assert (waiting.attempts, waiting.failure, waiting.is_given_up) == (0, None, False)
-    await tell(rig, closing.open, closing)
+    await administrate(rig, closing.open, closing)
     await rig.settle()
     assert await rig.statuses(trade_ids) == [CONFIRMED] * 3
-    assert [carrier.tx_id for carrier in await rig.sent()] == [
+    assert [sent.tx_id for sent in await rig.sent()] == [
         f"settle:{trade_id}:1" for trade_id in trade_ids
     ]
     await rig.check_ledger()
 
 
 @pytest.mark.parametrize("is_event_closed", [True, False])
-async def test_while_one_exchange_is_closed_the_trades_of_the_other_go_on(
+async def test_while_one_exchange_is_closed_the_trades_of_the_other_settle(
     rig: SettlementRig,
     market: SandboxMarket,
     traders: list[Trader],
@@ -117,13 +117,13 @@ async def test_while_one_exchange_is_closed_the_trades_of_the_other_go_on(
 
 
 async def minted(market: SandboxMarket, traders: list[Trader]) -> str:
-    """Match two buyers of complements, for whom a complete set is to be split."""
+    """Match two buyers of complements: a complete set is split for them."""
     await traders[0].buy(market, 40, 10 * UNIT)
     (trade_id,) = (await traders[1].buy(market, 60, 10 * UNIT, is_yes=False)).trade_ids
     return trade_id
 
 
-async def test_what_was_on_its_way_when_a_pause_began_loses_one_try_and_then_waits(
+async def test_a_transaction_on_its_way_when_a_pause_begins_costs_one_try_and_its_trade_then_waits(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     trade_id = await a_trade(market, traders)
@@ -143,14 +143,14 @@ async def test_what_was_on_its_way_when_a_pause_began_loses_one_try_and_then_wai
     failed = await rig.settlement(trade_id)
     assert (failed.attempts, failed.tx_id) == (1, f"settle:{trade_id}:2")
     assert failed.failure.startswith("reverted in block ")
-    await tell(rig, UNPAUSE, PAUSING)
+    await administrate(rig, UNPAUSE, PAUSING)
     await rig.settle()
     assert await rig.statuses([trade_id]) == [CONFIRMED]
     await rig.check_ledger()
 
 
 @pytest.mark.parametrize("word", ["Paused", "NotOperator"])
-async def test_a_wallet_that_speaks_as_the_exchange_would_fails_its_own_trade_only(
+async def test_a_wallet_that_reverts_with_words_of_the_exchange_fails_its_own_trade_only(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], word: str
 ) -> None:
     alice, bob, _ = traders
@@ -167,32 +167,32 @@ async def test_a_wallet_that_speaks_as_the_exchange_would_fails_its_own_trade_on
     await rig.check_ledger()
 
 
-async def test_a_node_that_does_not_say_whether_the_exchange_is_closed_costs_no_try(
+async def test_a_node_that_does_not_answer_whether_the_exchange_is_closed_costs_no_try(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     trade_id = await a_trade(market, traders)
-    await tell(rig, PAUSE, PAUSING)
+    await administrate(rig, PAUSE, PAUSING)
     proxy.fail("eth_call", honest, *[lose_request] * 20)
     with pytest.raises(ChainUnavailable):
         await rig.act()
     assert (await rig.settlement(trade_id)).attempts == 0
 
 
-async def test_the_loop_says_why_it_waits_and_goes_on_when_the_exchange_opens(
+async def test_the_loop_logs_why_it_waits_and_goes_on_when_the_exchange_opens(
     rig: SettlementRig,
     market: SandboxMarket,
     traders: list[Trader],
 ) -> None:
     await a_trade(market, traders)
     await rig.projection.catch_up()
-    await tell(rig, PAUSE, PAUSING)
+    await administrate(rig, PAUSE, PAUSING)
     with capture_logs() as logs:
-        working = asyncio.create_task(worker._settle(rig.context))
+        working = asyncio.create_task(worker.run_settlements(rig.context))
         await until(lambda: bool(logs))
-        await tell(rig, UNPAUSE, PAUSING)
+        await administrate(rig, UNPAUSE, PAUSING)
         await until(lambda: "step works again" in [each["event"] for each in logs])
         async with asyncio.timeout(10):
-            while not await rig.sent():  # noqa: ASYNC110 - nobody tells of a row
+            while not await rig.sent():  # noqa: ASYNC110 - no watch reports this row
                 await asyncio.sleep(0.01)
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)
@@ -204,5 +204,5 @@ async def test_the_loop_says_why_it_waits_and_goes_on_when_the_exchange_opens(
 
 async def until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not is_so():  # noqa: ASYNC110 - nobody tells of a log
+        while not is_so():  # noqa: ASYNC110 - no watch reports a log line
             await asyncio.sleep(0.01)

@@ -1,7 +1,7 @@
 """Each store test runs twice: on SQLite, and on a real PostgreSQL.
 
-Every test finds a database with today's schema and nothing in it: on SQLite a copy of a file, on
-PostgreSQL, where making a database takes a second, an emptied one.
+Every test gets a database with today's schema and no rows: on SQLite a copy of a file, on PostgreSQL,
+where creating a database takes a second, an emptied one.
 """
 
 import shutil
@@ -16,7 +16,7 @@ from foretell.store.database import Database
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database of its own, with today's schema and nothing in it."""
+    """The URL of an empty database with today's schema."""
     if request.param == "sqlite":
         template: Path = request.getfixturevalue("empty_database")
         return f"sqlite+aiosqlite:///{shutil.copy(template, tmp_path / 'foretell.db')}"

@@ -1,4 +1,4 @@
-"""Opens the database, and is the one place where SQLite and PostgreSQL differ."""
+"""The database connection, on SQLite and on PostgreSQL."""
 
 import asyncio
 import contextlib
@@ -36,12 +36,12 @@ async def names(database: Database) -> list[str]:
         return [row.name for row in await tx.all(sa.select(projections).order_by("name"))]
 
 
-async def test_what_was_written_is_read(database: Database) -> None:
+async def test_written_rows_are_read(database: Database) -> None:
     await write(database, a_row("a"), a_row("b"))
     assert await names(database) == ["a", "b"]
 
 
-async def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
+async def test_a_transaction_that_raises_is_rolled_back(database: Database) -> None:
     with pytest.raises(ZeroDivisionError):
         await fail_after_writing(database)
     assert await names(database) == []
@@ -54,9 +54,7 @@ async def fail_after_writing(database: Database) -> None:
         raise ZeroDivisionError
 
 
-async def test_a_writer_that_is_cancelled_keeps_no_lock(
-    empty_database: Path, tmp_path: Path
-) -> None:
+async def test_a_cancelled_writer_releases_its_lock(empty_database: Path, tmp_path: Path) -> None:
     path = Path(shutil.copy(empty_database, tmp_path / "foretell.db"))
     rows = [(f"row {number}", 1) for number in range(50)]
 
@@ -80,12 +78,12 @@ async def test_a_writer_that_is_cancelled_keeps_no_lock(
 
 
 def take_lock(path: Path) -> None:
-    """Be another program that writes, which raises when it does not get the lock soon."""
+    """Write from another program, which raises when it does not get the lock soon."""
     with contextlib.closing(sqlite3.connect(path, timeout=1.0, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
 
 
-async def test_rows_are_written_as_drivers_take_them(database: Database) -> None:
+async def test_rows_are_written_unconverted(database: Database) -> None:
     async with database.writing() as tx:
         await tx.insert_rows(projections, [("a", 1), ("b", 2)])
         await tx.upsert_rows(projections, [("b", 3), ("c", 4)])
@@ -95,7 +93,7 @@ async def test_rows_are_written_as_drivers_take_them(database: Database) -> None
     assert [tuple(row) for row in rows] == [("a", 1), ("b", 3), ("c", 4)]
 
 
-async def test_one_statement_says_how_many_rows_it_changed(database: Database) -> None:
+async def test_a_statement_returns_how_many_rows_it_changed(database: Database) -> None:
     await write(database, a_row("a"), a_row("b"), a_row("c", 2))
     async with database.writing() as tx:
         changed = projections.update().where(projections.c.sequence == 1).values(sequence=9)
@@ -109,10 +107,12 @@ async def test_any_number_of_rows_is_written(database: Database, count: int) -> 
     assert len(await names(database)) == count
 
 
-async def test_a_query_gives_its_rows_its_first_row_or_its_first_value(database: Database) -> None:
+async def test_a_query_returns_its_rows_its_first_row_or_its_first_value(
+    database: Database,
+) -> None:
     await write(database, a_row("a", 7), a_row("b", 8))
     query = sa.select(projections.c.sequence, projections.c.name).order_by("name")
-    nothing = query.where(projections.c.name == "unheard")
+    nothing = query.where(projections.c.name == "unknown")
     async with database.reading() as tx:
         assert [tuple(row) for row in await tx.all(query)] == [(7, "a"), (8, "b")]
         first = await tx.first(query)
@@ -140,7 +140,7 @@ async def test_a_reader_does_not_see_what_is_not_committed(database: Database) -
     assert await names(database) == ["a"]
 
 
-async def test_writers_that_read_and_write_lose_nothing(database: Database) -> None:
+async def test_concurrent_writers_that_read_first_lose_no_update(database: Database) -> None:
     await write(database, a_row("a", 0))
     await asyncio.gather(*[add_one(database) for _ in range(20)])
     async with database.reading() as tx:
@@ -159,7 +159,7 @@ async def test_many_readers_read_at_once(database: Database) -> None:
     assert await asyncio.gather(*[names(database) for _ in range(30)]) == [["a"]] * 30
 
 
-async def test_a_key_that_is_there_is_not_written_again(database: Database) -> None:
+async def test_a_duplicate_key_is_refused(database: Database) -> None:
     await write(database, a_row("a"))
     with pytest.raises(sa.exc.IntegrityError):
         await write(database, a_row("a"))
@@ -183,14 +183,14 @@ async def test_a_topic_announced_twice_wakes_once(database: Database) -> None:
     assert not await watch.wait(0.05)
 
 
-async def test_a_transaction_that_raises_wakes_nobody(database: Database) -> None:
+async def test_a_transaction_that_raises_wakes_no_watch(database: Database) -> None:
     watch = await database.watch("fills")
     with pytest.raises(ZeroDivisionError):
         await fail_after_writing(database)
     assert not await watch.wait(0.05)
 
 
-async def test_a_watch_hears_all_its_topics_and_no_other(database: Database) -> None:
+async def test_a_watch_wakes_for_all_its_topics_and_no_other(database: Database) -> None:
     keys, both = await database.watch("keys"), await database.watch("fills", "keys")
     async with database.writing() as tx:
         await tx.announce("fills")
@@ -198,7 +198,7 @@ async def test_a_watch_hears_all_its_topics_and_no_other(database: Database) -> 
     assert not await keys.wait(0.05)
 
 
-async def test_work_of_its_own_is_run_and_committed(database: Database) -> None:
+async def test_synchronous_work_is_run_and_committed(database: Database) -> None:
     def work(connection: sa.Connection) -> None:
         connection.execute(projections.insert().values(a_row("a")))
 
@@ -206,14 +206,14 @@ async def test_work_of_its_own_is_run_and_committed(database: Database) -> None:
     assert await names(database) == ["a"]
 
 
-async def test_it_says_which_database_it_is(database: Database, database_url: str) -> None:
+async def test_a_database_knows_whether_it_is_sqlite(database: Database, database_url: str) -> None:
     is_sqlite = database_url.startswith("sqlite")
     assert database.is_sqlite is is_sqlite
     async with database.reading() as tx:
         assert tx.dialect == ("sqlite" if is_sqlite else "postgresql")
 
 
-async def test_sqlite_syncs_every_commit_and_checks_what_refers_to_what(tmp_path: Path) -> None:
+async def test_sqlite_syncs_every_commit_and_checks_foreign_keys(tmp_path: Path) -> None:
     url, pragmas = (
         f"sqlite+aiosqlite:///{tmp_path / 'a.db'}",
         "journal_mode synchronous foreign_keys",
@@ -223,7 +223,7 @@ async def test_sqlite_syncs_every_commit_and_checks_what_refers_to_what(tmp_path
     assert seen == ["wal", 2, 1]
 
 
-async def test_the_writer_of_sqlite_keeps_more_in_memory_than_readers(tmp_path: Path) -> None:
+async def test_the_writer_of_sqlite_has_a_larger_cache_than_readers(tmp_path: Path) -> None:
     async with Database(f"sqlite+aiosqlite:///{tmp_path / 'foretell.db'}") as database:
         async with database.writing() as tx:
             kept = await tx.scalar(sa.text("PRAGMA cache_size"))
@@ -242,7 +242,7 @@ def a_postgres_that_is_not_there(_: pytest.FixtureRequest) -> str:
 
 def a_database_that_is_not_there(request: pytest.FixtureRequest) -> str:
     server: PostgresServer = request.getfixturevalue("postgres")
-    url = sa.make_url(server.database_url).set(database="unheard")
+    url = sa.make_url(server.database_url).set(database="unknown")
     return url.render_as_string(hide_password=False)
 
 
@@ -268,7 +268,7 @@ async def test_a_database_that_cannot_be_reached_is_unavailable(unreachable: Dat
         await unreachable.run_sync(lambda _: None)
 
 
-async def test_the_refusal_does_not_tell_where_the_database_is(unreachable: Database) -> None:
+async def test_the_refusal_does_not_contain_the_databases_address(unreachable: Database) -> None:
     with pytest.raises(StoreUnavailable) as refusal:
         await names(unreachable)
     assert "nobody" not in str(refusal.value)
@@ -304,22 +304,22 @@ async def take_too_long(database: Database, _: PostgresServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "cause"),
     [
         (be_cut_off_between_statements, "InterfaceError|InternalError|SQLSTATE 08"),
         (be_cut_off_during_a_statement, "SQLSTATE 08"),
         (take_too_long, "SQLSTATE 57"),
     ],
 )
-async def test_a_server_that_gives_up_in_between_is_unavailable(
-    postgres: PostgresServer, fault: Any, told: str
+async def test_a_server_that_fails_during_a_transaction_is_unavailable(
+    postgres: PostgresServer, fault: Any, cause: str
 ) -> None:
     async with Database(postgres.database_url) as database:
-        with pytest.raises(StoreUnavailable, match=told):
+        with pytest.raises(StoreUnavailable, match=cause):
             await fault(database, postgres)
 
 
-async def test_a_connection_lost_between_transactions_is_not_noticed(
+async def test_a_connection_lost_between_transactions_is_replaced(
     postgres: PostgresServer,
 ) -> None:
     async with Database(postgres.database_url) as database:
@@ -330,7 +330,9 @@ async def test_a_connection_lost_between_transactions_is_not_noticed(
             assert await tx.scalar(BACKEND) != process_id
 
 
-async def test_text_that_postgres_cannot_hold_is_a_fault_of_ours(postgres: PostgresServer) -> None:
+async def test_text_that_postgres_cannot_store_is_an_error_of_the_caller(
+    postgres: PostgresServer,
+) -> None:
     async with Database(postgres.database_url) as database:
         with pytest.raises(sa.exc.DBAPIError):
             await write(database, a_row("\0"))

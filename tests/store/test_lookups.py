@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 ANN, BOB = an_address("ann"), an_address("bob")
 
 
-async def test_only_rows_of_the_keys_are_found_and_each_once(database: Database) -> None:
+async def test_rows_of_the_keys_are_found_each_once(database: Database) -> None:
     async with database.writing() as tx:
         await record_balances(
             tx, [Balance(ANN, AssetId("1"), 5, 1), Balance(BOB, AssetId("2"), 6, 1)]
@@ -23,7 +23,7 @@ async def test_only_rows_of_the_keys_are_found_and_each_once(database: Database)
     assert [Balance._make(row) for row in rows] == [Balance(ANN, AssetId("1"), 5, 1)]
 
 
-async def test_more_keys_than_a_statement_takes_are_asked_in_parts(database: Database) -> None:
+async def test_more_keys_than_fit_a_statement_are_loaded_in_parts(database: Database) -> None:
     many = [Balance(ANN, AssetId(str(number)), number, 1) for number in range(1201)]
     async with database.writing() as tx:
         await record_balances(tx, many)

@@ -1,4 +1,4 @@
-"""Migrations: what turns an older database into today's."""
+"""Migrations from older schemas to today's."""
 
 import asyncio
 import itertools
@@ -45,7 +45,7 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def differences(connection: sa.Connection) -> list[Any]:
-    """Return what is not in the database as the tables say."""
+    """Return the differences between the database and the tables."""
     context = alembic.migration.MigrationContext.configure(connection)
     return list(alembic.autogenerate.compare_metadata(context, metadata))
 
@@ -61,7 +61,7 @@ async def ask(database: Database, question: Any) -> Any:
 
 
 @pytest.mark.anyio
-async def test_the_migrations_make_exactly_the_tables(empty_url: str) -> None:
+async def test_the_migrations_create_exactly_the_tables(empty_url: str) -> None:
     async with Database(empty_url) as database:
         assert await ask(database, differences) != []
         await upgrade(database)
@@ -69,7 +69,7 @@ async def test_the_migrations_make_exactly_the_tables(empty_url: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_database_of_today_is_left_as_it_is(empty_url: str) -> None:
+async def test_an_upgrade_of_todays_schema_changes_nothing(empty_url: str) -> None:
     async with Database(empty_url) as database:
         await upgrade(database)
         before = await ask(database, revision)
@@ -109,7 +109,7 @@ async def test_processes_that_start_at_once_upgrade_once(empty_url: str) -> None
 async def test_an_upgrade_that_fails_midway_leaves_nothing_and_can_run_again(
     empty_url: str,
 ) -> None:
-    """A table of ours stands in the way, so the migration that makes it fails."""
+    """A table exists already, so the migration that creates it fails."""
     async with Database(empty_url) as database:
         async with database.writing() as tx:
             await tx.execute(sa.schema.CreateTable(api_keys))
@@ -125,15 +125,15 @@ async def test_an_upgrade_that_fails_midway_leaves_nothing_and_can_run_again(
 
 
 @pytest.mark.anyio
-async def test_migrations_stand_in_one_line(tmp_path: Path) -> None:
+async def test_migrations_form_one_sequence(tmp_path: Path) -> None:
     async with Database(f"sqlite+aiosqlite:///{tmp_path / 'a.db'}") as database:
         config = await ask(database, configuration)
     scripts = alembic.script.ScriptDirectory.from_config(config)
     assert len(scripts.get_heads()) == len(scripts.get_bases()) == 1
 
 
-def test_a_maintainer_is_written_the_difference(tmp_path: Path) -> None:
-    """Of tables that the migrations make already there is none."""
+def test_a_new_migration_contains_the_difference(tmp_path: Path) -> None:
+    """Tables that the migrations create already are no difference."""
     folder = Path(shutil.copytree(FOLDER, tmp_path / "migrations"))
     before = set(folder.glob("versions/*.py"))
     write_migration("another", f"sqlite+aiosqlite:///{tmp_path / 'a.db'}", folder)

@@ -1,4 +1,4 @@
-"""Who wakes when a commit announced something."""
+"""Watches: they wake when a commit announced one of their topics."""
 
 import asyncio
 
@@ -15,18 +15,18 @@ async def is_woken(watch: Watch) -> bool:
     return await watch.wait(0)
 
 
-async def test_a_watch_sleeps_till_its_time_is_over() -> None:
+async def test_a_watch_waits_until_its_timeout() -> None:
     assert not await Topics().watch(["fills"]).wait(0.01)
 
 
-async def test_a_watch_that_waits_is_woken() -> None:
+async def test_a_waiting_watch_is_woken() -> None:
     topics = Topics()
     watch = topics.watch(["fills"])
     asyncio.get_running_loop().call_soon(topics.announce, ["fills"])
     assert await watch.wait(SOON_S)
 
 
-async def test_what_was_announced_while_nobody_waited_is_not_missed() -> None:
+async def test_an_announcement_before_the_wait_is_not_missed() -> None:
     topics = Topics()
     watch = topics.watch(["fills"])
     topics.announce(["fills"])
@@ -42,14 +42,14 @@ async def test_several_announcements_wake_once() -> None:
     assert not await is_woken(watch)
 
 
-async def test_a_watch_hears_its_own_topics_alone() -> None:
+async def test_a_watch_wakes_for_its_own_topics_only() -> None:
     topics = Topics()
     fills, keys, both = (
         topics.watch(["fills"]),
         topics.watch(["keys"]),
         topics.watch(["fills", "keys"]),
     )
-    topics.announce(["keys", "unheard"])
+    topics.announce(["keys", "unwatched"])
     assert [await is_woken(watch) for watch in (fills, keys, both)] == [False, True, True]
 
 
@@ -60,7 +60,7 @@ async def test_every_watch_of_a_topic_is_woken() -> None:
     assert [await is_woken(watch) for watch in watches] == [True, True, True]
 
 
-async def test_all_are_woken_when_something_may_have_been_missed() -> None:
+async def test_every_watch_wakes_when_announcements_may_have_been_missed() -> None:
     topics = Topics()
     watches = [topics.watch(["fills"]), topics.watch(["keys"])]
     topics.announce_all()

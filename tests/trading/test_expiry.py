@@ -161,6 +161,6 @@ async def sweep(engine: Engine) -> None:
     """Let the engine take out what is due, as its loop does once in a while."""
     sweeping = asyncio.create_task(engine.expire())
     await asyncio.sleep(0)
-    await engine.settle()
+    await engine.sync()
     sweeping.cancel()
     await asyncio.gather(sweeping, return_exceptions=True)

@@ -18,6 +18,7 @@ from foretell.data.context import DataContext
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.auth import KeyRing
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.indexer.context import IndexerContext
@@ -43,7 +44,7 @@ class Resources:
     deployment: Deployment
     database: Database
     rpc: Rpc
-    shard: int = 0
+    shard: ShardNumber
     """The shard that this process leads, if it is an engine."""
 
     @cached_property

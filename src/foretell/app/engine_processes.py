@@ -20,12 +20,12 @@ from foretell.app.engine_sockets import (
     listen,
     socket_path,
 )
-from foretell.app.journals import TREASURY_SHARD, engine_name, journal_folder, journal_place
+from foretell.app.journals import engine_name, journal_folder, journal_place
 from foretell.app.snapshot_schedule import Schedule, Snapshots
 from foretell.domain.errors.storage import JournalFailed
 from foretell.domain.treasury.folds import JournalKind
 from foretell.domain.values.hexadecimal import word_bytes
-from foretell.domain.values.sharding import ShardPlace
+from foretell.domain.values.sharding import TREASURY, ShardNumber, ShardPlace, shard_numbers
 from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.collateral_feed import CollateralFeed
 from foretell.engine.allocations.coordinator import AllocationCoordinator
@@ -47,7 +47,7 @@ NO_LISTENER: Final = -1
 """The value of --member for a process that serves no port."""
 
 
-def engine_finder(settings: Settings, shard: int) -> FindEndpoint:
+def engine_finder(settings: Settings, shard: ShardNumber) -> FindEndpoint:
     """Return a function that finds the current address of an engine, or of the treasury."""
 
     async def find_leader() -> str | None:
@@ -62,15 +62,16 @@ def engine_finder(settings: Settings, shard: int) -> FindEndpoint:
     return find_neighbour if settings.journal == "file" else find_leader
 
 
-def remote_shard(resources: Resources, shard: int) -> RemoteShard:
+def remote_shard(resources: Resources, shard: ShardNumber) -> RemoteShard:
     """Return the connection to an engine, or to the treasury, in another process."""
     find = engine_finder(resources.settings, shard)
-    return RemoteShard(partial(connect, find), engine_token(resources.keys.master))
+    token = engine_token(resources.keys.master)
+    return RemoteShard(partial(connect, find), token, name=engine_name(shard))
 
 
 def remote_shards(resources: Resources) -> list[RemoteShard]:
     """Return the connections to all engines, without a subscription to what they publish."""
-    return [remote_shard(resources, shard) for shard in range(resources.settings.shards)]
+    return [remote_shard(resources, shard) for shard in shard_numbers(resources.settings.shards)]
 
 
 def connection_loops(
@@ -147,7 +148,7 @@ class Leadership(NamedTuple):
     journal: Journal
 
 
-async def take_leadership(resources: Resources, shard: int) -> Leadership:
+async def take_leadership(resources: Resources, shard: ShardNumber) -> Leadership:
     """Listen, and return once this process may write the journal, however long that takes."""
     settings = resources.settings
     server = EngineServer(engine_token(resources.keys.master))
@@ -163,7 +164,7 @@ async def take_leadership(resources: Resources, shard: int) -> Leadership:
     return Leadership(server, listening, journal)
 
 
-async def lead_shard(resources: Resources, shard: int) -> RunningEngine:
+async def lead_shard(resources: Resources, shard: ShardNumber) -> RunningEngine:
     """Return the engine of a shard once it leads and has replayed its journal.
 
     The first engine also cancels orders at the others, for keys without heartbeats.
@@ -177,7 +178,7 @@ async def lead_shard(resources: Resources, shard: int) -> RunningEngine:
     }
     allocations = None
     if place.has_treasury:
-        treasury = remote_shard(resources, TREASURY_SHARD)
+        treasury = remote_shard(resources, TREASURY)
         allocations = AllocationClient(place.name, treasury)
         loops |= connection_loops([], treasury)
     engine = Engine(journal, now_ms)
@@ -194,7 +195,7 @@ async def lead_shard(resources: Resources, shard: int) -> RunningEngine:
 
 async def lead_treasury(resources: Resources) -> RunningEngine:
     """Return the treasury once it leads and has replayed its journal."""
-    server, listening, journal = await take_leadership(resources, TREASURY_SHARD)
+    server, listening, journal = await take_leadership(resources, TREASURY)
     engine = TreasuryEngine(journal, now_ms)
     count, schedule = resources.settings.shards, Schedule.of(resources.settings)
     snapshots = Snapshots(journal, lambda: engine.synced_sequence, schedule, JournalKind.TREASURY)

@@ -22,13 +22,14 @@ from foretell.app.lifetime import Lifetime
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
-from foretell.chain.deploy_plan import sandbox_plan
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
+from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.domain.contracts.deployment import Deployment, check_usable
 from foretell.domain.errors.chain import ChainUnavailable, DeploymentUnfit, WrongChain
 from foretell.domain.errors.command import PartEnded
+from foretell.domain.values.sharding import ShardNumber
 from foretell.runtime.child_processes import RestartPauses, supervise
 from foretell.runtime.loops import Loop
 from foretell.settings import Settings
@@ -111,7 +112,7 @@ class Installation:
         self.deployment = await self._deployment(rpc)
         database = await closing.enter_async_context(Database(settings.database))
         await upgrade(database)
-        return Resources(settings, keys, self.deployment, database, rpc, self._shard)
+        return Resources(settings, keys, self.deployment, database, rpc, ShardNumber(self._shard))
 
     async def _rpc_url(self) -> str:
         """Return the address of the node; the sandbox starts a chain of its own."""

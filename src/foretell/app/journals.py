@@ -4,20 +4,17 @@ import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from foretell.domain.errors.storage import JournalFailed, ShardCountChanged, ShardMapUnfit
+from foretell.domain.values.sharding import TREASURY, ShardNumber, shard_numbers
 from foretell.journal.postgres.leases import JournalPlace, find_endpoint
 from foretell.journal.shard_map import ShardMap, in_one_database, load_shard_map
 from foretell.settings import Settings
 
-TREASURY_SHARD: Final = -1
-"""The number under which PostgreSQL keeps the treasury's journal, next to those of the shards."""
 
-
-def engine_name(shard: int) -> str:
+def engine_name(shard: ShardNumber) -> str:
     """Return the name of an engine, or of the treasury, in paths of sockets."""
-    return "treasury" if shard == TREASURY_SHARD else f"engine-{shard}"
+    return "treasury" if shard == TREASURY else f"engine-{shard}"
 
 
 def embedded_journal_folder(settings: Settings) -> Path:
@@ -25,14 +22,14 @@ def embedded_journal_folder(settings: Settings) -> Path:
     return settings.data / "journal"
 
 
-def journal_folder(settings: Settings, shard: int) -> Path:
+def journal_folder(settings: Settings, shard: ShardNumber) -> Path:
     """Return the folder of the journal of an engine, or of the treasury."""
-    return settings.data / f"journal-{'treasury' if shard == TREASURY_SHARD else shard}"
+    return settings.data / f"journal-{'treasury' if shard == TREASURY else shard}"
 
 
-def journal_place(settings: Settings, shard: int) -> JournalPlace:
+def journal_place(settings: Settings, shard: ShardNumber) -> JournalPlace:
     """Return where PostgreSQL keeps the journal of an engine, or of the treasury."""
-    if shard == TREASURY_SHARD:
+    if shard == TREASURY:
         return JournalPlace(settings.database, shard, settings.shards)
     return _shard_map(settings).place(shard)
 
@@ -53,8 +50,8 @@ async def check_shard_count(settings: Settings) -> None:
 
 
 def _places(settings: Settings) -> list[JournalPlace]:
-    shards = [journal_place(settings, shard) for shard in range(settings.shards)]
-    return [*shards, journal_place(settings, TREASURY_SHARD)] if settings.shards > 1 else shards
+    shards = [journal_place(settings, shard) for shard in shard_numbers(settings.shards)]
+    return [*shards, journal_place(settings, TREASURY)] if settings.shards > 1 else shards
 
 
 def _kept_shards(data: Path) -> Iterator[int]:

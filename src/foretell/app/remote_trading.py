@@ -8,10 +8,9 @@ from typing import Final, NamedTuple
 
 from foretell.app.builders import Resources
 from foretell.app.engine_processes import connection_loops, remote_shard, remote_shards
-from foretell.app.journals import TREASURY_SHARD
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.domain.values.sharding import shard_of
+from foretell.domain.values.sharding import TREASURY, shard_of
 from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.protocol.router import Shards
@@ -33,7 +32,7 @@ class RemoteTrading(NamedTuple):
 def build_remote_trading(resources: Resources, recover: Recover) -> RemoteTrading:
     """Return trading with engines in other processes, not started."""
     shards = remote_shards(resources)
-    treasury = remote_shard(resources, TREASURY_SHARD) if len(shards) > 1 else None
+    treasury = remote_shard(resources, TREASURY) if len(shards) > 1 else None
     context = resources.trading_parts(recover).context(Shards(shards, treasury))
     for number, shard in enumerate(shards):
         shard.subscriber = _ShardSubscriber(context, number, len(shards))

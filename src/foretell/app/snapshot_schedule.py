@@ -15,7 +15,7 @@ from foretell.domain.errors.storage import JournalFailed, SnapshotFailed
 from foretell.domain.treasury.folds import JournalKind
 from foretell.journal import snapshot_process
 from foretell.journal.port import Journal
-from foretell.journal.snapshot_process import Wanted, encode_wanted
+from foretell.journal.snapshot_process import SnapshotJob, encode_job
 from foretell.runtime.child_processes import RunLimits, run_once
 from foretell.settings import Settings
 
@@ -78,18 +78,18 @@ class Snapshots:
             return False
         await self.take(until)
         self._newest = until
-        count = await self._journal.let_go(keeps_all=self.schedule.keeps_all)
+        count = await self._journal.compact(keeps_all=self.schedule.keeps_all)
         log.info("snapshot taken", sequence=until, removed=count)
         return True
 
     async def take(self, until: int) -> None:
         """Take the snapshot after a sequence, in a process that ends with this one."""
-        wanted = Wanted(address=self._journal.begin_snapshot(), until=until, kind=self._kind)
+        job = SnapshotJob(address=self._journal.begin_snapshot(), until=until, kind=self._kind)
         deadline_s = self.schedule.deadline_s
         try:
             ended = await run_once(
                 (sys.executable, "-m", snapshot_process.__name__),
-                encode_wanted(wanted),
+                encode_job(job),
                 RunLimits(deadline_s),
                 keeps_input_open=True,
             )

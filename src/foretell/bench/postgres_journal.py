@@ -18,6 +18,7 @@ from foretell.bench.rigs.batches import (
     ratio_words,
 )
 from foretell.bench.rigs.scratch_database import scratch_database
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.postgres.journal import lead
 from foretell.journal.postgres.leases import Candidate, JournalPlace
 
@@ -47,7 +48,7 @@ async def measure_postgres(
         async def insert(payloads: Sequence[bytes]) -> None:
             await connection.execute(_INSERT_BARE, payloads)
 
-        journal = await lead(JournalPlace(url, 0, 1), Candidate(holder, "bench"))
+        journal = await lead(JournalPlace(url, ShardNumber(0), 1), Candidate(holder, "bench"))
         try:
             return await Turns(journal, insert, plan).take_rounds(rounds, lambda: None)
         finally:

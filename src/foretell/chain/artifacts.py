@@ -1,4 +1,4 @@
-"""Compiled contracts: our own, which the package carries, and those that npm installed."""
+"""Compiled contracts: our own, which the package contains, and those that npm installs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -44,13 +44,13 @@ OWN_CONTRACTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A compiled contract: the code that creates it, and its ABI."""
+    """A compiled contract: its creation code and its ABI."""
 
     bytecode: bytes
     abi: Sequence[Mapping[str, Any]] = ()
 
     def init_code(self, *arguments: object) -> bytes:
-        """Return the creation code with the constructor's arguments behind it."""
+        """Return the creation code, followed by the constructor's arguments."""
         constructor = next((part for part in self.abi if part["type"] == "constructor"), None)
         kinds = [] if constructor is None else [part["type"] for part in constructor["inputs"]]
         return self.bytecode + encode(kinds, arguments)
@@ -58,14 +58,14 @@ class Artifact:
 
 @cache
 def own_artifact(name: str) -> Artifact:
-    """Return a contract of ours."""
+    """Return one of our own contracts."""
     file = resources.files("foretell.chain") / "artifacts" / f"{name}.json"
     return _artifact_of(json.loads(file.read_text()))
 
 
 @cache
 def npm_artifact(npm_folder: Path, name: str) -> Artifact:
-    """Return a contract that npm installed, or refuse when it did not."""
+    """Return a contract that npm installed; refuses a missing one."""
     try:
         return _artifact_of(json.loads((npm_folder / name).read_text()))
     except FileNotFoundError as error:
@@ -78,7 +78,7 @@ def _artifact_of(document: Mapping[str, Any]) -> Artifact:
 
 @cache
 def error_names() -> Mapping[bytes, str]:
-    """Return the names of the errors that our contracts give, by their selectors."""
+    """Return the names of our contracts' errors, by selector."""
     return {
         keccak256(f"{part['name']}()".encode())[:4]: part["name"]
         for name in OWN_CONTRACTS
@@ -88,7 +88,7 @@ def error_names() -> Mapping[bytes, str]:
 
 
 def reason_of(reverted: ExecutionReverted) -> str:
-    """Return why a call reverted, in the contract's own word where it gave one, fit to be told."""
+    """Return the reason of a revert, fit for clients: the contract's own, or else the node's words."""
     try:
         revert = bytes.fromhex(reverted.data.removeprefix("0x"))
     except ValueError:

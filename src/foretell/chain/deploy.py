@@ -1,40 +1,33 @@
-"""Puts everything on a chain, once, and writes down where it is.
+"""Deploy all contracts to a chain, once, and write their addresses to a file.
 
-Every step looks whether it is done before it is done, so a deployment that broke off is simply run
-again. A chain that is furnished already is only looked over.
+Every step checks whether it is done already, so an interrupted deployment is simply run again. A
+chain that holds everything is only checked.
 """
 
-import enum
-import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
-from foretell.chain.deploy_plan import (
+from foretell.chain.deploy_plan import DeployPlan
+from foretell.chain.deployed_code import fetch_codes, is_intact
+from foretell.chain.planned_contracts import (
     CREATE2_FACTORY,
     SALT,
-    Blueprint,
-    DeployPlan,
     PlannedContract,
-    created,
-    draw,
+    PlannedContracts,
+    create2_contract,
+    plan_contracts,
     whitelist_code,
 )
+from foretell.chain.role_grants import role_grants
 from foretell.chain.rpc import Rpc
-from foretell.chain.rpc_types import bytes_of, quantity_of
+from foretell.chain.rpc_types import quantity_of
 from foretell.chain.sandbox_placement import check_sandbox_node, place_planned
 from foretell.chain.setup_caller import SetupCaller
-from foretell.chain.views import ViewCall, ask_all
-from foretell.domain.contracts.calldata import (
-    ADD_ADAPTER,
-    ADD_OPERATOR,
-    ADD_REGISTRAR,
-    MINT,
-    REGISTER_WHITELIST,
-)
+from foretell.chain.views import ViewCall, call_views
+from foretell.domain.contracts.calldata import MINT
 from foretell.domain.contracts.deployment import (
     ContractName,
     DeployedContract,
@@ -42,57 +35,24 @@ from foretell.domain.contracts.deployment import (
     encode_deployment,
     parse_deployment,
 )
-from foretell.domain.contracts.neg_risk import SET_ORACLE
 from foretell.domain.contracts.sandbox_accounts import check_sandbox
 from foretell.domain.errors.chain import DeploymentUnfit, WrongChain
-from foretell.domain.evm.abi import ContractFunction, contract_function
+from foretell.domain.evm.abi import contract_function
 from foretell.domain.evm.transaction import ContractCall
-from foretell.domain.values.eip712 import address_of_key
-from foretell.domain.values.hexadecimal import Address, keccak256, word_of
+from foretell.domain.values.hexadecimal import keccak256, word_of
 
-_IS_OPERATOR: Final = contract_function("isOperator(address)", "(bool)")
-_IS_REGISTRAR: Final = contract_function("isRegistrar(address)", "(bool)")
-_IS_ADAPTER: Final = contract_function("isAdapter(address)", "(bool)")
 _BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
-_WHITELIST_OF: Final = contract_function("whitelistOf(address)", "(address)")
-_ORACLE: Final = contract_function("oracle()", "(address)")
-
-# Which adapters the oracles and the registry listen to, and whom each operator listens to.
-_ADAPTERS: Final[Mapping[ContractName, Sequence[ContractName]]] = MappingProxyType(
-    {
-        ContractName.DIRECT_RESOLUTION_ORACLE: (
-            ContractName.DIRECT_RESOLUTION_ADAPTER,
-            ContractName.NEG_RISK_DIRECT_ADAPTER,
-        ),
-        ContractName.OPTIMISTIC_ORACLE: (
-            ContractName.OPTIMISTIC_RESOLUTION_ADAPTER,
-            ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
-        ),
-        ContractName.MARKET_REGISTRY: (
-            ContractName.DIRECT_RESOLUTION_ADAPTER,
-            ContractName.OPTIMISTIC_RESOLUTION_ADAPTER,
-            ContractName.NEG_RISK_OPERATOR,
-            ContractName.NEG_RISK_OPTIMISTIC_OPERATOR,
-        ),
-    }
-)
-_ORACLES: Final[Mapping[ContractName, ContractName]] = MappingProxyType(
-    {
-        ContractName.NEG_RISK_OPERATOR: ContractName.NEG_RISK_DIRECT_ADAPTER,
-        ContractName.NEG_RISK_OPTIMISTIC_OPERATOR: ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
-    }
-)
 
 
 async def deploy(rpc: Rpc, plan: DeployPlan, path: Path) -> Deployment:
-    """Return the deployment that the file describes, made or completed if need be.
+    """Return the deployment of the file, created or completed if needed.
 
-    A file of an earlier version keeps what it names, and gets what it lacks. Refuses a node of
-    another chain, a plan that is unsafe there, and a chain that no longer is what the file says; only
-    a sandbox that lost its chain is furnished anew.
+    A file of an earlier version keeps its contracts, and gets those that it lacks. Refuses a node of
+    another chain, a plan that is unsafe there, and a chain that does not hold what the file says; only
+    a sandbox that lost its chain is deployed to again.
     """
     await check_chain(rpc, plan)
-    blueprint = draw(plan)
+    planned = plan_contracts(plan)
     journal = load_deployment(path)
     if journal is not None and journal.chain_id != plan.chain_id:
         raise DeploymentUnfit(f"{path} is of chain {journal.chain_id}, not {plan.chain_id}")
@@ -102,31 +62,31 @@ async def deploy(rpc: Rpc, plan: DeployPlan, path: Path) -> Deployment:
         if not plan.is_sandbox:
             raise DeploymentUnfit(f"the chain does not hold what {path} says")
         journal = None
-    return await _Deployer(rpc, plan, blueprint, path, journal).run()
+    return await _Deployer(rpc, plan, planned, path, journal).run()
 
 
 async def _complete(rpc: Rpc, plan: DeployPlan, path: Path, journal: Deployment) -> Deployment:
-    """Add what an earlier version did not know to what it made.
+    """Add the contracts that an earlier version did not deploy.
 
-    Wallets have allowed the contracts that are there, and signed for them: they stay, with their
-    terms, although this version would make other ones.
+    Wallets have approved the existing contracts and signed for them, so these stay, with their
+    terms, although this version would deploy other ones.
     """
-    made = {name: contract.address for name, contract in journal.contracts.items()}
-    for name, address in plan.taken.items():
-        if made.get(name, address) != address:
-            raise DeploymentUnfit(f"{path} has {name} at {made[name]}, and {address} is wanted")
+    known = {name: contract.address for name, contract in journal.contracts.items()}
+    for name, address in plan.existing.items():
+        if known.get(name, address) != address:
+            raise DeploymentUnfit(f"{path} has {name} at {known[name]}, and {address} is wanted")
     plan = replace(
         plan,
-        taken={**plan.taken, **made},
+        existing={**plan.existing, **known},
         profiles=journal.profiles,
         safe_factory_name=journal.safe_factory_name,
         creation=journal.creation,
     )
-    return await _Deployer(rpc, plan, draw(plan), path, journal).run()
+    return await _Deployer(rpc, plan, plan_contracts(plan), path, journal).run()
 
 
 async def check_chain(rpc: Rpc, plan: DeployPlan) -> None:
-    """Refuse another chain than the plan's, and a sandbox's plan for anything but a sandbox."""
+    """Refuse another chain than the plan's, and the sandbox's plan on any other node."""
     seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")
     if seen != plan.chain_id:
         raise WrongChain(seen, plan.chain_id)
@@ -135,41 +95,8 @@ async def check_chain(rpc: Rpc, plan: DeployPlan) -> None:
         await check_sandbox_node(rpc)
 
 
-async def is_intact(rpc: Rpc, deployment: Deployment) -> bool:
-    """Return whether the chain holds exactly the code that the deployment names."""
-    return all(found == Found.AS_WRITTEN for found in (await compare(rpc, deployment)).values())
-
-
-class Found(enum.StrEnum):
-    """What a chain holds where the file names a contract."""
-
-    AS_WRITTEN = "as written"
-    OTHER_CODE = "other code"
-    NOTHING = "nothing"
-
-
-async def compare(rpc: Rpc, deployment: Deployment) -> Mapping[ContractName, Found]:
-    """Return what the chain holds where the deployment names contracts; refuse another chain."""
-    seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")
-    if seen != deployment.chain_id:
-        raise WrongChain(seen, deployment.chain_id)
-    named = deployment.contracts
-    codes = await _codes(rpc, [contract.address for contract in named.values()])
-    return {
-        name: _found(code, contract)
-        for (name, contract), code in zip(named.items(), codes, strict=True)
-    }
-
-
-def _found(code: bytes, contract: DeployedContract) -> Found:
-    if not code:
-        return Found.NOTHING
-    is_same = word_of(keccak256(code)) == contract.code_hash
-    return Found.AS_WRITTEN if is_same else Found.OTHER_CODE
-
-
 def load_deployment(path: Path) -> Deployment | None:
-    """Return what the file holds, complete or not, or None when there is no file."""
+    """Return the deployment of a file, complete or not, or None when there is no file."""
     try:
         return parse_deployment(path.read_bytes())
     except FileNotFoundError:
@@ -177,7 +104,7 @@ def load_deployment(path: Path) -> Deployment | None:
 
 
 def store_deployment(path: Path, deployment: Deployment) -> None:
-    """Write the file, the whole of it or nothing, and return when it is on the disk."""
+    """Replace the file atomically, and return when it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".draft")
     with draft.open("wb") as file:
@@ -197,17 +124,6 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-class _Grant(NamedTuple):
-    """Something that must be so: the view that says whether it is, and the call that makes it so."""
-
-    caller: SetupCaller
-    target: Address
-    check: ContractFunction
-    asked: tuple[object, ...]
-    wanted: object
-    call: bytes
-
-
 class _Deployer:
     """One run of a deployment."""
 
@@ -215,13 +131,13 @@ class _Deployer:
         self,
         rpc: Rpc,
         plan: DeployPlan,
-        blueprint: Blueprint,
+        planned: PlannedContracts,
         path: Path,
         journal: Deployment | None,
     ) -> None:
         self._rpc = rpc
         self._plan = plan
-        self._blueprint = blueprint
+        self._planned = planned
         self._path = path
         self._journal = journal
         self._admin = self._caller(plan.admin_key)
@@ -234,64 +150,66 @@ class _Deployer:
         await self._check_factory()
         await self._wait_for_earlier()
         start_block = await self._start_block()
-        self._note(start_block)
-        for stage in self._stages():
-            await self._make(stage)
-            self._note(start_block)
-        await self._create([created(whitelist_code(each)) for each in self._plan.whitelists])
-        await self._grant_all(self._grants())
+        self._record_progress(start_block)
+        for names in self._batches():
+            await self._deploy_batch(names)
+            self._record_progress(start_block)
+        whitelists = self._plan.whitelists
+        await self._create([create2_contract(whitelist_code(each)) for each in whitelists])
+        await self._grant_roles()
+        await self._fund()
         deployment = self._deployment(start_block, is_complete=True)
         store_deployment(self._path, deployment)
         return deployment
 
     async def _wait_for_earlier(self) -> None:
-        """Wait for what an earlier run sent, or what is still to be mined would be made twice."""
+        """Wait for the transactions of an interrupted run, so that none of them is sent twice."""
         plan = self._plan
         keys = [plan.admin_key, *(whitelist.creator_key for whitelist in plan.whitelists)]
         for key in dict.fromkeys([*keys, plan.faucet_key or plan.admin_key]):
             await self._caller(key).wait_for_earlier()
 
-    def _note(self, start_block: int) -> None:
-        """Write down how far it is; a file that can be used stays so until there is a better one."""
+    def _record_progress(self, start_block: int) -> None:
+        """Write the contracts deployed so far; a complete file is replaced by a complete one only."""
         if self._journal is None or not self._journal.is_complete:
             store_deployment(self._path, self._deployment(start_block, is_complete=False))
 
     async def _start_block(self) -> int:
-        """Return the block from which on logs must be read; a sandbox is young, so all of it."""
+        """Return the first block whose logs are read; 0 in a sandbox, whose chain is short."""
         if self._plan.is_sandbox:
             return 0
         if self._journal is not None:
             return self._journal.start_block
         if self._plan.start_block is not None:
             return self._plan.start_block
-        exchange = self._blueprint.contracts[ContractName.EXCHANGE].address
-        if (await _codes(self._rpc, [exchange]))[0]:
+        exchange = self._planned.contracts[ContractName.EXCHANGE].address
+        if (await fetch_codes(self._rpc, [exchange]))[0]:
             raise DeploymentUnfit(f"the exchange is at {exchange} already: since which block?")
         return quantity_of(await self._rpc.call("eth_blockNumber"), "eth_blockNumber")
 
     async def _check_factory(self) -> None:
-        if not (await _codes(self._rpc, [CREATE2_FACTORY]))[0]:
+        if not (await fetch_codes(self._rpc, [CREATE2_FACTORY]))[0]:
             raise DeploymentUnfit(f"the chain has no CREATE2 factory at {CREATE2_FACTORY}")
 
-    def _stages(self) -> Iterable[Sequence[ContractName]]:
-        """Return the contracts in stages: a constructor may call what an earlier stage made."""
-        names = list(self._blueprint.contracts)
-        ground = names[: names.index(ContractName.SAFE_FACTORY)]
-        return ground, names[len(ground) :]
+    def _batches(self) -> tuple[Sequence[ContractName], ...]:
+        """Return the contracts in two batches: constructors of the second call those of the first."""
+        names = list(self._planned.contracts)
+        split_at = names.index(ContractName.SAFE_FACTORY)
+        return names[:split_at], names[split_at:]
 
-    async def _make(self, names: Sequence[ContractName]) -> None:
-        planned = [self._blueprint.contracts[name] for name in names]
+    async def _deploy_batch(self, names: Sequence[ContractName]) -> None:
+        planned = [self._planned.contracts[name] for name in names]
         await place_planned(self._rpc, self._admin, planned)
         await self._create(
             [contract for contract in planned if contract.init_code and not contract.is_placed]
         )
-        codes = await _codes(self._rpc, [contract.address for contract in planned])
+        codes = await fetch_codes(self._rpc, [contract.address for contract in planned])
         for name, contract, code in zip(names, planned, codes, strict=True):
-            self._check(name, contract, code)
+            self._check_code(name, contract, code)
             self._done[name] = DeployedContract(contract.address, word_of(keccak256(code)))
 
-    def _check(self, name: ContractName, contract: PlannedContract, code: bytes) -> None:
-        """Refuse when nothing is there, or something else than an earlier run found there."""
+    def _check_code(self, name: ContractName, contract: PlannedContract, code: bytes) -> None:
+        """Refuse an address without code, or with other code than in an earlier run."""
         if not code:
             raise DeploymentUnfit(f"there is no {name} at {contract.address}")
         before = None if self._journal is None else self._journal.contracts.get(name)
@@ -300,7 +218,7 @@ class _Deployer:
             raise DeploymentUnfit(f"the code of {name} at {found.address} has changed")
 
     async def _create(self, contracts: Sequence[PlannedContract]) -> None:
-        codes = await _codes(self._rpc, [contract.address for contract in contracts])
+        codes = await fetch_codes(self._rpc, [contract.address for contract in contracts])
         await self._admin.call_all(
             [
                 ContractCall(CREATE2_FACTORY, SALT + (contract.init_code or b""))
@@ -309,61 +227,26 @@ class _Deployer:
             ]
         )
 
-    def _grants(self) -> Iterable[_Grant]:
-        plan, address = self._plan, {name: each.address for name, each in self._done.items()}
-        exchanges = (address[ContractName.EXCHANGE], address[ContractName.NEG_RISK_EXCHANGE])
-        for function, check, targets, subjects in (
-            (ADD_OPERATOR, _IS_OPERATOR, exchanges, plan.operators),
-            (ADD_REGISTRAR, _IS_REGISTRAR, exchanges, plan.registrars),
-            *(
-                (ADD_ADAPTER, _IS_ADAPTER, (address[target],), [address[name] for name in names])
-                for target, names in _ADAPTERS.items()
-            ),
-        ):
-            for target, subject in itertools.product(targets, subjects):
-                call = function.encode(subject)
-                yield _Grant(self._admin, target, check, (subject,), wanted=True, call=call)
-        for operator, oracle in _ORACLES.items():
-            call = SET_ORACLE.encode(address[oracle])
-            yield _Grant(self._admin, address[operator], _ORACLE, (), address[oracle], call)
-        registry = address[ContractName.PROPOSER_WHITELIST_REGISTRY]
-        for whitelist in plan.whitelists:
-            creator = address_of_key(whitelist.creator_key)
-            chosen = created(whitelist_code(whitelist)).address
-            yield _Grant(
-                self._caller(whitelist.creator_key),
-                registry,
-                _WHITELIST_OF,
-                (creator,),
-                wanted=chosen,
-                call=REGISTER_WHITELIST.encode(chosen),
-            )
-
-    async def _grant_all(self, grants: Iterable[_Grant]) -> None:
-        wanted = list(grants)
-        answers = await ask_all(
-            self._rpc, [ViewCall(grant.target, grant.check, grant.asked) for grant in wanted]
+    async def _grant_roles(self) -> None:
+        """Grant the roles that the chain does not show yet, the calls of one key together."""
+        grants = list(
+            role_grants(self._plan, {name: each.address for name, each in self._done.items()})
         )
+        results = await call_views(self._rpc, [grant.view for grant in grants])
         missing = [
-            grant for grant, answer in zip(wanted, answers, strict=True) if answer != grant.wanted
+            grant for grant, result in zip(grants, results, strict=True) if result != grant.wanted
         ]
-        for caller in dict.fromkeys(grant.caller for grant in missing):
-            await caller.call_all(
-                [
-                    ContractCall(grant.target, grant.call)
-                    for grant in missing
-                    if grant.caller is caller
-                ]
-            )
-        await self._fund()
+        for key in dict.fromkeys(grant.caller_key for grant in missing):
+            calls = [grant.call for grant in missing if grant.caller_key == key]
+            await self._caller(key).call_all(calls)
 
     async def _fund(self) -> None:
-        """Give each account of a sandbox the collateral that it starts with."""
+        """Mint the collateral that each account of a sandbox starts with."""
         plan = self._plan
         if plan.faucet_key is None:
             return
         collateral = self._done[ContractName.COLLATERAL].address
-        balances = await ask_all(
+        balances = await call_views(
             self._rpc,
             [ViewCall(collateral, _BALANCE_OF, (account,)) for account in plan.grants_units],
         )
@@ -386,12 +269,7 @@ class _Deployer:
             contracts=dict(self._done),
             profiles=self._plan.profiles,
             safe_factory_name=self._plan.safe_factory_name,
-            safe_init_code_hash=self._blueprint.safe_init_code_hash,
+            safe_init_code_hash=self._planned.safe_init_code_hash,
             creation=self._plan.creation,
             neg_risk_profiles=self._plan.neg_risk_profiles,
         )
-
-
-async def _codes(rpc: Rpc, addresses: Sequence[Address]) -> list[bytes]:
-    answers = await rpc.batch([("eth_getCode", [address, "latest"]) for address in addresses])
-    return [bytes_of(answer, "eth_getCode") for answer in answers]

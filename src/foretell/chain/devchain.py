@@ -1,11 +1,11 @@
-"""Starts, limits and stops anvil, the sandbox's chain.
+"""Start, limit and stop anvil, the sandbox's chain.
 
-The chain mines when there is something to mine: a pulse once a second seals what waits, adds the
-blocks that make it confirmed, and otherwise seals an empty block at a slow heartbeat only. (At a
-fixed block time the saved state grows by 2 kB an empty block, 185 MB a day.)
+A pulse once a second mines pending transactions and the blocks that confirm them. Otherwise it
+mines an empty block every `HEARTBEAT_S` seconds only: with a fixed block time the saved state would
+grow by 2 kB an empty block, 185 MB a day.
 
-A keeper shell holds the chain: it limits its memory and ends it gracefully, state saved, when
-this process goes away for whatever reason, kill -9 included.
+A keeper shell is the parent of the chain: it limits its memory, and stops it gracefully, with its
+state saved, when this process ends in any way, kill -9 included.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ STATE_INTERVAL_S: Final = 2
 MEMORY_BYTES_MAX: Final = 2 * 1024**3
 BLOCK_GAS_MAX: Final = 100_000_000
 STATES_KEPT: Final = 4
-"""A call at the latest block may find a newer one sealed meanwhile, and is answered all the same."""
+"""A block may be mined during a call at the latest one; the call needs the older state."""
 
 _KEEPER: Final = """
 ulimit -d "$1"; pid_file=$2; shift 2
@@ -52,10 +52,10 @@ exit "$code"
 
 @dataclass(frozen=True, slots=True)
 class DevChainOptions:
-    """How the sandbox's chain is run.
+    """Options of the sandbox's chain.
 
-    `anvil` is the program, `folder` its own place for state and temporary files. With
-    `is_instant` a transaction is mined as it arrives; else the pulse seals blocks.
+    `anvil` is the program, `folder` its own folder for state and temporary files. With `is_instant`
+    each transaction is mined on arrival, otherwise by the pulse. `is_kept` saves the state.
     """
 
     anvil: Path
@@ -80,7 +80,7 @@ class DevChain:
         """Start the chain from its saved state and return once it answers."""
         folder = self._options.folder
         folder.mkdir(parents=True, exist_ok=True)
-        await self._reap()
+        await self._stop_earlier()
         with (folder / "anvil.log").open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command(),
@@ -91,15 +91,15 @@ class DevChain:
                 start_new_session=True,
             )
         try:
-            await asyncio.wait_for(self._answering(), START_DEADLINE_S)
+            await asyncio.wait_for(self._wait_for_answer(), START_DEADLINE_S)
         except BaseException:
             await self.stop()
             raise
         if not self._options.is_instant:
-            self._pulse = asyncio.create_task(self._beat(), name="chain pulse")
+            self._pulse = asyncio.create_task(self._mine_pending(), name="chain pulse")
 
     async def stop(self) -> None:
-        """End the chain, its state saved."""
+        """Stop the chain and save its state."""
         if self._pulse is not None:
             self._pulse.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -144,7 +144,7 @@ class DevChain:
     def _pid_file(self) -> Path:
         return self._options.folder / "anvil.pid"
 
-    async def _answering(self) -> None:
+    async def _wait_for_answer(self) -> None:
         async with Rpc(self.rpc_url, timeout_s=1.0) as rpc:
             while True:
                 assert self._process is not None
@@ -157,8 +157,8 @@ class DevChain:
                     return
                 await asyncio.sleep(POLL_S)
 
-    async def _reap(self) -> None:
-        """End a chain that an earlier process of ours left on this folder."""
+    async def _stop_earlier(self) -> None:
+        """Stop a chain that an earlier process left running on this folder."""
         pid = _process_running(self._pid_file, str(self._options.folder))
         if pid is None:
             return
@@ -170,23 +170,23 @@ class DevChain:
             await asyncio.sleep(POLL_S)
         raise DevChainFailed(pid, self._options.folder)
 
-    async def _beat(self) -> None:
-        """Seal what waits, then the blocks that confirm it, then a slow heartbeat."""
+    async def _mine_pending(self) -> None:
+        """Mine pending transactions, then the blocks that confirm them, then the heartbeat."""
         idle_s, confirming = 0.0, 0
         async with Rpc(self.rpc_url) as rpc:
             while True:
                 await asyncio.sleep(PULSE_S)
                 idle_s += PULSE_S
                 with contextlib.suppress(ChainUnavailable, RpcRefused):
-                    waiting = int((await rpc.send("txpool_status"))["pending"], 16)
-                    confirming = CONFIRMING_BLOCKS + 1 if waiting else confirming
+                    pending = int((await rpc.send("txpool_status"))["pending"], 16)
+                    confirming = CONFIRMING_BLOCKS + 1 if pending else confirming
                     if confirming or idle_s >= HEARTBEAT_S:
                         await rpc.send("evm_mine")
                         idle_s, confirming = 0.0, max(0, confirming - 1)
 
 
 def find_anvil(named: Path | None, npm_folder: Path) -> Path:
-    """Return the anvil to run: the one named, the one npm installed, or the one on the path."""
+    """Return the anvil to run: the one named, else the one of npm, else the one on the path."""
     if named is not None:
         candidates = [named]
     else:
@@ -199,7 +199,7 @@ def find_anvil(named: Path | None, npm_folder: Path) -> Path:
 
 
 def _process_running(pid_file: Path, mark: str) -> int | None:
-    """Return the process that the file names, if it runs and its command line bears the mark."""
+    """Return the process id of the file, or None unless its command line contains the mark."""
     try:
         pid = int(pid_file.read_text())
         command = Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -1,4 +1,4 @@
-"""What gas costs now: the last few blocks, and what the node itself suggests."""
+"""Current gas fees, from the last few blocks and the node's own suggestion."""
 
 from typing import Final
 
@@ -8,18 +8,18 @@ from foretell.domain.errors.chain import ChainUnavailable, RpcRefused
 from foretell.domain.evm.raw_transaction import Fees
 from foretell.domain.evm.transaction import opening_fees
 
-BLOCKS_LOOKED_AT: Final = 4
+HISTORY_BLOCKS: Final = 4
 REWARD_PERCENTILE: Final = 50
 PRIORITY_FEE_WEI_MIN: Final = 1_000_000
-"""A tip that nobody misses, for a chain whose blocks were empty and tell nothing."""
+"""The lowest tip, for a chain with empty blocks, which have no rewards to go by."""
 
 _HISTORY: Final = "eth_feeHistory"
 _SUGGESTION: Final = "eth_maxPriorityFeePerGas"
 
 
 async def fetch_fees(rpc: Rpc, cap_wei: int) -> Fees:
-    """Return the fees of a transaction that should be mined soon, never above the cap."""
-    answer = await rpc.call(_HISTORY, hex(BLOCKS_LOOKED_AT), "latest", [REWARD_PERCENTILE])
+    """Return fees that get a transaction into a block soon, never above the cap."""
+    answer = await rpc.call(_HISTORY, hex(HISTORY_BLOCKS), "latest", [REWARD_PERCENTILE])
     try:
         base_fee_wei = quantity_of(answer["baseFeePerGas"][-1], _HISTORY)
         rewards_wei = [quantity_of(reward[0], _HISTORY) for reward in answer.get("reward") or []]
@@ -31,7 +31,7 @@ async def fetch_fees(rpc: Rpc, cap_wei: int) -> Fees:
 
 
 async def _suggested_wei(rpc: Rpc) -> int:
-    """Return the tip below which the node takes nothing, as far as it says so."""
+    """Return the tip that the node suggests, or 0 when it suggests none."""
     try:
         return quantity_of(await rpc.call(_SUGGESTION), _SUGGESTION)
     except RpcRefused:

@@ -1,9 +1,9 @@
-"""Reads the logs of our contracts, block by block, and believes no answer alone.
+"""Read the logs of our contracts, block by block, and check each answer against a second one.
 
-A node may leave logs out, repeat them, or change its mind about a block between two questions. So
-every block comes with its header, the headers must form a chain, every log must belong to the block
-that its header names, and where a header's filter does not exclude our contracts the block is asked
-for in a second way; both answers must be the same. What does not fit is refused, and read again.
+A node may leave logs out, repeat them, or switch to another block between two requests. So every
+block is read with its header, the headers must form a chain, and every log must belong to one of
+them. Where a header's bloom filter does not exclude our contracts, the logs of the block are
+fetched in a second way, and both answers must be equal. Answers that do not match are refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from foretell.chain.rpc_types import BlockHeader, RawLog, header_of, quantity_of
 from foretell.domain.contracts.log_decoder import decode_log, topics_of
 from foretell.domain.contracts.logs import ContractKind, LogPlace, PlacedLog
 from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
-from foretell.domain.evm.bloom import BloomQuestion
+from foretell.domain.evm.bloom import BloomQuery
 from foretell.domain.values.hexadecimal import Address, Bytes32, address_bytes
 
 BLOCKS_PER_READ_MAX: Final = 500
@@ -26,7 +26,7 @@ _GET_RECEIPTS: Final = "eth_getBlockReceipts"
 
 @dataclass(frozen=True, slots=True)
 class BlockLogs:
-    """A block, what our contracts said in it, and how many of their logs said nothing we know."""
+    """A block, the decoded logs of our contracts, and how many of their logs were ignored."""
 
     header: BlockHeader
     logs: tuple[PlacedLog, ...]
@@ -34,10 +34,10 @@ class BlockLogs:
 
 
 class LogReader:
-    """The logs of some contracts.
+    """Reads of the logs of some contracts.
 
-    Without `has_receipts` the node is asked for the logs of a block by its hash as the second way;
-    with it, which is surer, for all the receipts of the block.
+    The second way fetches all receipts of a block. Without `has_receipts`, for nodes that do not
+    serve them, it fetches the logs by the block's hash, which is less independent.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class LogReader:
         self._span = blocks_per_read_max
         self._has_receipts = has_receipts
         self._topics = frozenset().union(*map(topics_of, kind_by_contract.values()))
-        self._bloom = BloomQuestion(
+        self._bloom = BloomQuery(
             [address_bytes(address) for address in kind_by_contract],
             [bytes.fromhex(topic[2:]) for topic in self._topics],
         )
@@ -63,10 +63,10 @@ class LogReader:
     async def read(
         self, first: int, last: int, parent_hash: Bytes32 | None = None
     ) -> list[BlockLogs]:
-        """Return the blocks from the first on, as many as the node gives at once up to the last.
+        """Return blocks from the first on, at most up to the last, as many as the node gives at once.
 
-        Raises ChainInconsistent when the first does not stand on `parent_hash`, or when anything
-        else does not fit. That is a reorg, or a node at fault: look again.
+        Raises ChainInconsistent when `parent_hash` is not the first block's parent, or when answers
+        do not match: after a reorg, or by a fault of the node. Read again then.
         """
         assert first <= last
         while True:
@@ -87,12 +87,12 @@ class LogReader:
             return await self._checked(headers, logs)
 
     async def _fetch_logs(self, first: int, last: int) -> list[RawLog]:
-        question = {
+        query = {
             "fromBlock": hex(first),
             "toBlock": hex(last),
             **self._filter(),
         }
-        return raw_logs_of(await self._rpc.call(_GET_LOGS, question), _GET_LOGS)
+        return raw_logs_of(await self._rpc.call(_GET_LOGS, query), _GET_LOGS)
 
     def _filter(self) -> dict[str, Any]:
         return {"address": list(self._kinds), "topics": [sorted(self._topics)]}
@@ -105,7 +105,7 @@ class LogReader:
         for number, answer in enumerate(answers, first):
             header = header_of(answer)
             if header is None or header.block_number != number:
-                raise ChainInconsistent(f"block {number} is not there")
+                raise ChainInconsistent(f"the node does not have block {number}")
             headers.append(header)
         return headers
 
@@ -117,18 +117,18 @@ class LogReader:
             if log.block_hash.lower() not in logs_by_hash:
                 raise ChainInconsistent("a log of a block that is not in the chain")
             logs_by_hash[log.block_hash.lower()].append(log)
-        suspects = [header for header in headers if self._bloom.may_be_in(header.logs_bloom)]
-        again_by_hash = await self._fetch_again(suspects)
+        candidates = [header for header in headers if self._bloom.may_be_in(header.logs_bloom)]
+        again_by_hash = await self._fetch_again(candidates)
         for header in headers:
             again = again_by_hash.get(header.block_hash, [])
             _check_logs(header, logs_by_hash[header.block_hash], again)
         return [self._placed(header, logs_by_hash[header.block_hash]) for header in headers]
 
     async def _fetch_again(self, headers: Sequence[BlockHeader]) -> dict[str, list[RawLog]]:
-        """Return the logs of blocks, asked for in the second way."""
+        """Return the logs of blocks, fetched in the second way."""
         if not self._has_receipts:
-            questions = [{"blockHash": header.block_hash, **self._filter()} for header in headers]
-            answers = await self._rpc.batch([(_GET_LOGS, [question]) for question in questions])
+            queries = [{"blockHash": header.block_hash, **self._filter()} for header in headers]
+            answers = await self._rpc.batch([(_GET_LOGS, [query]) for query in queries])
             return {
                 header.block_hash: raw_logs_of(answer, _GET_LOGS)
                 for header, answer in zip(headers, answers, strict=True)
@@ -166,16 +166,16 @@ class LogReader:
 
 
 def _check_chain(headers: Sequence[BlockHeader], parent_hash: Bytes32 | None) -> None:
-    """Refuse headers that do not stand on each other, or the first not on what is known."""
+    """Refuse headers that do not form a chain on top of the parent, if there is one."""
     expected = parent_hash
     for header in headers:
         if expected is not None and header.parent_hash != expected:
-            raise ChainInconsistent(f"block {header.block_number} stands on another block")
+            raise ChainInconsistent(f"block {header.block_number} has another parent")
         expected = header.block_hash
 
 
 def _check_logs(header: BlockHeader, logs: Sequence[RawLog], again: Sequence[RawLog]) -> None:
-    """Refuse logs that are out of order, repeated or removed, or not those of the second answer."""
+    """Refuse logs that are out of order, repeated or removed, or differ from the second answer."""
     indexes = [quantity_of(log.log_index, _GET_LOGS) for log in logs]
     if indexes != sorted(set(indexes)) or any(log.removed for log in logs):
         raise ChainInconsistent(f"the logs of block {header.block_number} are out of order")
@@ -197,7 +197,7 @@ def _identity(log: RawLog) -> tuple[object, ...]:
 
 def _logs_of_receipts(answer: Any) -> list[RawLog]:
     if not isinstance(answer, list):
-        raise ChainInconsistent("a block without its receipts")
+        raise ChainInconsistent("a block without receipts")
     return [
         log
         for receipt in answer

@@ -1,4 +1,4 @@
-"""Where the transactions of an account are kept; the store implements it."""
+"""Storage of an account's transactions; the store implements it."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,10 +8,10 @@ from foretell.domain.values.hexadecimal import Address
 
 
 class Outbox(Protocol):
-    """The transactions of some accounts. Each method is one step: all of it or nothing."""
+    """The transactions of some accounts. Each method is atomic."""
 
     async def load(self, tx_id: str) -> SentTx | None:
-        """Return the transaction with this id, if there is one."""
+        """Return the transaction with this id, or None."""
         ...
 
     async def load_unfinished(self, sender: Address, limit: int) -> Sequence[SentTx]:
@@ -19,11 +19,11 @@ class Outbox(Protocol):
         ...
 
     async def load_at_nonce(self, sender: Address, account_nonce: int) -> SentTx | None:
-        """Return the transaction that has this nonce, if there is one."""
+        """Return the transaction with this nonce, or None."""
         ...
 
     async def load_last_nonce(self, sender: Address) -> int | None:
-        """Return the highest nonce that any transaction of the account has."""
+        """Return the highest nonce of the account's transactions, or None."""
         ...
 
     async def record_new(self, tx: SentTx) -> bool:
@@ -35,5 +35,5 @@ class Outbox(Protocol):
         ...
 
     async def record_move(self, was: SentTx, now: SentTx) -> bool:
-        """Store a step of a life, or return False when it was no longer where it was."""
+        """Store a status change, or return False when the stored status was no longer `was`."""
         ...

@@ -1,6 +1,6 @@
-"""What the contracts say now, as typed values.
+"""Reads of the contracts' state, as typed values.
 
-Every method takes the block to read at. A node without history answers for `latest` alone.
+Every method takes the block to read at. A node without history answers for `latest` only.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from foretell.chain.rpc_types import (
     quantity_of,
     receipt_of,
 )
-from foretell.chain.views import LATEST, ViewCall, ask, ask_all
+from foretell.chain.views import LATEST, ViewCall, call_view, call_views
 from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
 from foretell.domain.evm.abi import contract_function
@@ -61,7 +61,7 @@ _METADATA_OF: Final = contract_function("metadataOf(bytes32)", "(string)")
 
 
 class Payouts(NamedTuple):
-    """What the oracle reported: each outcome's part of the denominator."""
+    """The payout that an oracle reported: each outcome's numerator, and the denominator."""
 
     yes: int
     no: int
@@ -69,14 +69,14 @@ class Payouts(NamedTuple):
 
 
 class SafeState(NamedTuple):
-    """A Safe that exists."""
+    """The nonce, threshold and owners of a Safe that exists."""
 
     nonce: int
     threshold: int
     owners: tuple[Address, ...]
 
     def is_owned_by(self, owner: Address) -> bool:
-        """Return whether this owner's signature is all that the Safe asks for."""
+        """Return whether this owner's signature alone is enough for the Safe."""
         return self.threshold == 1 and owner in self.owners
 
 
@@ -88,7 +88,7 @@ class ProposerWhitelist(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question that was asked."""
+    """A question as its adapter stores it."""
 
     asked_at_s: int
     creator: Address
@@ -98,21 +98,21 @@ class Question(NamedTuple):
 
 
 class ProposalTerms(NamedTuple):
-    """What a proposal puts at stake, and how long it can be disputed."""
+    """The bond of a proposal, and how long it can be disputed."""
 
     bond_units: int
     liveness_s: int
 
 
 class MarketEntry(NamedTuple):
-    """What the market registry holds of a condition; the id is empty before it was named."""
+    """A condition's entry in the market registry; `metadata_id` is empty until it is set."""
 
     creator: Address
     metadata_id: str
 
 
 class Reader:
-    """One deployment, read."""
+    """Reads of one deployment."""
 
     def __init__(self, rpc: Rpc, deployment: Deployment) -> None:
         self._rpc = rpc
@@ -121,37 +121,37 @@ class Reader:
     async def collateral_units(self, wallet: Address, at: str = LATEST) -> int:
         """Return how much collateral a wallet holds."""
         call = ViewCall(self._deployment.collateral, _BALANCE_OF, (wallet,))
-        return int(await ask(self._rpc, call, at))
+        return int(await call_view(self._rpc, call, at))
 
     async def allowance_units(self, wallet: Address, spender: Address, at: str = LATEST) -> int:
         """Return how much collateral of the wallet the spender may move."""
         call = ViewCall(self._deployment.collateral, _ALLOWANCE, (wallet, spender))
-        return int(await ask(self._rpc, call, at))
+        return int(await call_view(self._rpc, call, at))
 
     async def token_units(
         self, holdings: Sequence[tuple[Address, str]], at: str = LATEST
     ) -> list[int]:
-        """Return how much of a token each wallet holds, for pairs of a wallet and a token id."""
+        """Return the balance of each pair of a wallet and a token id."""
         calls = []
         for start in range(0, len(holdings), BALANCES_PER_CALL_MAX):
             part = holdings[start : start + BALANCES_PER_CALL_MAX]
             arguments = [wallet for wallet, _ in part], [int(token) for _, token in part]
             calls.append(self._of_tokens(_BALANCE_OF_BATCH, *arguments))
-        return [units for balances in await ask_all(self._rpc, calls, at) for units in balances]
+        return [units for balances in await call_views(self._rpc, calls, at) for units in balances]
 
     async def payouts(self, condition_id: Bytes32, at: str = LATEST) -> Payouts | None:
-        """Return what the oracle reported on a binary condition, or None while it has not."""
+        """Return the payout of a binary condition, or None before the oracle reported it."""
         condition = word_bytes(condition_id)
         calls = [
             self._of_tokens(_PAYOUT_DENOMINATOR, condition),
             self._of_tokens(_SLOT_COUNT, condition),
         ]
-        denominator, slots = await ask_all(self._rpc, calls, at)
+        denominator, slots = await call_views(self._rpc, calls, at)
         if not denominator:
             return None
         if slots != OUTCOME_SLOTS:
             raise ChainInconsistent(f"{condition_id} has {slots} outcomes")
-        yes, no = await ask_all(
+        yes, no = await call_views(
             self._rpc,
             [self._of_tokens(_PAYOUT_NUMERATOR, condition, slot) for slot in range(slots)],
             at,
@@ -161,9 +161,9 @@ class Reader:
     async def exchange_nonce(
         self, maker: Address, exchange: Address | None = None, at: str = LATEST
     ) -> int:
-        """Return the nonce that a maker's orders must bear, at the standard exchange if unsaid."""
+        """Return the nonce that a maker's orders must have, by default at the standard exchange."""
         call = ViewCall(exchange or self._deployment.exchange, _NONCES, (maker,))
-        return int(await ask(self._rpc, call, at))
+        return int(await call_view(self._rpc, call, at))
 
     async def is_registered(
         self,
@@ -172,14 +172,14 @@ class Reader:
         exchange: Address | None = None,
         at: str = LATEST,
     ) -> bool:
-        """Return whether an exchange, the standard one if unsaid, trades exactly these tokens."""
+        """Return whether an exchange, by default the standard one, trades exactly these tokens."""
         exchange = exchange or self._deployment.exchange
         calls = [
             ViewCall(exchange, _CONDITION_OF, (pair.yes,)),
             ViewCall(exchange, _COMPLEMENT_OF, (pair.yes,)),
         ]
         try:
-            condition, complement = await ask_all(self._rpc, calls, at)
+            condition, complement = await call_views(self._rpc, calls, at)
         except ExecutionReverted:
             return False
         return bool(word_of(condition) == condition_id and complement == pair.no)
@@ -191,13 +191,13 @@ class Reader:
         calls = [
             ViewCall(address, function) for function in (_SAFE_NONCE, _SAFE_THRESHOLD, _SAFE_OWNERS)
         ]
-        nonce, threshold, owners = await ask_all(self._rpc, calls, at)
+        nonce, threshold, owners = await call_views(self._rpc, calls, at)
         return SafeState(nonce, threshold, tuple(map(Address, owners)))
 
     async def revert_of(
         self, sender: Address, target: Address, calldata: bytes, at: str = LATEST
     ) -> ExecutionReverted | None:
-        """Return how a call of this sender would revert, or None when it would not."""
+        """Return the revert that a call of this sender would end in, or None."""
         call = {"from": sender, "to": target, "data": "0x" + calldata.hex()}
         try:
             await self._rpc.call("eth_call", call, at)
@@ -206,19 +206,19 @@ class Reader:
         return None
 
     async def code(self, address: Address, at: str = LATEST) -> bytes:
-        """Return the code at an address; empty for an account without any."""
+        """Return the code at an address; empty for an account without code."""
         return bytes_of(await self._rpc.call("eth_getCode", address, at), "eth_getCode")
 
     async def proposer_whitelist(
         self, creator: Address, at: str = LATEST
     ) -> ProposerWhitelist | None:
-        """Return the creator's whitelist, or None when it has none that is its own.
+        """Return the creator's whitelist, or None when it has none of its own.
 
-        The whitelist is a contract of the creator's choice, so it is believed only as far as it
-        names the creator and answers as a whitelist does.
+        The creator chooses the contract, so it counts only when it names the creator and answers
+        as a whitelist does.
         """
         registry = self._deployment.address(ContractName.PROPOSER_WHITELIST_REGISTRY)
-        address = await ask(self._rpc, ViewCall(registry, _WHITELIST_OF, (creator,)), at)
+        address = await call_view(self._rpc, ViewCall(registry, _WHITELIST_OF, (creator,)), at)
         if address == ZERO_ADDRESS:
             return None
         calls = [
@@ -226,7 +226,7 @@ class Reader:
             for function in (_WHITELIST_CREATOR, _WHITELIST_PROPOSERS)
         ]
         try:
-            named_creator, proposers = await ask_all(self._rpc, calls, at)
+            named_creator, proposers = await call_views(self._rpc, calls, at)
         except (ExecutionReverted, ChainInconsistent):
             return None
         if named_creator != creator:
@@ -236,13 +236,13 @@ class Reader:
     async def question(
         self, question_id: Bytes32, adapter: Address | None = None, at: str = LATEST
     ) -> Question | None:
-        """Return a question as its adapter has it, or None when nobody asked it there.
+        """Return a question as its adapter stores it, or None when it was not asked there.
 
-        Without an adapter it is one of the direct stack, in no event.
+        The default adapter is the one of direct resolution outside of events.
         """
         adapter = adapter or self._deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
         call = ViewCall(adapter, _QUESTION, (word_bytes(question_id),))
-        words = await ask(self._rpc, call, at)
+        words = await call_view(self._rpc, call, at)
         asked_at_s, is_resolved, reward_token, creator, text = (words[i] for i in (0, 5, 9, 10, 11))
         if not asked_at_s:
             return None
@@ -251,39 +251,39 @@ class Reader:
     async def event_question(
         self, operator: Address, asked_id: Bytes32, at: str = LATEST
     ) -> Bytes32 | None:
-        """Return what an event calls a question that was asked, or None when none has it."""
+        """Return the event's id of a question that was asked, or None when it is in no event."""
         call = ViewCall(operator, _QUESTION_IDS, (word_bytes(asked_id),))
-        found = word_of(await ask(self._rpc, call, at))
+        found = word_of(await call_view(self._rpc, call, at))
         return None if found == ZERO_BYTES32 else found
 
     async def event_creator(
         self, operator: Address, market_id: Bytes32, at: str = LATEST
     ) -> Address | None:
-        """Return who prepared an event, or None when nobody did."""
-        creator = await ask(
+        """Return the creator of an event, or None when the event does not exist."""
+        creator = await call_view(
             self._rpc, ViewCall(operator, _CREATOR_OF, (word_bytes(market_id),)), at
         )
         return None if creator == ZERO_ADDRESS else Address(creator)
 
     async def proposal_terms(self, adapter: Address, at: str = LATEST) -> ProposalTerms:
-        """Return what the optimistic stack asks of a proposal where its question says nothing."""
+        """Return the optimistic stack's terms of a proposal when its question names none."""
         calls = [ViewCall(adapter, _DEFAULT_BOND), ViewCall(adapter, _DEFAULT_LIVENESS)]
-        bond_units, liveness_s = await ask_all(self._rpc, calls, at)
+        bond_units, liveness_s = await call_views(self._rpc, calls, at)
         return ProposalTerms(bond_units, liveness_s)
 
     async def creation_fee_units(self, adapter: Address | None = None, at: str = LATEST) -> int:
-        """Return what asking one question of the direct stack costs now, at one of its adapters."""
+        """Return the current fee of a question of direct resolution, at one of its adapters."""
         adapter = adapter or self._deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
-        return int(await ask(self._rpc, ViewCall(adapter, _CREATION_FEE), at))
+        return int(await call_view(self._rpc, ViewCall(adapter, _CREATION_FEE), at))
 
     async def market_entry(self, condition_id: Bytes32, at: str = LATEST) -> MarketEntry | None:
-        """Return what the registry holds of a condition, or None when nobody made it here."""
+        """Return the registry's entry of a condition, or None when it has none."""
         registry = self._deployment.address(ContractName.MARKET_REGISTRY)
         condition = word_bytes(condition_id)
         calls = [
             ViewCall(registry, function, (condition,)) for function in (_CREATOR_OF, _METADATA_OF)
         ]
-        creator, metadata_id = await ask_all(self._rpc, calls, at)
+        creator, metadata_id = await call_views(self._rpc, calls, at)
         return None if creator == ZERO_ADDRESS else MarketEntry(Address(creator), metadata_id)
 
     async def chain_id(self) -> int:
@@ -295,8 +295,8 @@ class Reader:
         return quantity_of(await self._rpc.call("eth_blockNumber"), "eth_blockNumber")
 
     async def header(self, at: str = LATEST) -> BlockHeader | None:
-        """Return the header of a block, or None when the node has none there."""
-        return header_of(await self._rpc.call("eth_getBlockByNumber", at, False))  # noqa: FBT003 - the protocol's own
+        """Return the header of a block, or None when the node does not have it."""
+        return header_of(await self._rpc.call("eth_getBlockByNumber", at, False))  # noqa: FBT003 - as the protocol has it
 
     async def receipts(self, hashes: Sequence[Bytes32]) -> list[Receipt | None]:
         """Return the receipts of transactions, None for those that are in no block."""

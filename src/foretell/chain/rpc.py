@@ -1,7 +1,7 @@
 """JSON-RPC with deadlines, and failures that say whether the call may have happened.
 
-A read may be asked again when the node does not answer; a broadcast may not, so it goes
-through `send`, which asks once and leaves an unknown outcome to its caller.
+A read is repeated when the node does not answer. A broadcast is not, because the first one may have
+arrived: it goes through `send`, which leaves an unknown outcome to its caller.
 """
 
 import asyncio
@@ -16,9 +16,11 @@ import httpx
 import msgspec
 
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
+from foretell.runtime.backoff import pauses_s
 
 READ_ATTEMPTS_MAX: Final = 3
-RETRY_DELAY_S: Final = 0.1
+RETRY_S: Final = 0.1
+RETRY_S_MAX: Final = 0.2
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 CALLS_PER_BATCH_MAX: Final = 100
 CONNECTIONS_MAX: Final = 16
@@ -27,7 +29,7 @@ _REVERTED_CODE: Final = 3
 _HALTED: Final = re.compile(
     "revert|evm error|out of gas|invalid (?:opcode|jump)|stack (?:under|over)flow"
 )
-"""How nodes say that a contract ended a call, or that the call ended in the middle of it."""
+"""The words of nodes for a call that a contract reverted, or that broke off in the middle."""
 
 
 class _Error(msgspec.Struct):
@@ -68,28 +70,26 @@ class Rpc:
         await self._client.aclose()
 
     async def call(self, method: str, *params: object) -> Any:
-        """Return the result of a read, asked up to `READ_ATTEMPTS_MAX` times."""
-        for attempt in range(1, READ_ATTEMPTS_MAX + 1):
+        """Return the result of a read, requested up to `READ_ATTEMPTS_MAX` times."""
+        for pause_s in itertools.islice(pauses_s(RETRY_S, RETRY_S_MAX), READ_ATTEMPTS_MAX - 1):
             try:
                 return await self.send(method, *params)
             except ChainUnavailable:
-                if attempt == READ_ATTEMPTS_MAX:
-                    raise
-                await asyncio.sleep(RETRY_DELAY_S * attempt)
-        raise AssertionError
+                await asyncio.sleep(pause_s)
+        return await self.send(method, *params)
 
     async def send(self, method: str, *params: object) -> Any:
-        """Return the result of a call that is asked exactly once."""
+        """Return the result of a call that is sent exactly once."""
         request_id = next(self._ids)
         answer = self._decode_one(
             method, await self._post(method, _request(request_id, method, params))
         )
         if answer.id != request_id:
-            raise ChainUnavailable(method, f"answer {answer.id} to question {request_id}")
+            raise ChainUnavailable(method, f"answer {answer.id} to request {request_id}")
         return _result(method, answer)
 
     async def batch(self, calls: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
-        """Return the results of several reads in their order, in as few round trips as may be."""
+        """Return the results of several reads in their order, in as few round trips as possible."""
         results: list[Any] = []
         for start in range(0, len(calls), CALLS_PER_BATCH_MAX):
             results += await self._batch(calls[start : start + CALLS_PER_BATCH_MAX])
@@ -131,7 +131,7 @@ class Rpc:
 
 @functools.cache
 def _tls() -> ssl.SSLContext:
-    """Return who is trusted to vouch for a node: 30 ms to read, so it is read once."""
+    """Return the certificates to trust; reading them takes 30 ms, so they are read once."""
     return httpx.create_ssl_context(trust_env=False)
 
 

@@ -1,4 +1,4 @@
-"""What a node answers, as typed values. An answer of another shape is no answer."""
+"""Answers of a node as typed values. An answer of another shape counts as no answer."""
 
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 class RawLog(msgspec.Struct, rename="camel", frozen=True):
-    """A log as a node writes it: every number is hex text."""
+    """A log as a node sends it: every number is hex text."""
 
     address: str
     topics: tuple[str, ...]
@@ -64,7 +64,7 @@ class _Tx(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a transaction that is in a block."""
+    """The outcome of a transaction that is in a block."""
 
     tx_hash: Bytes32
     block_number: int
@@ -76,7 +76,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class BlockHeader:
-    """A block, the one that it stands on, and the filter of what it logged."""
+    """A block's number, hash, parent, time, log filter and base fee."""
 
     block_number: int
     block_hash: Bytes32
@@ -88,7 +88,7 @@ class BlockHeader:
 
 @dataclass(frozen=True, slots=True)
 class ChainTx:
-    """A transaction that a node knows; without a block number it waits."""
+    """A transaction that a node knows; without a block number it is pending."""
 
     tx_hash: Bytes32
     sender: Address
@@ -100,7 +100,7 @@ class ChainTx:
 
 
 def receipt_of(answer: Any) -> Receipt | None:
-    """Return the receipt, or None when the node knows of none."""
+    """Return the receipt, or None when the node has none."""
     if answer is None:
         return None
     raw = _converted(answer, _Receipt, "receipt")
@@ -160,15 +160,15 @@ def raw_logs_of(answer: Any, method: str) -> list[RawLog]:
 
 
 def quantity_of(answer: Any, method: str) -> int:
-    """Return the number that a node writes as hex text."""
+    """Return the number of a hex text."""
     try:
         return int(answer, 16)
     except (TypeError, ValueError) as error:
-        raise ChainUnavailable(method, "the answer is no number") from error
+        raise ChainUnavailable(method, "the answer is not a number") from error
 
 
 def bytes_of(answer: Any, method: str) -> bytes:
-    """Return the bytes that a node writes as hex text."""
+    """Return the bytes of a hex text."""
     try:
         return parse_bytes(answer, method, ANSWER_BYTES_MAX)
     except MalformedHex as error:

@@ -1,15 +1,15 @@
-"""Puts contracts at addresses that nobody's key or salt leads to: the sandbox alone can.
+"""Place contracts at given addresses, which no key or salt leads to; only a sandbox allows it.
 
-Clients derive a wallet's address from a factory's that they carry with them. On a node that lets us
-write code, the constructor is run in place: its code stands at the address while it is called, so
-that storage and everything that it computes from its own address are right, and what it returns
-takes its place.
+Clients derive a wallet's address from a factory address that they contain. On a node that allows
+writing code, the constructor runs in place: its code is at the address while it is called, so that
+its storage and all that it computes from its own address are right. The code that it returns then
+replaces it.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from foretell.chain.deploy_plan import PlannedContract
+from foretell.chain.planned_contracts import PlannedContract
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import bytes_of
 from foretell.chain.setup_caller import SetupCaller
@@ -21,17 +21,17 @@ CONSTRUCTOR_GAS: Final = 10_000_000
 
 
 async def check_sandbox_node(rpc: Rpc) -> None:
-    """Refuse a node that is not the sandbox's own kind."""
+    """Refuse a node that is not anvil."""
     try:
         version = str(await rpc.call("web3_clientVersion"))
     except RpcRefused:
-        version = "a node that does not say what it is"
+        version = "a node that does not give its version"
     if not version.startswith("anvil/"):
         raise SandboxOnly("code at a chosen address", version)
 
 
 async def place_planned(rpc: Rpc, caller: SetupCaller, planned: Iterable[PlannedContract]) -> None:
-    """Put those contracts that must have a chosen address there; any node will do if none must."""
+    """Place the contracts that have a given address; without any, every node will do."""
     init_code_by_address = {
         contract.address: contract.init_code
         for contract in planned
@@ -44,9 +44,9 @@ async def place_planned(rpc: Rpc, caller: SetupCaller, planned: Iterable[Planned
 async def place_contracts(
     rpc: Rpc, caller: SetupCaller, init_code_by_address: Mapping[Address, bytes]
 ) -> None:
-    """Put contracts at these addresses, unless they are there already.
+    """Place contracts at these addresses, unless they are there already.
 
-    One that broke off in the middle has its constructor's code there still, and is begun again.
+    After an interrupted placement the constructor's code is still at the address: it starts again.
     """
     await check_sandbox_node(rpc)
     runtime_by_address: dict[Address, bytes] = {}

@@ -1,12 +1,12 @@
 """One account's queue of transactions: simulate, reserve, sign, store, broadcast, watch.
 
-What is sent has an id, and an id is one transaction, whatever happens in between: the nonce and the
-signed bytes are stored before anyone sees them, so a crash at any point leaves either nothing or a
-row that the watcher takes up again. Broadcasting the same bytes twice does nothing; a second
-transaction is never signed because the fate of the first is unknown.
+A transaction has an id, and an id is executed at most once: the nonce and the signed bytes are
+stored before they are broadcast, so a crash leaves either nothing or a row that the watcher
+continues. Broadcasting the same bytes twice does nothing, and an unknown outcome never leads to a
+second transaction.
 
-Only one process may send for an account. The store refuses a nonce that is taken, so a second one
-by mistake does no harm.
+Only one process may send for an account. A second one by mistake does no harm: the store refuses a
+nonce that is taken.
 """
 
 import asyncio
@@ -14,19 +14,26 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, Final
 
-from foretell.chain.broadcaster import FEE_CAP_WEI, Broadcaster, SenderOptions
+from foretell.chain.broadcaster import Broadcaster
 from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
-from foretell.chain.views import ViewCall, ask_all
+from foretell.chain.sending_account import (
+    FEE_CAP_WEI,
+    AttemptTimes,
+    SenderOptions,
+    SendingAccount,
+)
+from foretell.chain.views import ViewCall, call_views
 from foretell.chain.watcher import Watcher
 from foretell.domain.errors.chain import ExecutionReverted
 from foretell.domain.errors.families import Upstream
 from foretell.domain.evm.transaction import OutgoingTx, SentTx
+from foretell.domain.values.eip712 import address_of_key
 from foretell.runtime.worker import Pace, run_worker
 
 GAS_MARGIN_PERCENT: Final = 20
-"""What others do between the estimate and the block may make a call dearer."""
+"""Added to the estimate: other transactions before it in the block may make a call cost more."""
 
 SIMULATED_AT: Final = "pending"
 PACE: Final = Pace(busy_s=0.25, idle_s=15.0)
@@ -35,7 +42,7 @@ __all__ = ["FEE_CAP_WEI", "Outbox", "Sender", "SenderOptions"]
 
 
 class Sender:
-    """One account that sends."""
+    """The transactions of one account, from the call to the final outcome."""
 
     def __init__(
         self,
@@ -47,34 +54,36 @@ class Sender:
     ) -> None:
         self._rpc = rpc
         self._outbox = outbox
-        self._broadcaster = Broadcaster(rpc, private_key, outbox, options, now_ms)
-        self._watcher = Watcher(self._broadcaster)
+        self.address = address_of_key(private_key)
+        account = SendingAccount(self.address, rpc, outbox, options, now_ms, AttemptTimes(now_ms))
+        self._lock = account.lock
+        self._broadcaster = Broadcaster(account, private_key)
+        self._watcher = Watcher(account, self._broadcaster)
         self._woken = asyncio.Event()
-        self.address = self._broadcaster.address
 
     async def send(self, tx: OutgoingTx) -> SentTx:
-        """Send a transaction, or return what has become of it when it was sent before.
+        """Send a transaction, or return its state when its id was sent before.
 
-        Raises ExecutionReverted, with nothing stored or sent, when the call would revert now. One
-        that comes back PENDING is not known to be with a node; the watcher sees to that.
+        Raises ExecutionReverted, with nothing stored or sent, when the call would revert now. A
+        PENDING result means that no node is known to have it yet; the watcher broadcasts it again.
         """
         if (known := await self._known(tx)) is not None:
             return known
         await self._broadcaster.check_chain()
         gas = await self._simulate(tx)
-        async with self._broadcaster.lock:
+        async with self._lock:
             if (known := await self._known(tx)) is not None:
                 return known
             reserved = await self._broadcaster.reserve(tx, gas)
             self._woken.set()
             return await self._broadcaster.push(reserved)
 
-    async def ask_all(self, calls: list[ViewCall]) -> list[Any]:
-        """Return what views answer in the state in which calls are simulated, in their order."""
-        return await ask_all(self._rpc, calls, SIMULATED_AT)
+    async def call_views(self, calls: list[ViewCall]) -> list[Any]:
+        """Return the results of views, in their order, in the state that calls are simulated in."""
+        return await call_views(self._rpc, calls, SIMULATED_AT)
 
     async def revert_of(self, tx: OutgoingTx, at: str = SIMULATED_AT) -> ExecutionReverted | None:
-        """Return how a transaction would revert if it were sent, or None when it would pass."""
+        """Return the revert that a transaction would end in, or None when it would succeed."""
         try:
             await self._call(tx, at)
         except ExecutionReverted as reverted:
@@ -82,7 +91,7 @@ class Sender:
         return None
 
     async def run(self) -> None:
-        """Watch what was sent, by this process or one before it, until cancelled."""
+        """Watch transactions, of this process and earlier ones, until cancelled."""
         name = f"transactions of {self.address}"
         await run_worker(name, self._watch, PACE, self._pause, expected=(Upstream,))
 
@@ -91,7 +100,7 @@ class Sender:
         return await self.run_once() > 0
 
     async def run_once(self) -> int:
-        """Look once at what is unfinished, and return how much still is."""
+        """Watch once, and return how many transactions are still unfinished."""
         return await self._watcher.run_once()
 
     async def _pause(self, seconds: float) -> None:
@@ -107,7 +116,7 @@ class Sender:
         return known
 
     async def _simulate(self, tx: OutgoingTx) -> int:
-        """Return the gas to sign for; a call that would revert is refused here."""
+        """Return the gas limit to sign; refuses a call that would revert."""
         call = await self._call(tx, SIMULATED_AT)
         if tx.gas is not None:
             return tx.gas
@@ -116,7 +125,7 @@ class Sender:
         return gas + gas * GAS_MARGIN_PERCENT // 100
 
     async def _call(self, tx: OutgoingTx, at: str) -> dict[str, str]:
-        """Have the node run a call, and return it as the node was asked."""
+        """Have the node run a call, and return the request."""
         call = {"from": self.address, "to": tx.target, "data": "0x" + tx.calldata.hex()}
         if tx.gas is not None:
             call["gas"] = hex(tx.gas)

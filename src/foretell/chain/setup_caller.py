@@ -1,17 +1,17 @@
-"""A key that calls and waits: for setting up a chain, where every step is checked by what it leaves.
+"""Calls that are waited for, for setting up a chain.
 
-Products send through `Sender`, which survives a crash. This does not: who calls must be able to look
-and call again.
+Products send through `Sender`, which survives a crash. `SetupCaller` does not: its caller must check
+what is on the chain, and call again for what is missing.
 """
 
 import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from foretell.chain.broadcaster import FEE_CAP_WEI
 from foretell.chain.fees import fetch_fees
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt, quantity_of, receipt_of
+from foretell.chain.sending_account import FEE_CAP_WEI
 from foretell.domain.errors.chain import CallFailed, ChainUnavailable
 from foretell.domain.evm.raw_transaction import TxFields, sign_tx
 from foretell.domain.evm.transaction import ContractCall
@@ -24,7 +24,7 @@ GAS_MARGIN_PERCENT: Final = 20
 
 
 class SetupCaller:
-    """One key on one chain. With `mines` it has the sandbox's node seal what it sent."""
+    """One key on one chain. With `mines` it has the sandbox's node mine each call."""
 
     def __init__(self, rpc: Rpc, private_key: bytes, chain_id: int, *, mines: bool = False) -> None:
         self._rpc = rpc
@@ -34,11 +34,11 @@ class SetupCaller:
         self.address: Address = address_of_key(private_key)
 
     async def call(self, target: Address, calldata: bytes, gas: int | None = None) -> Receipt:
-        """Return the receipt of a call once it is in a block; a call that reverts is refused."""
+        """Return the receipt of a call once it is in a block; refuses a call that reverts."""
         return (await self.call_all([ContractCall(target, calldata, gas)]))[0]
 
     async def call_all(self, calls: Sequence[ContractCall]) -> list[Receipt]:
-        """Return the receipts of calls that do not wait for each other, in their order."""
+        """Return the receipts of calls in their order; they are sent without waiting for each other."""
         if not calls:
             return []
         fees = await fetch_fees(self._rpc, FEE_CAP_WEI)
@@ -67,20 +67,20 @@ class SetupCaller:
         return receipts
 
     async def wait_for_earlier(self, deadline_s: float = RECEIPT_DEADLINE_S) -> None:
-        """Return when nothing of the key waits: what a run that broke off sent may do so still."""
-        waiting = await self._waiting()
-        if waiting and self._mines:
+        """Wait until no transaction of the key is pending, such as one of an interrupted run."""
+        pending = await self._pending()
+        if pending and self._mines:
             await self._rpc.send("evm_mine")
         for _ in range(int(deadline_s / RECEIPT_POLL_S)):
-            if not waiting:
+            if not pending:
                 return
             await asyncio.sleep(RECEIPT_POLL_S)
-            waiting = await self._waiting()
-        cause = f"{waiting} transactions of {self.address} wait after {deadline_s:g} s"
+            pending = await self._pending()
+        cause = f"{pending} transactions of {self.address} are pending after {deadline_s:g} s"
         raise ChainUnavailable("eth_getTransactionCount", cause)
 
-    async def _waiting(self) -> int:
-        """Return how many transactions of the key are in no block yet."""
+    async def _pending(self) -> int:
+        """Return how many transactions of the key are pending."""
         return await self._nonce("pending") - await self._nonce("latest")
 
     async def _nonce(self, at: str) -> int:

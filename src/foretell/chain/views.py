@@ -1,4 +1,4 @@
-"""View calls of any contract, one or many in a round trip."""
+"""Calls of contracts' views, one or many in a round trip."""
 
 from typing import Any, Final, NamedTuple
 
@@ -12,20 +12,20 @@ LATEST: Final = "latest"
 
 
 class ViewCall(NamedTuple):
-    """A question to a contract."""
+    """A view of a contract, with its arguments."""
 
     target: Address
     function: ContractFunction
     arguments: tuple[object, ...] = ()
 
 
-async def ask(rpc: Rpc, call: ViewCall, at: str = LATEST) -> Any:
-    """Return what a view answers: its one value, or the tuple of its values."""
-    return (await ask_all(rpc, [call], at))[0]
+async def call_view(rpc: Rpc, call: ViewCall, at: str = LATEST) -> Any:
+    """Return the result of a view: its one value, or the tuple of its values."""
+    return (await call_views(rpc, [call], at))[0]
 
 
-async def ask_all(rpc: Rpc, calls: list[ViewCall], at: str = LATEST) -> list[Any]:
-    """Return what views answer, in their order; one that reverts fails all of them."""
+async def call_views(rpc: Rpc, calls: list[ViewCall], at: str = LATEST) -> list[Any]:
+    """Return the results of views, in their order; one that reverts fails all of them."""
     answers = await rpc.batch([("eth_call", _request(call, at)) for call in calls])
     return [_decoded(call, answer) for call, answer in zip(calls, answers, strict=True)]
 
@@ -37,7 +37,7 @@ def _request(call: ViewCall, at: str) -> list[object]:
 
 def _decoded(call: ViewCall, answer: object) -> Any:
     try:
-        values = call.function.decode_answer(bytes_of(answer, "eth_call"))
+        values = call.function.decode_result(bytes_of(answer, "eth_call"))
     except MalformedCalldata as error:
         raise ChainInconsistent(
             f"{call.target} does not answer {call.function.name} as that contract does"

@@ -1,7 +1,7 @@
-"""Watches what one account has sent until its outcome is final.
+"""Watch the transactions of one account until their outcome is final.
 
-Start and recovery are one path: every look begins with the unfinished rows. A row is moved by what
-the chain shows of its attempts, and pushed again while the chain shows nothing.
+Start and recovery are one path: each pass begins with the unfinished rows. A row moves by what the
+chain shows of its attempts, and is broadcast again while the chain shows nothing.
 """
 
 from collections.abc import Sequence
@@ -11,20 +11,16 @@ import structlog
 
 from foretell.chain.broadcaster import Broadcaster
 from foretell.chain.rpc_types import chain_tx_of, quantity_of, receipt_of
+from foretell.chain.sending_account import SendingAccount
 from foretell.domain.evm.transaction import (
     WAITING,
     SentTx,
     Sighting,
     TxMove,
-    TxStatus,
     TxTrigger,
     next_move,
 )
-from foretell.domain.values.hexadecimal import Bytes32
 
-BUMP_AFTER_S: Final = 20
-REBROADCAST_AFTER_S: Final = 10
-RETRY_AFTER_S: Final = 1
 FILL_GAP_AFTER_S: Final = 20
 UNFINISHED_MAX: Final = 500
 GAP_FILLS_MAX: Final = 50
@@ -32,8 +28,8 @@ GAP_FILLS_MAX: Final = 50
 _log: Final = structlog.get_logger(__name__)
 
 
-class _View(NamedTuple):
-    """What the chain shows: its head, how many nonces are used, and the attempts in blocks."""
+class _ChainView(NamedTuple):
+    """The chain's head, how many nonces are used, and the attempts that are in blocks."""
 
     head: int
     used_nonces: int
@@ -41,40 +37,41 @@ class _View(NamedTuple):
 
 
 class Watcher:
-    """The eyes of one account."""
+    """The reading side of one account; it broadcasts through the account's broadcaster."""
 
-    def __init__(self, broadcaster: Broadcaster) -> None:
-        self._hand = broadcaster
-        self._pushed_at_ms: dict[Bytes32, int] = {}
+    def __init__(self, account: SendingAccount, broadcaster: Broadcaster) -> None:
+        self._account = account
+        self._broadcaster = broadcaster
         self._displaced_at: dict[str, int] = {}
         self._gap_since_ms: int | None = None
 
     async def run_once(self) -> int:
-        """Move and push what is unfinished, and return how many rows still are."""
-        hand = self._hand
-        async with hand.lock:
-            rows = await hand.outbox.load_unfinished(hand.address, UNFINISHED_MAX)
+        """Move and rebroadcast unfinished rows, and return how many are still unfinished."""
+        account = self._account
+        async with account.lock:
+            rows = await account.outbox.load_unfinished(account.address, UNFINISHED_MAX)
             if not rows:
-                self._forget([])
+                self._forget_all_but([])
                 return 0
-            view = await self._view(rows)
-            seen = [await self._settle(row, view) for row in rows]
-            unfinished = [row for row in seen if not row.is_finished]
+            view = await self._fetch_view(rows)
+            settled = [await self._settle(row, view) for row in rows]
+            unfinished = [row for row in settled if not row.is_finished]
             waiting = [row for row in unfinished if row.status in WAITING]
             was_in_block = {row.tx_id for row in rows if row.block_number is not None}
-            urged = [
-                await self._urge(row, view, is_unmined=row.tx_id in was_in_block) for row in waiting
+            broadcast = [
+                await self._rebroadcast(row, view, is_unmined=row.tx_id in was_in_block)
+                for row in waiting
             ]
             await self._fill_gap(waiting)
-            self._forget(urged)
+            self._forget_all_but(broadcast)
             return len(unfinished)
 
-    async def _view(self, rows: Sequence[SentTx]) -> _View:
+    async def _fetch_view(self, rows: Sequence[SentTx]) -> _ChainView:
         hashes = [attempt.tx_hash for row in rows for attempt in row.attempts]
-        head, used, *receipts = await self._hand.rpc.batch(
+        head, used, *receipts = await self._account.rpc.batch(
             [
                 ("eth_blockNumber", []),
-                ("eth_getTransactionCount", [self._hand.address, "latest"]),
+                ("eth_getTransactionCount", [self._account.address, "latest"]),
                 *(("eth_getTransactionReceipt", [tx_hash]) for tx_hash in hashes),
             ]
         )
@@ -85,100 +82,83 @@ class Watcher:
                 sightings[tx_id] = Sighting(
                     receipt.tx_hash, receipt.block_number, receipt.is_success
                 )
-        return _View(
+        return _ChainView(
             quantity_of(head, "eth_blockNumber"),
             quantity_of(used, "eth_getTransactionCount"),
             sightings,
         )
 
-    async def _settle(self, tx: SentTx, view: _View) -> SentTx:
-        """Return the transaction once what is seen of it moves it no further."""
+    async def _settle(self, tx: SentTx, view: _ChainView) -> SentTx:
+        """Return the transaction after every step that the view allows."""
         sighting = view.sighting_by_tx_id.get(tx.tx_id)
-        confirmations = self._hand.options.confirmations
+        confirmations = self._account.options.confirmations
         while not tx.is_finished:
             step = next_move(tx, sighting, view.head, confirmations)
-            if step is None or (after := await self._hand.move(tx, step)) is None:
+            if step is None or (after := await self._account.move(tx, step)) is None:
                 break
             _log.info("transaction moved", tx_id=tx.tx_id, status=after.status.value)
             tx = after
         return tx
 
-    async def _urge(self, tx: SentTx, view: _View, *, is_unmined: bool) -> SentTx:
-        """Do for a transaction that is in no block what is due, and return it."""
+    async def _rebroadcast(self, tx: SentTx, view: _ChainView, *, is_unmined: bool) -> SentTx:
+        """Return the transaction after what is due for it while it is in no block.
+
+        Only the lowest unused nonce is bumped: those after it wait for it, whatever they pay. A
+        used nonce is not broadcast again; its receipt appears, or another program used it.
+        """
         if tx.tx_id in view.sighting_by_tx_id:
             return tx
+        times = self._account.times
         if is_unmined:
-            self._hand.taken_at_ms.pop(tx.newest.tx_hash, None)
-            self._pushed_at_ms.pop(tx.newest.tx_hash, None)
+            times.forget(tx.newest.tx_hash)
         if tx.account_nonce < view.used_nonces:
-            await self._check_displaced(tx, view.head)
-        elif tx.account_nonce == view.used_nonces and self._is_stuck(tx):
-            return await self._hand.bump(tx)
-        elif self._is_due(tx):
-            self._pushed_at_ms[tx.newest.tx_hash] = self._hand.now_ms()
-            return await self._hand.push(tx)
+            await self._cancel_displaced(tx, view.head)
+        elif tx.account_nonce == view.used_nonces and times.is_stuck(tx.newest.tx_hash):
+            return await self._broadcaster.bump(tx)
+        elif times.is_due(tx):
+            times.record_rebroadcast(tx.newest.tx_hash)
+            return await self._broadcaster.push(tx)
         return tx
 
-    def _is_stuck(self, tx: SentTx) -> bool:
-        """Whether a node has had the newest attempt for so long that it must be too cheap."""
-        taken_at_ms = self._hand.taken_at_ms.get(tx.newest.tx_hash)
-        return taken_at_ms is not None and self._is_past(taken_at_ms, BUMP_AFTER_S)
+    async def _cancel_displaced(self, tx: SentTx, head: int) -> None:
+        """Cancel a transaction when a block has used its nonce for one that is not in the outbox.
 
-    def _is_due(self, tx: SentTx) -> bool:
-        """Whether the node is to be told again: what it took it may have dropped."""
-        tx_hash = tx.newest.tx_hash
-        last_ms = self._pushed_at_ms.get(tx_hash)
-        if tx.status is TxStatus.PENDING:
-            return last_ms is None or self._is_past(last_ms, RETRY_AFTER_S)
-        last_ms = last_ms or self._hand.taken_at_ms.get(tx_hash)
-        return last_ms is None or self._is_past(last_ms, REBROADCAST_AFTER_S)
-
-    def _is_past(self, since_ms: int, seconds: int) -> bool:
-        return self._hand.now_ms() - since_ms >= seconds * 1000
-
-    async def _check_displaced(self, tx: SentTx, head: int) -> None:
-        """Cancel a transaction whose nonce a block has used for something that is not ours.
-
-        It is believed only when it lasts as long as a transaction must to be believed, and when
-        the node knows none of our attempts.
+        That must last for the usual confirmations, and no attempt may be in a block: a node may
+        hide receipts for a moment.
         """
         first_seen_at = self._displaced_at.setdefault(tx.tx_id, head)
-        if head - first_seen_at < self._hand.options.confirmations:
+        if head - first_seen_at < self._account.options.confirmations:
             return
-        answers = await self._hand.rpc.batch(
+        answers = await self._account.rpc.batch(
             [("eth_getTransactionByHash", [attempt.tx_hash]) for attempt in tx.attempts]
         )
         found = [known for known in map(chain_tx_of, answers) if known is not None]
         if not any(known.block_number is not None for known in found):
             failure = f"nonce {tx.account_nonce} of the account was used by something else"
             _log.error("nonce used elsewhere", tx_id=tx.tx_id, nonce=tx.account_nonce)
-            await self._hand.move(tx, TxMove(TxTrigger.CANCEL, failure=failure))
+            await self._account.move(tx, TxMove(TxTrigger.CANCEL, failure=failure))
 
     async def _fill_gap(self, waiting: Sequence[SentTx]) -> None:
-        """Close a hole before the first waiting nonce: nothing behind it can ever be mined."""
-        next_nonce = await self._hand.fetch_nonce("pending") if waiting else 0
+        """Fill unused nonces before the first waiting one: no block includes a nonce after a gap."""
+        account = self._account
+        next_nonce = await account.fetch_nonce("pending") if waiting else 0
         if not waiting or waiting[0].account_nonce <= next_nonce:
             self._gap_since_ms = None
             return
         if self._gap_since_ms is None:
-            self._gap_since_ms = self._hand.now_ms()
-        if not self._is_past(self._gap_since_ms, FILL_GAP_AFTER_S):
+            self._gap_since_ms = account.now_ms()
+        if account.now_ms() - self._gap_since_ms < FILL_GAP_AFTER_S * 1000:
             return
         end = min(waiting[0].account_nonce, next_nonce + GAP_FILLS_MAX)
         _log.error("nonce gap", first=next_nonce, last=end - 1)
         for account_nonce in range(next_nonce, end):
-            lost = await self._hand.outbox.load_at_nonce(self._hand.address, account_nonce)
+            lost = await account.outbox.load_at_nonce(account.address, account_nonce)
             if lost is None:
-                await self._hand.fill_gap(account_nonce)
+                await self._broadcaster.fill_gap(account_nonce)
             else:
-                await self._hand.broadcast(lost)
+                await self._broadcaster.broadcast(lost)
 
-    def _forget(self, waiting: Sequence[SentTx]) -> None:
-        """Keep notes on what is in no block only."""
-        hashes = {row.newest.tx_hash for row in waiting}
-        tx_ids = {row.tx_id for row in waiting}
-        for notes in (self._pushed_at_ms, self._hand.taken_at_ms):
-            for tx_hash in notes.keys() - hashes:
-                del notes[tx_hash]
-        for tx_id in self._displaced_at.keys() - tx_ids:
+    def _forget_all_but(self, waiting: Sequence[SentTx]) -> None:
+        self._account.times.keep_only({row.newest.tx_hash for row in waiting})
+        for tx_id in self._displaced_at.keys() - {row.tx_id for row in waiting}:
             del self._displaced_at[tx_id]

@@ -5,9 +5,11 @@ from rich.console import Console
 from rich.table import Table
 
 from foretell.app.keys import KeyName, open_keys, required_key
-from foretell.chain.deploy import Found, compare, deploy, load_deployment
-from foretell.chain.deploy_plan import DeployPlan, sandbox_plan
+from foretell.chain.deploy import deploy, load_deployment
+from foretell.chain.deploy_plan import DeployPlan
+from foretell.chain.deployed_code import CodeMatch, compare_code
 from foretell.chain.rpc import Rpc
+from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.domain.contracts.deployment import ContractName, Deployment, check_usable
 from foretell.domain.contracts.networks import NETWORKS, NetworkName
 from foretell.domain.errors.chain import DeploymentUnfit
@@ -48,12 +50,12 @@ async def _check(settings: Settings, rpc_url: str, console: Console) -> None:
         raise DeploymentUnfit(f"there is no {settings.deployment_file}")
     check_usable(deployment, settings.chain_id)
     async with Rpc(rpc_url) as rpc:
-        found_by_name = await compare(rpc, deployment)
+        found_by_name = await compare_code(rpc, deployment)
     table = Table("contract", "address", "found", title=f"chain {deployment.chain_id}")
     for name, found in found_by_name.items():
         table.add_row(name.value, checksum_address(deployment.address(name)), found.value)
     console.print(table)
-    different = [name for name, found in found_by_name.items() if found != Found.AS_WRITTEN]
+    different = [name for name, found in found_by_name.items() if found != CodeMatch.SAME]
     if different:
         raise DeploymentUnfit(f"the chain differs from the file in {', '.join(different)}")
     if deployment.missing:
@@ -75,9 +77,9 @@ async def _deploy(
 def _plan(settings: Settings, network: NetworkName | None) -> DeployPlan:
     needed = frozenset({KeyName.OPERATOR, KeyName.REGISTRAR})
     keys = open_keys(settings, needed)
-    taken = {} if network is None else dict(NETWORKS[network].taken)
+    existing = {} if network is None else dict(NETWORKS[network].existing)
     if settings.collateral is not None or network is None:
-        taken[ContractName.COLLATERAL] = _address("collateral", settings.collateral)
+        existing[ContractName.COLLATERAL] = _address("collateral", settings.collateral)
     return DeployPlan(
         chain_id=settings.chain_id,
         npm_folder=settings.npm_folder,
@@ -86,7 +88,7 @@ def _plan(settings: Settings, network: NetworkName | None) -> DeployPlan:
         registrars=(address_of_key(keys.registrar),),
         fee_receiver=_address("fee_receiver", settings.fee_receiver),
         community_pool=_address("community_pool", settings.community_pool),
-        taken=taken,
+        existing=existing,
     )
 
 

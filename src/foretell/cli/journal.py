@@ -18,6 +18,7 @@ from foretell.domain.errors.storage import JournalBehindTables
 from foretell.domain.exchange.commands import Command, decode_command
 from foretell.domain.exchange.snapshot import state_digest
 from foretell.domain.exchange.state import State
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.journal.files.reader import fold, read_entries
 from foretell.journal.files.snapshots import newest_snapshot
@@ -85,7 +86,7 @@ async def _empty_tables(settings: Settings) -> int:
         for name, sequence in sequences.items():
             shard = int(name.partition(":")[2] or 0)
             if settings.journal == "postgres":
-                await check_beginning(journal_place(settings, shard), sequence)
+                await check_beginning(journal_place(settings, ShardNumber(shard)), sequence)
             else:
                 _check_files(settings, shard, sequence)
         async with database.writing() as tx:
@@ -126,7 +127,11 @@ def _print(console: Console, values: Mapping[str, object]) -> None:
 
 def _folder(settings: Settings, shard: int | None) -> Path:
     """Return the folder of an engine's journal, or of the only one."""
-    folder = embedded_journal_folder(settings) if shard is None else journal_folder(settings, shard)
+    folder = (
+        embedded_journal_folder(settings)
+        if shard is None
+        else journal_folder(settings, ShardNumber(shard))
+    )
     if not folder.is_dir():
         raise NoJournal(str(folder))
     return folder

@@ -26,7 +26,11 @@ from foretell.store.index.activities import (
     ActivityRow,
     load_activities,
 )
-from foretell.store.queries.portfolio import MarketCaption, load_conditions_of_events, load_listings
+from foretell.store.queries.portfolio import (
+    MarketCaption,
+    load_conditions_of_events,
+    load_market_captions,
+)
 
 TRADES_PER_PAGE_MAX: Final = 10_000
 ACTIVITIES_PER_PAGE_MAX: Final = 500
@@ -35,7 +39,12 @@ ROWS_PER_PART: Final = 500
 
 SIDES: Final = ("BUY", "SELL")
 AMOUNT_KINDS: Final = ("CASH", "TOKENS")
-ACTIVITY_ORDERS: Final = ("TIMESTAMP", "TOKENS", "CASH")
+ORDER_BY_WORD: Final = {
+    "TIMESTAMP": ActivityOrder.TIME,
+    "TOKENS": ActivityOrder.SIZE,
+    "CASH": ActivityOrder.COST,
+}
+ACTIVITY_ORDERS: Final = tuple(ORDER_BY_WORD)
 SERVED_TYPES: Final = tuple(kind.value for kind in ActivityKind)
 OTHER_TYPES: Final = (
     "REWARD",
@@ -73,7 +82,7 @@ async def list_trades(context: DataContext, query: Query) -> list[responses.Trad
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         for part in _parts(page):
             acts = await load_activities(tx, chosen, part)
-            listings = await load_listings(tx, {act.condition_id for act in acts})
+            listings = await load_market_captions(tx, {act.condition_id for act in acts})
             trades += _Shown(acts, listings, context.blob_base_url).trades(acts)
             if len(acts) < part.limit:
                 break
@@ -95,14 +104,14 @@ async def list_activities(context: DataContext, query: Query) -> list[responses.
     page = ActivityPage(
         query.integer("limit", 100, 0, ACTIVITIES_PER_PAGE_MAX),
         query.integer("offset", 0, 0, OFFSET_MAX),
-        ActivityOrder[query.choice("sortBy", "TIMESTAMP", ACTIVITY_ORDERS)],
+        ORDER_BY_WORD[query.choice("sortBy", "TIMESTAMP", ACTIVITY_ORDERS)],
         query.choice("sortDirection", "DESC", DIRECTIONS) == "DESC",
     )
     query.check_known()
     async with context.database.reading() as tx:
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         acts = await load_activities(tx, chosen, page)
-        listings = await load_listings(tx, {act.condition_id for act in acts})
+        listings = await load_market_captions(tx, {act.condition_id for act in acts})
     return _Shown(acts, listings, context.blob_base_url).activities(acts)
 
 

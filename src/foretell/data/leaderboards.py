@@ -13,7 +13,12 @@ from foretell.data.responses import BuilderRow, TraderRow, WinRow
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url
-from foretell.store.queries.leaderboards import Race, StandingOrder, load_standings, load_wins
+from foretell.store.queries.leaderboards import (
+    RankingScope,
+    StandingOrder,
+    load_standings,
+    load_wins,
+)
 
 ROWS_PER_PAGE_MAX: Final = 50
 OFFSET_MAX: Final = 1000
@@ -34,7 +39,8 @@ SECONDS_BY_PERIOD: Final[Mapping[str, int | None]] = MappingProxyType(
     {"DAY": 86_400, "WEEK": 7 * 86_400, "MONTH": 30 * 86_400, "ALL": None}
 )
 PERIODS: Final = tuple(SECONDS_BY_PERIOD)
-ORDERS: Final = ("PNL", "VOL")
+ORDER_BY_WORD: Final = {"PNL": StandingOrder.GAIN, "VOL": StandingOrder.VOLUME}
+ORDERS: Final = tuple(ORDER_BY_WORD)
 
 
 async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
@@ -43,7 +49,7 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
     Nobody has a name yet, so no row has the one that is asked for.
     """
     race = _race(context, query)
-    order = StandingOrder(query.choice("orderBy", "PNL", ORDERS))
+    order = ORDER_BY_WORD[query.choice("orderBy", "PNL", ORDERS)]
     limit = query.integer("limit", 25, 1, ROWS_PER_PAGE_MAX)
     offset = query.integer("offset", 0, 0, OFFSET_MAX)
     wallet, name = query.optional_wallet("user"), query.text("userName")
@@ -109,10 +115,10 @@ def list_builder_volumes(query: Query) -> list[BuilderRow]:
     return []
 
 
-def _race(context: DataContext, query: Query) -> Race:
+def _race(context: DataContext, query: Query) -> RankingScope:
     category = query.choice("category", "OVERALL", CATEGORIES)
     seconds = SECONDS_BY_PERIOD[query.choice("timePeriod", "DAY", PERIODS)]
-    return Race(
+    return RankingScope(
         since_s=None if seconds is None else context.now_s - seconds,
         main_category=None if category == "OVERALL" else category.lower(),
     )

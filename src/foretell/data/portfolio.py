@@ -41,6 +41,19 @@ POSITION_ORDERS: Final = (
     "AVGPRICE",
 )
 CLOSED_ORDERS: Final = ("REALIZEDPNL", "TITLE", "PRICE", "AVGPRICE", "TIMESTAMP")
+ORDER_BY_WORD: Final = {
+    "CURRENT": HoldingOrder.VALUE,
+    "INITIAL": HoldingOrder.COST,
+    "TOKENS": HoldingOrder.SIZE,
+    "CASHPNL": HoldingOrder.GAIN,
+    "PERCENTPNL": HoldingOrder.GAIN_RATE,
+    "TITLE": HoldingOrder.TITLE,
+    "RESOLVING": HoldingOrder.END,
+    "PRICE": HoldingOrder.PRICE,
+    "AVGPRICE": HoldingOrder.AVERAGE_PRICE,
+    "REALIZEDPNL": HoldingOrder.REALIZED_GAIN,
+    "TIMESTAMP": HoldingOrder.CHANGE,
+}
 
 
 def market_choice(query: Query) -> tuple[list[Bytes32], list[int]]:
@@ -70,7 +83,7 @@ async def list_positions(context: DataContext, query: Query) -> list[PositionRes
     page = HoldingPage(
         limit=query.integer("limit", 100, 0, POSITIONS_PER_PAGE_MAX),
         offset=query.integer("offset", 0, 0, POSITIONS_OFFSET_MAX),
-        order=HoldingOrder(query.choice("sortBy", "TOKENS", POSITION_ORDERS)),
+        order=ORDER_BY_WORD[query.choice("sortBy", "TOKENS", POSITION_ORDERS)],
         is_descending=query.choice("sortDirection", "DESC", DIRECTIONS) == "DESC",
     )
     query.check_known()
@@ -91,7 +104,7 @@ async def list_closed_positions(context: DataContext, query: Query) -> list[Posi
     page = HoldingPage(
         limit=query.integer("limit", 10, 0, CLOSED_PER_PAGE_MAX),
         offset=query.integer("offset", 0, 0, CLOSED_OFFSET_MAX),
-        order=HoldingOrder(query.choice("sortBy", "REALIZEDPNL", CLOSED_ORDERS)),
+        order=ORDER_BY_WORD[query.choice("sortBy", "REALIZEDPNL", CLOSED_ORDERS)],
         is_descending=query.choice("sortDirection", "DESC", DIRECTIONS) == "DESC",
     )
     query.check_known()

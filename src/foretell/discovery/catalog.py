@@ -32,8 +32,8 @@ from foretell.domain.values.hexadecimal import parse_bytes32
 from foretell.edge.query import ID_MAX, Query
 from foretell.store.database import Transaction
 from foretell.store.queries.catalog import (
+    load_catalog_markets,
     load_events,
-    load_markets,
     load_markets_of_events,
     load_tag_by_slug,
     load_tags,
@@ -180,7 +180,7 @@ async def list_market_tags(
     now_ms = context.now_ms()
     async with context.database.reading() as tx:
         found = await load_market_ids(tx, _market_of(id_text), ONE_ROW, now_ms)
-        markets = await load_markets(tx, [row.row_id for row in found], now_ms)
+        markets = await load_catalog_markets(tx, [row.row_id for row in found], now_ms)
         if not markets:
             raise UnknownRecord("id")
         event_id = markets[0].event_id
@@ -269,7 +269,7 @@ async def _show_markets(
     *,
     has_tags: bool,
 ) -> list[MarketResponse]:
-    markets = await load_markets(tx, market_ids, now_ms)
+    markets = await load_catalog_markets(tx, market_ids, now_ms)
     event_ids = sorted({market.event_id for market in markets})
     event_by_id = {event.event_id: event for event in await load_events(tx, event_ids, now_ms)}
     tags = await load_tags_of_events(tx, event_ids)

@@ -1,1 +1,1 @@
-"""The matching engine as a process: its host, its server, and what it answers."""
+"""The matching engine as a process: its host, its server, its handlers and its protocol."""

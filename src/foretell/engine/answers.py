@@ -1,11 +1,12 @@
-"""What can be asked of an engine, wherever it runs, and how it answers.
+"""The handlers of the requests that need the engine of a shard alone, by the class of the request.
 
-A question holds everything that its answer depends on but the time, which is the engine's own. It
-crosses a socket as it is when the engine is another process. A refusal is raised by who asks.
+A request changes nothing, or its reply waits until the change is durable. The client raises a
+refusal.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
 
 import msgspec
 
@@ -27,8 +28,6 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.engine.protocol.requests import (
     AccountReply,
     AccountRequest,
-    AllocationReply,
-    AllocationRequest,
     CancelMatchingRequest,
     CancelOrdersReply,
     CancelOrdersRequest,
@@ -41,7 +40,6 @@ from foretell.engine.protocol.requests import (
     JoinRequest,
     PlaceReply,
     PlaceRequest,
-    ReadRequest,
     ReturnReply,
     ReturnRequest,
     ShardRequest,
@@ -51,80 +49,126 @@ from foretell.engine.protocol.requests import (
 from foretell.engine.writer.engine import Engine
 
 CANCELS_PER_COMMAND_MAX: Final = 10_000
+"""How many orders one command cancels: any journal takes a payload of that size."""
+
+Handler = Callable[[Engine, Any], Awaitable[EngineReply]]
+"""Returns the reply to a request of one class, or raises the refusal."""
 
 
-async def handle(engine: Engine, question: ShardRequest) -> EngineReply:
-    """Return what the engine makes of a question, durable if anything changed; or refuse."""
-    match question:
-        case PlaceRequest():
-            return await _place(engine, question.command)
-        case CancelOrdersRequest():
-            return await _cancel(engine, question.signer, question.order_ids)
-        case CancelMatchingRequest():
-            ids = [order.order_id for order in _matching(engine.state, question)]
-            return await _cancel(engine, question.signer, ids)
-        case JoinRequest() | TakeRequest() | ReturnRequest():
-            return await _move_allocations(engine, question)
-        case _:
-            return _look(engine, question)
+async def handle(engine: Engine, request: ShardRequest) -> EngineReply:
+    """Return the engine's reply, durable if anything changed; or refuse."""
+    return await HANDLERS[type(request)](engine, request)
 
 
-def _look(engine: Engine, question: ReadRequest) -> EngineReply:
-    """Return what the engine knows; nothing changes."""
-    match question:
-        case FindPlacementRequest():
-            return FindPlacementReply(engine.state.placement_by_order.get(question.order_id))
-        case CheckOrderRequest():
-            _judge(engine.state, _timed(engine, question.command))
-            return CheckOrderReply()
-        case AccountRequest():
-            return account_view(engine.state, question)
+async def place(engine: Engine, request: PlaceRequest) -> PlaceReply:
+    """Place an order; one that was placed before keeps its outcome."""
+    is_known = request.command.order_id in engine.state.placement_by_order
+    placement = await engine.submit(_timed(engine, request.command))
+    assert isinstance(placement, Placement)
+    return PlaceReply(placement, is_known)
 
 
-async def _move_allocations(engine: Engine, question: AllocationRequest) -> AllocationReply:
-    match question:
-        case JoinRequest():
-            _check_name(engine.state, question.shard, may_be_new=True)
-            await engine.submit(JoinTreasury(engine.clock_ms(), question.shard))
-            return JoinReply()
-        case TakeRequest():
-            _check_name(engine.state, question.shard)
-            taking = TakeAllocations(engine.clock_ms(), question.shard, tuple(question.given))
-            await engine.submit(taking)
-            return TakeReply()
-        case ReturnRequest():
-            _check_name(engine.state, question.shard)
-            return ReturnReply(await _give_back(engine, question))
+async def find_placement(engine: Engine, request: FindPlacementRequest) -> FindPlacementReply:
+    """Return the outcome of an order when it was placed."""
+    return FindPlacementReply(engine.state.placement_by_order.get(request.order_id))
 
 
-def _check_name(state: State, shard: str, *, may_be_new: bool = False) -> None:
-    """Refuse what is meant for another shard, or comes before this one has joined."""
-    known = state.allocations.shard
-    if known != shard and not (may_be_new and known == ""):
-        raise TreasuryUnavailable(f"the shard {shard} is known here as {known!r}")
+async def check_order(engine: Engine, request: CheckOrderRequest) -> CheckOrderReply:
+    """Refuse an order that would be refused if it were placed now."""
+    command = _timed(engine, request.command)
+    known = engine.state.placement_by_order.get(command.order_id)
+    if known is None:
+        judge_order(engine.state, command)
+    elif (known.owner, known.order_type) != (command.owner, command.order_type):
+        raise OrderDuplicated(command.order_id)
+    return CheckOrderReply()
 
 
-async def _give_back(engine: Engine, wanted: ReturnRequest) -> AllocationTotal:
-    at_ms = engine.clock_ms()
-    await engine.submit(TakeAllocations(at_ms, wanted.shard, (wanted.given,)))
+async def cancel_orders(
+    engine: Engine,
+    request: CancelOrdersRequest,
+    *,
+    per_command_max: int = CANCELS_PER_COMMAND_MAX,
+) -> CancelOrdersReply:
+    """Cancel the named orders, by as many commands as their number needs."""
+    canceled: list[Bytes32] = []
+    not_canceled: dict[Bytes32, str] = {}
+    order_ids = request.order_ids
+    for start in range(0, max(len(order_ids), 1), per_command_max):
+        part = tuple(order_ids[start : start + per_command_max])
+        outcome = await engine.submit(CancelOrders(engine.clock_ms(), request.signer, part))
+        assert isinstance(outcome, Cancellation)
+        canceled += outcome.canceled
+        not_canceled |= outcome.not_canceled
+    return CancelOrdersReply(canceled, not_canceled)
+
+
+async def cancel_matching(engine: Engine, request: CancelMatchingRequest) -> CancelOrdersReply:
+    """Cancel the orders that match."""
+    order_ids = [order.order_id for order in _matching(engine.state, request)]
+    return await cancel_orders(engine, CancelOrdersRequest(request.signer, order_ids))
+
+
+async def view_account(engine: Engine, request: AccountRequest) -> AccountReply:
+    """Return what the ledger knows of a wallet's asset."""
+    ledger = engine.state.ledger
+    account = ledger.look_up(request.wallet, request.asset)
+    return AccountReply(
+        confirmed_units=account.confirmed_units,
+        pending_units=account.credit_units - account.debit_units,
+        reserved_units=account.reserved_units,
+        allowed_units=[
+            ledger.allowed_units(
+                request.wallet, exchange, of_collateral=request.asset == COLLATERAL
+            )
+            for exchange in request.exchanges
+        ],
+        observed_block=engine.state.observed_block,
+    )
+
+
+async def join_treasury(engine: Engine, request: JoinRequest) -> JoinReply:
+    """Take collateral from a treasury from now on."""
+    _check_name(engine.state, request.shard, may_be_new=True)
+    await engine.submit(JoinTreasury(engine.clock_ms(), request.shard))
+    return JoinReply()
+
+
+async def take_allocations(engine: Engine, request: TakeRequest) -> TakeReply:
+    """Take what the treasury gave."""
+    _check_name(engine.state, request.shard)
+    taking = TakeAllocations(engine.clock_ms(), request.shard, tuple(request.given))
+    await engine.submit(taking)
+    return TakeReply()
+
+
+async def return_allocation(engine: Engine, request: ReturnRequest) -> ReturnReply:
+    """Give back what is free of an allocation."""
+    _check_name(engine.state, request.shard)
+    at_ms, wallet = engine.clock_ms(), request.given.wallet
+    await engine.submit(TakeAllocations(at_ms, request.shard, (request.given,)))
     returned = await engine.submit(
         ReturnAllocation(
-            at_ms,
-            wanted.shard,
-            wanted.given.wallet,
-            wanted.returned,
-            is_forced=wanted.is_forced,
+            at_ms, request.shard, wallet, request.returned, is_forced=request.is_forced
         )
     )
     assert isinstance(returned, AllocationTotal)
-    return returned
+    return ReturnReply(returned)
 
 
-async def _place(engine: Engine, command: PlaceOrder) -> PlaceReply:
-    is_known = command.order_id in engine.state.placement_by_order
-    placement = await engine.submit(_timed(engine, command))
-    assert isinstance(placement, Placement)
-    return PlaceReply(placement, is_known)
+HANDLERS: Final[Mapping[type[ShardRequest], Handler]] = MappingProxyType(
+    {
+        PlaceRequest: place,
+        FindPlacementRequest: find_placement,
+        CheckOrderRequest: check_order,
+        CancelOrdersRequest: cancel_orders,
+        CancelMatchingRequest: cancel_matching,
+        AccountRequest: view_account,
+        JoinRequest: join_treasury,
+        TakeRequest: take_allocations,
+        ReturnRequest: return_allocation,
+    }
+)
 
 
 def _timed(engine: Engine, command: PlaceOrder) -> PlaceOrder:
@@ -133,28 +177,20 @@ def _timed(engine: Engine, command: PlaceOrder) -> PlaceOrder:
     return command if command.at_ms == at_ms else msgspec.structs.replace(command, at_ms=at_ms)
 
 
-async def _cancel(
-    engine: Engine, signer: Address, order_ids: Sequence[Bytes32]
-) -> CancelOrdersReply:
-    """Take orders out in commands that any journal takes."""
-    canceled: list[Bytes32] = []
-    not_canceled: dict[Bytes32, str] = {}
-    for start in range(0, max(len(order_ids), 1), CANCELS_PER_COMMAND_MAX):
-        part = tuple(order_ids[start : start + CANCELS_PER_COMMAND_MAX])
-        outcome = await engine.submit(CancelOrders(engine.clock_ms(), signer, part))
-        assert isinstance(outcome, Cancellation)
-        canceled += outcome.canceled
-        not_canceled |= outcome.not_canceled
-    return CancelOrdersReply(canceled, not_canceled)
+def _check_name(state: State, shard: str, *, may_be_new: bool = False) -> None:
+    """Refuse a request that is meant for another shard, or comes before this one has joined."""
+    known = state.allocations.shard
+    if known != shard and not (may_be_new and known == ""):
+        raise TreasuryUnavailable(f"the shard {shard} is known here as {known!r}")
 
 
-def _matching(state: State, wanted: CancelMatchingRequest) -> Iterable[LiveOrder]:
-    for order in live_orders_of(state.ledger, wanted.signer, wanted.wallets):
+def _matching(state: State, request: CancelMatchingRequest) -> Iterable[LiveOrder]:
+    for order in live_orders_of(state.ledger, request.signer, request.wallets):
         token_id = state.market_by_id[order.condition_id].token(is_yes=order.is_yes)
         if (
-            wanted.owner in {None, order.owner}
-            and wanted.condition_id in {None, order.condition_id}
-            and wanted.token_id in {None, token_id}
+            request.owner in {None, order.owner}
+            and request.condition_id in {None, order.condition_id}
+            and request.token_id in {None, token_id}
         ):
             yield order
 
@@ -168,28 +204,3 @@ def live_orders_of(ledger: Ledger, address: Address, wallets: Sequence[Address])
         for order in ledger.look_up(wallet, asset).orders.values()
         if order.signer == address
     ]
-
-
-def _judge(state: State, command: PlaceOrder) -> None:
-    known = state.placement_by_order.get(command.order_id)
-    if known is None:
-        judge_order(state, command)
-    elif (known.owner, known.order_type) != (command.owner, command.order_type):
-        raise OrderDuplicated(command.order_id)
-
-
-def account_view(state: State, wanted: AccountRequest) -> AccountReply:
-    """Return what the ledger knows of a wallet's asset."""
-    account = state.ledger.look_up(wanted.wallet, wanted.asset)
-    return AccountReply(
-        confirmed_units=account.confirmed_units,
-        pending_units=account.credit_units - account.debit_units,
-        reserved_units=account.reserved_units,
-        allowed_units=[
-            state.ledger.allowed_units(
-                wanted.wallet, exchange, of_collateral=wanted.asset == COLLATERAL
-            )
-            for exchange in wanted.exchanges
-        ],
-        observed_block=state.observed_block,
-    )

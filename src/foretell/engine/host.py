@@ -1,25 +1,25 @@
-"""One engine, and what is made of it where it runs: the tables, and the answers to what it is asked."""
+"""One engine where it runs, with its tables, its clocks and the handlers of its requests."""
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from foretell.domain.errors.exchange import EngineBusy, EngineStopped
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.reports import ChangedAllocations, report_allocations
-from foretell.engine.answers import handle
+from foretell.engine.answers import HANDLERS
 from foretell.engine.protocol.requests import (
     CheckOrderRequest,
     EngineReply,
     EngineRequest,
-    FundRequest,
     HeartbeatReply,
     HeartbeatRequest,
     PlaceRequest,
+    ReportReply,
     ReportRequest,
-    ShardRequest,
     TablesReply,
     TablesRequest,
 )
@@ -34,7 +34,7 @@ TABLES_LOOK_S: Final = 0.002
 
 
 class EngineHost:
-    """An engine with its projection, and a purse when it is one of several; see `shards.Shard`."""
+    """An engine with its projection, and an allocation client when it is one of several."""
 
     def __init__(
         self,
@@ -44,7 +44,6 @@ class EngineHost:
         allocation_client: AllocationClient | None = None,
     ) -> None:
         self.engine = engine
-        self.allocation_client = allocation_client
         self.projection = projection
         self.heartbeats = heartbeats
         engine.subscribe(projection.on_committed)
@@ -54,16 +53,35 @@ class EngineHost:
         if allocation_client is not None:
             self._changed_allocations = ChangedAllocations()
             engine.subscribe(self._changed_allocations.on_committed)
+        self._handler_by_kind = self._handlers(allocation_client)
+
+    def _handlers(
+        self, allocation_client: AllocationClient | None
+    ) -> Mapping[type[EngineRequest], Callable[[Any], Awaitable[EngineReply]]]:
+        """Return the handler of each class of request, bound to this engine.
+
+        One lookup leads to it: an order passes no other call between here and `Engine.submit`.
+        """
+        handlers = dict(HANDLERS)
+        if allocation_client is not None:
+            for kind in (PlaceRequest, CheckOrderRequest):
+                handlers[kind] = partial(allocation_client.handle, HANDLERS[kind])
+        return {
+            **{kind: partial(handler, self.engine) for kind, handler in handlers.items()},
+            HeartbeatRequest: self._beat,
+            TablesRequest: self._reply_with_tables,
+            ReportRequest: self._report,
+        }
 
     async def start(self) -> None:
-        """Replay the journal, after which questions are answered; refuse one that the tables outran."""
+        """Replay the journal and begin to take requests; refuse a journal older than the tables."""
         await self.projection.start()
         self.projection.check_journal(self.engine.journal_sequence)
         await self.engine.start(self.projection.sequence, self.projection.drain_if_large)
         await self.heartbeats.start()
 
     def loops(self) -> dict[str, Loop]:
-        """Return what is to run, by name, while questions are answered; a journal's failure ends it."""
+        """Return the loops to run, by name, while requests are taken; a failed journal ends one."""
         return {
             "projection": partial(restart_on_failure, "projection", self.projection.run),
             "expiry": partial(restart_on_failure, "expiry", self.engine.expire),
@@ -72,32 +90,11 @@ class EngineHost:
             "engine": self._watch,
         }
 
-    async def _watch(self) -> None:
-        await self.engine.failed.wait()
-        raise EngineStopped("its journal failed; start again to go on from what is durable")
-
-    async def ask(self, question: EngineRequest) -> EngineReply:
-        """Return the answer, durable if anything changed; or raise the refusal."""
-        if isinstance(question, HeartbeatRequest):
-            return HeartbeatReply(
-                await self.heartbeats.beat(question.key_id, question.address, question.heartbeat_id)
-            )
-        if isinstance(question, TablesRequest):
-            await self.wait_for_tables()
-            return TablesReply()
-        if isinstance(question, ReportRequest):
-            return await report_allocations(self.engine, self._changed_allocations, question)
-        assert not isinstance(question, FundRequest), "a treasury grants, not a shard"
-        return await self._answer(question)
-
-    async def _answer(self, question: ShardRequest) -> EngineReply:
-        if isinstance(question, PlaceRequest) and self.projection.is_behind:
+    async def handle(self, request: EngineRequest) -> EngineReply:
+        """Return the reply, durable if anything changed; or raise the refusal."""
+        if self.projection.is_behind and isinstance(request, PlaceRequest):
             raise EngineBusy
-        if self.allocation_client is not None and isinstance(
-            question, PlaceRequest | CheckOrderRequest
-        ):
-            return await self.allocation_client.answer(self.engine, question)
-        return await handle(self.engine, question)
+        return await self._handler_by_kind[type(request)](request)
 
     async def wait_for_tables(self, within_s: float = TABLES_WAIT_S) -> None:
         """Return when the tables hold everything that is durable now, or refuse."""
@@ -108,3 +105,19 @@ class EngineHost:
                 raise StoreUnavailable("the tables are too far behind the journal")
             self.projection.flush_now()
             await asyncio.sleep(TABLES_LOOK_S)
+
+    async def _beat(self, request: HeartbeatRequest) -> HeartbeatReply:
+        return HeartbeatReply(
+            await self.heartbeats.beat(request.key_id, request.address, request.heartbeat_id)
+        )
+
+    async def _reply_with_tables(self, _: TablesRequest) -> TablesReply:
+        await self.wait_for_tables()
+        return TablesReply()
+
+    async def _report(self, request: ReportRequest) -> ReportReply:
+        return await report_allocations(self.engine, self._changed_allocations, request)
+
+    async def _watch(self) -> None:
+        await self.engine.failed.wait()
+        raise EngineStopped("its journal failed; start again to go on from what is durable")

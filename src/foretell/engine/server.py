@@ -1,7 +1,7 @@
-"""The socket where other processes ask an engine, and hear what it does.
+"""The socket of an engine: other processes send it requests, and subscribe to its effects.
 
-Who hears gets the state first, once all of it is durable, and then every command in its order. One
-that does not read what it is told is hung up on: it comes again and begins anew.
+A subscriber gets the state first, once all of it is durable, and then every command in order. One
+that does not read is disconnected: it connects again, and gets the state again.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from typing_extensions import override
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.families import ForetellError, Unavailable
 from foretell.domain.exchange.state_effects import restored_effects
+from foretell.engine.protocol.endpoint import EngineEndpoint
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.engine.protocol.messages import (
     VERSION,
@@ -31,11 +32,11 @@ from foretell.engine.protocol.messages import (
     frame,
     refused,
 )
-from foretell.engine.protocol.requests import CommittedCommand, EngineEndpoint
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.engine import Engine
 
-QUESTIONS_MAX: Final = 20_000
-"""How many questions of one asker may wait at once."""
+REQUESTS_MAX: Final = 20_000
+"""How many requests of one client may wait at once."""
 EFFECTS_PER_MESSAGE: Final = 1_000
 _PONG: Final = frame(Pong())
 
@@ -43,42 +44,43 @@ log = structlog.get_logger(__name__)
 
 
 class EngineServer:
-    """Everyone who asks one engine from outside its process."""
+    """The clients of one engine from outside its process."""
 
-    def __init__(self, token: bytes) -> None:
+    def __init__(self, token: bytes, *, effects_per_message: int = EFFECTS_PER_MESSAGE) -> None:
         self.token = token
-        self.host: EngineEndpoint | None = None
+        self.effects_per_message = effects_per_message
+        self.endpoint: EngineEndpoint | None = None
         self.engine: Engine | None = None
         self.peers: set[_Peer] = set()
-        self._subscribers: dict[_Peer, None] = {}
+        self.subscribers: dict[_Peer, None] = {}
 
-    def open(self, host: EngineEndpoint, engine: Engine | None = None) -> None:
-        """Answer for a host that has started; who came before was hung up on.
+    def open(self, endpoint: EngineEndpoint, engine: Engine | None = None) -> None:
+        """Take requests for a host that has started; earlier clients were disconnected.
 
-        What an engine does is told to whoever wants to hear; a treasury has none.
+        Effects of the engine are published to subscribers; a treasury has none.
         """
-        self.host = host
+        self.endpoint = endpoint
         self.engine = engine
         if engine is not None:
-            engine.subscribe(self._hear)
+            engine.subscribe(self._publish)
 
     def connection(self) -> asyncio.Protocol:
-        """Return what speaks with a new asker."""
+        """Return the protocol of a new connection."""
         return _Peer(self)
 
-    def join(self, peer: "_Peer") -> None:
-        """Tell an asker what the engine does from now on."""
-        self._subscribers[peer] = None
+    def subscribe(self, peer: "_Peer") -> None:
+        """Publish effects to a client from now on."""
+        self.subscribers[peer] = None
 
-    def leave(self, peer: "_Peer") -> None:
-        """Tell an asker nothing more."""
-        self._subscribers.pop(peer, None)
+    def unsubscribe(self, peer: "_Peer") -> None:
+        """Publish nothing more to a client."""
+        self.subscribers.pop(peer, None)
 
-    def _hear(self, committed: CommittedCommand) -> None:
-        if self._subscribers:
+    def _publish(self, committed: CommittedCommand) -> None:
+        if self.subscribers:
             raw = frame(CommittedMessage(committed.sequence, committed.effects))
-            for peer in list(self._subscribers):
-                peer.tell(committed.sequence, raw)
+            for peer in list(self.subscribers):
+                peer.publish(committed.sequence, raw)
 
 
 class _Peer(FramedConnection):
@@ -87,9 +89,9 @@ class _Peer(FramedConnection):
     def __init__(self, server: EngineServer) -> None:
         super().__init__()
         self._server = server
-        self._host: EngineEndpoint | None = None
-        self._since = 0
-        self._untold: list[bytes] | None = None
+        self._endpoint: EngineEndpoint | None = None
+        self._state_sequence = 0
+        self._behind_state: list[bytes] | None = None
         self._is_open = True
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -97,7 +99,7 @@ class _Peer(FramedConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._server.peers.discard(self)
-        self._server.leave(self)
+        self._server.unsubscribe(self)
         self._is_open = False
 
     @override
@@ -105,76 +107,80 @@ class _Peer(FramedConnection):
         decoded = decode_client(message)
         if isinstance(decoded, Hello):
             self._greet(decoded)
-        elif self._host is None:
-            raise ValueError("a question before the greeting")
+        elif self._endpoint is None:
+            raise ValueError("a request before the greeting")
         elif isinstance(decoded, Ping):
             self.send(_PONG)
-        elif len(self._tasks) >= QUESTIONS_MAX:
+        elif len(self._tasks) >= REQUESTS_MAX:
             self.send(frame(refused(decoded.number, EngineBusy())))
         else:
-            self._begin(self._answer(self._host, decoded))
+            self._start(self._reply(self._endpoint, decoded))
 
-    def tell(self, sequence: int, raw: bytes) -> None:
-        """Send what a command did, after the state that it follows."""
-        if sequence <= self._since:
+    def publish(self, sequence: int, raw: bytes) -> None:
+        """Send the effects of a command, behind the state that they follow."""
+        if sequence <= self._state_sequence:
             return
-        if self._untold is not None:
-            self._untold.append(raw)
+        if self._behind_state is not None:
+            self._behind_state.append(raw)
         else:
             self.send(raw)
 
     def _greet(self, hello: Hello) -> None:
         if hello.version != VERSION or not hmac.compare_digest(hello.token, self._server.token):
             raise ValueError("a greeting of another installation")
-        if self._server.host is None:
+        if self._server.endpoint is None:
             self.disconnect()
             return
-        self._host = self._server.host
+        self._endpoint = self._server.endpoint
         self._server.peers.add(self)
         if not hello.subscribes:
             self.send(frame(StateEnd()))
         elif self._server.engine is None:
-            raise ValueError("nothing can be heard here")
+            raise ValueError("a treasury has no effects to subscribe to")
         else:
-            self._begin(self._tell_state(self._server.engine))
+            self._start(self._send_state(self._server.engine))
 
-    async def _tell_state(self, engine: Engine) -> None:
+    async def _send_state(self, engine: Engine) -> None:
         """Send the state as it is now, once it is durable, and then what came after it.
 
-        The engine goes on between two messages: with many orders it takes a while to make them. A
-        state that does not become durable is not told: who hears comes again.
+        With many orders the messages take a while to build, and the engine goes on between two of
+        them. `restored_effects` has copied all that may change, so they stay the state of one
+        sequence; later effects wait behind it. If the state does not become durable, the client
+        connects again.
         """
-        self._since = engine.sequence
+        self._state_sequence = engine.sequence
         effects = restored_effects(engine.state)
-        untold = self._untold = []
-        self._server.join(self)
+        behind_state = self._behind_state = []
+        self._server.subscribe(self)
         try:
-            await engine.settle()
+            await engine.sync()
         except ForetellError as refusal:
-            log.warning("hung up on who hears: the state is not durable", cause=refusal.message)
+            log.warning("subscriber disconnected", cause=refusal.message)
             self.disconnect()
             return
-        self.send(frame(StateBegin(self._since)))
-        while self._is_open and (part := list(islice(effects, EFFECTS_PER_MESSAGE))):
-            self.send(frame(CommittedMessage(self._since, part)))
+        self.send(frame(StateBegin(self._state_sequence)))
+        size = self._server.effects_per_message
+        while self._is_open and (part := list(islice(effects, size))):
+            self.send(frame(CommittedMessage(self._state_sequence, part)))
             await asyncio.sleep(0)
         self.send(frame(StateEnd()))
-        for raw in untold:
+        for raw in behind_state:
             self.send(raw)
-        self._untold = None
+        self._behind_state = None
 
-    async def _answer(self, host: EngineEndpoint, asked: RequestMessage) -> None:
+    async def _reply(self, endpoint: EngineEndpoint, received: RequestMessage) -> None:
         try:
-            answer = await host.ask(asked.question)
+            reply = await endpoint.handle(received.request)
         except ForetellError as refusal:
-            self.send(frame(refused(asked.number, refusal)))
+            self.send(frame(refused(received.number, refusal)))
         except Exception:
-            log.exception("unhandled", question=type(asked.question).__name__)
-            self.send(frame(refused(asked.number, Unavailable("the matching engine failed"))))
+            log.exception("request failed", request=type(received.request).__name__)
+            failure = Unavailable("the matching engine failed")
+            self.send(frame(refused(received.number, failure)))
         else:
-            self.send(frame(ReplyMessage(asked.number, answer)))
+            self.send(frame(ReplyMessage(received.number, reply)))
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

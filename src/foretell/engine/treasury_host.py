@@ -1,4 +1,4 @@
-"""The treasury where it runs: what shards ask it, and what it asks them."""
+"""The treasury where it runs, with its coordinator and its feed from the chain."""
 
 import asyncio
 from functools import partial
@@ -22,13 +22,13 @@ from foretell.engine.protocol.requests import (
 from foretell.engine.writer.treasury_engine import TreasuryEngine
 from foretell.runtime.loops import Loop, restart_on_failure
 
-CATCH_UP_LOOK_S: Final = 1.0
+CATCH_UP_INTERVAL_S: Final = 1.0
 
 log = structlog.get_logger(__name__)
 
 
 class TreasuryHost:
-    """A treasury with its carrier and its eyes on the tables; it answers as a shard's host does."""
+    """A treasury that handles requests, as the host of a shard does."""
 
     def __init__(
         self, engine: TreasuryEngine, coordinator: AllocationCoordinator, feed: CollateralFeed
@@ -38,54 +38,52 @@ class TreasuryHost:
         self.feed = feed
 
     async def start(self) -> None:
-        """Replay the journal; shards are greeted by a loop, when they are there."""
+        """Replay the journal; a loop catches up with the shards when they are there."""
         await self.engine.start()
 
     def loops(self) -> dict[str, Loop]:
-        """Return what is to run, by name, while questions are answered; a journal's failure ends it."""
+        """Return the loops to run, by name, while requests are taken; a failed journal ends one."""
         return {
-            "shards": partial(restart_on_failure, "shards", self._greet),
+            "shards": partial(restart_on_failure, "shards", self._catch_up_regularly),
             "collateral": partial(restart_on_failure, "collateral", self.feed.run),
             "treasury": self._watch,
         }
 
-    async def ask(self, question: EngineRequest) -> EngineReply:
-        """Return the answer, durable if anything changed; or raise the refusal."""
-        if isinstance(question, AccountRequest):
-            return self._account(question)
-        assert isinstance(question, FundRequest), "the treasury is asked for collateral alone"
-        return FundReply(
-            await self.coordinator.fund(question.shard, question.wallet, question.given)
-        )
+    async def handle(self, request: EngineRequest) -> EngineReply:
+        """Return the reply, durable if anything changed; or raise the refusal."""
+        if isinstance(request, AccountRequest):
+            return self._view_account(request)
+        assert isinstance(request, FundRequest), "the treasury is asked for collateral alone"
+        return FundReply(await self.coordinator.fund(request.shard, request.wallet, request.given))
 
-    async def greet(self) -> None:
-        """Catch up with the shards that were not heard of yet, or not again."""
+    async def catch_up(self) -> None:
+        """Catch up with the shards that have not joined yet, or not again."""
         for name in self.coordinator.unjoined_shards:
             try:
                 await self.coordinator.catch_up(name)
             except ForetellError as error:
-                log.warning("a shard is not caught up with", shard=name, cause=error.message)
+                log.warning("shard has not joined", shard=name, cause=error.message)
 
-    async def _greet(self) -> None:
+    async def _catch_up_regularly(self) -> None:
         while True:
-            await self.greet()
-            await asyncio.sleep(CATCH_UP_LOOK_S)
+            await self.catch_up()
+            await asyncio.sleep(CATCH_UP_INTERVAL_S)
 
     async def _watch(self) -> None:
         await self.engine.failed.wait()
         raise EngineStopped("the treasury's journal failed; start again to go on from it")
 
-    def _account(self, wanted: AccountRequest) -> AccountReply:
-        """Return what of a wallet is in no shard's slice."""
+    def _view_account(self, request: AccountRequest) -> AccountReply:
+        """Return what of a wallet is allocated to no shard."""
         treasury = self.engine.state
-        assert wanted.asset == COLLATERAL, "tokens belong to one shard, and need no treasury"
-        allocations = treasury.allocations_by_wallet.get(wanted.wallet, {})
-        confirmed = treasury.confirmed_by_wallet.get(wanted.wallet, 0)
-        allowances = treasury.allowances_by_wallet.get(wanted.wallet, {})
+        assert request.asset == COLLATERAL, "tokens belong to one shard, and need no treasury"
+        allocations = treasury.allocations_by_wallet.get(request.wallet, {})
+        confirmed_units = treasury.confirmed_by_wallet.get(request.wallet, 0)
+        allowances = treasury.allowances_by_wallet.get(request.wallet, {})
         return AccountReply(
-            confirmed_units=confirmed - sum(held.units for held in allocations.values()),
+            confirmed_units=confirmed_units - sum(held.units for held in allocations.values()),
             pending_units=0,
             reserved_units=0,
-            allowed_units=[allowances.get(exchange, 0) for exchange in wanted.exchanges],
+            allowed_units=[allowances.get(exchange, 0) for exchange in request.exchanges],
             observed_block=treasury.observed_block,
         )

@@ -1,1 +1,1 @@
-"""Follows the chain and writes what it says."""
+"""The indexer: the loop that writes the rows of the chain's logs."""

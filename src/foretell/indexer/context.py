@@ -1,4 +1,4 @@
-"""What the indexer needs."""
+"""Dependencies and limits of the indexer."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,10 +15,10 @@ POLL_INTERVAL_S: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class IndexerContext:
-    """A chain to read, tables to write, and the limits of both.
+    """The chain that is read, the tables that are written, and the limits of both.
 
-    `reorg_blocks_max` is how deep a reorg may reach: as many blocks are kept, and a chain that
-    changed below them is refused. `blocks_per_range_max` bounds what one transaction writes.
+    `reorg_blocks_max` is the depth that a reorg may reach: this many blocks are kept, and a chain
+    that changed below them is refused. `blocks_per_range_max` bounds what one transaction writes.
     """
 
     database: Database

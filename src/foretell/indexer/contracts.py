@@ -1,4 +1,4 @@
-"""Which contracts the indexer reads, and what it must know of them."""
+"""The contracts that the indexer reads."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -10,10 +10,10 @@ from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
 
 @dataclass(frozen=True, slots=True)
 class IndexedContracts:
-    """The contracts whose logs move what we account for.
+    """The contracts whose logs change balances, allowances, positions and orders.
 
     `announces_spending` says that the collateral logs an Approval whenever a spender has used
-    some of its allowance. Our own and most newer tokens do not: what is left is then computed.
+    part of its allowance. Our own token and most newer ones do not: the rest is then computed.
     """
 
     collateral: Address
@@ -25,30 +25,30 @@ class IndexedContracts:
 
     @classmethod
     def of(cls, deployment: Deployment, *, announces_spending: bool = False) -> Self:
-        """Return those of a deployment."""
-        has_events = ContractName.NEG_RISK_ADAPTER in deployment.contracts
+        """Return the contracts of a deployment."""
+        has_neg_risk = ContractName.NEG_RISK_ADAPTER in deployment.contracts
         return cls(
             deployment.collateral,
             deployment.conditional_tokens,
             frozenset(deployment.exchanges),
             announces_spending,
-            deployment.address(ContractName.NEG_RISK_ADAPTER) if has_events else None,
-            deployment.address(ContractName.WRAPPED_COLLATERAL) if has_events else None,
+            deployment.address(ContractName.NEG_RISK_ADAPTER) if has_neg_risk else None,
+            deployment.address(ContractName.WRAPPED_COLLATERAL) if has_neg_risk else None,
         )
 
     @property
     def spenders(self) -> frozenset[Address]:
-        """Whose allowances are kept: the contracts whose every spending shows in logs of ours."""
+        """The contracts whose allowances are kept: each of their spendings shows in logs that are read."""
         return frozenset({*self.exchanges, self.conditional_tokens, *self._adapters})
 
     @property
     def untracked_wallets(self) -> frozenset[Address]:
-        """Accounts that hold nothing of their own: what they move is somebody's act."""
+        """Accounts without positions of their own: what they move is the act of another wallet."""
         burn = {NO_TOKEN_BURN} if self._adapters else set[Address]()
         return frozenset({ZERO_ADDRESS, *self.exchanges, *self._adapters, *burn})
 
     def collateral_of(self, oracle: Address) -> Address:
-        """Return what the tokens of a condition with this oracle are backed by."""
+        """Return the collateral of a condition with this oracle."""
         wrapped = self.wrapped_collateral if oracle in self._adapters else None
         return wrapped or self.collateral
 

@@ -1,7 +1,7 @@
-"""One look at the chain: what it has and the tables have not is written, in one transaction.
+"""One step of the indexer: write the next range of blocks in one transaction.
 
 The tables are always those of one block, the last indexed one. Starting, catching up, following
-and recovering from a crash are all the same step: go on from that block.
+and recovering from a crash are all the same step: continue after that block.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from foretell.store.index.blocks import Block, load_last_block, prune_blocks, re
 
 
 class Step(NamedTuple):
-    """What one look did: the newest indexed block, and how far the chain is ahead of it."""
+    """The result of one step: the newest indexed block, and the number of the chain's head."""
 
     last: Block | None
     head_number: int
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 
 async def follow(context: IndexerContext) -> Step:
-    """Bring the tables closer to the head by at most one range of blocks."""
+    """Advance the tables towards the head by at most one range of blocks."""
     head = await fetch_head(context)
     async with context.database.reading() as tx:
         last = await load_last_block(tx)
@@ -69,9 +69,9 @@ async def fetch_head(context: IndexerContext) -> BlockHeader:
 async def record_range(
     context: IndexerContext, last: Block | None, found: Sequence[BlockLogs]
 ) -> Mapping[str, int]:
-    """Write everything that these blocks mean, and return what was ignored.
+    """Write the rows of these blocks; return how many logs were ignored, by reason.
 
-    Refuses when the tables have moved on meanwhile, by another indexer.
+    Raises ChainInconsistent when another indexer has written the tables since `last` was read.
     """
     blocks = [block_of(each.header) for each in found]
     logs = [placed for each in found for placed in each.logs]
@@ -85,5 +85,5 @@ async def record_range(
 
 
 def block_of(header: BlockHeader) -> Block:
-    """Return what is kept of a header."""
+    """Return the row of a header."""
     return Block(header.block_number, header.block_hash, header.parent_hash, header.timestamp_s)

@@ -1,8 +1,9 @@
-"""What the neg-risk adapter's logs mean: acts on the positions of events of one true outcome.
+"""The neg-risk adapter's logs: acts on the positions of events of one true outcome.
 
-The adapter makes and burns those positions for others, so what it moves waits for its own log, which
-comes last. The No's of a conversion go where nobody redeems them: the sets that they are of are
-locked no more. They are again for the question that turns out Yes, since its Yes are all paid.
+The adapter mints and burns those positions for others, so each move waits for the adapter's own log,
+which comes last. A conversion sends No tokens to an address that never redeems them: the collateral
+of their sets is released. It is locked again for the question that resolves to Yes, because all of
+its Yes tokens are paid.
 """
 
 from foretell.domain.contracts.logs import (
@@ -15,7 +16,7 @@ from foretell.domain.contracts.logs import (
     LogPlace,
     PlacedLog,
     PositionsConverted,
-    TokensMoved,
+    TokensTransferred,
 )
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN, QUESTIONS_MAX, question_id
 from foretell.domain.errors.chain import ChainInconsistent
@@ -32,7 +33,7 @@ from foretell.domain.portfolio.positions import (
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.tokens import TokenPair, condition_id
 from foretell.indexer.contracts import IndexedContracts
-from foretell.indexer.row_buffer import Records
+from foretell.indexer.row_buffer import RowBuffer
 from foretell.indexer.state import IndexState
 from foretell.indexer.token_movements import TxMovements
 from foretell.store.index.activities import ActivityKind
@@ -42,46 +43,46 @@ _UNREPORTED = Payout(1, 1)
 EventSetsLog = EventSetsSplit | EventSetsMerged | EventPayoutRedeemed
 
 
-class EventReader:
-    """Reads the adapter's logs of one transaction, beside the reader of all others."""
+class NegRiskReader:
+    """Reader of the adapter's logs in one transaction; the TxReader reads all others."""
 
     def __init__(
         self,
         contracts: IndexedContracts,
         state: IndexState,
-        records: Records,
+        rows: RowBuffer,
         movements: TxMovements,
     ) -> None:
         self._contracts = contracts
         self._state = state
-        self._records = records
+        self._rows = rows
         self._movements = movements
 
-    def explain_later(self, log: TokensMoved, token: AssetId, units: int) -> None:
-        """Take in what the adapter made, burned, gave or took; its own log says why."""
+    def add_unexplained(self, log: TokensTransferred, token: AssetId, units: int) -> None:
+        """Add a move by the adapter; the adapter's own log explains it later."""
         self._movements.add_unexplained((log.sender, token), units, is_in=False)
         self._movements.add_unexplained((log.receiver, token), units, is_in=True)
         if log.receiver == NO_TOKEN_BURN:
             self._state.lock(self._state.outcome_by_token[token].condition_id, -units)
 
-    def see_payout(self, log: ConditionResolved, payout: Payout) -> None:
-        """Lock again what conversions released of a question of an event that is Yes."""
+    def lock_converted(self, log: ConditionResolved, payout: Payout) -> None:
+        """Lock again what conversions released, for a question that resolves to Yes."""
         pair = self._state.pair_by_condition[log.condition_id]
         if log.oracle == self._contracts.neg_risk_adapter and payout.yes:
             burned = self._state.balances[NO_TOKEN_BURN, AssetId(str(pair.no))]
             self._state.lock(log.condition_id, burned)
 
     def read(self, placed: PlacedLog) -> None:
-        """Take in the next log of the adapter, or of the oracle that answers by proposals."""
+        """Apply the next log of the adapter, or of the oracle that answers by proposals."""
         match placed.log:
             case EventSetsSplit() | EventSetsMerged() | EventPayoutRedeemed() as log:
                 self._sets(placed.place, log)
             case PositionsConverted() as log:
                 self._conversion(placed.place, log)
             case AnswerProposed() | AnswerDisputed() as log:
-                self._records.add_answer(placed.place, log)
+                self._rows.add_answer(placed.place, log)
             case _:
-                """What other products read."""
+                """Logs that other products read."""
 
     def _sets(self, place: LogPlace, log: EventSetsLog) -> None:
         pair = self._state.pair_by_condition.get(log.condition_id)
@@ -105,7 +106,7 @@ class EventReader:
             change = split(units, is_yes=is_yes) if is_split else merge(units, is_yes=is_yes)
             self._explain(place, (log.holder, AssetId(str(token))), change, is_in=is_split)
         kind = ActivityKind.SPLIT if is_split else ActivityKind.MERGE
-        self._records.add_act(place, log.holder, kind, log.condition_id, (units, units))
+        self._rows.add_act(place, log.holder, kind, log.condition_id, (units, units))
 
     def _redeemed(self, place: LogPlace, log: EventPayoutRedeemed, pair: TokenPair) -> None:
         yes_units, no_units = log.amounts_units
@@ -120,7 +121,7 @@ class EventReader:
                 self._explain(place, holding, redemption(units, paid_units), is_in=False)
         if yes_units or no_units:
             amounts = (yes_units + no_units, log.payout_units)
-            self._records.add_act(place, log.holder, ActivityKind.REDEEM, log.condition_id, amounts)
+            self._rows.add_act(place, log.holder, ActivityKind.REDEEM, log.condition_id, amounts)
 
     def _conversion(self, place: LogPlace, log: PositionsConverted) -> None:
         if not self._state.fits(log.amount_units):
@@ -138,12 +139,12 @@ class EventReader:
             units = self._movements.newest_units(holding, is_in=True)
             self._explain(place, holding, change._replace(size_units=units), is_in=True)
         amounts = len(given) * log.amount_units, (len(given) - 1) * log.amount_units
-        self._records.add_act(place, log.holder, ActivityKind.CONVERSION, given[0], amounts)
+        self._rows.add_act(place, log.holder, ActivityKind.CONVERSION, given[0], amounts)
 
     def _converted(self, log: PositionsConverted) -> tuple[list[Bytes32], list[Bytes32]]:
-        """Return the event's conditions whose No was given, and those whose Yes came for it.
+        """Return the event's conditions whose No was given, and those whose Yes was received.
 
-        All of them were moved, so all of them are known; the first that is not is beyond the event.
+        Tokens of all of them were moved, so all are known; the first unknown one is beyond the event.
         """
         given: list[Bytes32] = []
         received: list[Bytes32] = []
@@ -163,6 +164,6 @@ class EventReader:
 
 
 def _adapter_of(contracts: IndexedContracts) -> Address:
-    """Return where the adapter is; its logs are only read where there is one."""
+    """Return the adapter's address; its logs are read only when there is one."""
     assert contracts.neg_risk_adapter is not None
     return contracts.neg_risk_adapter

@@ -1,6 +1,6 @@
-"""From the logs of a range of blocks to its rows: read what they touch, decide, record.
+"""The projection of a range of blocks to rows: read the values that its logs touch, decide, record.
 
-All of a range is one transaction of the database, so its tables are always those of one block.
+A range is written in one transaction of the database, so its tables are always those of one block.
 """
 
 import itertools
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from foretell.domain.contracts.logs import (
-    CollateralAllowed,
-    CollateralMoved,
+    CollateralApproved,
+    CollateralTransferred,
     ConditionResolved,
     EventPayoutRedeemed,
     EventSetsMerged,
@@ -19,8 +19,8 @@ from foretell.domain.contracts.logs import (
     PlacedLog,
     PositionsMerged,
     PositionSplit,
-    TokensAllowed,
-    TokensMoved,
+    TokensApproved,
+    TokensTransferred,
 )
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
@@ -29,7 +29,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.tokens import TokenPair, token_pair
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.neg_risk_reader import EventSetsLog
-from foretell.indexer.row_buffer import Records
+from foretell.indexer.row_buffer import RowBuffer
 from foretell.indexer.state import IndexState, Tracked
 from foretell.indexer.tx_reader import SetsLog, TxReader
 from foretell.store.database import Transaction
@@ -64,7 +64,7 @@ from foretell.store.index.positions import PositionRow, load_positions, record_p
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is different after each block of a range, in the order of the blocks."""
+    """The values that changed in each block of a range, in the order of the blocks."""
 
     balances: list[Balance] = field(default_factory=list)
     allowances: list[Allowance] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Everything that logs may read or change."""
+    """The keys of all values that logs may read or change."""
 
     holdings: set[tuple[Address, AssetId]] = field(default_factory=set)
     allowances: set[tuple[Address, Address, bool]] = field(default_factory=set)
@@ -83,7 +83,7 @@ class Touched:
 
     @property
     def token_ids(self) -> set[AssetId]:
-        """The tokens among them."""
+        """The tokens among the holdings."""
         return {asset for _, asset in self.holdings if asset != COLLATERAL}
 
 
@@ -93,16 +93,16 @@ async def project(
     blocks: Sequence[Block],
     placed_logs: Sequence[PlacedLog],
 ) -> IndexState:
-    """Write everything that the logs of these blocks mean, and return the state after them."""
+    """Write the rows of these blocks' logs, and return the state after them."""
     state = await load_state(tx, contracts, touched(contracts, placed_logs))  # read
-    records, changes = fold_blocks(contracts, state, blocks, placed_logs)  # decide
-    await record_conditions(tx, records.conditions)  # record exactly what was decided
-    await record_payouts(tx, records.payouts)
-    await record_exchange_fills(tx, records.fills)
-    await record_activities(tx, records.activities)
-    await record_canceled_orders(tx, records.canceled)
-    await record_raised_nonces(tx, records.nonces)
-    await record_answers(tx, records.answers)
+    rows, changes = apply_blocks(contracts, state, blocks, placed_logs)  # decide
+    await record_conditions(tx, rows.conditions)  # record exactly what was decided
+    await record_payouts(tx, rows.payouts)
+    await record_exchange_fills(tx, rows.fills)
+    await record_activities(tx, rows.activities)
+    await record_canceled_orders(tx, rows.canceled)
+    await record_raised_nonces(tx, rows.nonces)
+    await record_answers(tx, rows.answers)
     await record_balances(tx, changes.balances)
     await record_allowances(tx, changes.allowances)
     await record_positions(tx, changes.positions)
@@ -111,7 +111,7 @@ async def project(
 
 
 def touched(contracts: IndexedContracts, placed_logs: Iterable[PlacedLog]) -> Touched:
-    """Return everything that these logs may read or change."""
+    """Return the keys of all values that these logs may read or change."""
     found = Touched()
     for placed in placed_logs:
         _touch(contracts, placed, found)
@@ -119,7 +119,7 @@ def touched(contracts: IndexedContracts, placed_logs: Iterable[PlacedLog]) -> To
 
 
 async def load_state(tx: Transaction, contracts: IndexedContracts, found: Touched) -> IndexState:
-    """Return what the tables say of everything that is touched."""
+    """Return the current values of all touched keys."""
     conditions = await load_conditions(tx, found.condition_ids)
     conditions += await load_conditions_of_tokens(tx, found.token_ids)
     condition_ids = found.condition_ids | {condition.condition_id for condition in conditions}
@@ -160,14 +160,14 @@ async def load_state(tx: Transaction, contracts: IndexedContracts, found: Touche
     return state
 
 
-def fold_blocks(
+def apply_blocks(
     contracts: IndexedContracts,
     state: IndexState,
     blocks: Sequence[Block],
     placed_logs: Sequence[PlacedLog],
-) -> tuple[Records, Changes]:
-    """Return what the logs mean, and leave the state as it is after the last of them."""
-    records, changes = Records(), Changes()
+) -> tuple[RowBuffer, Changes]:
+    """Apply the logs to the state; return the rows and the changes of each block."""
+    rows, changes = RowBuffer(), Changes()
     logs_by_block = {
         number: list(group)
         for number, group in itertools.groupby(placed_logs, key=lambda log: log.place.block_number)
@@ -175,12 +175,12 @@ def fold_blocks(
     for block in blocks:
         logs = logs_by_block.get(block.block_number, ())
         for _, group in itertools.groupby(logs, key=lambda log: log.place.tx_hash):
-            reader = TxReader(contracts, state, records)
+            reader = TxReader(contracts, state, rows)
             for placed in group:
                 reader.read(placed)
             reader.close()
         _close_block(state, block, changes)
-    return records, changes
+    return rows, changes
 
 
 def _close_block(state: IndexState, block: Block, changes: Changes) -> None:
@@ -214,13 +214,13 @@ def _close_block(state: IndexState, block: Block, changes: Changes) -> None:
 
 def _touch(contracts: IndexedContracts, placed: PlacedLog, found: Touched) -> None:
     match placed.log:
-        case CollateralMoved() as log:
+        case CollateralTransferred() as log:
             found.holdings.update({(log.sender, COLLATERAL), (log.receiver, COLLATERAL)})
-        case CollateralAllowed() as log:
+        case CollateralApproved() as log:
             found.allowances.add((log.owner, log.spender, True))
-        case TokensAllowed() as log:
+        case TokensApproved() as log:
             found.allowances.add((log.owner, log.operator, False))
-        case TokensMoved() as log:
+        case TokensTransferred() as log:
             tokens = [AssetId(token) for token in log.token_ids]
             wallets = (log.sender, log.receiver)
             found.holdings.update((wallet, token) for wallet in wallets for token in tokens)
@@ -240,7 +240,7 @@ def _touch(contracts: IndexedContracts, placed: PlacedLog, found: Touched) -> No
         case ConditionResolved() as log:
             _touch_payout(contracts, log, found)
         case _:
-            """What the indexer does not read."""
+            """Logs that the indexer does not read."""
 
 
 def _touch_sets(placed: PlacedLog, log: SetsLog | EventSetsLog, found: Touched) -> None:

@@ -1,4 +1,4 @@
-"""When the chain changes its mind: back to the last block that both it and the tables have."""
+"""Reorgs: unwind the tables to the last block that the chain still has."""
 
 from collections.abc import Sequence
 
@@ -21,9 +21,9 @@ async def is_on_chain(reader: Reader, block: Block, head: BlockHeader) -> bool:
 async def unwind_to_ancestor(
     context: IndexerContext, last: Block, head: BlockHeader
 ) -> Block | None:
-    """Leave every table as it was after the common ancestor, and return that; None is nothing.
+    """Unwind every table to the common ancestor and return it, or None when nothing is left.
 
-    Refuses when the ancestor is further down than blocks are kept.
+    Raises ReorgTooDeep when the ancestor is below the blocks that are kept.
     """
     highest = min(last.block_number, head.block_number)
     async with context.database.reading() as tx:
@@ -41,7 +41,7 @@ async def unwind_to_ancestor(
 async def find_ancestor(reader: Reader, known: Sequence[Block]) -> Block | None:
     """Return the highest of these blocks, given highest first, that the chain has.
 
-    A block that is on the chain has all below it there too, so halving finds the highest.
+    All blocks below one that is on the chain are on it too, so a binary search finds the highest.
     """
     above, found = 0, len(known)
     while above < found:
@@ -55,7 +55,7 @@ async def find_ancestor(reader: Reader, known: Sequence[Block]) -> Block | None:
 
 
 def _reaches(known: Sequence[Block], start_block: int, head: BlockHeader) -> bool:
-    """Return whether the blocks that are kept go down to the first: then all of it may go."""
+    """Return whether the kept blocks reach the first one: then all of them may be unwound."""
     return (
         bool(known) and known[-1].block_number == start_block
     ) or head.block_number < start_block

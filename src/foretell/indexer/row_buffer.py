@@ -1,4 +1,4 @@
-"""The rows that are written once, by the block in which something happened."""
+"""The rows that a range of blocks adds, each written once with the block of its log."""
 
 from dataclasses import dataclass, field
 
@@ -24,8 +24,8 @@ from foretell.store.index.oracle_answers import Answer, AnswerStep
 
 
 @dataclass(frozen=True, slots=True)
-class Records:
-    """What happened, in the order of the logs."""
+class RowBuffer:
+    """New rows, in the order of the logs."""
 
     conditions: list[Condition] = field(default_factory=list)
     payouts: list[PayoutReport] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Records:
     answers: list[Answer] = field(default_factory=list)
 
     def add_condition(self, place: LogPlace, log: ConditionPrepared, pair: TokenPair) -> None:
-        """Take in a condition and its tokens."""
+        """Add a condition and its tokens."""
         token_yes, token_no = AssetId(str(pair.yes)), AssetId(str(pair.no))
         self.conditions.append(
             Condition(
@@ -50,7 +50,7 @@ class Records:
         )
 
     def add_payout(self, place: LogPlace, log: ConditionResolved, payout: Payout) -> None:
-        """Take in what an oracle reported."""
+        """Add an oracle's payout."""
         self.payouts.append(
             PayoutReport(
                 *_row_place(place),
@@ -65,7 +65,7 @@ class Records:
     def add_fill(
         self, place: LogPlace, log: OrderFilledLog, condition_id: Bytes32, exchange: Address
     ) -> None:
-        """Take in what the exchange did to an order: a fill, and the wallet's trade."""
+        """Add a fill of the exchange, and the trade of its wallet."""
         token, is_taker = AssetId(log.token_id), log.counterparty == exchange
         self.fills.append(
             ExchangeFill(
@@ -98,17 +98,17 @@ class Records:
             )
         )
 
-    def add_end(
+    def add_cancellation(
         self, place: LogPlace, log: OrderCancelled | NonceIncremented, exchange: Address
     ) -> None:
-        """Take in what a maker ended at an exchange: an order, or all of its earlier nonces."""
+        """Add a maker's cancellation at an exchange: of an order, or of all earlier nonces."""
         if isinstance(log, OrderCancelled):
             self.canceled.append(CanceledOrder(*_row_place(place), exchange, log.order_id))
         else:
             self.nonces.append(RaisedNonce(*_row_place(place), exchange, log.maker, log.nonce))
 
     def add_answer(self, place: LogPlace, log: AnswerProposed | AnswerDisputed) -> None:
-        """Take in an answer that was proposed or disputed."""
+        """Add an answer that was proposed or disputed."""
         if isinstance(log, AnswerProposed):
             step, account = AnswerStep.PROPOSED, log.proposer
         else:
@@ -134,7 +134,7 @@ class Records:
         condition_id: Bytes32,
         amounts_units: tuple[int, int],
     ) -> None:
-        """Take in what a wallet did with complete sets: so many tokens, so much collateral."""
+        """Add a wallet's act on complete sets; the amounts are tokens and collateral."""
         size_units, cost_units = amounts_units
         self.activities.append(
             ActivityRow(
@@ -154,12 +154,12 @@ class Records:
 
 
 def scaled_payout(numerators: tuple[int, ...]) -> Payout:
-    """Return a binary payout in 63 bits; larger numerators lose the bits that make no difference."""
+    """Return a binary payout in 63 bits; larger numerators lose their lowest bits."""
     yes, no = numerators
     shift = max(0, max(yes, no).bit_length() - AMOUNT_UNITS_MAX.bit_length())
     return Payout(yes >> shift, no >> shift)
 
 
 def _row_place(place: LogPlace) -> tuple[int, int, int]:
-    """Return the key of a log's row; a log of ours has one row in a table."""
+    """Return the key of a log's row; each log adds at most one row to a table."""
     return place.block_number, place.log_index, 0

@@ -1,9 +1,9 @@
-"""Whose act each move of outcome tokens belongs to, within one transaction.
+"""Attribution of the token moves of one transaction to the acts that caused them.
 
-Conditional Tokens logs the tokens that it makes or burns first, and the act that did it after them,
-with whatever a receiver's code did in between: so an act explains the newest fitting move that
-nothing has explained yet. What the exchange moves belongs to its fills; the rest of it, such as fees
-paid in tokens, is a transfer. A move that nothing explains is a transfer as well.
+Conditional Tokens logs minted and burned tokens first and the act that caused them afterwards, and a
+receiver's code may run in between: so an act explains the newest unexplained move that fits. Moves by
+the exchange belong to its fills; the rest of them, such as fees paid in tokens, is a transfer. A move
+that no act explains is a transfer as well.
 """
 
 from collections import Counter, defaultdict
@@ -14,50 +14,50 @@ from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import Change, TradePrice, transfer_in, transfer_out
 from foretell.domain.values.hexadecimal import Address
 
-Holding = tuple[Address, AssetId]
-"""A wallet and a token that it holds."""
+HoldingKey = tuple[Address, AssetId]
+"""A wallet and a token."""
 
 
 @dataclass(slots=True)
 class _Movement:
-    holding: Holding
+    holding: HoldingKey
     units: int
     is_in: bool
     change: Change | None = None
 
 
 class TxMovements:
-    """What one transaction moves, in the order of its logs."""
+    """The token moves of one transaction, in the order of its logs."""
 
     def __init__(self) -> None:
         self._movements: list[_Movement] = []
-        self._unexplained: dict[tuple[Holding, bool], list[_Movement]] = defaultdict(list)
-        self._traded: Counter[Holding] = Counter()
+        self._unexplained: dict[tuple[HoldingKey, bool], list[_Movement]] = defaultdict(list)
+        self._traded: Counter[HoldingKey] = Counter()
 
     def add_transfer(
         self, sender: Address, receiver: Address, token_id: AssetId, units: int, price: TradePrice
     ) -> None:
-        """Take in a move from one wallet to another."""
+        """Add a move from one wallet to another."""
         if sender != receiver:
             self._add((sender, token_id), units, is_in=False).change = transfer_out(units)
             self._add((receiver, token_id), units, is_in=True).change = transfer_in(units, price)
 
-    def add_unexplained(self, holding: Holding, units: int, *, is_in: bool) -> None:
-        """Take in tokens that were made or burned, by an act whose log comes later."""
+    def add_unexplained(self, holding: HoldingKey, units: int, *, is_in: bool) -> None:
+        """Add minted or burned tokens whose act is logged later."""
         movement = self._add(holding, units, is_in=is_in)
         self._unexplained[holding, is_in].append(movement)
 
-    def add_traded(self, holding: Holding, units: int) -> None:
-        """Take in what the exchange brought a wallet, or below zero took from it."""
+    def add_traded(self, holding: HoldingKey, units: int) -> None:
+        """Add tokens that the exchange moved to a wallet; a negative amount left it."""
         self._traded[holding] += units
 
-    def add_fill(self, holding: Holding, change: Change, *, is_in: bool) -> None:
-        """Take in what a fill says that the exchange brought or took."""
+    def add_fill(self, holding: HoldingKey, change: Change, *, is_in: bool) -> None:
+        """Add the move that a fill of the exchange reports."""
         self._add(holding, change.size_units, is_in=is_in).change = change
         self._traded[holding] -= change.size_units if is_in else -change.size_units
 
-    def explain(self, holding: Holding, change: Change, *, is_in: bool) -> bool:
-        """Say what the newest fitting move was, or return that there is none."""
+    def explain(self, holding: HoldingKey, change: Change, *, is_in: bool) -> bool:
+        """Attribute the newest move that fits to this change; return whether there was one."""
         waiting = self._unexplained[holding, is_in]
         for index in reversed(range(len(waiting))):
             if waiting[index].units == change.size_units:
@@ -65,23 +65,23 @@ class TxMovements:
                 return True
         return False
 
-    def newest_units(self, holding: Holding, *, is_in: bool) -> int:
-        """Return how much the newest unexplained move was of, zero when there is none."""
+    def newest_units(self, holding: HoldingKey, *, is_in: bool) -> int:
+        """Return the size of the newest unexplained move, zero when there is none."""
         waiting = self._unexplained[holding, is_in]
         return waiting[-1].units if waiting else 0
 
-    def changes(self, price_of: Callable[[AssetId], TradePrice]) -> dict[Holding, list[Change]]:
-        """Return what every holding went through, in order; what is left over is a transfer."""
+    def changes(self, price_of: Callable[[AssetId], TradePrice]) -> dict[HoldingKey, list[Change]]:
+        """Return the changes of every holding, in order; moves without an act are transfers."""
         for holding, units in self._traded.items():
             if units:
                 self._add(holding, abs(units), is_in=units > 0)
-        changes: dict[Holding, list[Change]] = defaultdict(list)
+        changes: dict[HoldingKey, list[Change]] = defaultdict(list)
         for movement in self._movements:
             change = movement.change or _transfer(movement, price_of(movement.holding[1]))
             changes[movement.holding].append(change)
         return changes
 
-    def _add(self, holding: Holding, units: int, *, is_in: bool) -> _Movement:
+    def _add(self, holding: HoldingKey, units: int, *, is_in: bool) -> _Movement:
         movement = _Movement(holding, units, is_in)
         self._movements.append(movement)
         return movement

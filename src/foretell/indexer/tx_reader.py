@@ -1,14 +1,14 @@
-"""What the logs of one transaction mean: balances, allowances, acts, fills and positions.
+"""The reader of one transaction's logs: balances, allowances, acts, fills and positions.
 
-Only tokens of known conditions in our collateral count. Whatever else comes along, of other tokens,
-under a parent collection or beyond what amounts may be, is ignored and counted by its reason.
+Only tokens of known conditions in the deployment's collateral count. Logs about other tokens, about
+positions under a parent collection or with amounts beyond the limit are ignored and counted by reason.
 """
 
 from typing import Final
 
 from foretell.domain.contracts.logs import (
-    CollateralAllowed,
-    CollateralMoved,
+    CollateralApproved,
+    CollateralTransferred,
     ConditionPrepared,
     ConditionResolved,
     LogPlace,
@@ -19,8 +19,8 @@ from foretell.domain.contracts.logs import (
     PlacedLog,
     PositionsMerged,
     PositionSplit,
-    TokensAllowed,
-    TokensMoved,
+    TokensApproved,
+    TokensTransferred,
 )
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
@@ -28,7 +28,7 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import (
     Payout,
     TradePrice,
-    fold,
+    apply_all,
     merge,
     purchase,
     redeemed_units,
@@ -47,8 +47,8 @@ from foretell.domain.values.tokens import (
     token_pair,
 )
 from foretell.indexer.contracts import IndexedContracts
-from foretell.indexer.neg_risk_reader import EventReader
-from foretell.indexer.row_buffer import Records, scaled_payout
+from foretell.indexer.neg_risk_reader import NegRiskReader
+from foretell.indexer.row_buffer import RowBuffer, scaled_payout
 from foretell.indexer.state import UNLIMITED_UNITS, IndexState
 from foretell.indexer.token_movements import TxMovements
 from foretell.store.index.activities import ActivityKind
@@ -59,24 +59,24 @@ SetsLog = PositionSplit | PositionsMerged | PayoutRedeemed
 
 
 class TxReader:
-    """Reads the logs of one transaction in their order, into the state and the records."""
+    """Reader of the logs of one transaction, in order, into the state and the row buffer."""
 
-    def __init__(self, contracts: IndexedContracts, state: IndexState, records: Records) -> None:
+    def __init__(self, contracts: IndexedContracts, state: IndexState, rows: RowBuffer) -> None:
         self._contracts = contracts
         self._state = state
-        self._records = records
+        self._rows = rows
         self._movements = TxMovements()
-        self._events = EventReader(contracts, state, records, self._movements)
+        self._neg_risk = NegRiskReader(contracts, state, rows, self._movements)
 
     def read(self, placed: PlacedLog) -> None:
-        """Take in the transaction's next log."""
+        """Apply the transaction's next log."""
         match placed.log:
-            case CollateralMoved() as log:
+            case CollateralTransferred() as log:
                 if self._state.fits(log.amount_units):
                     self._state.move(log.sender, log.receiver, COLLATERAL, log.amount_units)
-            case CollateralAllowed() | TokensAllowed() as log:
+            case CollateralApproved() | TokensApproved() as log:
                 self._allowed(log)
-            case TokensMoved() as log:
+            case TokensTransferred() as log:
                 self._tokens_moved(log)
             case ConditionPrepared() | ConditionResolved() as log:
                 self._condition(placed.place, log)
@@ -85,18 +85,18 @@ class TxReader:
             case OrderFilledLog() | OrderCancelled() | NonceIncremented() as log:
                 self._exchange(placed, log)
             case _:
-                self._events.read(placed)
+                self._neg_risk.read(placed)
 
     def close(self) -> None:
-        """Fold what the transaction moved into the positions."""
+        """Apply the transaction's token moves to the positions."""
         positions = self._state.positions
         untracked_wallets = self._contracts.untracked_wallets
         for holding, changes in self._movements.changes(self._state.price).items():
             if holding[0] not in untracked_wallets:
-                positions[holding] = fold(positions[holding], changes)
+                positions[holding] = apply_all(positions[holding], changes)
 
-    def _allowed(self, log: CollateralAllowed | TokensAllowed) -> None:
-        if isinstance(log, CollateralAllowed):
+    def _allowed(self, log: CollateralApproved | TokensApproved) -> None:
+        if isinstance(log, CollateralApproved):
             key = (log.owner, log.spender, True)
             units = min(log.amount_units, UNLIMITED_UNITS)
         else:
@@ -109,22 +109,22 @@ class TxReader:
         if not self._contracts.announces_spending:
             self._state.spend(wallet, spender, units)
 
-    def _tokens_moved(self, log: TokensMoved) -> None:
+    def _tokens_moved(self, log: TokensTransferred) -> None:
         for moved, units in zip(log.token_ids, log.amounts_units, strict=True):
             token = AssetId(moved)
             if token not in self._state.outcome_by_token:
                 self._state.ignore("token of no known condition")
             elif self._state.fits(units) and units > 0:
                 self._state.move(log.sender, log.receiver, token, units)
-                self._explain_later(log, token, units)
+                self._add_movement(log, token, units)
 
-    def _explain_later(self, log: TokensMoved, token: AssetId, units: int) -> None:
+    def _add_movement(self, log: TokensTransferred, token: AssetId, units: int) -> None:
         movements = self._movements
         if log.operator in self._contracts.exchanges:
             movements.add_traded((log.sender, token), -units)
             movements.add_traded((log.receiver, token), units)
         elif log.operator == self._contracts.neg_risk_adapter:
-            self._events.explain_later(log, token, units)
+            self._neg_risk.add_unexplained(log, token, units)
         elif log.sender == ZERO_ADDRESS:
             movements.add_unexplained((log.receiver, token), units, is_in=True)
         elif log.receiver == ZERO_ADDRESS:
@@ -141,8 +141,8 @@ class TxReader:
         else:
             payout = scaled_payout(log.payout_numerators)
             self._state.payout_by_condition[log.condition_id] = payout
-            self._events.see_payout(log, payout)
-            self._records.add_payout(place, log, payout)
+            self._neg_risk.lock_converted(log, payout)
+            self._rows.add_payout(place, log, payout)
 
     def _prepared(self, place: LogPlace, log: ConditionPrepared) -> None:
         if log.outcome_slots != OUTCOME_SLOTS:
@@ -151,7 +151,7 @@ class TxReader:
         collateral = self._contracts.collateral_of(log.oracle)
         pair = token_pair(collateral, log.condition_id)
         self._state.add_condition(log.condition_id, pair, collateral)
-        self._records.add_condition(place, log, pair)
+        self._rows.add_condition(place, log, pair)
 
     def _sets(self, place: LogPlace, log: SetsLog) -> None:
         pair = self._state.pair_by_condition.get(log.condition_id)
@@ -169,7 +169,7 @@ class TxReader:
             self._split_or_merged(place, log, pair)
 
     def _under_parent(self, log: SetsLog) -> None:
-        """Pass over positions below an outcome of ours; splitting one gives that outcome away."""
+        """Ignore positions under an outcome of ours; splitting one gives that outcome away."""
         self._state.ignore("positions under a parent collection")
         if isinstance(log, PositionSplit):
             parent = AssetId(str(token_id(log.collateral, log.parent_collection_id)))
@@ -193,7 +193,7 @@ class TxReader:
                     f"no tokens moved for log {place.log_index} of {place.tx_hash}"
                 )
         kind = ActivityKind.SPLIT if is_split else ActivityKind.MERGE
-        self._records.add_act(place, log.holder, kind, log.condition_id, (units, units))
+        self._rows.add_act(place, log.holder, kind, log.condition_id, (units, units))
 
     def _redeemed(self, place: LogPlace, log: PayoutRedeemed, pair: TokenPair) -> None:
         self._state.lock(log.condition_id, -log.payout_units)
@@ -210,7 +210,7 @@ class TxReader:
         if yes_units or no_units:
             amounts = (yes_units + no_units, log.payout_units)
             kind = ActivityKind.REDEEM
-            self._records.add_act(place, log.holder, kind, log.condition_id, amounts)
+            self._rows.add_act(place, log.holder, kind, log.condition_id, amounts)
 
     def _exchange(
         self, placed: PlacedLog, log: OrderFilledLog | OrderCancelled | NonceIncremented
@@ -218,7 +218,7 @@ class TxReader:
         if isinstance(log, OrderFilledLog):
             self._filled(placed, log)
         else:
-            self._records.add_end(placed.place, log, placed.contract)
+            self._rows.add_cancellation(placed.place, log, placed.contract)
 
     def _filled(self, placed: PlacedLog, log: OrderFilledLog) -> None:
         token, is_buy = AssetId(log.token_id), log.side is Side.BUY
@@ -236,4 +236,4 @@ class TxReader:
         self._movements.add_fill((log.maker, token), change, is_in=is_buy)
         if log.size_units > 0:
             self._state.price_by_token[token] = TradePrice(log.cost_units, log.size_units)
-        self._records.add_fill(placed.place, log, outcome.condition_id, placed.contract)
+        self._rows.add_fill(placed.place, log, outcome.condition_id, placed.contract)

@@ -1,4 +1,4 @@
-"""Follows the chain until cancelled; a step that fails is repeated from the tables' last block."""
+"""Worker of the indexer: follows the chain from the tables' last block until cancelled."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ log = structlog.get_logger(__name__)
 
 
 async def run(context: IndexerContext) -> None:
-    """Index until cancelled: range after range while behind, then as often as the poll says."""
+    """Index until cancelled: range after range while behind, then once per poll interval."""
     pace = Pace(busy_s=0.0, idle_s=context.poll_interval_s)
     await run_worker("indexer", partial(_follow, context), pace, expected=(ChainUnavailable,))
 

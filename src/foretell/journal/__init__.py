@@ -1,1 +1,1 @@
-"""How a command becomes durable, and is read back."""
+"""The journal: makes commands durable in order, and reads them back."""

@@ -1,4 +1,4 @@
-"""How a record lies in a journal file, and how damage shows.
+"""The layout of a record in a journal file, and the detection of damage.
 
     bytes   field
     4       length of the record, this header included, padding not
@@ -9,7 +9,8 @@
     ...     payload
     ...     zeros up to a multiple of 8
 
-The synced sequence tells a write that was cut short from the loss of one that was acknowledged.
+The synced sequence distinguishes a write that was cut short from the loss of one that was
+acknowledged.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ _CHECKED: Final = struct.Struct("<QQ16s")
 
 
 class Record(NamedTuple):
-    """One record as read: where it ends in the file, and what it holds."""
+    """A record that was read, and where it ends in the file."""
 
     sequence: int
     synced: int
@@ -53,7 +54,7 @@ def encode_record(sequence: int, synced: int, chain: bytes, payload: bytes) -> b
 
 
 def decode_record(buffer: bytes | memoryview, start: int) -> Record | None:
-    """Return the record that starts here, or None when none lies here whole and undamaged."""
+    """Return the record that starts here, or None when there is no intact one."""
     if start + HEADER_BYTES > len(buffer):
         return None
     length, checksum, sequence, synced, chain = HEADER.unpack_from(buffer, start)
@@ -70,7 +71,7 @@ def decode_record(buffer: bytes | memoryview, start: int) -> Record | None:
 
 
 class Run(NamedTuple):
-    """The payloads of records that follow each other, and what the next one must follow."""
+    """The payloads of consecutive records, and what the next record must follow."""
 
     payloads: list[bytes]
     sequence: int
@@ -79,10 +80,10 @@ class Run(NamedTuple):
 
 
 def read_run(buffer: bytes, begin: Run, until: int | None = None) -> Run:
-    """Return the records that begin where another run ended, up to the first that is none.
+    """Return the records from where another run ended, up to the first that is not intact.
 
-    What comes after the sequence `until` is not looked at. A start reads millions of records here,
-    so what `decode_record` does is written out.
+    Nothing after the sequence `until` is read. A start reads millions of records here, so the
+    checks of `decode_record` are written out, without a call or an object per record.
     """
     payloads: list[bytes] = []
     _, sequence, chain, start = begin

@@ -1,8 +1,8 @@
-"""What every journal does, on one machine or many.
+"""The interface of a journal, on one machine or many.
 
-`append` gives a sequence number at once; the payload is durable when the journal says so through
-`on_synced`, in order, and only then may anything be answered. When it cannot be made durable,
-`on_failed` is told once, and nothing more will ever be synced by this journal.
+`append` returns a sequence number at once. The payload is durable when `on_synced` is called with
+that sequence or a later one, and only then may a reply be sent. When it cannot be made durable,
+`on_failed` is called once, and this journal syncs nothing more.
 """
 
 import enum
@@ -12,35 +12,37 @@ from typing import NamedTuple, Protocol
 import msgspec
 from typing_extensions import override
 
+from foretell.domain.values.sharding import ShardNumber
+
 
 class Entry(NamedTuple):
-    """A payload that is durable, and its place."""
+    """A durable payload and its sequence."""
 
     sequence: int
     payload: bytes
 
 
 class Snapshot(NamedTuple):
-    """The state after a sequence, as whoever folds the payloads encodes it."""
+    """The state after a sequence, encoded by the owner of the payloads."""
 
     sequence: int
     payload: bytes
 
 
 class InFolder(msgspec.Struct, frozen=True, tag="folder"):
-    """Where another process finds a journal of files."""
+    """The address of a journal in files, for another process."""
 
     folder: str
 
 
 class InRows(msgspec.Struct, frozen=True, tag="rows"):
-    """Where another process finds a shard's journal in a database, and whose lease it is.
+    """The address of a shard's journal in a database, for another process, with the lease's holder.
 
-    The URL may hold a password: this goes through pipes, and never onto a command line or a log.
+    The URL may hold a password: it goes through pipes, never onto a command line or into a log.
     """
 
     url: str
-    shard: int
+    shard: ShardNumber
     holder: bytes
 
     @override
@@ -55,8 +57,8 @@ JournalAddress = InFolder | InRows
 class Capacity(enum.Enum):
     """How much more can be written.
 
-    When it is scarce, what is written should be what frees others, such as cancels; when there is
-    none, what was appended waits until there is.
+    While it is scarce, only payloads that release funds should be written, such as cancels; while
+    there is none, appended payloads wait.
     """
 
     AMPLE = "ample"
@@ -68,7 +70,7 @@ class Journal(Protocol):
     """A durable sequence of payloads with one writer."""
 
     @property
-    def room(self) -> Capacity:
+    def capacity(self) -> Capacity:
         """How much more can be written."""
 
     @property
@@ -79,31 +81,31 @@ class Journal(Protocol):
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
 
     def snapshot(self) -> Snapshot | None:
-        """Return the newest snapshot that is whole, if there is one.
+        """Return the newest intact snapshot, if there is one.
 
-        A damaged one is passed over for the one before, if the entries after that still exist;
-        else it raises JournalDamaged.
+        A damaged one is skipped for the one before, if the entries after that still exist;
+        otherwise it raises JournalDamaged.
         """
 
     async def keep_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep the state after a sequence that is durable; it is durable when this returns.
+        """Keep the state after a durable sequence; it is durable when this returns.
 
-        Then let go of the entries that the two newest snapshots do not need.
+        Then remove the entries that the two newest snapshots do not need.
         """
 
     async def snapshot_sequence(self) -> int:
-        """Return the sequence of the newest snapshot, whole or not; 0 when there is none."""
+        """Return the sequence of the newest snapshot, intact or not; 0 when there is none."""
 
     def begin_snapshot(self) -> JournalAddress:
-        """Return where another process, one at a time, makes the next snapshot of what is durable.
+        """Return the address at which another process, one at a time, takes the next snapshot.
 
-        What was left of one that was not finished is removed.
+        The remains of an unfinished one are removed.
         """
 
-    async def let_go(self, *, keeps_all: bool = False) -> int:
-        """Let go of what the two newest snapshots do not need; return how much of it there was.
+    async def compact(self, *, keeps_all: bool = False) -> int:
+        """Remove what the two newest snapshots do not need; return how many segments or entries.
 
-        With `keeps_all` that is older snapshots alone, and nothing of the journal itself.
+        With `keeps_all` remove older snapshots alone, and nothing of the journal itself.
         """
 
     def start(
@@ -114,9 +116,9 @@ class Journal(Protocol):
     def append(self, payload: bytes, command_id: bytes | None = None) -> int:
         """Take a payload and return its sequence; it is not durable yet.
 
-        A command id is in a journal once: one that can tell refuses to keep it again, and fails.
-        One that is empty or too large is a fault of ours: it raises at once and changes nothing.
+        A command id may be in a journal once: a journal that checks it fails on a second one. A
+        payload that is empty or too large raises at once and changes nothing.
         """
 
     async def close(self) -> None:
-        """Make durable what was appended, and let go."""
+        """Make durable what was appended, and release the journal."""

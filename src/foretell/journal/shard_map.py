@@ -1,4 +1,4 @@
-"""Which database keeps the journal of which shard.
+"""The map from each shard to the database that keeps its journal.
 
 A map is a TOML file; without one, one database keeps all of them:
 
@@ -22,7 +22,7 @@ import msgspec
 
 from foretell.domain.errors.storage import ShardMapUnfit
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.domain.values.sharding import shard_of
+from foretell.domain.values.sharding import ShardNumber, shard_of
 from foretell.journal.postgres.connections import DRIVER
 from foretell.journal.postgres.leases import JournalPlace
 
@@ -31,22 +31,22 @@ SHARD_COUNT_MAX: Final = 1024
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ShardMap:
-    """The database of each shard; a URL may hold a password, so nothing shows it."""
+    """The database of each shard; a URL may hold a password, so its repr does not show them."""
 
     url_by_shard: tuple[str, ...]
 
     @property
     def shard_count(self) -> int:
-        """How many shards there are."""
+        """The number of shards."""
         return len(self.url_by_shard)
 
-    def place(self, shard: int) -> JournalPlace:
-        """Return where a shard's journal is."""
+    def place(self, shard: ShardNumber) -> JournalPlace:
+        """Return the place of a shard's journal."""
         return JournalPlace(self.url_by_shard[shard], shard, self.shard_count)
 
     def place_of(self, condition_id: Bytes32) -> JournalPlace:
-        """Return where the journal of a condition is."""
-        return self.place(shard_of(condition_id, self.shard_count))
+        """Return the place of the journal of a condition."""
+        return self.place(ShardNumber(shard_of(condition_id, self.shard_count)))
 
 
 class _Database(msgspec.Struct, forbid_unknown_fields=True):
@@ -60,7 +60,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def in_one_database(url: str, shard_count: int = 1) -> ShardMap:
-    """Return the map of a database that keeps every shard."""
+    """Return the map in which one database keeps every shard."""
     return ShardMap((url,) * shard_count)
 
 

@@ -1,9 +1,9 @@
-"""A process that makes the next snapshot by a replay, so that the engine never stops for one.
+"""A process that takes the next snapshot by a replay, so that the engine never stops for one.
 
-It reads one line from its standard input: which journal, and a sequence of it that is durable. It
-folds what came after the newest snapshot and keeps the next; it locks nothing and removes nothing.
-A database takes its snapshot only while whoever started it has the lease. It is as nice as it can
-be, and it ends with the process that started it, whose end closes its standard input.
+It reads one line from its standard input: the journal, and a durable sequence of it. It replays
+what came after the newest snapshot and keeps the next one; it locks nothing and removes nothing. A
+database takes its snapshot only while the parent process holds the lease. It runs at the lowest
+priority, and ends with its parent, the end of which closes its standard input.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from foretell.journal.files.reader import read_entries
 from foretell.journal.files.segments import chain_at
 from foretell.journal.files.snapshots import ChainedSnapshot, newest_snapshot, write_snapshot
 from foretell.journal.port import Entry, InFolder, InRows, JournalAddress, Snapshot
-from foretell.journal.postgres.connections import ask
+from foretell.journal.postgres.connections import with_connection
 from foretell.journal.postgres.rows import read_entries as read_rows
 from foretell.journal.postgres.snapshots import keep_snapshot
 from foretell.journal.postgres.snapshots import newest_snapshot as newest_in_rows
@@ -32,21 +32,21 @@ from foretell.journal.postgres.snapshots import newest_snapshot as newest_in_row
 NICENESS: Final = 19
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot to be made: of which journal, and after which sequence."""
+class SnapshotJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot to take: of which journal, and after which sequence."""
 
     address: JournalAddress
     until: int
     kind: JournalKind = JournalKind.SHARD
 
 
-def encode_wanted(wanted: Wanted) -> bytes:
+def encode_job(job: SnapshotJob) -> bytes:
     """Return the line that the process reads."""
-    return msgspec.json.encode(wanted) + b"\n"
+    return msgspec.json.encode(job) + b"\n"
 
 
 def take_snapshot(folder: Path, until: int, kind: JournalKind = JournalKind.SHARD) -> Path:
-    """Write the snapshot of a folder's journal after a sequence that is durable; return where."""
+    """Write the snapshot of a folder's journal after a durable sequence; return its path."""
     fold, sequence = _begin(kind, newest_snapshot(folder))
     sequence = _fold_until(fold, read_entries(folder, sequence, until), until, sequence)
     if sequence != until:
@@ -58,18 +58,22 @@ def take_snapshot(folder: Path, until: int, kind: JournalKind = JournalKind.SHAR
 def take_snapshot_of_rows(
     address: InRows, until: int, kind: JournalKind = JournalKind.SHARD
 ) -> None:
-    """Keep the snapshot of a database's journal after a sequence that is durable, or refuse."""
+    """Keep the snapshot of a database's journal after a durable sequence, or refuse."""
     url, shard = address.url, address.shard
-    fold, sequence = _begin(kind, ask(url, lambda connection: newest_in_rows(connection, shard)))
+    fold, sequence = _begin(
+        kind, with_connection(url, lambda connection: newest_in_rows(connection, shard))
+    )
     sequence = _fold_until(fold, read_rows(url, shard, sequence), until, sequence)
     if sequence != until:
         raise JournalRowsDamaged(shard, sequence, f"sequence {until} was durable and is gone")
     snapshot = Snapshot(until, fold.encode())
-    ask(url, lambda connection: keep_snapshot(connection, shard, address.holder, snapshot))
+    with_connection(
+        url, lambda connection: keep_snapshot(connection, shard, address.holder, snapshot)
+    )
 
 
 def _begin(kind: JournalKind, base: Snapshot | None) -> tuple[JournalFold, int]:
-    """Return what a journal is folded into, as a snapshot left it, and that one's sequence."""
+    """Return the state and sequence that a replay begins with, from a snapshot if there is one."""
     new = FOLD_BY_KIND[kind]
     return (new(None), 0) if base is None else (new(base.payload), base.sequence)
 
@@ -77,7 +81,7 @@ def _begin(kind: JournalKind, base: Snapshot | None) -> tuple[JournalFold, int]:
 def _fold_until(
     fold: JournalFold, entries: Generator[Entry, None, None], until: int, sequence: int
 ) -> int:
-    """Take entries up to a sequence, and return that of the last one taken."""
+    """Apply entries up to a sequence, and return that of the last one applied."""
     with contextlib.closing(entries):
         for entry in entries:
             if entry.sequence > until:
@@ -87,18 +91,18 @@ def _fold_until(
     return sequence
 
 
-def _take(wanted: Wanted) -> None:
-    if isinstance(wanted.address, InFolder):
-        take_snapshot(Path(wanted.address.folder), wanted.until, wanted.kind)
+def _take(job: SnapshotJob) -> None:
+    if isinstance(job.address, InFolder):
+        take_snapshot(Path(job.address.folder), job.until, job.kind)
     else:
-        take_snapshot_of_rows(wanted.address, wanted.until, wanted.kind)
+        take_snapshot_of_rows(job.address, job.until, job.kind)
 
 
 def main() -> None:
-    """Take the snapshot; what goes wrong is told in one line, and ends with 1."""
+    """Take the snapshot; a failure prints one line and exits with 1."""
     os.nice(NICENESS)
     gc.disable()
-    wanted = msgspec.json.decode(sys.stdin.buffer.readline(), type=Wanted)
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=SnapshotJob)
 
     def end_with_parent() -> None:
         os.read(sys.stdin.fileno(), 1)
@@ -106,7 +110,7 @@ def main() -> None:
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        _take(wanted)
+        _take(job)
     except ForetellError as error:
         sys.exit(error.message)
     except OSError as error:

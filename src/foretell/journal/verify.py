@@ -1,7 +1,7 @@
-"""A journal looked at from the outside: everything in it checked, nothing changed.
+"""Verify a journal's files from outside: check everything in them, and change nothing.
 
-Of a folder in which another process works only what its mark vouches for is looked at: that is on
-the disk for good, and what comes after may be half written.
+In a folder that another process uses, only what its mark covers is checked: that is durable, and
+what comes after may be half written.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ from foretell.journal.files.snapshots import (
 
 
 class JournalReport(NamedTuple):
-    """What a journal holds that is as it should be; `bytes` are those of the payloads."""
+    """The intact contents of a journal; `bytes` are those of the payloads."""
 
     first_sequence: int
     last_sequence: int
@@ -33,7 +33,7 @@ class JournalReport(NamedTuple):
 
 
 def durable_until(folder: Path) -> int | None:
-    """Return the sequence up to which a folder in use may be read; None if nobody uses it."""
+    """Return the sequence up to which a folder in use may be read; None if it is not in use."""
     if not is_locked(folder):
         return None
     return max(Mark.read(folder), newest_sequence(folder))

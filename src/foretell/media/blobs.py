@@ -1,10 +1,10 @@
-"""Keeps signed data items on this machine, each under its id, and checks them when they are read.
+"""Storage of signed data items on this machine, each under its id and checked on every read.
 
-This is storage on one disk, and says so: its scheme is `local`. The bytes are those that a permanent
-network takes, so they can be posted there later under the same id.
+The scheme of the addresses is `local`: this is one disk. The bytes are those that a permanent
+network accepts, so an item can be uploaded there later under the same id.
 
-An item is there once its file is: it is written beside its place, synced, and moved in. The digest
-of its data lies next to it, for the id names the signature and not the data.
+An item is written to a partial file, synced and renamed, so a file is always complete. The digest
+of its data is stored next to it, because the id is a hash of the signature, not of the data.
 """
 
 import asyncio
@@ -21,13 +21,15 @@ from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUna
 SCHEME: Final = "local"
 ITEM_BYTES_MAX: Final = 4 * 1024 * 1024
 
-_ID_SIGNS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+_ID_CHARACTERS: Final = frozenset(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+)
 _DIGEST_SUFFIX: Final = ".sha256"
 _PARTIAL_SUFFIX: Final = ".partial"
 
 
 def blob_uri(item_id: str) -> str:
-    """Return the address of an item, which says where it is stored."""
+    """Return the address of an item, with the scheme of its storage."""
     return f"{SCHEME}://{item_id}"
 
 
@@ -38,7 +40,7 @@ class BlobStore:
         self._folder = folder
 
     async def store(self, item: DataItem) -> None:
-        """Keep an item for good; keeping it again changes nothing."""
+        """Store an item permanently; storing it again changes nothing."""
         if len(item.raw) > ITEM_BYTES_MAX:
             raise StorageUnavailable(f"an item has at most {ITEM_BYTES_MAX} bytes")
         try:
@@ -47,8 +49,8 @@ class BlobStore:
             raise StorageUnavailable(error.strerror or type(error).__name__) from error
 
     async def load(self, item_id: str) -> DataItem:
-        """Return an item, checked against its id and the digest that was kept of its data."""
-        if len(item_id) != ID_CHARS or not _ID_SIGNS.issuperset(item_id):
+        """Return an item, checked against its id and the stored digest of its data."""
+        if len(item_id) != ID_CHARS or not _ID_CHARACTERS.issuperset(item_id):
             raise BlobNotFound(item_id)
         try:
             return await asyncio.to_thread(self._read, item_id)
@@ -60,48 +62,48 @@ class BlobStore:
             raise BlobDamaged(item_id) from error
 
     def _write(self, item: DataItem) -> None:
-        place = self._place(item.item_id)
-        digest_place = place.with_suffix(_DIGEST_SUFFIX)
+        path = self._path(item.item_id)
+        digest_path = path.with_suffix(_DIGEST_SUFFIX)
         digest = hashlib.sha256(item.data).hexdigest().encode()
-        if _has(place, item.raw) and _has(digest_place, digest):
+        if _has(path, item.raw) and _has(digest_path, digest):
             return
-        place.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(digest_place, digest)
-        _write_whole(place, item.raw)
-        for folder in (place.parent, self._folder):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write_atomically(digest_path, digest)
+        _write_atomically(path, item.raw)
+        for folder in (path.parent, self._folder):
             _sync_folder(folder)
 
     def _read(self, item_id: str) -> DataItem:
-        place = self._place(item_id)
-        item = parse_item(place.read_bytes())
-        digest = place.with_suffix(_DIGEST_SUFFIX).read_bytes().decode(errors="replace")
+        path = self._path(item_id)
+        item = parse_item(path.read_bytes())
+        digest = path.with_suffix(_DIGEST_SUFFIX).read_bytes().decode(errors="replace")
         if item.item_id != item_id or hashlib.sha256(item.data).hexdigest() != digest:
             raise BlobDamaged(item_id)
         return item
 
-    def _place(self, item_id: str) -> Path:
-        """Return where an item lies: a letter's case may not count for files, so its hash does."""
+    def _path(self, item_id: str) -> Path:
+        """Return the path of an item: a hash of its id, since file systems may ignore case."""
         digest = hashlib.sha256(item_id.encode()).hexdigest()
         return self._folder / digest[:2] / digest
 
 
-def _has(place: Path, content: bytes) -> bool:
+def _has(path: Path, content: bytes) -> bool:
     try:
-        return place.read_bytes() == content
+        return path.read_bytes() == content
     except FileNotFoundError:
         return False
 
 
-def _write_whole(place: Path, content: bytes) -> None:
-    """Put a file in its place in one step, its content on the disk before."""
-    handle, name = tempfile.mkstemp(suffix=_PARTIAL_SUFFIX, dir=place.parent)
+def _write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file in one step, after its content is on the disk."""
+    handle, name = tempfile.mkstemp(suffix=_PARTIAL_SUFFIX, dir=path.parent)
     partial = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(place)
+        partial.replace(path)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise

@@ -1,14 +1,14 @@
-"""The child process that decodes one image of a stranger, with little memory and little time.
+"""The child process that decodes one untrusted image, with limits on memory and time.
 
-It reads the image from its input and writes a square WebP to its output. Whatever a decoder can be
-tricked into ends with this process. The parent has read the header; the child checks it again.
+It reads the image from its input and writes a square WebP to its output, so that an exploit of a
+decoder ends with this process. The parent has checked the header; the child checks it again.
 """
 
 import contextlib
 import io
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import BinaryIO, Final, TextIO
 
 from PIL import Image, ImageOps
@@ -21,19 +21,21 @@ QUALITIES: Final = (90, 80, 70, 60, 50, 40, 30, 20, 10, 1)
 OPAQUE: Final = "RGB"
 TRANSPARENT: Final = "RGBA"
 
+Decode = Callable[[bytes, str, int, int], bytes]
+
 REFUSED_CODE: Final = 3
-"""How the process ends when the image cannot be decoded; the reason is on its error output."""
+"""The exit code when the image cannot be decoded; the reason is on the error output."""
 
 
 class Undecodable(Exception):
-    """The bytes are not a picture that can be made into what is wanted."""
+    """The bytes cannot be decoded, or do not fit after encoding."""
 
 
 def normalize(raw: bytes, kind: str, side_px: int, bytes_max: int) -> bytes:
-    """Return the middle square of the picture, scaled, as WebP without anything else in it.
+    """Return the middle square of the picture, scaled, as WebP.
 
-    What it carries beside its pixels (positions, profiles, texts) is left behind; the picture is
-    turned the way that it says it should be seen.
+    The orientation of its metadata is applied; the metadata itself (positions, profiles, texts) is
+    dropped.
     """
     try:
         with Image.open(io.BytesIO(raw), formats=(kind,)) as image:
@@ -55,38 +57,45 @@ def normalize(raw: bytes, kind: str, side_px: int, bytes_max: int) -> bytes:
 
 
 def _plain(image: Image.Image) -> Image.Image:
-    """Return the picture in red, green, blue, and transparency if it has any, uncopied if it can be."""
+    """Return the picture as RGB, or as RGBA if it has transparency; without a copy if possible."""
     mode = TRANSPARENT if image.has_transparency_data else OPAQUE
     return image if image.mode == mode else image.convert(mode)
 
 
-def _limit(what: int, most: int) -> None:
-    """Lower a limit for good; not every system knows every limit, and the deadline is left then."""
+def limit(resource_id: int, most: int) -> None:
+    """Lower a limit permanently; where the system lacks it, only the parent's deadline remains."""
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(what, (most, most))
+        resource.setrlimit(resource_id, (most, most))
 
 
-def serve(arguments: Sequence[str], raw: bytes, made: BinaryIO, said: TextIO) -> int:
-    """Decode one image and return the code to end with.
+def serve(
+    arguments: Sequence[str],
+    raw: bytes,
+    output: BinaryIO,
+    errors: TextIO,
+    decode: Decode = normalize,
+) -> int:
+    """Decode one image, and return the exit code.
 
-    The arguments are its format, the side of the square and the bound of its bytes.
+    The arguments are the image's format, the side of the square and the limit of its bytes.
     """
     kind, side_px, bytes_max = arguments
     try:
-        made.write(normalize(raw, kind, int(side_px), int(bytes_max)))
+        output.write(decode(raw, kind, int(side_px), int(bytes_max)))
     except (Undecodable, MemoryError) as error:
-        said.write(str(error) or "it takes too much memory")
+        errors.write(str(error) or "it takes too much memory")
         return REFUSED_CODE
     return 0
 
 
-def main() -> None:
-    """Give up what is not needed, then decode the image that comes in."""
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, 0)
-    _limit(resource.RLIMIT_CPU, CPU_S_MAX)
-    _limit(resource.RLIMIT_AS, MEMORY_BYTES_MAX)
-    sys.exit(serve(sys.argv[1:], sys.stdin.buffer.read(), sys.stdout.buffer, sys.stderr))
+def main(decode: Decode = normalize, *, cpu_s_max: int = CPU_S_MAX) -> None:
+    """Set the limits, then decode the image on standard input."""
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_FSIZE, 0)
+    limit(resource.RLIMIT_CPU, cpu_s_max)
+    limit(resource.RLIMIT_AS, MEMORY_BYTES_MAX)
+    raw = sys.stdin.buffer.read()
+    sys.exit(serve(sys.argv[1:], raw, sys.stdout.buffer, sys.stderr, decode))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What an image file says of itself, read from its first bytes without decoding anything.
+"""Format and size of an image file, read from its header without decoding anything.
 
-PNG, JPEG and WebP are taken, one frame each. A decoder is only started on a file whose header names
-a size that the decoder's memory is made for.
+PNG, JPEG and WebP with one frame are accepted. A decoder is started only on a file whose size fits
+the decoder's memory limit.
 """
 
 import struct
@@ -22,7 +22,7 @@ _WANTED: Final = "a PNG, JPEG or WebP image that does not move"
 
 
 class ImageHeader(NamedTuple):
-    """A format that Pillow knows by this name, and a size."""
+    """The format, by its name in Pillow, and the size."""
 
     kind: str
     width_px: int
@@ -30,7 +30,7 @@ class ImageHeader(NamedTuple):
 
 
 def read_header(field: str, raw: bytes) -> ImageHeader:
-    """Return what the image says of itself, or refuse it."""
+    """Return the header of an image, or refuse it."""
     try:
         header = _header(raw)
     except (IndexError, struct.error):
@@ -60,7 +60,7 @@ def _header(raw: bytes) -> ImageHeader | None:
 
 
 def _png(raw: bytes) -> ImageHeader | None:
-    """Return the header of a PNG; one that animates says so before its picture."""
+    """Return the header of a PNG; an animation has its control chunk before the picture."""
     length, kind, width_px, height_px = struct.unpack_from(">I4sII", raw, len(_PNG))
     if kind != b"IHDR":
         return None
@@ -76,12 +76,12 @@ def _png(raw: bytes) -> ImageHeader | None:
 
 
 def _jpeg(raw: bytes) -> ImageHeader | None:
-    """Return the size that the frame segment of a JPEG names."""
+    """Return the header of a JPEG, whose size is in its frame segment."""
     at = 2
     for _ in range(CHUNKS_MAX):
         while raw[at] == 0xFF and raw[at + 1] == 0xFF:  # noqa: PLR2004 - fill bytes
             at += 1
-        if raw[at] != 0xFF:  # noqa: PLR2004 - a marker begins so
+        if raw[at] != 0xFF:  # noqa: PLR2004 - the first byte of a marker
             return None
         marker = raw[at + 1]
         if marker in _JPEG_FRAMES:

@@ -1,7 +1,7 @@
-"""Checks and normalizes the images that creators upload.
+"""Check and normalize the images that creators upload.
 
-A file is judged by its size and header here; only then a child process with limits decodes it. Two
-children run at once at most, the others wait, and one that is slow is killed.
+Size and header are checked here; only then a child process with limits decodes the file. At most
+`CHILDREN_MAX` children run at once, and one that exceeds its deadline is killed.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ CHILDREN_MAX: Final = 2
 CHILD_DEADLINE_S: Final = 10.0
 REASON_CHARS_MAX: Final = 200
 CHILD_ENV: Final = ("LD_LIBRARY_PATH",)
-"""What a child sees of our environment: no setting, no key."""
+"""The environment variables that a child inherits: no setting and no key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImagePolicy:
-    """What may be uploaded and what is made of it."""
+    """Limits of an upload, and size of the normalized image."""
 
     upload_bytes_max: int = 2 * 1024 * 1024
     side_px: int = 256
@@ -42,7 +42,7 @@ class ImagePolicy:
 
 
 class ImageNormalizer:
-    """Turns uploads into squares of one kind and size."""
+    """Conversion of uploads to squares of one format and size."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ImageNormalizer:
         self._children = asyncio.Semaphore(CHILDREN_MAX)
 
     async def normalize(self, field: str, raw: bytes) -> bytes:
-        """Return the WebP that is kept of an upload, or refuse it naming the field."""
+        """Return an upload as WebP, or refuse it with the name of its field."""
         if len(raw) > self.policy.upload_bytes_max:
             raise UploadTooLarge(field, self.policy.upload_bytes_max)
         header = read_header(field, raw)

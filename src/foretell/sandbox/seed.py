@@ -15,7 +15,7 @@ from foretell.sandbox.market_creation import MarketCreator, SilentNarrator, iso_
 from foretell.sandbox.ready import SeededMarket
 from foretell.sandbox.session import SandboxSession, approval_calls
 from foretell.sdk.http import HttpClient, wait_for
-from foretell.sdk.payloads import MarketDraft, binary_payload
+from foretell.sdk.payloads import NewMarket, binary_payload
 
 SEED_SLUG: Final = "rain-within-a-year"
 SEED_DAYS: Final = 365
@@ -50,9 +50,9 @@ async def seed_market(
     return SeededMarket(found[0]["conditionId"], token_yes, token_no, found[0]["slug"])
 
 
-def seed_draft(session: SandboxSession) -> MarketDraft:
+def seed_draft(session: SandboxSession) -> NewMarket:
     """Return the first market as its creator drafts it."""
-    return MarketDraft(
+    return NewMarket(
         creator=session.caller(session.account(AccountRole.CREATOR)).address,
         title="Will it rain within a year?",
         slug=SEED_SLUG,

@@ -19,7 +19,7 @@ RULES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class MarketDraft:
+class NewMarket:
     """A market before it is created."""
 
     creator: Address
@@ -30,7 +30,7 @@ class MarketDraft:
     resolution_type: ResolutionType = ResolutionType.DIRECT
 
 
-def binary_payload(draft: MarketDraft) -> str:
+def binary_payload(draft: NewMarket) -> str:
     """Return the payload of a Yes/No market, serialized: this string is hashed and sent."""
     return _serialized(
         draft,
@@ -43,7 +43,7 @@ def binary_payload(draft: MarketDraft) -> str:
     )
 
 
-def event_payload(draft: MarketDraft, outcomes: Sequence[str]) -> str:
+def event_payload(draft: NewMarket, outcomes: Sequence[str]) -> str:
     """Return the payload of an event with exactly one true outcome, serialized."""
     options = [
         {
@@ -58,7 +58,7 @@ def event_payload(draft: MarketDraft, outcomes: Sequence[str]) -> str:
     return _serialized(draft, {"marketMode": MarketMode.MULTI_UNIQUE, "options": options})
 
 
-def _serialized(draft: MarketDraft, markets: Mapping[str, object]) -> str:
+def _serialized(draft: NewMarket, markets: Mapping[str, object]) -> str:
     payload = {
         "creator": checksum_address(draft.creator),
         "title": draft.title,

@@ -1,1 +1,1 @@
-"""Puts fills on the chain."""
+"""Settlement: the loop that puts fills on the chain."""

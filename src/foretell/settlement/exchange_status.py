@@ -1,8 +1,8 @@
-"""Whether the exchange settles anything at all for the operator's account.
+"""Check that the exchange is open to the operator's account.
 
 While it is paused, or the account is not one of its operators, every match reverts, and that says
-nothing of any trade. The exchange itself is asked: a wallet that receives tokens can revert with the
-same words.
+nothing about any trade. The exchange itself is asked, because a wallet that receives tokens can
+revert with the same words.
 """
 
 from typing import Final
@@ -14,15 +14,15 @@ from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import Address
 
 CLOSED_REASONS: Final = frozenset({"NotOperator", "Paused"})
-"""What the exchange reverts with when it is closed."""
+"""The exchange's reverts while it is closed."""
 
 _IS_OPERATOR: Final = contract_function("isOperator(address)", "(bool)")
 _PAUSED: Final = contract_function("paused()", "(bool)")
 
 
 async def check_exchange(operator: Sender, exchange: Address) -> None:
-    """Refuse while the exchange settles nothing for this account."""
-    is_operator, is_paused = await operator.ask_all(
+    """Raise ExchangeClosed while the exchange settles nothing for this account."""
+    is_operator, is_paused = await operator.call_views(
         [ViewCall(exchange, _IS_OPERATOR, (operator.address,)), ViewCall(exchange, _PAUSED)]
     )
     if not is_operator:

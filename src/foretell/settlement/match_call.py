@@ -1,8 +1,8 @@
-"""One trade as one call of the exchange: the taker's order, its makers', and what each gives.
+"""The call of the exchange that settles one trade: the taker's order, the makers' orders, the amounts.
 
-The gas is stated, not asked for: what a node reckons today, before the trades ahead of this one are
-mined, says little, and a receiver that burns gas must not empty the operator. What a call does not
-use is not paid.
+The gas is stated and not estimated: a node's estimate today, before the trades ahead of this one are
+mined, means little, and a receiver that burns gas must not empty the operator's account. Unused gas
+is not paid.
 """
 
 from collections.abc import Mapping
@@ -16,22 +16,22 @@ from foretell.store.trading.orders import OrderRow
 from foretell.store.trading.trades import TradeRow
 
 MATCH_GAS: Final = 600_000
-"""What a call takes besides its makers: the taker, and one split or merge for all of them.
+"""Gas of a call without its makers: the taker, and one split or merge for all of them.
 
-At the neg-risk exchange those go through the adapter and the wrapping of the collateral.
+At the neg-risk exchange these pass through the adapter, which wraps the collateral.
 """
 
 MAKER_GAS: Final = 160_000
-"""What each maker adds at most, its calldata, its signature and a wallet's callbacks included."""
+"""Most gas per maker: its calldata, its signature and the callbacks of its wallet."""
 
 
 def match_gas(makers: int) -> int:
-    """Return the gas that a call with so many makers may take."""
+    """Return the gas limit of a call with this number of makers."""
     return MATCH_GAS + makers * MAKER_GAS
 
 
 class Matched(NamedTuple):
-    """A trade with everything that its settlement takes."""
+    """A trade with the orders and the exchange that its call needs."""
 
     row: TradeRow
     order_by_id: Mapping[str, OrderRow]
@@ -39,16 +39,16 @@ class Matched(NamedTuple):
 
     @property
     def taker(self) -> OrderRow:
-        """The order that took."""
+        """The taker's order."""
         return self.order_by_id[self.row.trade.taker_order_id]
 
     def maker(self, fill: Fill) -> OrderRow:
-        """Return the order that a fill is of."""
+        """Return the maker's order of a fill."""
         return self.order_by_id[fill.maker_order_id]
 
 
 def match_call(matched: Matched, tx_id: str) -> OutgoingTx:
-    """Return the transaction that settles a trade; trades here bear no fees."""
+    """Return the transaction that settles a trade, without fees."""
     trade = matched.row.trade
     taker = OrderFill(matched.taker.signed, trade.taker_fill_units)
     makers = [OrderFill(matched.maker(fill).signed, fill.making_units) for fill in trade.fills]

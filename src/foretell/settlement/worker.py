@@ -1,10 +1,10 @@
-"""Settlement's worker: watches what was sent, and brings matched trades further."""
+"""Worker of settlement: watches sent transactions and settles matched trades."""
 
 import asyncio
-from functools import partial
 from typing import Final
 
 from foretell.domain.errors.chain import ExchangeClosed
+from foretell.runtime.failures import FailureLog
 from foretell.runtime.worker import Pace, run_worker
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.settle import run_once
@@ -15,14 +15,28 @@ PACE: Final = Pace(busy_s=0.5, idle_s=15.0)
 
 
 async def run(context: SettlementContext) -> None:
-    """Work until cancelled; the operator's transactions are watched here too."""
+    """Settle trades and watch the operator's transactions until cancelled."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(context.operator.run(), name="operator's sender")
-        tasks.create_task(_settle(context), name="settlements")
+        tasks.create_task(run_settlements(context), name="settlements")
 
 
-async def _settle(context: SettlementContext) -> None:
-    """Settle again and again; an exchange that is closed to the operator is waited for."""
+async def run_settlements(context: SettlementContext) -> None:
+    """Settle until cancelled.
+
+    An exchange that is closed to the operator is no failure of the loop: the trades of another
+    exchange go on at their usual pace.
+    """
     watch = await context.database.watch(TRADES_TOPIC, SETTLEMENT.topic)
-    step = partial(run_once, context)
-    await run_worker("settlements", step, PACE, watch.wait, expected=(ExchangeClosed,))
+    closed = FailureLog("settlements")
+
+    async def step() -> bool:
+        try:
+            is_busy = await run_once(context)
+        except ExchangeClosed as refusal:
+            closed.failed(refusal, is_expected=True)
+            return True
+        closed.passed()
+        return is_busy
+
+    await run_worker("settlements", step, PACE, watch.wait)

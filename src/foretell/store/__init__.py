@@ -1,1 +1,1 @@
-"""The only SQL: rows in, values out."""
+"""The only SQL: modules take rows in and return values."""

@@ -1,8 +1,8 @@
-"""Opens the database, and is the one place where SQLite and PostgreSQL differ.
+"""The database connection, and all differences between SQLite and PostgreSQL.
 
-SQLite is for one process: one connection writes, some read, and every commit is synced. PostgreSQL
-is for many. A reader sees one instant of the whole database; a writer announces a topic, and whoever
-watches it wakes after the commit.
+SQLite serves one process: one connection writes, some read, and every commit is synced. PostgreSQL
+serves several. A reader sees one instant of the whole database; a writer announces a topic, and the
+watches on it wake after the commit.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ STATEMENTS_KEPT_MAX: Final = 64
 _UNAVAILABLE_STATES: Final = ("08", "28", "3D", "40", "53", "57", "58")
 
 WRITER_CACHE_KIB: Final = 32 * 1024
-"""How much of an SQLite file its writer keeps in memory: rows are put in by their hashes, all over it."""
+"""Memory cache of SQLite's writer: keys are hashes, so inserts touch pages all over the file."""
 
 _SQLITE_PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",
@@ -61,9 +61,9 @@ class Transaction:
     async def execute(
         self, statement: sa.Executable, rows: Sequence[dict[str, Any]] | None = None
     ) -> int | None:
-        """Run a statement and return how many rows it changed; or for each row, uncounted.
+        """Run a statement and return how many rows it changed; with `rows`, run it for each of them.
 
-        PostgreSQL's driver does not count what it does for many rows at once.
+        With `rows` it returns None: PostgreSQL's driver does not count changes over many rows.
         """
         if rows is None:
             return (await self._connection.execute(statement)).rowcount
@@ -73,21 +73,21 @@ class Transaction:
         return None
 
     async def execute_rows(self, statement: sa.Executable, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Run a statement for each row, as the driver takes them: nothing is converted.
+        """Run a statement for each row, with the values passed to the driver unconverted.
 
-        A row has its values in the order in which the statement names them. Where many rows are
-        written this costs a tenth of `execute`.
+        A row has its values in the order in which the statement names them. For many rows this
+        costs a tenth of `execute`.
         """
         if rows:
-            spelled = _spelled(statement, self._connection.dialect)
-            await self._connection.exec_driver_sql(spelled, list(rows))
+            sql = _sql_of(statement, self._connection.dialect)
+            await self._connection.exec_driver_sql(sql, list(rows))
 
     async def insert_rows(self, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows that have a value for each column, in the table's order, as drivers take them."""
+        """Insert rows with a value for each column, in the table's order, unconverted."""
         await self.execute_rows(_insertion(table), rows)
 
     async def upsert_rows(self, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert such rows, each in place of the one that has its key."""
+        """Insert such rows; each replaces the row with the same key."""
         is_sqlite = self.dialect == "sqlite"
         await self.execute_rows(_upsertion(table, is_sqlite=is_sqlite), rows)
 
@@ -104,7 +104,7 @@ class Transaction:
         return (await self._connection.execute(statement)).scalar()
 
     async def announce(self, topic: str) -> None:
-        """Wake whoever watches the topic, once this transaction has committed."""
+        """Wake the watches on the topic once this transaction has committed."""
         if topic not in self.announced:
             self.announced[topic] = None
             if self.dialect == "postgresql":
@@ -112,7 +112,7 @@ class Transaction:
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)
-def _spelled(statement: sa.Executable, dialect: sa.Dialect) -> str:
+def _sql_of(statement: sa.Executable, dialect: sa.Dialect) -> str:
     assert isinstance(statement, sa.ClauseElement)
     return str(statement.compile(dialect=dialect))
 
@@ -133,7 +133,7 @@ def _upsertion(table: sa.Table, *, is_sqlite: bool) -> sa.Insert:
 
 
 class Database:
-    """A database that is open."""
+    """An open database."""
 
     def __init__(self, url: str) -> None:
         self._url = sa.make_url(url)
@@ -142,8 +142,8 @@ class Database:
         self._readers = (
             _open_engine(self._url, is_writer=False) if self.is_sqlite else self._writers
         )
-        self._topics = Topics()
-        self._listener = None if self.is_sqlite else Listener(self._url, self._topics)
+        self.topics = Topics()
+        self._listener = None if self.is_sqlite else Listener(self._url, self.topics)
 
     async def __aenter__(self) -> Self:
         return self
@@ -160,16 +160,16 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[Transaction]:
-        """Give a transaction that commits when the block ends, and leaves nothing when it raises."""
+        """Open a transaction that commits when the block ends, and is rolled back when it raises."""
         async with _reported(), self._writers.begin() as connection:
             tx = Transaction(connection)
             yield tx
         if self.is_sqlite:
-            self._topics.announce(tx.announced)
+            self.topics.announce(tx.announced)
 
     @contextlib.asynccontextmanager
     async def reading(self) -> AsyncIterator[Transaction]:
-        """Give a transaction that sees one instant of the database and changes nothing."""
+        """Open a transaction that sees one instant of the database and changes nothing."""
         async with _reported(), self._readers.connect() as connection:
             if not self.is_sqlite:
                 await connection.execution_options(isolation_level="REPEATABLE READ")
@@ -177,10 +177,10 @@ class Database:
                 yield Transaction(connection)
 
     async def watch(self, *topics: str) -> Watch:
-        """Return a watch on topics: it wakes after commits that announced one of them."""
+        """Return a watch on topics; it wakes after commits that announced one of them."""
         if self._listener is not None:
             await self._listener.listen(topics)
-        return self._topics.watch(topics)
+        return self.topics.watch(topics)
 
     async def run_sync(self, work: Any) -> None:
         """Run synchronous work, such as a migration, on a connection of its own."""
@@ -198,7 +198,7 @@ async def _reported() -> AsyncIterator[None]:
     except sa.exc.DBAPIError as error:
         state = str(getattr(error.orig, "sqlstate", None) or "")
         if isinstance(error, sa.exc.InternalError) and not state:
-            # asyncpg trips over itself when the server hangs up just as a statement begins.
+            # asyncpg raises an internal error when the server closes just as a statement begins.
             raise StoreUnavailable(type(error).__name__) from error
         if not state.startswith(_UNAVAILABLE_STATES):
             raise
@@ -230,7 +230,7 @@ def _open_engine(url: sa.URL, *, is_writer: bool) -> AsyncEngine:
     def _undo(
         connection: DBAPIConnection, _: ConnectionPoolEntry, __: BaseException | None
     ) -> None:
-        # Closed with a cursor that somebody still refers to, SQLite would go on to hold its lock.
+        # Closed while a cursor is still referred to, SQLite would keep its lock.
         connection.rollback()
 
     @sa.event.listens_for(engine.sync_engine, "begin")

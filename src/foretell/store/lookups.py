@@ -1,7 +1,7 @@
-"""Rows by many keys at once, in parts that fit a statement.
+"""Loading rows by many keys at once, in parts that fit a statement.
 
-The keys are joined as a table of constants: SQLite finds rows through their index that way, and
-reads the whole table when the same keys stand in an IN.
+The keys are joined as a table of constants: SQLite then finds rows through their index, and would read
+the whole table for the same keys in an IN.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ Key = tuple[Any, ...]
 async def load_rows(
     tx: Transaction, table: sa.Table, columns: Iterable[sa.Column[Any]], keys: Iterable[Key]
 ) -> Sequence[sa.Row[Any]]:
-    """Return the rows of a table whose columns hold one of these keys."""
+    """Return the rows of a table whose columns equal one of these keys."""
     held, wanted = list(columns), sorted(set(keys))
     rows: list[sa.Row[Any]] = []
     for start in range(0, len(wanted), ROWS_PER_STATEMENT_MAX):
@@ -29,7 +29,7 @@ async def load_rows(
 def rows_with(
     table: sa.Table, columns: Sequence[sa.Column[Any]], keys: Sequence[Key]
 ) -> sa.Select[Any]:
-    """Return the query of the rows whose columns hold one of these keys, all different."""
+    """Return the query for the rows whose columns equal one of these distinct keys."""
     names = [sa.column(f"wanted_{column.name}", column.type) for column in columns]
     wanted = sa.values(*names, name="wanted").data(list(keys)).cte("wanted")
     pairs = zip(columns, names, strict=True)

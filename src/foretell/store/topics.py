@@ -1,8 +1,8 @@
-"""Who wakes when a commit announced something.
+"""Watches: they wake when a commit announced one of their topics.
 
-A watch never misses: it counts announcements, so that one made while its owner was busy wakes it at
-the next wait. It is a hint that there is work, not the work; owners look into the tables, and look
-again after a while when nothing was announced.
+A watch misses nothing: an announcement while its owner is busy wakes it at the next wait. It is a hint
+that there is work, not the work itself; owners read the tables, and also read them at intervals without
+any announcement.
 """
 
 import asyncio
@@ -10,17 +10,17 @@ from collections.abc import Iterable, Sequence
 
 
 class Watch:
-    """A waker for one owner."""
+    """A watch with one owner."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """Let the present or the next wait return at once."""
+        """Have the present or the next wait return at once."""
         self._woken.set()
 
     async def wait(self, timeout_s: float) -> bool:
-        """Return True once something was announced, or False when the time is over."""
+        """Return True once a topic was announced, or False after the timeout."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._woken.wait()

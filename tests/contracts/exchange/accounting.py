@@ -1,4 +1,4 @@
-"""A slow, obvious account of what a match comes to, and random matches to try it on."""
+"""The expected result of a match by slow, obvious rules, and random matches."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ COLLATERAL = 0
 
 @dataclass(frozen=True)
 class Resting:
-    """A maker order that crosses the taker's, and how it is filled."""
+    """A maker order that crosses the taker's, and its fill."""
 
     actor: int
     is_direct: bool
@@ -32,7 +32,7 @@ class Resting:
 
 @dataclass(frozen=True)
 class Scene:
-    """A taker order at a price, and the makers that it meets."""
+    """A taker order at a price, and the makers that it crosses."""
 
     side: int
     cost: int
@@ -59,7 +59,7 @@ def scenes(draw: st.DrawFn, side: int, amount_max: int = AMOUNT_MAX) -> Scene:
 @st.composite
 def resting(draw: st.DrawFn, side: int, cost: int, size: int, amount_max: int) -> Resting:
     is_direct = draw(st.booleans())
-    # The limit at which the maker just crosses: the taker's price, or what it leaves of one.
+    # The limit at which the maker just crosses: the taker's price, or one minus it.
     limit = cost if is_direct else size - cost
     own_size = draw(st.integers(1, amount_max))
     maker_buys = (side == SELL) if is_direct else (side == BUY)
@@ -82,7 +82,7 @@ def resting(draw: st.DrawFn, side: int, cost: int, size: int, amount_max: int) -
 
 
 def fee_of(profile: int, rate_bps: int, share: int, side: int, given: int, received: int) -> int:
-    """Return a share, in per cent, of the highest fee that may be taken."""
+    """Return a share, in per cent, of the highest fee."""
     if profile == OWN_V2:
         most = received * V2_FEE_RATE_BPS // BPS
     elif side == SELL:
@@ -95,7 +95,7 @@ def fee_of(profile: int, rate_bps: int, share: int, side: int, given: int, recei
 
 
 class Ledger:
-    """What every wallet gains and loses, by the rules of each kind of match."""
+    """The change of every wallet's balances, by the rules of each kind of match."""
 
     def __init__(self, world: World, scene: Scene) -> None:
         self.world = world
@@ -138,7 +138,7 @@ def maker_side(scene: Scene, maker: Resting) -> int:
 
 
 def assets(world: World, scene: Scene, maker: Resting) -> tuple[int, int]:
-    """Return what the maker gives and gets."""
+    """Return the amounts that the maker gives and receives."""
     token = world.yes if maker.is_direct else world.no
     pair = (COLLATERAL, token)
     return pair if maker_side(scene, maker) == BUY else pair[::-1]
@@ -149,14 +149,14 @@ def amounts(side: int, cost: int, size: int) -> tuple[int, int]:
 
 
 def taking_of(scene: Scene, maker: Resting) -> int:
-    """Return what the maker gets, rounded up."""
+    """Return the amount that the maker receives, rounded up."""
     given, received = amounts(maker_side(scene, maker), maker.cost, maker.size)
     return -(-maker.making * received // given)
 
 
 @dataclass(frozen=True)
 class Account:
-    """A scene, with everything that it should come to."""
+    """A scene with its expected result."""
 
     world: World
     scene: Scene
@@ -205,7 +205,7 @@ class Account:
 
     @property
     def gains(self) -> Counter[tuple[str, int]]:
-        """What each wallet gains of each asset, the taker's fee included."""
+        """The change of each wallet's balances, with the taker's fee."""
         asset = self.world.yes if self.scene.side == BUY else COLLATERAL
         gains = self.ledger.gains.copy()
         gains[self.world.taker.address, asset] -= self.taker_fee
@@ -214,7 +214,7 @@ class Account:
 
     @property
     def refusal(self) -> str | None:
-        """Why the exchange must refuse: rounding may push the taker over its limit."""
+        """The expected refusal: rounding may exceed the taker's limit."""
         given, received = amounts(self.scene.side, self.scene.cost, self.scene.size)
         if self.ledger.received * given < self.ledger.paid * received:
             return "WorseThanLimit"
@@ -254,5 +254,5 @@ class Account:
 
 
 def signed_rate(order: Scene | Resting) -> int:
-    """Return the rate that the order's struct has room for."""
+    """Return the fee rate, or zero for a struct without one."""
     return order.fee_rate_bps if order.profile == OWN_V1 else 0

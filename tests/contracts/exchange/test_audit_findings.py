@@ -1,4 +1,4 @@
-"""What auditors found in the exchanges of this kind, each as a case that fails here."""
+"""Audit findings in similar exchanges, each with a test that it does not apply here."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from tests.contracts.signing import BUY, OWN_V2, SAFE, SELL, UNIT, V1_FIELDS, V2
 
 from foretell.domain.values.hexadecimal import keccak256
 
-# The type hashes that every client of the field signs with.
+# The type hashes that third-party clients sign with.
 V1_TYPE_HASH = "a852566c4e14d00869b6db0220888a9090a13eccdaea03713ff0a3d27bf9767c"
 V2_TYPE_HASH = "bb86318a2138f5fa8ae32fbe8e659f8fcf13cc6ae4014a707893055433818589"
 
@@ -25,7 +25,7 @@ def attacker(world: World) -> Actor:
 
 
 def match_bid(world: World, bid: Order) -> None:
-    """Let the taker sell to a bid for one token at one half."""
+    """Match a sell order of the taker with a bid for one token at one half."""
     ask = world.sell(world.taker, world.yes, UNIT, 50)
     world.match(ask, [bid], Fill(UNIT, (UNIT // 2,)))
 
@@ -61,7 +61,7 @@ def test_chainsecurity_6_3_the_fee_rate_is_signed(world: World, victim: Actor) -
 
 @pytest.mark.parametrize("side", [BUY, SELL])
 def test_chainsecurity_6_4_a_fee_needs_no_approval_of_its_own(world: World, side: int) -> None:
-    """A buyer pays its fee in tokens that it never let anybody move, a seller in collateral."""
+    """A buyer pays its fee in tokens without an approval for them, a seller in collateral."""
     newcomer = world.evm.actor("newcomer")
     place = {BUY: world.buy, SELL: world.sell}
     world.collateral.send("mint", newcomer.address, UNIT, sender=world.minter)
@@ -92,7 +92,7 @@ def test_chainsecurity_6_4_a_fee_needs_no_approval_of_its_own(world: World, side
 
 @pytest.mark.parametrize("maker_side", [BUY, SELL])
 @pytest.mark.parametrize("taker_side", [BUY, SELL])
-def test_chainsecurity_6_5_sides_and_assets_that_make_no_sense_do_not_match(
+def test_chainsecurity_6_5_impossible_combinations_of_side_and_asset_do_not_match(
     world: World, victim: Actor, taker_side: int, maker_side: int
 ) -> None:
     nonsense = {True: world.yes, False: world.no}[taker_side == maker_side]
@@ -103,8 +103,10 @@ def test_chainsecurity_6_5_sides_and_assets_that_make_no_sense_do_not_match(
 
 
 @pytest.mark.parametrize("signature_type", [0, SAFE])
-def test_chainsecurity_6_6_nobody_is_no_signer(world: World, signature_type: int) -> None:
-    """A signature that recovers to nobody must not speak for the zero address or its Safe."""
+def test_chainsecurity_6_6_the_zero_address_is_never_a_signer(
+    world: World, signature_type: int
+) -> None:
+    """A signature that recovers to the zero address is not valid for it or its Safe."""
     wallets = {0: ZERO, SAFE: world.exchange.call("safeAddress", ZERO)}
     bid = Order(
         maker=wallets[signature_type],
@@ -120,7 +122,7 @@ def test_chainsecurity_6_6_nobody_is_no_signer(world: World, signature_type: int
         match_bid(world, bid)
 
 
-def test_chainsecurity_6_10_no_order_counts_on_a_fork_with_another_chain_id(
+def test_chainsecurity_6_10_no_order_is_valid_on_a_fork_with_another_chain_id(
     world: World, victim: Actor
 ) -> None:
     bid = world.buy(victim, world.yes, UNIT, 50)
@@ -134,7 +136,7 @@ def test_chainsecurity_6_10_no_order_counts_on_a_fork_with_another_chain_id(
         world.evm.rpc("anvil_setChainId", 80002)
 
 
-def test_chainsecurity_6_13_what_remains_of_an_order_knows_its_nonce(
+def test_chainsecurity_6_13_the_remaining_amount_depends_on_the_nonce(
     world: World, victim: Actor
 ) -> None:
     bid = world.buy(victim, world.yes, UNIT, 50)
@@ -144,7 +146,7 @@ def test_chainsecurity_6_13_what_remains_of_an_order_knows_its_nonce(
 
 @pytest.mark.parametrize("amounts", [(UNIT, 0), (0, UNIT), (0, 0)])
 @pytest.mark.parametrize("side", [BUY, SELL])
-def test_chainsecurity_6_16_an_order_for_nothing_crosses_nobody(
+def test_chainsecurity_6_16_an_order_with_a_zero_amount_crosses_no_other(
     world: World, victim: Actor, side: int, amounts: tuple[int, int]
 ) -> None:
     void = world.order(victim, side, world.yes, amounts)

@@ -17,7 +17,7 @@ def ask(world: World) -> Order:
 
 
 @pytest.mark.parametrize("profile", range(4))
-def test_cancel_order_ends_an_order_and_says_so(world: World, profile: int) -> None:
+def test_cancel_order_cancels_an_order_and_logs_it(world: World, profile: int) -> None:
     maker = world.makers[0]
     ask = world.sell(maker, world.yes, 100 * UNIT, 50, profile=profile)
     receipt = world.exchange.send("cancelOrder", ask.fields, sender=maker.address)
@@ -28,14 +28,14 @@ def test_cancel_order_ends_an_order_and_says_so(world: World, profile: int) -> N
         world.match(bid, [ask], Fill(UNIT // 2, (UNIT,)))
 
 
-def test_cancel_order_ends_what_is_left_of_a_filled_order(world: World, ask: Order) -> None:
+def test_cancel_order_cancels_the_rest_of_a_filled_order(world: World, ask: Order) -> None:
     bid = world.buy(world.taker, world.yes, UNIT, 50)
     world.match(bid, [ask], Fill(UNIT // 2, (UNIT,)))
     world.exchange.send("cancelOrder", ask.fields, sender=ask.maker)
     assert world.exchange.call("orderStatus", world.hash(ask)) == (True, 0)
 
 
-def test_cancel_order_of_one_that_is_done_is_refused(world: World, ask: Order) -> None:
+def test_cancel_order_refuses_a_closed_order(world: World, ask: Order) -> None:
     world.exchange.send("cancelOrder", ask.fields, sender=ask.maker)
     with reverts("OrderFilledOrCancelled"):
         world.exchange.send("cancelOrder", ask.fields, sender=ask.maker)
@@ -48,13 +48,13 @@ def test_cancel_order_is_for_the_maker_alone(world: World, ask: Order, role: str
 
 
 @pytest.mark.parametrize("signature_type", [EOA, SAFE])
-def test_being_named_as_signer_gives_nobody_a_right(
+def test_being_named_as_signer_gives_no_rights(
     world: World, ask: Order, signature_type: int
 ) -> None:
-    stranger = world.makers[1].address
-    forged = replace(ask, signer=stranger, signature_type=signature_type)
+    outsider = world.makers[1].address
+    forged = replace(ask, signer=outsider, signature_type=signature_type)
     with reverts("NotOwner"):
-        world.exchange.send("cancelOrder", forged.fields, sender=stranger)
+        world.exchange.send("cancelOrder", forged.fields, sender=outsider)
 
 
 @pytest.mark.parametrize("by", ["safe", "owner"])
@@ -83,13 +83,13 @@ def test_a_wallet_cancels_its_orders(world: World) -> None:
     assert world.exchange.call("orderStatus", world.hash(ask)) == (True, 0)
 
 
-def test_cancel_order_asks_for_no_valid_signature(world: World, ask: Order) -> None:
+def test_cancel_order_needs_no_valid_signature(world: World, ask: Order) -> None:
     expired = replace(ask, expiration=1, signature=b"")
     world.exchange.send("cancelOrder", expired.fields, sender=ask.maker)
     assert world.exchange.call("orderStatus", world.hash(expired)) == (True, 0)
 
 
-def test_cancel_orders_ends_many_and_passes_over_those_that_are_done(world: World) -> None:
+def test_cancel_orders_cancels_many_and_skips_closed_ones(world: World) -> None:
     maker = world.makers[0]
     asks = [
         world.sell(maker, world.yes, UNIT, 50, salt=salt, profile=(OWN_V1, OWN_V2)[salt % 2])
@@ -106,13 +106,13 @@ def test_cancel_orders_ends_many_and_passes_over_those_that_are_done(world: Worl
     assert {world.exchange.call("orderStatus", digest) for digest in hashes} == {(True, 0)}
 
 
-def test_cancel_orders_touches_none_when_one_is_anothers(world: World, ask: Order) -> None:
+def test_cancel_orders_cancels_none_when_one_is_of_another_maker(world: World, ask: Order) -> None:
     theirs = world.sell(world.makers[1], world.yes, UNIT, 50)
     with reverts("NotOwner"):
         world.exchange.send("cancelOrders", [ask.fields, theirs.fields], sender=ask.maker)
     assert world.exchange.call("orderStatus", world.hash(ask)) == (False, 0)
 
 
-def test_cancel_orders_of_none_is_nothing(world: World) -> None:
+def test_cancel_orders_of_an_empty_list_does_nothing(world: World) -> None:
     receipt = world.exchange.send("cancelOrders", [], sender=world.makers[0].address)
     assert receipt.logs == ()

@@ -30,7 +30,7 @@ def test_opposite_sides_of_a_token_cross(
         pytest.param(SELL, 51, BUY, 50, id="ask above bid"),
     ],
 )
-def test_opposite_sides_that_do_not_meet_are_refused(
+def test_opposite_sides_that_do_not_cross_are_refused(
     world: World, taker_side: int, taker_cents: int, maker_side: int, maker_cents: int
 ) -> None:
     with reverts("NotCrossing"):
@@ -54,13 +54,13 @@ def test_two_asks_that_a_complete_set_pays_for_cross(world: World, cents: tuple[
 
 
 @pytest.mark.parametrize("cents", [(50, 51), (2, 99), (51, 50)])
-def test_two_asks_that_want_more_are_refused(world: World, cents: tuple[int, int]) -> None:
+def test_two_asks_above_a_complete_set_are_refused(world: World, cents: tuple[int, int]) -> None:
     with reverts("NotCrossing"):
         match_once(world, (SELL, cents[0]), (SELL, cents[1]))
 
 
 def match_once(world: World, taker: tuple[int, int], maker: tuple[int, int]) -> None:
-    """Match a hundred tokens of a taker and a maker, each a side and a price in cents."""
+    """Match a hundred tokens of a taker and a maker, each with a side and a price in cents."""
     taker_side, taker_cents = taker
     maker_side, maker_cents = maker
     place = {BUY: world.buy, SELL: world.sell}
@@ -74,7 +74,7 @@ def match_once(world: World, taker: tuple[int, int], maker: tuple[int, int]) -> 
 @pytest.mark.parametrize("taker_side", [BUY, SELL])
 @pytest.mark.parametrize("maker_side", [BUY, SELL])
 @pytest.mark.parametrize("token", ["same", "other"])
-def test_sides_and_tokens_that_make_no_sense_together_are_refused(
+def test_impossible_combinations_of_sides_and_tokens_are_refused(
     world: World, taker_side: int, maker_side: int, token: str
 ) -> None:
     """ChainSecurity, CTF exchange, 6.5: nonsense combinations of side and asset matched."""
@@ -90,7 +90,7 @@ def test_sides_and_tokens_that_make_no_sense_together_are_refused(
 
 
 def is_refused_as_not_crossing(world: World, taker: Order, maker: Order) -> bool:
-    """Return whether that is what a match of one unit is refused for, if it is refused at all."""
+    """Return whether a match of one unit is refused with this error."""
     args = match_args(taker, [maker], Fill(1, (1,)))
     try:
         world.exchange.call("matchOrders", *args, sender=world.operator)
@@ -142,7 +142,7 @@ def test_two_asks_cross_to_the_last_unit(
 
 
 def test_a_taker_receives_no_more_than_an_amount_may_be(world: World) -> None:
-    """Two bargains of the greatest size would together leave the range of amounts."""
+    """Two fills of the greatest size would together exceed the range of amounts."""
     for maker in world.makers[:2]:
         world.endow(maker.address, sets=AMOUNT_UNITS_MAX)
     bid = world.order(world.taker, BUY, world.yes, (2, 2))

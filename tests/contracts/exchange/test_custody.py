@@ -5,7 +5,7 @@ from tests.contracts.signing import BUY, SELL, UNIT
 from tests.contracts.wallets import answer
 
 
-def test_it_says_what_it_was_deployed_with(world: World) -> None:
+def test_its_constructor_arguments_can_be_read(world: World) -> None:
     exchange = world.exchange
     assert exchange.call("getCollateral") == world.collateral.address
     assert exchange.call("getCtf") == world.ctf.address
@@ -13,13 +13,13 @@ def test_it_says_what_it_was_deployed_with(world: World) -> None:
     assert exchange.call("getTokenCollateral") == world.collateral.address
 
 
-def test_it_lets_conditional_tokens_take_collateral_for_splits(world: World) -> None:
+def test_it_approves_conditional_tokens_for_its_collateral(world: World) -> None:
     allowance = world.collateral.call("allowance", world.exchange.address, world.ctf.address)
     assert allowance == ALLOWANCE_MAX
 
 
-def test_it_lets_another_splitter_take_collateral_and_tokens(world: World) -> None:
-    """The second exchange splits and merges through an adapter and derives ids from its wrapping."""
+def test_it_approves_another_splitter_for_collateral_and_tokens(world: World) -> None:
+    """The second exchange splits and merges by an adapter, and derives ids from wrapped collateral."""
     splitter, wrapped = world.evm.actor("splitter").address, world.evm.actor("wrapped").address
     exchange = deploy_exchange(world, splitter=splitter, tokenCollateral=wrapped)
     assert exchange.call("getSplitter") == splitter
@@ -30,8 +30,8 @@ def test_it_lets_another_splitter_take_collateral_and_tokens(world: World) -> No
 
 
 @pytest.mark.parametrize("side", [BUY, SELL])
-def test_stray_collateral_leaks_into_no_match(world: World, side: int) -> None:
-    """The reference exchange pays the taker its whole balance; here nobody gets what strayed."""
+def test_stray_collateral_is_paid_out_in_no_match(world: World, side: int) -> None:
+    """The reference exchange pays the taker its whole balance; this one never pays out stray collateral."""
     world.collateral.send("mint", world.exchange.address, UNIT, sender=world.minter)
     place = {BUY: world.buy, SELL: world.sell}
     taker = place[side](world.taker, world.yes, 2 * UNIT, 50)
@@ -47,7 +47,7 @@ def test_stray_collateral_leaks_into_no_match(world: World, side: int) -> None:
     assert world.holdings(world.exchange.address) == (UNIT, 0, 0)
 
 
-def test_a_collateral_that_says_no_is_believed(world: World) -> None:
+def test_a_collateral_that_returns_false_is_a_failure(world: World) -> None:
     bid = world.buy(world.taker, world.yes, UNIT, 50)
     ask = world.sell(world.makers[0], world.yes, UNIT, 50)
     says_no = answer(bytes(32))
@@ -56,7 +56,7 @@ def test_a_collateral_that_says_no_is_believed(world: World) -> None:
         world.match(bid, [ask], Fill(UNIT // 2, (UNIT,)))
 
 
-def test_a_collateral_that_says_nothing_is_believed_too(world: World) -> None:
+def test_a_collateral_without_a_return_value_is_accepted(world: World) -> None:
     bid = world.buy(world.taker, world.yes, UNIT, 50)
     ask = world.sell(world.makers[0], world.yes, UNIT, 50)
     world.evm.rpc("anvil_setCode", world.collateral.address, "0x00")

@@ -16,13 +16,13 @@ CHARGED = "FeeCharged(address,uint256,uint256)"
 
 @pytest.fixture
 def charging(world: World) -> World:
-    """An exchange that may take two per cent of what a v2 order receives."""
+    """An exchange with a fee of up to two per cent for v2 orders."""
     world.exchange.send("setMaxFeeRateBps", 200, sender=world.admin)
     return world
 
 
 def v1_fee_max(side: int, rate_bps: int, cost: int, size: int) -> int:
-    """Return rate * min(price, 1 - price) of the size, in what the order receives."""
+    """Return rate * min(price, 1 - price) of the size, in the received asset."""
     if side == SELL:
         return rate_bps * min(cost, size - cost) // BPS
     return rate_bps * min(cost, size - cost) * size // (cost * BPS)
@@ -83,7 +83,7 @@ def test_a_v2_order_pays_nothing_until_the_admin_allows_it(world: World) -> None
         world.match(taker, [maker], fill_of(taker, maker, 1, 0))
 
 
-def test_fees_are_taken_from_what_each_side_of_a_swap_receives(charging: World) -> None:
+def test_fees_are_taken_from_the_asset_that_each_side_receives(charging: World) -> None:
     taker, maker = orders(charging, BUY, 50, profile=OWN_V2)
     wallets = (charging.taker.address, charging.makers[0].address, charging.fee_receiver)
     before = [charging.holdings(wallet) for wallet in wallets]
@@ -125,8 +125,8 @@ def test_fees_are_taken_from_complete_sets(
     assert changed == expected[side]
 
 
-def test_a_takers_fee_is_held_back_over_several_makers(charging: World) -> None:
-    """The first fills may be smaller than the fee, and the rest of it comes from the sets."""
+def test_a_takers_fee_is_charged_over_several_makers(charging: World) -> None:
+    """The first fills may be smaller than the fee, and the rest of it is taken from the sets."""
     bid = charging.buy(charging.taker, charging.yes, 1_000, 50, profile=OWN_V2)
     makers = [
         charging.sell(charging.makers[0], charging.yes, 2, 50),
@@ -140,7 +140,7 @@ def test_a_takers_fee_is_held_back_over_several_makers(charging: World) -> None:
     assert charging.holdings(charging.fee_receiver) == (0, 20, 0)
 
 
-def test_fees_go_to_the_receiver_of_the_day(charging: World) -> None:
+def test_fees_go_to_the_current_receiver(charging: World) -> None:
     other = charging.evm.actor("another receiver").address
     receipt = charging.exchange.send("setFeeReceiver", other, sender=charging.admin)
     assert charging.exchange.call("feeReceiver") == other
@@ -150,9 +150,9 @@ def test_fees_go_to_the_receiver_of_the_day(charging: World) -> None:
     assert charging.holdings(other) == (5, 7, 0)
 
 
-@pytest.mark.parametrize("receiver", ["nobody", "the exchange"])
-def test_fees_go_where_somebody_can_get_them(world: World, receiver: str) -> None:
-    address = {"nobody": ZERO, "the exchange": world.exchange.address}[receiver]
+@pytest.mark.parametrize("receiver", ["the zero address", "the exchange"])
+def test_the_fee_receiver_must_be_able_to_withdraw(world: World, receiver: str) -> None:
+    address = {"the zero address": ZERO, "the exchange": world.exchange.address}[receiver]
     with reverts("InvalidFeeReceiver"):
         world.exchange.send("setFeeReceiver", address, sender=world.admin)
 
@@ -174,7 +174,7 @@ def test_the_admin_allows_v2_fees_up_to_a_limit(world: World) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("setMaxFeeRateBps", 1), ("setFeeReceiver", ZERO)])
-def test_fees_are_the_admins_to_set(world: World, name: str, value: object) -> None:
+def test_only_the_admin_sets_fees(world: World, name: str, value: object) -> None:
     with reverts("NotAdmin"):
         world.exchange.send(name, value, sender=world.operator)
 

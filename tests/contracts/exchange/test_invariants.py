@@ -1,4 +1,4 @@
-"""Random matches: exact fees and fills, conservation to the unit, nothing left in the exchange."""
+"""Random matches: exact fees and fills, conservation to the unit, and an empty exchange."""
 
 from collections import Counter
 
@@ -21,7 +21,7 @@ Holdings = dict[tuple[str, int], int]
 
 
 def held(world: World) -> Holdings:
-    """Return what everybody who may be touched by a match holds."""
+    """Return the balances of all accounts that a match may change."""
     actors = (world.taker, *world.makers[:ACTORS])
     wallets = [*(actor.address for actor in actors), world.fee_receiver, world.exchange.address]
     holdings = {
@@ -36,7 +36,7 @@ def held(world: World) -> Holdings:
 
 
 def by_asset(holdings: Holdings) -> Counter[int]:
-    """Return how much of each asset is held in all."""
+    """Return the sum of balances of each asset."""
     total: Counter[int] = Counter()
     for (_, asset), amount in holdings.items():
         total[asset] += amount
@@ -50,7 +50,7 @@ def match(world: World, account: Account) -> None:
 
 
 def matched(world: World, account: Account) -> tuple[Holdings, Holdings]:
-    """Match on the chain; return what everybody held before and holds after."""
+    """Match on the chain; return all balances before and after."""
     before = held(world)
     match(world, account)
     return before, held(world)
@@ -58,7 +58,7 @@ def matched(world: World, account: Account) -> tuple[Holdings, Holdings]:
 
 @pytest.mark.parametrize("side", [BUY, SELL])
 @given(data=st.data())
-def test_a_match_moves_what_the_rules_say_and_nothing_else(
+def test_a_match_changes_exactly_the_expected_balances(
     world: World, side: int, data: st.DataObject
 ) -> None:
     account = Account(world, data.draw(scenes(side)))
@@ -88,7 +88,7 @@ def test_a_match_conserves_collateral_and_complete_sets(
 
 @pytest.mark.parametrize("side", [BUY, SELL])
 @given(data=st.data())
-def test_a_match_takes_off_each_order_exactly_what_was_filled(
+def test_a_match_reduces_each_order_by_exactly_its_fill(
     world: World, side: int, data: st.DataObject
 ) -> None:
     account = Account(world, data.draw(scenes(side)))
@@ -104,7 +104,7 @@ def test_a_match_takes_off_each_order_exactly_what_was_filled(
 
 @pytest.mark.parametrize("side", [BUY, SELL])
 @given(data=st.data())
-def test_a_match_is_refused_exactly_when_rounding_breaks_the_takers_limit(
+def test_a_match_is_refused_exactly_when_rounding_exceeds_the_takers_limit(
     world: World, side: int, data: st.DataObject
 ) -> None:
     account = Account(world, data.draw(tiny_scenes(side)))
@@ -121,5 +121,5 @@ def refusal_of(world: World, account: Account) -> str | None:
 
 
 def tiny_scenes(side: int) -> st.SearchStrategy[Scene]:
-    """Amounts of a few units, where rounding bites."""
+    """Amounts of a few units, where rounding matters."""
     return scenes(side, amount_max=12)

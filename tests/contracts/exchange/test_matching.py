@@ -40,7 +40,7 @@ def test_an_ask_takes_bids_at_their_prices(world: World, wallets: list[str]) -> 
     ]
 
 
-def test_a_bid_takes_asks_and_makes_sets_in_one_match(world: World, wallets: list[str]) -> None:
+def test_a_bid_takes_asks_and_creates_sets_in_one_match(world: World, wallets: list[str]) -> None:
     bid = world.buy(world.taker, world.yes, 100 * UNIT, 60)
     others = [
         world.buy(world.makers[0], world.no, 40 * UNIT, 50),
@@ -55,7 +55,7 @@ def test_a_bid_takes_asks_and_makes_sets_in_one_match(world: World, wallets: lis
     ]
 
 
-def test_an_ask_takes_bids_and_unmakes_sets_in_one_match(world: World, wallets: list[str]) -> None:
+def test_an_ask_takes_bids_and_merges_sets_in_one_match(world: World, wallets: list[str]) -> None:
     ask = world.sell(world.taker, world.no, 100 * UNIT, 40)
     others = [
         world.sell(world.makers[0], world.yes, 40 * UNIT, 50),
@@ -88,7 +88,7 @@ def test_the_greatest_number_of_makers_is_matched(world: World) -> None:
     assert world.exchange.call("orderStatus", world.hash(bid)) == (True, 0)
 
 
-def test_one_maker_more_is_refused(world: World) -> None:
+def test_one_maker_more_than_the_greatest_number_is_refused(world: World) -> None:
     bid = world.buy(world.taker, world.yes, 2 * MAKERS_MAX * UNIT, 50)
     asks = [world.sell(world.makers[0], world.yes, UNIT, 50, salt=salt) for salt in range(21)]
     with reverts(""):
@@ -111,14 +111,14 @@ def test_every_maker_has_a_fill_and_a_fee(
         world.match(bid, [ask], Fill(UNIT // 2, fills, maker_fees=fees))
 
 
-def test_a_taker_pays_no_more_than_is_taken_off_its_order(world: World) -> None:
+def test_a_taker_pays_at_most_its_filled_amount(world: World) -> None:
     bid = world.buy(world.taker, world.yes, 100 * UNIT, 50)
     ask = world.sell(world.makers[0], world.yes, 100 * UNIT, 50)
     with reverts("TakerFillExceeded"):
         world.match(bid, [ask], Fill(50 * UNIT - 1, (100 * UNIT,)))
 
 
-def test_a_taker_gets_what_is_taken_off_its_order_at_its_limit(world: World) -> None:
+def test_a_taker_receives_at_least_its_filled_amount_at_its_limit(world: World) -> None:
     bid = world.buy(world.taker, world.yes, 100 * UNIT, 50)
     ask = world.sell(world.makers[0], world.yes, 100 * UNIT, 40)
     with reverts("TooLittleTokensReceived"):
@@ -126,8 +126,8 @@ def test_a_taker_gets_what_is_taken_off_its_order_at_its_limit(world: World) -> 
     world.match(bid, [ask], Fill(50 * UNIT, (100 * UNIT,)))
 
 
-def test_a_taker_may_get_more_for_all_that_it_is_ready_to_pay(world: World) -> None:
-    """A market order to spend: the better price brings more tokens than its limit promised."""
+def test_a_taker_may_receive_more_for_its_whole_amount(world: World) -> None:
+    """A market order to buy: a better price gives more tokens than its limit."""
     bid = world.buy(world.taker, world.yes, 100 * UNIT, 50)
     ask = world.sell(world.makers[0], world.yes, 200 * UNIT, 40)
     before = world.holdings(world.taker.address)
@@ -136,8 +136,8 @@ def test_a_taker_may_get_more_for_all_that_it_is_ready_to_pay(world: World) -> N
     assert (after[0] - before[0], after[1] - before[1]) == (-50 * UNIT, 125 * UNIT)
 
 
-def test_a_maker_is_paid_a_broken_unit_in_full(world: World) -> None:
-    """Rounding favours the resting order, and the taker agreed to no worse a price."""
+def test_a_fraction_of_a_unit_is_rounded_up_for_the_maker(world: World) -> None:
+    """Rounding favours the resting order, but must not exceed the taker's limit."""
     ask = world.order(world.makers[0], SELL, world.yes, (3, 1))
     bid = world.order(world.taker, BUY, world.yes, (1, 1))
     before = world.holdings(world.makers[0].address)
@@ -146,7 +146,7 @@ def test_a_maker_is_paid_a_broken_unit_in_full(world: World) -> None:
     assert (after[0] - before[0], after[1] - before[1]) == (1, -1)
 
 
-def test_a_broken_unit_that_breaks_the_takers_limit_is_refused(world: World) -> None:
+def test_a_rounded_fraction_beyond_the_takers_limit_is_refused(world: World) -> None:
     ask = world.order(world.makers[0], SELL, world.yes, (3, 1))
     bid = world.order(world.taker, BUY, world.yes, (2, 3))
     with reverts("WorseThanLimit"):
@@ -165,7 +165,7 @@ def test_one_wallet_may_be_on_both_sides(world: World) -> None:
 @pytest.mark.parametrize(
     ("side", "error"), [(BUY, "InsufficientBalance"), (SELL, "SafeMath: subtraction overflow")]
 )
-def test_a_match_that_somebody_cannot_pay_leaves_nothing_behind(
+def test_a_match_that_an_account_cannot_pay_changes_nothing(
     world: World, poor: str, side: int, error: str
 ) -> None:
     newcomer = world.trader("newcomer")

@@ -1,4 +1,4 @@
-"""The exchange whose tokens are those of neg-risk events."""
+"""The exchange for tokens of neg-risk events."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from tests.contracts.signing import UNIT
 
 @pytest.fixture
 def event(neg_risk: NegRisk) -> NegRisk:
-    """An event whose first question is open for trading, and traders with sets of it."""
+    """An event with a first question open for trading, and traders with sets of it."""
     neg_risk.open_event(2)
     register(neg_risk, 0)
     for trader in (neg_risk.world.taker, *neg_risk.world.makers[:2]):
@@ -36,7 +36,7 @@ def register(event: NegRisk, index: int) -> None:
 
 @pytest.fixture
 def trading(event: NegRisk) -> World:
-    """The same world, its exchange the one for events."""
+    """The same world with the exchange for events."""
     return replace(event.world, exchange=event.exchange)
 
 
@@ -48,7 +48,7 @@ def test_it_trades_the_tokens_of_events(event: NegRisk, trading: World) -> None:
     assert event.held(trading.taker.address, 0) == (110 * UNIT, 100 * UNIT)
 
 
-def test_two_bids_make_sets_through_the_adapter(event: NegRisk, trading: World) -> None:
+def test_two_bids_create_sets_through_the_adapter(event: NegRisk, trading: World) -> None:
     yes, no = event.tokens(0)
     bid = trading.buy(trading.taker, yes, 10 * UNIT, 60)
     other = trading.buy(trading.makers[0], no, 10 * UNIT, 40)
@@ -59,7 +59,7 @@ def test_two_bids_make_sets_through_the_adapter(event: NegRisk, trading: World) 
     assert event.locked == locked + 10 * UNIT
 
 
-def test_two_asks_unmake_sets_through_the_adapter(event: NegRisk, trading: World) -> None:
+def test_two_asks_merge_sets_through_the_adapter(event: NegRisk, trading: World) -> None:
     yes, no = event.tokens(0)
     ask = trading.sell(trading.taker, yes, 10 * UNIT, 55)
     other = trading.sell(trading.makers[0], no, 10 * UNIT, 40)
@@ -76,7 +76,7 @@ def test_it_registers_no_token_of_a_plain_condition(event: NegRisk) -> None:
         event.exchange.send("registerToken", world.yes, world.no, condition, sender=world.registrar)
 
 
-def test_an_order_for_one_exchange_is_none_at_the_other(event: NegRisk, trading: World) -> None:
+def test_an_order_for_one_exchange_is_invalid_at_the_other(event: NegRisk, trading: World) -> None:
     yes, _ = event.tokens(0)
     bid = trading.buy(trading.taker, yes, UNIT, 50)
     event.exchange.call("validateOrder", bid.fields)
@@ -84,9 +84,7 @@ def test_an_order_for_one_exchange_is_none_at_the_other(event: NegRisk, trading:
         event.world.exchange.call("validateOrder", bid.fields)
 
 
-def test_positions_that_were_bought_are_redeemed_through_the_adapter(
-    event: NegRisk, trading: World
-) -> None:
+def test_bought_positions_are_redeemed_through_the_adapter(event: NegRisk, trading: World) -> None:
     yes, no = event.tokens(0)
     bid = trading.buy(trading.taker, yes, 10 * UNIT, 60)
     other = trading.buy(trading.makers[0], no, 10 * UNIT, 40)

@@ -13,10 +13,10 @@ def validate(world: World, order: Order) -> None:
 @pytest.mark.parametrize("profile", [OWN_V1, OWN_V2])
 @pytest.mark.parametrize("side", [BUY, SELL])
 @pytest.mark.parametrize(("given", "received"), [(0, 1), (1, 0), (0, 0), (2**256 - 1, 0)])
-def test_zero_is_no_amount(
+def test_a_zero_amount_is_refused(
     world: World, profile: int, side: int, given: int, received: int
 ) -> None:
-    """ChainSecurity, CTF exchange, 6.16: an order for nothing crosses everything."""
+    """ChainSecurity, CTF exchange, 6.16: an order with a zero amount crosses everything."""
     order = world.order(world.taker, side, world.yes, (given, received), profile=profile)
     with reverts("ZeroAmount"):
         validate(world, order)

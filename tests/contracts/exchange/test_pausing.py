@@ -10,7 +10,7 @@ def paused(world: World) -> World:
     return world
 
 
-def test_pause_trading_stops_matching_and_says_so(world: World) -> None:
+def test_pause_trading_stops_matching_and_logs_it(world: World) -> None:
     receipt = world.exchange.send("pauseTrading", sender=world.admin)
     assert world.exchange.call("paused")
     assert world.exchange.logs(receipt, "TradingPaused(address)") == [{"pauser": world.admin}]
@@ -20,7 +20,7 @@ def test_pause_trading_stops_matching_and_says_so(world: World) -> None:
         world.match(bid, [ask], Fill(UNIT // 2, (UNIT,)))
 
 
-def test_unpause_trading_lets_matching_go_on(paused: World) -> None:
+def test_unpause_trading_allows_matching_again(paused: World) -> None:
     receipt = paused.exchange.send("unpauseTrading", sender=paused.admin)
     assert not paused.exchange.call("paused")
     assert paused.exchange.logs(receipt, "TradingUnpaused(address)") == [{"pauser": paused.admin}]

@@ -72,7 +72,7 @@ def test_hash_order_of_v2_is_that_of_a_typed_data_encoder(world: World, order: O
 
 
 @given(order=orders_v1, other=st.integers(0, 3))
-def test_an_order_has_another_hash_under_every_profile(
+def test_an_order_has_a_different_hash_under_every_profile(
     world: World, order: Order, other: int
 ) -> None:
     plain = replace(order, taker=ZERO, expiration=0, nonce=0, fee_rate_bps=0)
@@ -130,7 +130,7 @@ def test_an_order_of_no_profile_has_no_hash(world: World, profile: int) -> None:
     ],
 )
 def test_a_value_in_a_field_that_is_not_signed_is_refused(world: World, order: Order) -> None:
-    """One identity per order: what is not hashed must not vary."""
+    """An order has one identity: fields outside the hash must not vary."""
     with reverts("UnsignedField"):
         world.exchange.call("hashOrder", order.fields)
 
@@ -140,7 +140,7 @@ def test_an_exchange_needs_a_profile(world: World) -> None:
         deploy_exchange(world, **listed([]))
 
 
-def test_an_exchange_takes_the_greatest_number_of_profiles(world: World) -> None:
+def test_an_exchange_accepts_the_greatest_number_of_profiles(world: World) -> None:
     exchange = deploy_exchange(world, **listed([1, 2] * (PROFILES_MAX // 2)))
     assert exchange.call("profileCount") == PROFILES_MAX
     versions = [exchange.call("structVersion", profile) for profile in range(PROFILES_MAX)]
@@ -148,13 +148,13 @@ def test_an_exchange_takes_the_greatest_number_of_profiles(world: World) -> None
 
 
 @pytest.mark.parametrize("version", [0, 3])
-def test_an_exchange_knows_two_structs(world: World, version: int) -> None:
+def test_an_exchange_supports_two_structs(world: World, version: int) -> None:
     with reverts("InvalidProfile"):
         deploy_exchange(world, **listed([1, version]))
 
 
 @pytest.mark.parametrize("short", ["profileVersions", "profileContracts", "profileStructs"])
-def test_an_exchange_wants_profile_lists_of_one_length(world: World, short: str) -> None:
+def test_an_exchange_requires_profile_lists_of_equal_length(world: World, short: str) -> None:
     lists = listed([1, 2])
     with reverts("MismatchedArrayLengths"):
         deploy_exchange(world, **lists | {short: lists[short][:1]})

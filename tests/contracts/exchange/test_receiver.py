@@ -29,8 +29,8 @@ def test_supports_interface(world: World, interface: str, supported: bool) -> No
     assert answered is supported
 
 
-def test_a_position_that_somebody_sends_is_sent_back(world: World) -> None:
-    """Nobody could ever get it out again."""
+def test_a_position_sent_by_an_account_is_refused(world: World) -> None:
+    """Such a position could never be withdrawn."""
     holder = world.makers[0].address
     with reverts("UnexpectedTransfer"):
         world.ctf.send(
@@ -38,7 +38,7 @@ def test_a_position_that_somebody_sends_is_sent_back(world: World) -> None:
         )
 
 
-def test_positions_that_somebody_sends_together_are_sent_back(world: World) -> None:
+def test_a_batch_of_positions_sent_by_an_account_is_refused(world: World) -> None:
     holder = world.makers[0].address
     tokens = [world.yes, world.no]
     with reverts("UnexpectedTransfer"):
@@ -56,10 +56,10 @@ def test_positions_that_somebody_sends_together_are_sent_back(world: World) -> N
 def test_only_conditional_tokens_are_received(
     world: World, name: str, args: tuple[object, ...]
 ) -> None:
-    stranger, exchange = world.evm.actor("stranger").address, world.exchange
+    outsider, exchange = world.evm.actor("outsider").address, world.exchange
     with reverts("NotConditionalTokens"):
-        exchange.call(name, exchange.address, stranger, *args, b"", sender=stranger)
-    assert exchange.call(name, exchange.address, stranger, *args, b"", sender=world.ctf.address)
+        exchange.call(name, exchange.address, outsider, *args, b"", sender=outsider)
+    assert exchange.call(name, exchange.address, outsider, *args, b"", sender=world.ctf.address)
 
 
 def test_positions_that_the_splitter_moves_are_received(world: World) -> None:
@@ -72,7 +72,7 @@ def test_positions_that_the_splitter_moves_are_received(world: World) -> None:
 
 
 def bid_of_wallet(world: World) -> Order:
-    """Return a bid that the wallet vouches for."""
+    """Return a bid that the wallet accepts."""
     return Order(
         maker=WALLET_ADDRESS,
         signer=WALLET_ADDRESS,
@@ -86,7 +86,7 @@ def bid_of_wallet(world: World) -> Order:
 
 
 def wallet_bid(world: World, on_receipt: bytes, data: bytes = b"") -> Order:
-    """Return a bid of a wallet that answers receipts so."""
+    """Return a bid of a wallet with this answer to receipts."""
     a_wallet(world, wallet(answer(SIGNATURE_YES), on_receipt, data))
     return bid_of_wallet(world)
 
@@ -101,7 +101,7 @@ def wallet_bid(world: World, on_receipt: bytes, data: bytes = b"") -> Order:
         ),
     ],
 )
-def test_a_receiver_that_refuses_voids_the_match_and_nothing_else(
+def test_a_receiver_that_refuses_reverts_its_match_alone(
     world: World, on_receipt: bytes, error: str
 ) -> None:
     bid = wallet_bid(world, on_receipt)
@@ -111,7 +111,7 @@ def test_a_receiver_that_refuses_voids_the_match_and_nothing_else(
     assert world.exchange.call("orderStatus", world.hash(ask)) == (False, 0)
 
 
-def test_a_receiver_moves_no_nonce_while_a_match_runs(world: World) -> None:
+def test_a_receiver_cannot_raise_a_nonce_during_a_match(world: World) -> None:
     reentry = world.exchange.calldata("incrementNonce")
     bid = reentering_bid(world, reentry)
     ask = world.sell(world.taker, world.yes, 100 * UNIT, 50)
@@ -120,7 +120,7 @@ def test_a_receiver_moves_no_nonce_while_a_match_runs(world: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["cancelOrder", "cancelOrders"])
-def test_a_receiver_cancels_nothing_while_a_match_runs(world: World, name: str) -> None:
+def test_a_receiver_cannot_cancel_during_a_match(world: World, name: str) -> None:
     resting = replace(bid_of_wallet(world), salt=9)
     argument = {"cancelOrder": resting.fields, "cancelOrders": [resting.fields]}[name]
     bid = reentering_bid(world, world.exchange.calldata(name, argument))
@@ -129,7 +129,7 @@ def test_a_receiver_cancels_nothing_while_a_match_runs(world: World, name: str) 
     assert world.exchange.call("orderStatus", world.hash(resting)) == (False, 0)
 
 
-def test_a_receiver_that_may_match_matches_nothing_while_a_match_runs(world: World) -> None:
+def test_a_receiver_with_the_operator_role_cannot_match_during_a_match(world: World) -> None:
     inner_bid = world.buy(world.makers[1], world.yes, UNIT, 50)
     inner_ask = world.sell(world.makers[2], world.yes, UNIT, 50)
     args = match_args(inner_bid, [inner_ask], Fill(UNIT // 2, (UNIT,)))
@@ -141,6 +141,6 @@ def test_a_receiver_that_may_match_matches_nothing_while_a_match_runs(world: Wor
 
 
 def reentering_bid(world: World, calldata: bytes) -> Order:
-    """Return a bid of a wallet that calls the exchange when it receives something."""
+    """Return a bid of a wallet that calls the exchange on receipt."""
     calls = call_of(world.exchange.address, calldata)
     return wallet_bid(world, calls + answer(RECEIPT_YES), calldata)

@@ -10,20 +10,20 @@ ROLES = [
 
 
 @pytest.mark.parametrize(("add", "remove", "has", "added", "removed"), ROLES)
-def test_the_admin_gives_and_takes_roles(
+def test_the_admin_grants_and_revokes_roles(
     world: World, add: str, remove: str, has: str, added: str, removed: str
 ) -> None:
-    exchange, somebody = world.exchange, world.evm.actor("somebody").address
-    assert not exchange.call(has, somebody)
-    given = exchange.send(add, somebody, sender=world.admin)
-    assert exchange.call(has, somebody)
+    exchange, account = world.exchange, world.evm.actor("account").address
+    assert not exchange.call(has, account)
+    given = exchange.send(add, account, sender=world.admin)
+    assert exchange.call(has, account)
     assert [set(log.values()) for log in exchange.logs(given, f"{added}(address,address)")] == [
-        {somebody, world.admin}
+        {account, world.admin}
     ]
-    taken = exchange.send(remove, somebody, sender=world.admin)
-    assert not exchange.call(has, somebody)
+    taken = exchange.send(remove, account, sender=world.admin)
+    assert not exchange.call(has, account)
     assert [set(log.values()) for log in exchange.logs(taken, f"{removed}(address,address)")] == [
-        {somebody, world.admin}
+        {account, world.admin}
     ]
 
 
@@ -32,7 +32,7 @@ def test_the_admin_gives_and_takes_roles(
     ["addOperator", "removeOperator", "addRegistrar", "removeRegistrar"],
 )
 @pytest.mark.parametrize("role", ["operator", "registrar", "fee_receiver"])
-def test_nobody_else_gives_or_takes_roles(world: World, name: str, role: str) -> None:
+def test_only_the_admin_grants_and_revokes_roles(world: World, name: str, role: str) -> None:
     caller = getattr(world, role)
     with reverts("NotAdmin"):
         world.exchange.send(name, caller, sender=caller)
@@ -47,7 +47,7 @@ def test_match_orders_is_for_operators_alone(world: World, role: str) -> None:
         world.exchange.send("matchOrders", *args, sender=getattr(world, role))
 
 
-def test_a_dismissed_operator_matches_no_more(world: World) -> None:
+def test_a_removed_operator_cannot_match(world: World) -> None:
     world.exchange.send("removeOperator", world.operator, sender=world.admin)
     bid = world.buy(world.taker, world.yes, UNIT, 50)
     ask = world.sell(world.makers[0], world.yes, UNIT, 50)
@@ -55,7 +55,7 @@ def test_a_dismissed_operator_matches_no_more(world: World) -> None:
         world.match(bid, [ask], Fill(UNIT // 2, (UNIT,)))
 
 
-def test_an_admin_who_names_himself_operator_may_match(world: World) -> None:
+def test_an_admin_that_adds_itself_as_operator_may_match(world: World) -> None:
     world.exchange.send("addOperator", world.admin, sender=world.admin)
     bid = world.buy(world.taker, world.yes, UNIT, 50)
     ask = world.sell(world.makers[0], world.yes, UNIT, 50)

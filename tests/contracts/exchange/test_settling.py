@@ -4,7 +4,7 @@ from tests.contracts.market import NOTHING, Fill, World
 from tests.contracts.signing import BUY, SELL, UNIT
 
 
-def test_bids_on_both_outcomes_make_complete_sets(world: World, wallets: list[str]) -> None:
+def test_bids_on_both_outcomes_create_complete_sets(world: World, wallets: list[str]) -> None:
     bid = world.buy(world.taker, world.yes, 100 * UNIT, 60)
     others = [
         world.buy(world.makers[0], world.no, 40 * UNIT, 40),
@@ -19,7 +19,7 @@ def test_bids_on_both_outcomes_make_complete_sets(world: World, wallets: list[st
     ]
 
 
-def test_asks_on_both_outcomes_unmake_complete_sets(world: World, wallets: list[str]) -> None:
+def test_asks_on_both_outcomes_merge_complete_sets(world: World, wallets: list[str]) -> None:
     ask = world.sell(world.taker, world.yes, 100 * UNIT, 50)
     others = [
         world.sell(world.makers[0], world.no, 40 * UNIT, 50),
@@ -35,7 +35,7 @@ def test_asks_on_both_outcomes_unmake_complete_sets(world: World, wallets: list[
 
 
 @pytest.mark.parametrize("side", [BUY, SELL])
-def test_sets_are_made_or_unmade_once_a_match(world: World, side: int) -> None:
+def test_sets_are_created_or_merged_once_for_each_match(world: World, side: int) -> None:
     taker = {
         BUY: world.buy(world.taker, world.yes, 100 * UNIT, 50),
         SELL: world.sell(world.taker, world.yes, 100 * UNIT, 50),
@@ -67,7 +67,7 @@ def set_logs(world: World, receipt: Receipt) -> tuple[list[str], list[str]]:
     )
 
 
-def test_a_taker_pays_nothing_for_what_others_pay_in_full(world: World) -> None:
+def test_a_taker_pays_nothing_when_makers_pay_the_whole_set(world: World) -> None:
     bid = world.buy(world.taker, world.yes, 100 * UNIT, 50)
     other = world.order(world.makers[0], BUY, world.no, (10 * UNIT, 10 * UNIT))
     before = world.holdings(world.taker.address)

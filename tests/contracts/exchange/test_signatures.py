@@ -46,7 +46,7 @@ REFUSAL_GAS_MAX = 500_000
 
 @pytest.fixture
 def bid(world: World) -> Order:
-    """An order of the taker's, to buy Yes."""
+    """A buy order of the taker for Yes."""
     return world.buy(world.taker, world.yes, 100 * UNIT, 50)
 
 
@@ -55,7 +55,7 @@ def validate(world: World, order: Order) -> None:
 
 
 def wallet_bid(world: World, address: str, signature: bytes = b"") -> Order:
-    """Return an order to buy Yes that a wallet vouches for."""
+    """Return a buy order for Yes that a wallet accepts."""
     return Order(
         maker=address,
         signer=address,
@@ -79,7 +79,7 @@ def test_an_order_signed_by_its_maker_is_valid_under_every_profile(
 @pytest.mark.parametrize(
     ("signed", "claimed"), [(one, other) for one in range(4) for other in range(4) if one != other]
 )
-def test_an_order_is_valid_under_no_profile_but_that_it_was_signed_for(
+def test_an_order_is_valid_only_under_the_profile_that_it_was_signed_for(
     world: World, bid: Order, signed: int, claimed: int
 ) -> None:
     order = world.sign(replace(bid, profile=signed), world.taker)
@@ -105,7 +105,7 @@ def test_an_order_signed_for_another_exchange_is_refused(world: World, bid: Orde
         {"side": 1, "taker_amount": 1},
     ],
 )
-def test_a_changed_field_makes_the_signature_void(
+def test_a_changed_field_invalidates_the_signature(
     world: World, bid: Order, changed: dict[str, Any]
 ) -> None:
     with reverts("InvalidSignature"):
@@ -113,7 +113,7 @@ def test_a_changed_field_makes_the_signature_void(
 
 
 def recomposed(order: Order, *, flips_s: bool = False, v: int | None = None) -> Order:
-    """Return the order with its signature spelt otherwise."""
+    """Return the order with another encoding of its signature."""
     r, s, old_v = order.signature[:32], order.signature[32:64], order.signature[64]
     if flips_s:
         s = (CURVE_ORDER - int.from_bytes(s, "big")).to_bytes(32, "big")
@@ -121,16 +121,16 @@ def recomposed(order: Order, *, flips_s: bool = False, v: int | None = None) -> 
     return replace(order, signature=r + s + bytes([old_v if v is None else v]))
 
 
-def test_the_high_twin_of_a_signature_is_refused(world: World, bid: Order) -> None:
-    twin = recomposed(bid, flips_s=True)
+def test_a_signature_with_high_s_is_refused(world: World, bid: Order) -> None:
+    mirrored = recomposed(bid, flips_s=True)
     recovered = PrivateKey(world.taker.key).public_key.format(compressed=False)
-    assert recovered_key(world.hash(bid), twin.signature) == recovered
+    assert recovered_key(world.hash(bid), mirrored.signature) == recovered
     with reverts("InvalidSignature"):
-        validate(world, twin)
+        validate(world, mirrored)
 
 
 def recovered_key(digest: bytes, signature: bytes) -> bytes:
-    """Return the key that an unforgiving verifier would still find behind the signature."""
+    """Return the signer that a lenient verifier would recover from the signature."""
     recoverable = signature[:64] + bytes([signature[64] - 27])
     key = PublicKey.from_signature_and_message(recoverable, digest, hasher=None)
     return key.format(compressed=False)
@@ -159,7 +159,7 @@ def test_a_padded_signature_is_refused(world: World, bid: Order, extra: bytes) -
 
 @given(position=st.integers(0, 64), bit=st.integers(0, 7))
 def test_an_order_has_one_signature(world: World, position: int, bit: int) -> None:
-    """No single bit of a signature can be turned: r and s are fixed, and v is one of two."""
+    """No bit of a signature can be changed: r and s are fixed, and v has two values."""
     order = world.buy(world.taker, world.yes, 100 * UNIT, 50)
     signature = bytearray(order.signature)
     signature[position] ^= 1 << bit
@@ -199,7 +199,7 @@ def test_a_wallet_that_is_not_the_signers_safe_is_refused(world: World) -> None:
         validate(world, order)
 
 
-def test_a_wallet_of_its_own_judgement_may_be_the_maker(world: World) -> None:
+def test_a_contract_wallet_may_be_the_maker(world: World) -> None:
     address = a_wallet(world)
     ask = world.sell(world.taker, world.yes, 100 * UNIT, 50)
     before = world.holdings(address)
@@ -209,7 +209,7 @@ def test_a_wallet_of_its_own_judgement_may_be_the_maker(world: World) -> None:
 
 
 def safe_message(order_hash: bytes, safe: Contract) -> bytes:
-    """Return what a Safe's owner signs so that the Safe vouches for a hash."""
+    """Return the digest that a Safe's owner signs so that the Safe accepts a hash."""
     separator = keccak256(
         encode(
             ["bytes32", "uint256", "address"],
@@ -227,7 +227,7 @@ def safe_message(order_hash: bytes, safe: Contract) -> bytes:
     return keccak256(b"\x19\x01" + separator + struct)
 
 
-def test_a_real_safe_vouches_for_an_order_by_erc_1271(world: World) -> None:
+def test_a_real_safe_accepts_an_order_by_erc_1271(world: World) -> None:
     owner = world.makers[0]
     safe = a_safe(world, owner)
     order = wallet_bid(world, safe.address)
@@ -255,7 +255,7 @@ def test_a_real_safe_vouches_for_an_order_by_erc_1271(world: World) -> None:
         pytest.param(BURN, id="burns all gas"),
     ],
 )
-def test_a_hostile_wallet_is_refused_at_a_bounded_price(world: World, on_signature: bytes) -> None:
+def test_a_hostile_wallet_is_refused_with_bounded_gas(world: World, on_signature: bytes) -> None:
     address = a_wallet(world, wallet(on_signature, answer(RECEIPT_YES)))
     ask = world.sell(world.taker, world.yes, 100 * UNIT, 50)
     args = match_args(ask, [wallet_bid(world, address)], Fill(100 * UNIT, (50 * UNIT,)))
@@ -267,12 +267,12 @@ def test_a_hostile_wallet_is_refused_at_a_bounded_price(world: World, on_signatu
         world.exchange.send("matchOrders", *args, sender=world.operator)
 
 
-def test_a_wallet_that_says_a_little_too_much_is_heard(world: World) -> None:
+def test_a_wallet_answer_with_extra_bytes_is_accepted(world: World) -> None:
     address = a_wallet(world, wallet(answer(SIGNATURE_YES, "40"), answer(RECEIPT_YES)))
     validate(world, wallet_bid(world, address))
 
 
-def test_a_wallet_that_takes_its_word_back_is_not_filled(world: World) -> None:
+def test_a_wallet_that_withdraws_its_acceptance_is_not_filled(world: World) -> None:
     code = wallet(answer_while_empty(SIGNATURE_YES), answer(RECEIPT_YES))
     address = a_wallet(world, code)
     order = wallet_bid(world, address)
@@ -283,7 +283,7 @@ def test_a_wallet_that_takes_its_word_back_is_not_filled(world: World) -> None:
         world.match(ask, [order], Fill(100 * UNIT, (50 * UNIT,)))
 
 
-def test_a_wallet_changes_nothing_while_it_is_asked(world: World) -> None:
+def test_a_wallet_changes_no_state_during_its_check(world: World) -> None:
     reentry = world.exchange.calldata("incrementNonce")
     calls = call_of(world.exchange.address, reentry)
     code = wallet(calls + answer(SIGNATURE_YES), answer(RECEIPT_YES), reentry)
@@ -293,50 +293,50 @@ def test_a_wallet_changes_nothing_while_it_is_asked(world: World) -> None:
     assert world.exchange.call("nonces", address) == 0
 
 
-def test_an_account_without_code_vouches_for_nothing(world: World) -> None:
+def test_an_account_without_code_accepts_no_order(world: World) -> None:
     with reverts("InvalidSignature"):
         validate(world, wallet_bid(world, world.makers[0].address))
 
 
-def test_the_contract_that_echoes_vouches_for_nothing(world: World) -> None:
-    """The identity precompile answers with the question, which begins like a yes."""
+def test_a_contract_that_echoes_its_input_accepts_no_order(world: World) -> None:
+    """The identity precompile answers with its input, which starts with the accepted value."""
     with reverts("InvalidSignature"):
         validate(world, wallet_bid(world, "0x" + "00" * 19 + "04"))
 
 
-def test_a_wallet_is_not_asked_about_a_v1_order(world: World) -> None:
+def test_a_wallet_is_not_called_for_a_v1_order(world: World) -> None:
     order = replace(wallet_bid(world, a_wallet(world), bytes(65)), profile=OWN_V1)
     with reverts("InvalidSignatureType"):
         validate(world, order)
 
 
-def test_a_wallet_vouches_for_itself_alone(world: World) -> None:
+def test_a_wallet_accepts_only_its_own_orders(world: World) -> None:
     order = replace(wallet_bid(world, a_wallet(world)), maker=world.makers[0].address)
     with reverts("InvalidSigner"):
         validate(world, order)
 
 
-def test_the_greatest_signature_is_passed_on(world: World) -> None:
+def test_the_greatest_signature_is_passed_to_the_wallet(world: World) -> None:
     order = wallet_bid(world, a_wallet(world), bytes(SIGNATURE_BYTES_MAX))
     validate(world, order)
 
 
 @pytest.fixture
 def forked(world: World) -> Iterator[None]:
-    """The chain under another id, as after a contentious fork."""
+    """The chain with another id, as after a contentious fork."""
     world.evm.rpc("anvil_setChainId", CHAIN_ID + 1)
     yield
     world.evm.rpc("anvil_setChainId", CHAIN_ID)
 
 
 @pytest.mark.usefixtures("forked")
-def test_no_signature_counts_after_the_chain_id_changed(world: World, bid: Order) -> None:
+def test_no_signature_is_valid_after_the_chain_id_changed(world: World, bid: Order) -> None:
     """ChainSecurity, CTF exchange, 6.10: a cached domain separator on a fork."""
     with reverts("ChainChanged"):
         validate(world, bid)
 
 
 @pytest.mark.usefixtures("forked")
-def test_no_wallet_is_asked_after_the_chain_id_changed(world: World) -> None:
+def test_no_wallet_is_called_after_the_chain_id_changed(world: World) -> None:
     with reverts("ChainChanged"):
         validate(world, wallet_bid(world, a_wallet(world)))

@@ -18,7 +18,7 @@ def test_order_status_of_an_unseen_order_is_empty(world: World, bid: Order) -> N
     assert world.exchange.call("orderStatus", world.hash(bid)) == (False, 0)
 
 
-def test_order_status_says_what_remains_and_then_that_it_is_done(
+def test_order_status_has_the_remaining_amount_and_then_closed(
     world: World, bid: Order, ask: Order
 ) -> None:
     world.match(bid, [ask], Fill(20 * UNIT, (40 * UNIT,)))
@@ -51,7 +51,7 @@ def test_one_order_may_be_filled_twice_within_one_match(
     assert world.exchange.call("orderStatus", world.hash(ask)) == (True, 0)
 
 
-def test_a_filled_order_is_filled_no_more(world: World, bid: Order, ask: Order) -> None:
+def test_a_filled_order_is_not_filled_again(world: World, bid: Order, ask: Order) -> None:
     world.match(bid, [ask], Fill(50 * UNIT, (100 * UNIT,)))
     more = world.sell(world.makers[1], world.yes, UNIT, 50)
     with reverts("OrderFilledOrCancelled"):
@@ -59,12 +59,14 @@ def test_a_filled_order_is_filled_no_more(world: World, bid: Order, ask: Order) 
 
 
 @pytest.mark.parametrize(("taker", "maker"), [(0, 2), (1, 0), (0, 0)])
-def test_nothing_is_no_fill(world: World, bid: Order, ask: Order, taker: int, maker: int) -> None:
+def test_a_zero_fill_is_refused(
+    world: World, bid: Order, ask: Order, taker: int, maker: int
+) -> None:
     with reverts("ZeroAmount"):
         world.match(bid, [ask], Fill(taker, (maker,)))
 
 
-def test_what_remains_of_the_greatest_order_is_kept_exactly(world: World) -> None:
+def test_the_remaining_amount_of_the_greatest_order_is_exact(world: World) -> None:
     greatest = 2**128 - 1
     bid = world.order(world.taker, 0, world.yes, (greatest, greatest))
     ask = world.order(world.makers[0], 1, world.yes, (greatest, greatest))

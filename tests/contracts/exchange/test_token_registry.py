@@ -7,12 +7,12 @@ REGISTERED = "TokenRegistered(uint256,uint256,bytes32)"
 
 @pytest.fixture
 def condition(world: World) -> bytes:
-    """A condition that is prepared and not registered."""
+    """A condition that is prepared but not registered."""
     world.ctf.send("prepareCondition", world.oracle, OTHER_QUESTION, 2, sender=world.oracle)
     return bytes.fromhex(world.condition_of(OTHER_QUESTION)[2:])
 
 
-def test_register_token_opens_both_tokens_and_says_so_twice(world: World, condition: bytes) -> None:
+def test_register_token_registers_both_tokens_and_logs_each(world: World, condition: bytes) -> None:
     yes, no = world.tokens_of(OTHER_QUESTION)
     receipt = world.exchange.send("registerToken", yes, no, condition, sender=world.registrar)
     assert world.exchange.logs(receipt, REGISTERED) == [
@@ -26,7 +26,7 @@ def test_register_token_opens_both_tokens_and_says_so_twice(world: World, condit
     assert world.exchange.call("registry", yes) == (no, condition)
 
 
-def test_register_token_has_the_selector_that_the_field_knows(world: World) -> None:
+def test_register_token_has_the_known_selector(world: World) -> None:
     assert world.exchange.calldata("registerToken", 1, 2, bytes(32))[:4].hex() == "68c7450f"
 
 
@@ -59,7 +59,7 @@ def test_register_token_is_for_registrars_alone(world: World, condition: bytes, 
 def test_register_token_derives_the_ids_itself(
     world: World, condition: bytes, first: str, second: str
 ) -> None:
-    """Outcomes swapped, one twice, one of another market: B-05 of the fault list."""
+    """Swapped outcomes, one outcome twice, and an outcome of another market."""
     yes, no = world.tokens_of(OTHER_QUESTION)
     elsewhere = world.tokens_of(b"\1" * 32)
     tokens = {
@@ -75,14 +75,14 @@ def test_register_token_derives_the_ids_itself(
         )
 
 
-def test_register_token_wants_a_prepared_condition(world: World) -> None:
+def test_register_token_requires_a_prepared_condition(world: World) -> None:
     tokens = world.tokens_of(OTHER_QUESTION)
     unprepared = bytes.fromhex(world.condition_of(OTHER_QUESTION)[2:])
     with reverts("InvalidCondition"):
         world.exchange.send("registerToken", *tokens, unprepared, sender=world.registrar)
 
 
-def test_register_token_wants_two_outcomes(world: World) -> None:
+def test_register_token_requires_two_outcomes(world: World) -> None:
     world.ctf.send("prepareCondition", world.oracle, OTHER_QUESTION, 3, sender=world.oracle)
     three = world.ctf.call("getConditionId", world.oracle, OTHER_QUESTION, 3)
     with reverts("InvalidCondition"):

@@ -10,7 +10,7 @@ V2 = "OrderFilled(bytes32,address,address,uint8,uint256,uint256,uint256,uint256,
 MATCHED_V1 = "OrdersMatched(bytes32,address,uint256,uint256,uint256,uint256)"
 MATCHED_V2 = "OrdersMatched(bytes32,address,uint8,uint256,uint256,uint256)"
 
-# As the ecosystem's indexers know them.
+# The topics of the ecosystem's indexers.
 FILLED_V1_TOPIC = "d0a08e8c493f9c94f29311604c9de1b4e8c8d4c06bd0c789af57f2d65bfec0f6"
 MATCHED_V1_TOPIC = "63bf4d16b7fa898ef4c4b2b6d90fd201e9c56313b65638af6088d149d2ce956c"
 FILLED_V2_TOPIC = "d543adfd945773f1a62f74f0ee55a5e3b9b1a28262980ba90b1a89f2ea84d8ee"
@@ -21,7 +21,7 @@ def own_logs(world: World, receipt: Receipt) -> list[Log]:
     return [log for log in receipt.logs if log.address == world.exchange.address]
 
 
-def test_a_match_of_v1_orders_is_told_in_v1_words(world: World) -> None:
+def test_a_match_of_v1_orders_is_logged_in_v1_form(world: World) -> None:
     bid = world.buy(world.taker, world.yes, 100 * UNIT, 60)
     ask = world.sell(world.makers[0], world.yes, 100 * UNIT, 50)
     receipt = world.match(bid, [ask], Fill(60 * UNIT, (100 * UNIT,)))
@@ -60,7 +60,7 @@ def test_a_match_of_v1_orders_is_told_in_v1_words(world: World) -> None:
     assert world.exchange.logs(receipt, V2) == []
 
 
-def test_a_match_of_v2_orders_is_told_in_v2_words(world: World) -> None:
+def test_a_match_of_v2_orders_is_logged_in_v2_form(world: World) -> None:
     world.exchange.send("setMaxFeeRateBps", 100, sender=world.admin)
     marks = {"profile": OWN_V2, "builder": BUILDER, "metadata": METADATA, "timestamp": 1}
     ask = world.sell(world.taker, world.yes, 100 * UNIT, 50, **marks)
@@ -114,7 +114,7 @@ def test_a_match_of_v2_orders_is_told_in_v2_words(world: World) -> None:
         (OWN_V2, OWN_V2, [FILLED_V2_TOPIC, FILLED_V2_TOPIC, MATCHED_V2_TOPIC]),
     ],
 )
-def test_each_order_is_told_of_in_its_own_words_and_order(
+def test_each_order_is_logged_in_the_form_of_its_struct_and_in_order(
     world: World, taker: int, maker: int, topics: list[str]
 ) -> None:
     bid = world.buy(world.taker, world.yes, UNIT, 50, profile=taker)
@@ -142,7 +142,5 @@ def test_each_order_is_told_of_in_its_own_words_and_order(
         (MATCHED_V2, MATCHED_V2_TOPIC),
     ],
 )
-def test_the_abi_names_the_topics_that_indexers_know(
-    world: World, signature: str, topic: str
-) -> None:
+def test_the_abi_has_the_topics_of_known_indexers(world: World, signature: str, topic: str) -> None:
     assert world.exchange.topic(signature).hex() == topic

@@ -37,7 +37,7 @@ def test_an_order_is_good_until_its_expiration(world: World) -> None:
 
 
 @pytest.mark.parametrize("nonce", [1, 2, 2**256 - 1])
-def test_an_order_has_its_makers_nonce(world: World, nonce: int) -> None:
+def test_an_order_must_have_its_makers_nonce(world: World, nonce: int) -> None:
     with reverts("InvalidNonce"):
         validate(world, bid(world, nonce=nonce))
 
@@ -49,13 +49,13 @@ def test_a_signed_fee_rate_has_a_limit(world: World) -> None:
 
 
 @pytest.mark.parametrize("token", [0, 1, 2**256 - 1])
-def test_an_order_is_for_a_registered_token(world: World, token: int) -> None:
+def test_an_order_must_be_for_a_registered_token(world: World, token: int) -> None:
     order = world.order(world.taker, BUY, token, (UNIT, 2 * UNIT))
     with reverts("InvalidTokenId"):
         validate(world, order)
 
 
-def test_validate_order_refuses_one_that_is_done(world: World) -> None:
+def test_validate_order_refuses_a_closed_order(world: World) -> None:
     order = bid(world)
     world.exchange.send("cancelOrder", order.fields, sender=world.taker.address)
     with reverts("OrderFilledOrCancelled"):
@@ -63,7 +63,7 @@ def test_validate_order_refuses_one_that_is_done(world: World) -> None:
 
 
 @pytest.mark.parametrize("profile", [OWN_V1, OWN_V2])
-def test_remaining_goes_down_with_fills(world: World, profile: int) -> None:
+def test_remaining_decreases_with_fills(world: World, profile: int) -> None:
     exchange: Contract = world.exchange
     order = bid(world, profile=profile)
     asks = [
@@ -76,14 +76,14 @@ def test_remaining_goes_down_with_fills(world: World, profile: int) -> None:
     assert exchange.call("remaining", order.fields) == 0
 
 
-def test_remaining_of_an_order_with_an_old_nonce_is_nothing(world: World) -> None:
-    """ChainSecurity, CTF exchange, 6.13: the status of an order was blind to its nonce."""
+def test_remaining_of_an_order_with_an_old_nonce_is_zero(world: World) -> None:
+    """ChainSecurity, CTF exchange, 6.13: the status of an order ignored its nonce."""
     order = bid(world)
     world.exchange.send("incrementNonce", sender=world.taker.address)
     assert world.exchange.call("remaining", order.fields) == 0
     assert world.exchange.call("remaining", replace(order, nonce=1).fields) == 50 * UNIT
 
 
-def test_remaining_of_an_expired_order_is_nothing(world: World) -> None:
+def test_remaining_of_an_expired_order_is_zero(world: World) -> None:
     order = bid(world, expiration=world.evm.now() - 1)
     assert world.exchange.call("remaining", order.fields) == 0

@@ -31,7 +31,7 @@ CONDITION = Bytes32("0x" + "1d" * 32)
 @pytest.mark.parametrize(
     ("function", "selector"),
     [
-        # As deployed contracts and clients of the field have them.
+        # Those of deployed contracts and of third-party clients.
         (calls.APPROVE, "095ea7b3"),
         (calls.TRANSFER, "a9059cbb"),
         (calls.SET_APPROVAL_FOR_ALL, "a22cb465"),
@@ -47,7 +47,7 @@ CONDITION = Bytes32("0x" + "1d" * 32)
         (calls.MULTI_SEND, "8d80ff0a"),
     ],
 )
-def test_a_selector_is_the_one_known_in_the_field(
+def test_a_selector_is_that_of_deployed_contracts_and_clients(
     function: ContractFunction, selector: str
 ) -> None:
     assert function.selector.hex() == selector
@@ -68,7 +68,7 @@ client_calls: st.SearchStrategy[ClientCall] = st.one_of(
 
 
 @given(client_calls)
-def test_a_clients_call_reads_back(call: ClientCall) -> None:
+def test_a_clients_call_is_decoded_as_it_was_encoded(call: ClientCall) -> None:
     assert decode_call(call.encode()) == call
 
 
@@ -102,7 +102,7 @@ def test_a_parent_collection_is_refused(calldata: bytes) -> None:
         decode_call(calldata)
 
 
-def test_a_redeem_call_is_spelt_as_in_the_clients() -> None:
+def test_a_redeem_call_is_encoded_as_in_clients() -> None:
     expected = (
         "01b7037c"
         + ("00" * 12 + "c0" * 20)
@@ -166,6 +166,11 @@ def test_a_match_names_each_order_with_its_fill_and_fee() -> None:
 def test_orders_are_cancelled_as_they_were_signed() -> None:
     calldata = calls.encode_cancel_orders([an_order()])
     assert calls.CANCEL_ORDERS.decode(calldata) == (((*ORDER_VALUES, 0, 2, 1, b"\x11" * 65),),)
+
+
+def test_an_order_is_validated_as_it_was_signed() -> None:
+    calldata = calls.encode_validate_order(an_order())
+    assert calls.VALIDATE_ORDER.decode(calldata) == ((*ORDER_VALUES, 0, 2, 1, b"\x11" * 65),)
 
 
 def test_a_question_is_asked_with_its_text_and_terms() -> None:

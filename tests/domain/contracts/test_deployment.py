@@ -63,7 +63,7 @@ def test_a_file_from_before_there_were_two_exchanges_is_read() -> None:
     assert parse_deployment(json.dumps(document).encode()).neg_risk_profiles == ()
 
 
-def test_the_file_names_things_as_the_interfaces_do() -> None:
+def test_the_file_has_the_names_of_the_interfaces() -> None:
     document = json.loads(encode_deployment(a_deployment()))
     assert document["chainId"] == 80002
     assert document["contracts"]["safeFactory"]["address"] == (
@@ -78,19 +78,19 @@ def test_the_file_names_things_as_the_interfaces_do() -> None:
     [
         ("format", 2),
         ("chainId", "80002"),
-        ("unheardOf", 1),
+        ("unknownField", 1),
         ("contracts", {"exchange": {"address": "0x12", "codeHash": INIT_CODE_HASH}}),
         ("contracts", {"spoon": {"address": FACTORY, "codeHash": INIT_CODE_HASH}}),
         ("safe", {"factoryName": "x", "initCodeHash": "0x"}),
     ],
 )
-def test_a_file_that_is_not_one_is_refused(field: str, value: object) -> None:
+def test_a_malformed_file_is_refused(field: str, value: object) -> None:
     document = json.loads(encode_deployment(a_deployment()))
     with pytest.raises(DeploymentUnfit):
         parse_deployment(json.dumps(document | {field: value}).encode())
 
 
-def test_what_is_not_even_json_is_refused() -> None:
+def test_a_file_that_is_not_json_is_refused() -> None:
     with pytest.raises(DeploymentUnfit):
         parse_deployment(b"{")
 
@@ -107,7 +107,21 @@ def test_contracts_are_found_by_their_names() -> None:
         _ = a_deployment(contracts={}).exchange
 
 
-def test_what_a_deployment_lacks_is_named() -> None:
+def test_the_standard_exchange_is_the_first_of_the_deployed_ones() -> None:
+    deployment = a_deployment()
+    assert deployment.exchanges == (deployment.exchange, deployment.neg_risk_exchange)
+    contracts = dict(deployment.contracts)
+    del contracts[ContractName.NEG_RISK_EXCHANGE]
+    assert replace(deployment, contracts=contracts).exchanges == (deployment.exchange,)
+
+
+def test_each_exchange_has_its_own_profiles() -> None:
+    deployment = a_deployment()
+    assert deployment.profiles_of(deployment.exchange) == SANDBOX_PROFILES
+    assert deployment.profiles_of(deployment.neg_risk_exchange) == SANDBOX_NEG_RISK_PROFILES
+
+
+def test_missing_contracts_are_named() -> None:
     deployment = a_deployment()
     assert deployment.missing == ()
     contracts = dict(deployment.contracts)
@@ -124,7 +138,7 @@ def test_every_profile_has_its_domain() -> None:
     assert len(set(separators)) == len(SANDBOX_PROFILES)
 
 
-def test_logs_are_read_of_what_is_there() -> None:
+def test_logs_are_read_from_deployed_contracts() -> None:
     deployment = a_deployment()
     kinds = deployment.kind_by_contract()
     assert kinds[deployment.exchange] is ContractKind.EXCHANGE
@@ -135,7 +149,7 @@ def test_logs_are_read_of_what_is_there() -> None:
 
 def test_only_a_complete_deployment_of_the_same_chain_is_used() -> None:
     check_usable(a_deployment(), 80002)
-    with pytest.raises(DeploymentUnfit, match="broke off"):
+    with pytest.raises(DeploymentUnfit, match="incomplete"):
         check_usable(a_deployment(is_complete=False), 80002)
     with pytest.raises(DeploymentUnfit, match="137"):
         check_usable(a_deployment(), 137)

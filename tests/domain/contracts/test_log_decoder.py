@@ -32,7 +32,7 @@ def a_log(
     kinds: Sequence[str] = (),
     values: Sequence[object] = (),
 ) -> tuple[list[str], str]:
-    """Return a log as an honest contract emits it, by an independent encoder."""
+    """Return a log as a contract emits it, by an independent encoder."""
     name = "0x" + keccak256(signature.encode()).hex()
     return [name, *map(a_topic, indexed)], "0x" + encode(kinds, values).hex()
 
@@ -55,12 +55,12 @@ CASES: list[tuple[ContractKind, tuple[list[str], str], ChainLog]] = [
     (
         ContractKind.COLLATERAL,
         a_log("Transfer(address,address,uint256)", [ZERO_ADDRESS, BOB], ["uint256"], [9]),
-        logs.CollateralMoved(ZERO_ADDRESS, BOB, 9),
+        logs.CollateralTransferred(ZERO_ADDRESS, BOB, 9),
     ),
     (
         ContractKind.COLLATERAL,
         a_log("Approval(address,address,uint256)", [ALICE, BOB], ["uint256"], [2**256 - 1]),
-        logs.CollateralAllowed(ALICE, BOB, 2**256 - 1),
+        logs.CollateralApproved(ALICE, BOB, 2**256 - 1),
     ),
     (
         ContractKind.CONDITIONAL_TOKENS,
@@ -70,27 +70,27 @@ CASES: list[tuple[ContractKind, tuple[list[str], str], ChainLog]] = [
             ["uint256", "uint256"],
             [TOKEN, 5],
         ),
-        logs.TokensMoved(ALICE, BOB, CAROL, (str(TOKEN),), (5,)),
+        logs.TokensTransferred(ALICE, BOB, CAROL, (str(TOKEN),), (5,)),
     ),
     (
         ContractKind.CONDITIONAL_TOKENS,
         a_log(BATCH, [ALICE, BOB, CAROL], ["uint256[]", "uint256[]"], [[TOKEN, 3], [5, 6]]),
-        logs.TokensMoved(ALICE, BOB, CAROL, (str(TOKEN), "3"), (5, 6)),
+        logs.TokensTransferred(ALICE, BOB, CAROL, (str(TOKEN), "3"), (5, 6)),
     ),
     (
         ContractKind.CONDITIONAL_TOKENS,
         a_log(BATCH, [ALICE, BOB, CAROL], ["uint256[]", "uint256[]"], [[], []]),
-        logs.TokensMoved(ALICE, BOB, CAROL, (), ()),
+        logs.TokensTransferred(ALICE, BOB, CAROL, (), ()),
     ),
     (
         ContractKind.CONDITIONAL_TOKENS,
         a_log("ApprovalForAll(address,address,bool)", [ALICE, BOB], ["bool"], [True]),
-        logs.TokensAllowed(ALICE, BOB, is_approved=True),
+        logs.TokensApproved(ALICE, BOB, is_approved=True),
     ),
     (
         ContractKind.CONDITIONAL_TOKENS,
         a_log("ApprovalForAll(address,address,bool)", [ALICE, BOB], ["bool"], [False]),
-        logs.TokensAllowed(ALICE, BOB, is_approved=False),
+        logs.TokensApproved(ALICE, BOB, is_approved=False),
     ),
     (
         ContractKind.CONDITIONAL_TOKENS,
@@ -210,7 +210,7 @@ CASES: list[tuple[ContractKind, tuple[list[str], str], ChainLog]] = [
     (
         ContractKind.SAFE_FACTORY,
         a_log("ProxyCreation(address,address)", [], ["address", "address"], [ALICE, BOB]),
-        logs.SafeMade(ALICE, BOB),
+        logs.SafeCreated(ALICE, BOB),
     ),
     (
         ContractKind.SAFE,
@@ -226,14 +226,14 @@ CASES: list[tuple[ContractKind, tuple[list[str], str], ChainLog]] = [
 
 
 @pytest.mark.parametrize(("kind", "raw", "expected"), CASES)
-def test_an_honest_log_is_read(
+def test_a_log_of_a_contract_is_decoded(
     kind: ContractKind, raw: tuple[list[str], str], expected: ChainLog
 ) -> None:
     assert decode_log(kind, *raw) == expected
 
 
 @pytest.mark.parametrize(("kind", "raw", "expected"), CASES)
-def test_the_same_log_of_another_kind_of_contract_is_nothing(
+def test_the_same_log_of_another_kind_of_contract_is_not_decoded(
     kind: ContractKind, raw: tuple[list[str], str], expected: ChainLog
 ) -> None:
     others = [other for other in ContractKind if other is not kind]
@@ -242,7 +242,7 @@ def test_the_same_log_of_another_kind_of_contract_is_nothing(
 
 
 @pytest.mark.parametrize(("kind", "raw", "expected"), CASES)
-def test_a_log_of_another_length_is_nothing(
+def test_a_log_of_another_length_is_not_decoded(
     kind: ContractKind, raw: tuple[list[str], str], expected: ChainLog
 ) -> None:
     topics, data = raw
@@ -266,7 +266,7 @@ WIDE = "0x" + "01" + "00" * 31
 @pytest.mark.parametrize(
     ("kind", "raw"),
     [
-        # A word that is no address.
+        # A word that is not an address.
         (
             ContractKind.COLLATERAL,
             a_log("Transfer(address,address,uint256)", [WIDE, BOB], ["uint256"], [9]),
@@ -293,7 +293,7 @@ WIDE = "0x" + "01" + "00" * 31
             ContractKind.EXCHANGE,
             a_log(FILLED_V1, [ID, ALICE, BOB], FIVE_NUMBERS, [TOKEN, 3, 40, 100, 1]),
         ),
-        # Lists that do not fit each other, or what is said of them.
+        # Lists of different lengths, and a list with another length than its count.
         (
             ContractKind.CONDITIONAL_TOKENS,
             a_log(BATCH, [ALICE, BOB, CAROL], ["uint256[]", "uint256[]"], [[1, 2], [5]]),
@@ -302,7 +302,7 @@ WIDE = "0x" + "01" + "00" * 31
             ContractKind.CONDITIONAL_TOKENS,
             a_log(RESOLVED, [ID, ALICE, OTHER_ID], ["uint256", "uint256[]"], [3, [1, 0]]),
         ),
-        # A list that points elsewhere, and one that goes on past the end.
+        # A list at another word, and one beyond the end.
         (
             ContractKind.CONDITIONAL_TOKENS,
             a_log(RESOLVED, [ID, ALICE, OTHER_ID], FIVE_NUMBERS, [2, 96, 2, 1, 0]),
@@ -311,7 +311,7 @@ WIDE = "0x" + "01" + "00" * 31
             ContractKind.CONDITIONAL_TOKENS,
             a_log(RESOLVED, [ID, ALICE, OTHER_ID], FIVE_NUMBERS[:4], [2, 64, 2**250, 1]),
         ),
-        # Bits after a text, and a text that is none.
+        # Bits after a text, and a text that is not UTF-8.
         (
             ContractKind.MARKET_REGISTRY,
             a_log("MetadataSet(bytes32,address,string)", [ID, ALICE], FIVE_NUMBERS[:3], [32, 1, 1]),
@@ -320,11 +320,11 @@ WIDE = "0x" + "01" + "00" * 31
             ContractKind.MARKET_REGISTRY,
             a_log("MetadataSet(bytes32,address,string)", [ID, ALICE], ["bytes"], [b"\xff\xfe"]),
         ),
-        # A name that we do not know.
+        # An unknown signature.
         (ContractKind.EXCHANGE, a_log("TradingPaused(address)", [ALICE])),
     ],
 )
-def test_a_log_that_no_honest_contract_emits_is_nothing(
+def test_a_log_that_no_contract_emits_is_not_decoded(
     kind: ContractKind, raw: tuple[list[str], str]
 ) -> None:
     assert decode_log(kind, *raw) is None
@@ -336,13 +336,13 @@ def test_a_log_that_no_honest_contract_emits_is_nothing(
     topics=st.lists(st.binary(max_size=40).map(lambda raw: "0x" + raw.hex()), max_size=4),
     data=st.binary(max_size=400).map(lambda raw: "0x" + raw.hex()) | st.text(max_size=20),
 )
-def test_no_log_whatever_is_a_fault(
+def test_no_log_raises_an_error(
     kind: ContractKind,
     case: tuple[ContractKind, tuple[list[str], str], ChainLog],
     topics: list[str],
     data: str,
 ) -> None:
-    _, (honest_topics, honest_data), _ = case
+    _, (valid_topics, valid_data), _ = case
     assert decode_log(kind, topics, data) is None
-    decode_log(kind, honest_topics, data)
-    decode_log(kind, [honest_topics[0], *topics], honest_data)
+    decode_log(kind, valid_topics, data)
+    decode_log(kind, [valid_topics[0], *topics], valid_data)

@@ -23,7 +23,7 @@ def test_topics_and_data_are_read_from_the_hex_of_a_node() -> None:
     ("topics", "data"),
     [(["0x" + "0a" * 31], "0x"), (["0x" + "0g" * 32], "0x"), ([], "0xf"), ([], "0xzz")],
 )
-def test_what_is_not_hex_in_whole_words_is_refused(topics: list[str], data: str) -> None:
+def test_bytes_that_are_not_whole_words_of_hex_are_refused(topics: list[str], data: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_words(topics, data)
 
@@ -37,16 +37,16 @@ def test_words_are_numbered_from_zero() -> None:
         words.check_size(63)
 
 
-def test_a_list_lies_where_the_word_says_and_nowhere_else() -> None:
+def test_a_list_starts_at_the_expected_word() -> None:
     words = words_of(64, 9, 2, 7, 8)
     assert words.integers(0, 2) == (7, 8)
-    with pytest.raises(ValueError, match="out of place"):
+    with pytest.raises(ValueError, match="at another word"):
         words.integers(0, 1)
     with pytest.raises(ValueError, match="longer"):
         words_of(32, 2, 7).integers(0, 1)
 
 
-def test_a_text_ends_with_nothing_but_zeros() -> None:
+def test_a_text_is_padded_with_zeros() -> None:
     padded = (32).to_bytes(32, "big") + (3).to_bytes(32, "big")
     assert LogWords((), padded + b"abc".ljust(32, b"\0")).text(0, 1) == b"abc"
     with pytest.raises(ValueError, match="bits"):

@@ -12,7 +12,7 @@ MARKET = parse_bytes32("0x" + "12" * 31 + "00")
 
 
 @given(fee_bips=st.integers(0, 10_000), metadata=st.binary(max_size=100))
-def test_a_market_id_hashes_what_the_adapter_encodes(fee_bips: int, metadata: bytes) -> None:
+def test_a_market_id_is_the_hash_of_the_adapters_encoding(fee_bips: int, metadata: bytes) -> None:
     text = metadata + b",initializer:" + b"ab" * 20
     encoded = encode(["address", "uint256", "bytes"], [OPERATOR, fee_bips, text])
     market = market_id(OPERATOR, fee_bips, metadata, CREATOR)

@@ -1,4 +1,4 @@
-"""What the neg-risk adapter logs."""
+"""Decoding of the neg-risk adapter's logs."""
 
 import pytest
 from eth_abi.abi import encode
@@ -30,7 +30,7 @@ def decoded(signature: str, topics: list[str], data: bytes) -> ChainLog | None:
     return decode_log(ContractKind.NEG_RISK_ADAPTER, [topic(signature), *topics], "0x" + data.hex())
 
 
-def test_each_log_says_who_did_what() -> None:
+def test_each_log_is_decoded_with_its_holder_and_amounts() -> None:
     seven = encode(["uint256"], [7])
     amounts = encode(["uint256[]", "uint256"], [[3, 4], 3])
 
@@ -61,7 +61,7 @@ def test_a_redemption_has_an_amount_for_each_outcome(amounts: list[int]) -> None
 
 
 @given(st.integers(0, 10**15), st.integers(1, 60), st.integers(0, 60))
-def test_a_conversion_neither_makes_nor_loses_a_unit(units: int, given: int, received: int) -> None:
+def test_a_conversion_has_neither_profit_nor_loss(units: int, given: int, received: int) -> None:
     changes = conversion(units, given, received)
 
     brought = sum(change.money_units for change in changes.given)

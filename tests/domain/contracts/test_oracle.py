@@ -1,4 +1,4 @@
-"""The calls of the optimistic oracle, against an encoder that our code did not make."""
+"""Calls of the optimistic oracle, compared with an independent encoder."""
 
 import pytest
 from eth_abi.abi import encode

@@ -1,4 +1,4 @@
-"""What the optimistic oracle logs."""
+"""Decoding of the optimistic oracle's logs."""
 
 import pytest
 from eth_abi.abi import encode
@@ -15,9 +15,9 @@ PROPOSE = "ProposePrice(address,address,bytes32,uint256,bytes,int256,uint256,add
 DISPUTE = "DisputePrice(address,address,address,bytes32,uint256,bytes,int256)"
 
 
-def decoded(signature: str, people: tuple[str, ...], data: bytes) -> ChainLog | None:
+def decoded(signature: str, accounts: tuple[str, ...], data: bytes) -> ChainLog | None:
     topics = ["0x" + keccak(signature.encode()).hex()]
-    topics += ["0x" + "00" * 12 + each[2:] for each in people]
+    topics += ["0x" + "00" * 12 + each[2:] for each in accounts]
     return decode_log(ContractKind.OPTIMISTIC_ORACLE, topics, "0x" + data.hex())
 
 
@@ -39,7 +39,7 @@ def test_proposals_and_disputes_name_the_question_by_its_text(text: bytes, price
     )
 
 
-def test_a_log_with_something_behind_it_says_nothing() -> None:
+def test_a_log_with_additional_bytes_is_not_decoded() -> None:
     data = encode(["bytes32", "uint256", "bytes", "int256"], [QUERY, 5, b"q", 0])
 
     assert decoded(DISPUTE, (ADAPTER, ANN, BOB), data + bytes(32)) is None

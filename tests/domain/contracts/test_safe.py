@@ -35,7 +35,7 @@ CHAIN_ID = 80002
 ZERO = "0x" + "00" * 20
 
 
-def test_an_owners_safe_is_where_the_clients_of_the_field_derive_it() -> None:
+def test_an_owners_safe_has_the_address_that_clients_derive() -> None:
     assert safe_address(OWNER, FACTORY, INIT_CODE_HASH) == SAFE
 
 
@@ -91,7 +91,7 @@ SAFE_TX_FIELDS = [
     operation=st.integers(0, 1),
     value_wei=st.integers(0, 2**128),
 )
-def test_what_an_owner_signs_is_what_an_independent_encoder_makes_of_it(
+def test_a_transaction_digest_is_that_of_an_independent_encoder(
     calldata: bytes, nonce: int, operation: int, value_wei: int
 ) -> None:
     tx = SafeTx(SAFE, TARGET, calldata, nonce, operation, value_wei)
@@ -115,7 +115,7 @@ def test_what_an_owner_signs_is_what_an_independent_encoder_makes_of_it(
     assert tx.digest(CHAIN_ID) == expected
 
 
-def test_what_an_owner_signs_for_its_safe_is_what_an_independent_encoder_makes_of_it() -> None:
+def test_a_creation_digest_is_that_of_an_independent_encoder() -> None:
     expected = independent_digest(
         "CreateProxy",
         [("address", "paymentToken"), ("uint256", "payment"), ("address", "paymentReceiver")],
@@ -143,7 +143,7 @@ def with_v(signature: bytes, shift: int) -> bytes:
 
 
 @given(st.binary(min_size=32, max_size=32))
-def test_a_typed_data_signature_is_taken_with_v_in_either_spelling(digest: bytes) -> None:
+def test_a_typed_data_signature_is_accepted_with_either_value_of_v(digest: bytes) -> None:
     signature = plain_signature(digest)
     assert normalize_safe_signature(signature) == signature
     assert normalize_safe_signature(with_v(signature, -27)) == signature
@@ -158,7 +158,7 @@ def test_a_personal_signature_is_marked_in_its_v(digest: bytes) -> None:
     assert sign_safe_tx(digest, KEY) == signature
 
 
-def test_a_personal_signature_without_its_mark_is_somebody_elses() -> None:
+def test_a_personal_signature_without_its_mark_has_another_signer() -> None:
     digest = bytes(32)
     assert recover_safe_signer(digest, personal_signature(digest)) != OWNER
 
@@ -167,7 +167,7 @@ def test_a_personal_signature_without_its_mark_is_somebody_elses() -> None:
     "signature",
     [b"", bytes(64), bytes(64) + b"\x1f", bytes([1]) * 64 + b"\x1d", bytes([1]) * 64 + b"\x21"],
 )
-def test_what_is_no_signature_is_refused(signature: bytes) -> None:
+def test_a_malformed_signature_is_refused(signature: bytes) -> None:
     with pytest.raises(MalformedSignature):
         normalize_safe_signature(signature)
 
@@ -178,7 +178,7 @@ def test_a_high_s_is_refused_under_the_mark_too() -> None:
         normalize_safe_signature(high)
 
 
-def test_a_safe_transaction_pays_nobody_back() -> None:
+def test_a_safe_transaction_refunds_no_account() -> None:
     tx = SafeTx(SAFE, TARGET, b"\x01\x02", 3)
     assert EXEC_TRANSACTION.decode(tx.encode(b"\x05" * 65)) == (
         TARGET,
@@ -236,6 +236,6 @@ def test_a_bundle_that_is_torn_delegates_or_is_too_long_is_refused(packed: bytes
         decode_multi_send(MULTI_SEND.encode(packed))
 
 
-def test_a_bundle_of_the_longest_size_is_taken() -> None:
+def test_a_bundle_of_the_greatest_size_is_accepted() -> None:
     calls = decode_multi_send(MULTI_SEND.encode(A_CALL * CALLS_PER_BUNDLE_MAX))
     assert len(calls) == CALLS_PER_BUNDLE_MAX

@@ -42,7 +42,7 @@ def test_there_are_traders_enough_for_a_market_and_the_faucet_is_never_dry() -> 
 
 
 @pytest.mark.parametrize("chain_id", [1, 137, 80001, 31337])
-def test_a_key_that_everybody_knows_is_refused_elsewhere(chain_id: int) -> None:
+def test_a_sandbox_key_is_refused_on_other_chains(chain_id: int) -> None:
     with pytest.raises(SandboxOnly, match=str(chain_id)):
         check_sandbox(chain_id)
     with pytest.raises(SandboxOnly):

@@ -20,7 +20,7 @@ from foretell.domain.values.eip712 import CURVE_ORDER
 VECTORS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "data_item_vectors.json").read_text()
 )
-"""Items made by the JavaScript library arbundles 0.11.2, which verified each of them."""
+"""Items created and verified by the JavaScript library arbundles 0.11.2."""
 
 TAGS = (ItemTag("Content-Type", "image/webp"), ItemTag("App-Name", "Foretell"))
 HEADER_BYTES = 2 + 65 + 65 + 2 + 16
@@ -90,15 +90,15 @@ def an_item_with_tag_bytes(tag_bytes: bytes, count: int) -> bytes:
 @pytest.mark.parametrize(
     ("tag_bytes", "count", "why"),
     [
-        (b"\x02\x02a\x02b", 1, "spelt in another way"),
-        (b"\x02\x02a\x02b\x00\x00", 1, "spelt in another way"),
-        (b"\x82\x00\x02a\x02b\x00", 1, "spelt in another way"),
+        (b"\x02\x02a\x02b", 1, "another encoding of its tags"),
+        (b"\x02\x02a\x02b\x00\x00", 1, "another encoding of its tags"),
+        (b"\x82\x00\x02a\x02b\x00", 1, "another encoding of its tags"),
         (b"\x02\x02a\x02b\x00", 2, "do not fit their count"),
-        (b"\x02\x02a\x7fb\x00", 1, "spelt in another way"),
+        (b"\x02\x02a\x7fb\x00", 1, "another encoding of its tags"),
         (b"\x02\x02\xff\x02b\x00", 1, "end too early"),
         (b"\x02\x02a", 1, "end too early"),
         (b"\xff", 1, "end too early"),
-        (b"\xfe\xff\xff\xff\x0f" + b"\x00" * 400, 1, "spelt in another way"),
+        (b"\xfe\xff\xff\xff\x0f" + b"\x00" * 400, 1, "another encoding of its tags"),
         (b"\x00" * (TAG_BYTES_MAX + 1), 0, "more than 4096 bytes of tags"),
         (b"", 1, "do not fit their count"),
         (b"\x02\x02a\x02b\x00", 1, "did not sign"),
@@ -111,7 +111,7 @@ def test_tags_that_are_spelt_in_another_way_are_refused(
         parse_item(an_item_with_tag_bytes(tag_bytes, count))
 
 
-def test_an_item_whose_tags_end_behind_it_is_refused() -> None:
+def test_an_item_with_tags_beyond_its_end_is_refused() -> None:
     raw = sign_item(b"", (), a_key("storage")).raw
 
     with pytest.raises(MalformedBody, match="do not fit"):
@@ -124,12 +124,12 @@ def test_an_item_whose_tags_end_behind_it_is_refused() -> None:
         (0, b"\x01\x00", "of an Ethereum key"),
         (132, b"\x01\x00", "a target or an anchor"),
         (132, b"\x00\x01", "a target or an anchor"),
-        (66, b"\x00", "a signature of nobody"),
-        (66, b"\xff", "a signature of nobody"),
-        (2, CURVE_ORDER.to_bytes(32, "big"), "a signature of nobody"),
+        (66, b"\x00", "an invalid signature"),
+        (66, b"\xff", "an invalid signature"),
+        (2, CURVE_ORDER.to_bytes(32, "big"), "an invalid signature"),
     ],
 )
-def test_what_is_no_item_of_ours_is_refused(place: int, replacement: bytes, why: str) -> None:
+def test_bytes_that_are_not_an_item_are_refused(place: int, replacement: bytes, why: str) -> None:
     raw = sign_item(b"data", (), a_key("storage")).raw
     changed = raw[:place] + replacement + raw[place + len(replacement) :]
 

@@ -1,4 +1,4 @@
-"""The plan of an event of one true outcome."""
+"""The transaction plan of a neg-risk event."""
 
 from dataclasses import replace
 from typing import Any
@@ -99,7 +99,7 @@ def test_a_question_is_added_under_the_id_that_its_adapter_gave_it() -> None:
     )
 
 
-def test_the_market_s_data_and_its_creator_make_its_id() -> None:
+def test_the_event_data_and_the_creator_determine_the_market_id() -> None:
     (prepared,) = (
         item
         for item in build_plan(PAYLOAD, CONTRACTS, some_facts())
@@ -120,7 +120,7 @@ def test_another_set_of_questions_is_another_event() -> None:
 
 
 @given(asked=st.sets(st.sampled_from(KEYS)), prepared_count=st.integers(0, 3), has_event=...)
-def test_what_the_chain_has_already_is_left_out(
+def test_calls_with_their_effect_on_the_chain_already_are_left_out(
     *, asked: set[str], prepared_count: int, has_event: bool
 ) -> None:
     prepared = KEYS[:prepared_count]
@@ -146,11 +146,11 @@ def test_what_the_chain_has_already_is_left_out(
         (some_facts(fee_units=0), "initialize-market-1"),
     ],
 )
-def test_what_is_approved_is_named_by_what_it_pays(facts: PlanFacts, first: str) -> None:
+def test_the_approval_is_named_by_its_purpose(facts: PlanFacts, first: str) -> None:
     assert item_ids(facts)[0] == first
 
 
-def test_a_reward_is_part_of_what_is_asked() -> None:
+def test_a_reward_is_part_of_the_question() -> None:
     approval, question, *_ = build_plan(PAYLOAD, CONTRACTS, some_facts(fee_units=0, reward_units=5))
 
     assert approval.calldata[-32:] == (15).to_bytes(32, "big")

@@ -7,7 +7,7 @@ from foretell.domain.errors.families import InvalidFields
 def problems(names: list[str], option_ids: list[str]) -> list[tuple[str, str]]:
     with pytest.raises(InvalidFields) as refused:
         assign_images(names, option_ids)
-    return [(told["field"], told["message"]) for told in refused.value.details["problems"]]
+    return [(problem["field"], problem["message"]) for problem in refused.value.details["problems"]]
 
 
 @pytest.mark.parametrize(
@@ -27,11 +27,11 @@ def test_images_are_known_by_the_names_of_their_fields(name: str, *, is_image: b
     assert is_image_field(name) is is_image
 
 
-def test_the_event_s_image_is_all_that_a_binary_market_takes() -> None:
+def test_a_binary_market_has_the_event_image_alone() -> None:
     assert assign_images(["eventImage"], []) == {"eventImage": 0}
 
 
-def test_images_stand_in_the_order_of_their_options_under_both_names() -> None:
+def test_images_are_assigned_in_the_order_of_the_options_under_both_names() -> None:
     names = ["optionImages", "eventImage", "optionImages[]"]
 
     assert assign_images(names, ["a", "b", "c"]) == {
@@ -57,7 +57,7 @@ def test_the_event_s_image_is_required() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "option_ids", "told"),
+    ("names", "option_ids", "expected"),
     [
         (["optionImage:x"], ["a"], [("optionImage:x", "is an image of no option")]),
         (["optionImage:"], ["a"], [("optionImage:", "is an image of no option")]),
@@ -68,10 +68,10 @@ def test_the_event_s_image_is_required() -> None:
             ["a"],
             [("optionImages", "are more images than options")],
         ),
-        (["teamLogo:home"], ["a"], [("teamLogo:home", "is for sports payloads alone")]),
+        (["teamLogo:home"], ["a"], [("teamLogo:home", "is for sports payloads only")]),
     ],
 )
-def test_images_that_nothing_takes_are_refused(
-    names: list[str], option_ids: list[str], told: list[tuple[str, str]]
+def test_images_of_no_option_are_refused(
+    names: list[str], option_ids: list[str], expected: list[tuple[str, str]]
 ) -> None:
-    assert problems(["eventImage", *names], option_ids) == told
+    assert problems(["eventImage", *names], option_ids) == expected

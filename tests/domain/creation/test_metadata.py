@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.rigs.payloads import RULES_TEXT, a_payload
+from tests.rigs.payloads import RULES_TEXT, a_payload, event_fields
 from tests.rigs.values import CHAIN_ID, a_word, an_address
 
 from foretell.domain.creation.metadata import (
@@ -30,7 +30,7 @@ IDS = MarketIds(
 RESOLVER = Resolver(oracle=an_address("oracle"), adapter=an_address("adapter"))
 
 
-def test_a_draft_says_what_is_known_before_the_question_is_asked() -> None:
+def test_a_draft_has_the_fields_known_before_the_question_is_asked() -> None:
     payload = a_payload(slug="Rain!", mainCategorySlug="rain")
 
     document = json.loads(draft_document(payload, payload.markets[0], ICONS))
@@ -77,7 +77,7 @@ def test_a_draft_says_what_is_known_before_the_question_is_asked() -> None:
 
 
 @pytest.mark.spec(4, 17)
-def test_the_final_document_adds_tokens_and_who_resolves() -> None:
+def test_the_final_document_adds_tokens_and_resolver() -> None:
     payload = a_payload(binaryOutcomeYes="Wet", binaryOutcomeNo="Dry")
     (market,) = payload.markets
 
@@ -94,6 +94,18 @@ def test_the_final_document_adds_tokens_and_who_resolves() -> None:
         "resolver": checksum_address(an_address("oracle")),
         "resolution_adapter_address": checksum_address(an_address("adapter")),
     }
+
+
+def test_the_final_document_of_a_market_in_a_neg_risk_event_has_its_ids() -> None:
+    payload = a_payload(**event_fields())
+    ids = replace(IDS, asked_id=a_word("asked"), neg_risk_market_id=a_word("event"))
+
+    final = json.loads(final_document(payload, payload.markets[0], ICONS, ids, RESOLVER))
+
+    assert final["neg_risk"]
+    assert final["question_id"] == a_word("question")
+    assert final["neg_risk_market_id"] == a_word("event")
+    assert final["neg_risk_request_id"] == a_word("asked")
 
 
 def test_markets_of_an_event_of_several_have_icons_of_their_own() -> None:

@@ -1,4 +1,4 @@
-"""The options of a payload of several markets."""
+"""Options of a payload with several markets."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -56,7 +56,7 @@ def test_every_option_is_a_market_under_the_event_s_slug(mode: str) -> None:
 
 
 @pytest.mark.parametrize("question", [ABSENT, None, "", "  "])
-def test_what_an_option_leaves_out_follows_from_its_title_and_place(question: object) -> None:
+def test_absent_fields_of_an_option_follow_from_its_title_and_index(question: object) -> None:
     option = an_option(2, id=ABSENT, slug=ABSENT, question=question, title="Ål  by")
 
     payload = a_payload(**event_fields(options=[an_option(1), option]))
@@ -71,15 +71,15 @@ def test_what_an_option_leaves_out_follows_from_its_title_and_place(question: ob
 def test_two_options_share_no_key_no_slug_and_no_question(name: str) -> None:
     same = an_option(3, **{name: an_option(1)[name]})
 
-    told = with_options(an_option(1), an_option(2), same)
+    found = with_options(an_option(1), an_option(2), same)
 
-    assert told == [(f"options/2/{name}", "must differ from that of 0")]
+    assert found == [(f"options/2/{name}", "must differ from that of 0")]
 
 
-def test_a_slug_that_only_looks_different_is_the_same() -> None:
-    told = with_options(an_option(1), an_option(2, slug="TOWN  1!"))
+def test_slugs_are_compared_in_their_normal_form() -> None:
+    found = with_options(an_option(1), an_option(2, slug="TOWN  1!"))
 
-    assert told == [("options/1/slug", "must differ from that of 0")]
+    assert found == [("options/1/slug", "must differ from that of 0")]
 
 
 @pytest.mark.spec(18)
@@ -97,7 +97,7 @@ def test_there_are_between_two_and_sixty_options(options: object, message: str) 
     assert problems(options=options) == [("options", message)]
 
 
-def test_sixty_options_are_taken() -> None:
+def test_sixty_options_are_accepted() -> None:
     assert len(a_payload(**event_fields(count=OPTIONS_MAX)).markets) == OPTIONS_MAX
 
 
@@ -113,27 +113,29 @@ def test_sixty_options_are_taken() -> None:
         ({"slug": "x" * 119}, ["options/1/slug"]),
     ],
 )
-def test_a_field_that_breaks_a_rule_is_told_with_its_place(
+def test_an_invalid_field_of_an_option_is_reported_with_its_index(
     fields: dict[str, Any], fields_refused: Sequence[str]
 ) -> None:
-    told = with_options(an_option(1), an_option(2, **fields))
+    found = with_options(an_option(1), an_option(2, **fields))
 
-    assert [field for field, _ in told] == fields_refused
+    assert [field for field, _ in found] == fields_refused
 
 
 def test_an_option_that_is_no_object_is_refused() -> None:
     assert ("options/1", "must be an object") in with_options(an_option(1), "town-2")
 
 
-def test_options_whose_questions_do_not_fit_on_the_chain_are_refused() -> None:
+def test_options_with_questions_too_long_for_the_chain_are_refused() -> None:
     rules = "x" * (ANCILLARY_BYTES_MAX - 300)
 
-    told = problems(resolutionRules=rules, options=[an_option(1), an_option(2, question="Q" * 301)])
+    found = problems(
+        resolutionRules=rules, options=[an_option(1), an_option(2, question="Q" * 301)]
+    )
 
-    assert [field for field, _ in told] == ["options/1/question"]
+    assert [field for field, _ in found] == ["options/1/question"]
 
 
-def test_a_half_is_offered_only_where_it_is_an_answer() -> None:
+def test_a_half_is_offered_only_when_it_is_an_answer() -> None:
     market = a_payload().markets[0]
 
     assert ancillary_text(market, RULES_TEXT, may_be_unknown=False) == (
@@ -143,7 +145,7 @@ def test_a_half_is_offered_only_where_it_is_an_answer() -> None:
 
 
 @pytest.mark.parametrize("mode", list(MarketMode))
-def test_exactly_one_is_true_in_multi_unique_alone(mode: MarketMode) -> None:
+def test_only_multi_unique_events_are_neg_risk(mode: MarketMode) -> None:
     fields = {} if mode is MarketMode.BINARY else event_fields(mode)
 
     assert a_payload(**fields).is_neg_risk is (mode is MarketMode.MULTI_UNIQUE)

@@ -33,12 +33,12 @@ FIVE = ["a", "b", "c", "d", "e"]
 
 
 def problems(**fields: Any) -> list[tuple[str, str]]:
-    """Return what is wrong with a payload, nothing when it is taken."""
+    """Return the problems of a payload, none when it is valid."""
     now_ms = fields.pop("now_ms", NOW_MS)
     try:
         parse_payload(a_raw_payload(**fields), RULES, now_ms)
     except InvalidFields as refusal:
-        return [(told["field"], told["message"]) for told in refusal.details["problems"]]
+        return [(problem["field"], problem["message"]) for problem in refusal.details["problems"]]
     return []
 
 
@@ -127,14 +127,14 @@ def test_composed_and_decomposed_letters_are_two_payloads() -> None:
     [ABSENT, None, 7, True, {"a": 1}],
     ids=["absent", "None", "7", "True", "object"],
 )
-def test_each_required_field_is_told_when_it_is_missing_or_of_another_type(
+def test_each_required_field_is_reported_when_missing_or_of_another_type(
     name: str, value: object
 ) -> None:
     assert fields_refused(**{name: value}) == {name}
 
 
 @pytest.mark.spec(10)
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     refused = fields_refused(
         chainId=1,
         resolutionType="other",
@@ -174,13 +174,13 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         (b" " * (PAYLOAD_BYTES_MAX + 1), f"must have at most {PAYLOAD_BYTES_MAX} bytes"),
     ],
 )
-def test_what_is_no_object_is_refused_as_a_whole(raw: bytes, message: str) -> None:
+def test_a_payload_that_is_not_an_object_is_refused_as_a_whole(raw: bytes, message: str) -> None:
     with pytest.raises(InvalidFields) as refused:
         parse_payload(raw, RULES, NOW_MS)
 
-    (told,) = refused.value.details["problems"]
-    assert told["field"] == "payload"
-    assert told["message"].startswith(message)
+    (problem,) = refused.value.details["problems"]
+    assert problem["field"] == "payload"
+    assert problem["message"].startswith(message)
 
 
 @pytest.mark.spec(8)
@@ -220,7 +220,7 @@ def test_other_resolution_types_are_refused(word: object, message: str) -> None:
     assert problems(resolutionType=word) == [("resolutionType", message)]
 
 
-def test_the_alias_of_the_optimistic_type_is_known_where_the_operator_says_so() -> None:
+def test_the_alias_of_the_optimistic_type_is_accepted_when_enabled() -> None:
     rules = replace(RULES, has_optimistic_alias=True)
 
     payload = parse_payload(a_raw_payload(resolutionType="uma_moov2"), rules, NOW_MS)
@@ -246,10 +246,10 @@ def test_other_modes_are_refused(mode: object) -> None:
 def test_a_sports_payload_is_recognized_and_refused(
     fields: dict[str, Any], refused: set[str]
 ) -> None:
-    told = dict(problems(sports={"section": "games"}, **fields))
+    found = dict(problems(sports={"section": "games"}, **fields))
 
-    assert told.keys() == refused
-    assert told["sports"] == "a sports payload is not served by this installation yet"
+    assert found.keys() == refused
+    assert found["sports"] == "a sports payload is not served by this installation yet"
 
 
 def test_a_payload_without_sports_may_be_of_the_sports_category() -> None:
@@ -257,7 +257,7 @@ def test_a_payload_without_sports_may_be_of_the_sports_category() -> None:
 
 
 @pytest.mark.spec(11)
-def test_the_slug_is_normalized_before_the_market_s_is_made_of_it() -> None:
+def test_the_slug_is_normalized_before_the_markets_is_derived() -> None:
     payload = a_payload(slug="Ünï  Code!!")
 
     assert payload.slug == "uni-code"
@@ -342,7 +342,7 @@ def test_five_categories_of_both_forms_pass_and_repetitions_are_dropped() -> Non
         ({"label": "x", "slug": "雨"}, {"categories/5/slug"}),
     ],
 )
-def test_a_category_that_is_neither_form_is_told_by_its_place(
+def test_a_category_of_neither_form_is_reported_with_its_index(
     entry: object, refused: set[str]
 ) -> None:
     assert fields_refused(categories=[*FIVE, entry]) == refused
@@ -462,6 +462,6 @@ def test_any_values_are_read_or_refused_with_their_fields(fields: dict[str, Any]
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_are_refused_and_nothing_worse(raw: bytes) -> None:
+def test_any_bytes_are_parsed_or_refused(raw: bytes) -> None:
     with pytest.raises(InvalidFields):
         parse_payload(raw, RULES, NOW_MS)

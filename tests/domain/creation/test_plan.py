@@ -40,7 +40,7 @@ CREATOR = an_address("creator")
 
 
 def a_payload_of(count: int) -> Payload:
-    """Return a payload of several markets, as a mode that is yet to be served will have them."""
+    """Return a payload of several markets."""
     payload = a_payload()
     markets = tuple(
         replace(payload.markets[0], key=f"option-{n}", slug=f"rain-{n}", question=f"Rain {n}?")
@@ -101,7 +101,7 @@ def test_a_plan_approves_the_fee_and_asks_the_question() -> None:
 
 
 @given(st.integers(1, 5), st.sets(st.integers(1, 5)), st.integers(0, 30_000_000))
-def test_the_approval_is_the_fee_of_what_is_left_to_ask(
+def test_the_approval_is_the_fee_of_the_questions_still_to_ask(
     count: int, asked: set[int], allowance_units: int
 ) -> None:
     keys = frozenset(f"option-{n}" for n in asked)
@@ -122,7 +122,7 @@ def test_the_approval_is_the_fee_of_what_is_left_to_ask(
     )
 
 
-def test_there_is_nothing_to_send_when_the_chain_has_it_all() -> None:
+def test_nothing_is_planned_when_the_chain_has_every_market() -> None:
     assert (
         build_plan(a_payload(), CONTRACTS, some_facts(initialized_keys=frozenset({"binary"}))) == ()
     )
@@ -200,7 +200,7 @@ def seen_by_hash(**first_fields: Any) -> dict[Bytes32, SeenTx]:
     }
 
 
-def test_what_was_done_exactly_as_planned_passes() -> None:
+def test_transactions_exactly_as_planned_pass() -> None:
     check_txs(PLAN, HASHES, seen_by_hash(), CREATOR)
     check_txs((), {}, {}, CREATOR)
 
@@ -210,8 +210,8 @@ def test_what_was_done_exactly_as_planned_passes() -> None:
     ("fields", "reason"),
     [
         (
-            {"sender": an_address("stranger")},
-            f"sender is {an_address('stranger')}, and the creator is {CREATOR}",
+            {"sender": an_address("outsider")},
+            f"sender is {an_address('outsider')}, and the creator is {CREATOR}",
         ),
         (
             {"target": an_address("other")},
@@ -224,38 +224,38 @@ def test_what_was_done_exactly_as_planned_passes() -> None:
         ({"calldata": b"", "is_success": None, "block_number": None}, "calldata differs"),
     ],
 )
-def test_each_difference_from_the_plan_is_told_with_its_item(
+def test_each_difference_from_the_plan_is_reported_with_its_item(
     fields: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(TxInvalid) as refused:
         check_txs(PLAN, HASHES, seen_by_hash(**fields), CREATOR)
 
-    (told,) = refused.value.details["txs"]
-    assert (told["id"], told["hash"]) == ("first", HASHES["first"])
-    assert told["reason"].startswith(reason)
+    (entry,) = refused.value.details["txs"]
+    assert (entry["id"], entry["hash"]) == ("first", HASHES["first"])
+    assert entry["reason"].startswith(reason)
 
 
-def test_every_item_that_differs_is_told() -> None:
+def test_every_item_that_differs_is_reported() -> None:
     swapped = {HASHES["first"]: a_seen_tx(PLAN[1]), HASHES["second"]: a_seen_tx(PLAN[0])}
 
     with pytest.raises(TxInvalid, match=r"first: calldata differs.*; second: calldata differs"):
         check_txs(PLAN, HASHES, swapped, CREATOR)
 
 
-def test_one_hash_does_not_stand_for_two_items() -> None:
+def test_one_hash_cannot_confirm_two_items() -> None:
     hashes = {"first": a_word("hash 1"), "second": a_word("hash 1")}
 
     with pytest.raises(TxInvalid) as refused:
         check_txs(PLAN, hashes, seen_by_hash(), CREATOR)
 
-    reasons = [told["reason"] for told in refused.value.details["txs"]]
+    reasons = [entry["reason"] for entry in refused.value.details["txs"]]
     assert reasons == [
         "the hash was confirmed for second too",
         "the hash was confirmed for first too",
     ]
 
 
-def test_an_item_without_a_hash_is_told() -> None:
+def test_an_item_without_a_hash_is_reported() -> None:
     with pytest.raises(TxInvalid) as refused:
         check_txs(PLAN, {"first": HASHES["first"]}, seen_by_hash(), CREATOR)
 
@@ -274,13 +274,13 @@ def test_a_transaction_that_is_in_no_block_is_waited_for(seen: dict[Bytes32, See
     assert refused.value.details["txs"] == [{"id": "first", "hash": HASHES["first"]}]
 
 
-def test_what_is_wrong_is_told_before_what_is_waited_for() -> None:
+def test_invalid_transactions_are_reported_before_pending_ones() -> None:
     with pytest.raises(TxInvalid):
         check_txs(PLAN, HASHES, {HASHES["first"]: a_seen_tx(PLAN[0], value_wei=9)}, CREATOR)
 
 
 @pytest.mark.spec(76)
-def test_only_hashes_of_items_of_the_plan_are_taken() -> None:
+def test_only_hashes_of_items_of_the_plan_are_accepted() -> None:
     check_known([PlanTx("second", a_word("x")), PlanTx("first", a_word("x"))], PLAN)
 
     with pytest.raises(InvalidFields) as refused:
@@ -295,7 +295,7 @@ def test_only_hashes_of_items_of_the_plan_are_taken() -> None:
 
     assert refused.value.details["problems"] == [
         {"field": "txs/1/id", "message": "must be the id of an item of the plan"},
-        {"field": "txs/2/id", "message": "must be there once"},
+        {"field": "txs/2/id", "message": "must appear only once"},
     ]
 
 

@@ -80,7 +80,7 @@ def test_the_reference_page_shows_the_same_edges() -> None:
 
 
 @pytest.mark.parametrize(("status", "trigger", "next_status"), sorted(EDGES))
-def test_each_edge_leads_where_it_says(status: str, trigger: str, next_status: str) -> None:
+def test_each_transition_leads_to_its_status(status: str, trigger: str, next_status: str) -> None:
     moved = advance_request(RequestStatus(status), RequestTrigger(trigger))
 
     assert moved is RequestStatus(next_status)
@@ -93,7 +93,7 @@ def test_every_other_pair_is_refused(status: RequestStatus, trigger: RequestTrig
 
 
 @pytest.mark.spec(55)
-def test_immediate_answers_have_their_own_words_for_what_runs() -> None:
+def test_immediate_responses_have_their_own_words_for_running_statuses() -> None:
     assert {str(status): word for status, word in ANSWER_BY_STATUS.items()} == {
         "auth_pending": "auth_pending",
         "prepare_running": "prepare_in_progress",
@@ -197,7 +197,7 @@ def test_a_wallet_of_others_signs_the_document_as_it_is() -> None:
         ({"signature": bytes(65)}, "v 27 or 28|lower half"),
         ({"signature": b"\xff" * 32 + b"\x01" * 32 + b"\x1b"}, "signature"),
         (
-            {"signature": sign_digest(a_challenge().digest(), a_key("stranger"))},
+            {"signature": sign_digest(a_challenge().digest(), a_key("outsider"))},
             "was not made by",
         ),
         (
@@ -256,7 +256,7 @@ VERIFIED = {"finalize_running", "metadata_update_pending", "finalized"}
 @pytest.mark.parametrize("status", list(RequestStatus))
 @pytest.mark.parametrize("is_own", [True, False])
 @pytest.mark.parametrize("is_lapsed", [True, False])
-def test_a_name_is_taken_from_those_who_failed_lapsed_or_start_again(
+def test_a_name_is_taken_from_a_failed_a_lapsed_or_an_own_request(
     status: RequestStatus, *, is_own: bool, is_lapsed: bool
 ) -> None:
     holder = an_address("creator" if is_own else "other")

@@ -15,18 +15,18 @@ RECEIVER = "0x" + "ab" * 20
 
 def test_a_signature_is_read_into_its_types() -> None:
     assert TRANSFER.name == "transfer"
-    assert TRANSFER.takes == ("address", "uint256")
-    assert TRANSFER.gives == ("bool",)
+    assert TRANSFER.inputs == ("address", "uint256")
+    assert TRANSFER.outputs == ("bool",)
     assert TRANSFER.selector.hex() == "a9059cbb"
-    assert NESTED.takes == ("(uint256,bytes)[]", "(uint8,bytes32)", "string", "uint256[]")
-    assert contract_function("pause()").takes == ()
+    assert NESTED.inputs == ("(uint256,bytes)[]", "(uint8,bytes32)", "string", "uint256[]")
+    assert contract_function("pause()").inputs == ()
 
 
 def test_tuples_within_tuples_stay_whole() -> None:
     assert types_of("((a,(b,c))[],d)") == ("(a,(b,c))[]", "d")
 
 
-def test_a_call_is_spelt_as_everybody_spells_it() -> None:
+def test_a_call_is_encoded_as_in_the_abi_specification() -> None:
     expected = "a9059cbb" + "00" * 12 + "ab" * 20 + "00" * 31 + "01"
     assert TRANSFER.encode(RECEIVER, 1).hex() == expected
 
@@ -37,7 +37,7 @@ def test_a_call_is_spelt_as_everybody_spells_it() -> None:
     st.text(max_size=40),
     st.lists(st.integers(0, 2**256 - 1), max_size=4),
 )
-def test_what_is_encoded_reads_back(
+def test_encoded_arguments_are_decoded(
     pairs: list[tuple[int, bytes]], pair: tuple[int, bytes], text: str, numbers: list[int]
 ) -> None:
     arguments = (tuple(pairs), pair, text, tuple(numbers))
@@ -67,7 +67,7 @@ STRING = contract_function("s(bytes)")
         GOOD[:4] + b"\x01" + GOOD[5:],
     ],
 )
-def test_anything_but_exactly_the_call_is_refused(calldata: bytes) -> None:
+def test_calldata_other_than_exactly_the_call_is_refused(calldata: bytes) -> None:
     with pytest.raises(MalformedCalldata, match=r"transfer\(address,uint256\)"):
         TRANSFER.decode(calldata)
 
@@ -89,11 +89,11 @@ def test_bytes_spelt_in_another_way_are_refused(words: bytes) -> None:
 
 
 def test_an_answer_is_read_or_refused() -> None:
-    assert TRANSFER.decode_answer((1).to_bytes(32, "big")) == (True,)
+    assert TRANSFER.decode_result((1).to_bytes(32, "big")) == (True,)
     with pytest.raises(MalformedCalldata):
-        TRANSFER.decode_answer((2).to_bytes(32, "big"))
+        TRANSFER.decode_result((2).to_bytes(32, "big"))
     with pytest.raises(MalformedCalldata):
-        TRANSFER.decode_answer(b"")
+        TRANSFER.decode_result(b"")
 
 
 @pytest.mark.parametrize(
@@ -107,5 +107,5 @@ def test_an_answer_is_read_or_refused() -> None:
         ("", None),
     ],
 )
-def test_a_revert_tells_its_reason(revert: str, reason: str | None) -> None:
+def test_a_revert_has_its_reason(revert: str, reason: str | None) -> None:
     assert revert_reason(bytes.fromhex(revert), {b"\x01\x02\x03\x04": "NotOwner"}) == reason

@@ -1,13 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.domain.evm.bloom import BLOOM_BYTES, BloomQuestion, bloom_bits
+from foretell.domain.evm.bloom import BLOOM_BYTES, BloomQuery, bloom_bits
 
 ADDRESS = bytes.fromhex("7a0fae6e9a407a6997bdff0fd6d4bf13ff114df1")
 NAME = bytes.fromhex("a82a649bbd060c9099cd7b7326e2b0dc9e9af0836480e0f849dc9eaa79710b3b")
 MAKER = bytes.fromhex("000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266")
 
-# The bits that anvil set in the header of a block with one log, of this address and these topics.
+# The bits of anvil in the header of a block with one log of this address and these topics.
 BITS_OF_A_NODE = [349, 381, 386, 453, 918, 1088, 1184, 1227, 2021]
 
 
@@ -27,15 +27,15 @@ parts = st.lists(st.binary(min_size=20, max_size=32), max_size=20)
 
 
 @given(parts, st.binary(min_size=20, max_size=20), st.binary(min_size=32, max_size=32))
-def test_what_was_logged_is_never_excluded(
+def test_a_logged_value_is_never_excluded(
     others: list[bytes], address: bytes, topic: bytes
 ) -> None:
-    question = BloomQuestion([ADDRESS, address], [NAME, topic])
+    question = BloomQuery([ADDRESS, address], [NAME, topic])
     assert question.may_be_in(filter_of(*others, address, topic))
 
 
 def test_an_address_alone_or_a_topic_alone_is_excluded() -> None:
-    question = BloomQuestion([ADDRESS], [NAME])
+    question = BloomQuery([ADDRESS], [NAME])
     assert question.may_be_in(filter_of(ADDRESS, NAME))
     assert not question.may_be_in(filter_of(ADDRESS))
     assert not question.may_be_in(filter_of(NAME))

@@ -1,21 +1,21 @@
 import pytest
 
-from foretell.domain.evm.broadcast import BroadcastAnswer, meaning_of_refusal
+from foretell.domain.evm.broadcast import BroadcastResult, meaning_of_refusal
 
-TAKEN = BroadcastAnswer.TAKEN
-NONCE_USED = BroadcastAnswer.NONCE_USED
-FEE_TOO_LOW = BroadcastAnswer.FEE_TOO_LOW
-LATER = BroadcastAnswer.LATER
-REFUSED = BroadcastAnswer.REFUSED
-UNCERTAIN = BroadcastAnswer.UNCERTAIN
+ACCEPTED = BroadcastResult.ACCEPTED
+NONCE_USED = BroadcastResult.NONCE_USED
+FEE_TOO_LOW = BroadcastResult.FEE_TOO_LOW
+LATER = BroadcastResult.LATER
+REFUSED = BroadcastResult.REFUSED
+UNCERTAIN = BroadcastResult.UNCERTAIN
 
 
 @pytest.mark.parametrize(
     ("message", "meaning"),
     [
-        # geth and what descends from it
-        ("already known", TAKEN),
-        ("ALREADY_EXISTS: already known", TAKEN),
+        # geth and its derivatives
+        ("already known", ACCEPTED),
+        ("ALREADY_EXISTS: already known", ACCEPTED),
         ("nonce too low: next nonce 7, tx nonce 3", NONCE_USED),
         ("replacement transaction underpriced", FEE_TOO_LOW),
         ("transaction underpriced: gas tip cap 1, minimum needed 25000000000", FEE_TOO_LOW),
@@ -33,10 +33,10 @@ UNCERTAIN = BroadcastAnswer.UNCERTAIN
         ("oversized data: transaction size 200000, limit 131072", REFUSED),
         # bor
         ("INTERNAL_ERROR: nonce too low", NONCE_USED),
-        ("INTERNAL_ERROR: existing tx with same hash", TAKEN),
+        ("INTERNAL_ERROR: existing tx with same hash", ACCEPTED),
         ("INTERNAL_ERROR: could not replace existing tx", FEE_TOO_LOW),
         # nethermind
-        ("AlreadyKnown", TAKEN),
+        ("AlreadyKnown", ACCEPTED),
         ("OldNonce, Current nonce: 4, nonce of rejected tx: 2", NONCE_USED),
         ("OwnNonceAlreadyUsed", NONCE_USED),
         ("FeeTooLow, MaxFeePerGas too low.", FEE_TOO_LOW),
@@ -47,7 +47,7 @@ UNCERTAIN = BroadcastAnswer.UNCERTAIN
         ("NonceTooFarInFuture", LATER),
         ("GasLimitExceeded, Gas limit: 1", REFUSED),
         # besu
-        ("Known transaction", TAKEN),
+        ("Known transaction", ACCEPTED),
         ("Nonce too low", NONCE_USED),
         ("Gas price below configured minimum gas price", FEE_TOO_LOW),
         ("Upfront cost exceeds account balance", LATER),
@@ -55,15 +55,15 @@ UNCERTAIN = BroadcastAnswer.UNCERTAIN
         ("Transaction gas limit exceeds block gas limit", REFUSED),
         ("Intrinsic gas exceeds gas limit", REFUSED),
         # openethereum
-        ("Transaction with the same hash was already imported.", TAKEN),
+        ("Transaction with the same hash was already imported.", ACCEPTED),
         ("Transaction nonce is too low. Try incrementing the nonce.", NONCE_USED),
         ("Transaction gas price is too low. There is another with the same nonce.", FEE_TOO_LOW),
         # anvil and reth
-        ("transaction already imported", TAKEN),
+        ("transaction already imported", ACCEPTED),
         ("max fee per gas less than block base fee", FEE_TOO_LOW),
         ("Insufficient funds for gas * price + value", LATER),
         ("execution reverted: custom error 0xf4d678b8", REFUSED),
-        # words that mean nothing certain
+        # uncertain messages
         ("unknown transaction type 9", REFUSED),
         ("internal error", UNCERTAIN),
         ("Too Many Requests", UNCERTAIN),
@@ -71,5 +71,5 @@ UNCERTAIN = BroadcastAnswer.UNCERTAIN
         ("", UNCERTAIN),
     ],
 )
-def test_what_a_node_says_means_one_thing(message: str, meaning: BroadcastAnswer) -> None:
+def test_each_message_of_a_node_means_one_result(message: str, meaning: BroadcastResult) -> None:
     assert meaning_of_refusal(message) is meaning

@@ -50,21 +50,19 @@ def test_a_transaction_is_signed_as_an_independent_signer_signs_it(fields: TxFie
     assert ours.tx_hash == "0x" + bytes(theirs.hash).hex()
 
 
-def test_what_is_signed_reads_back_with_an_independent_decoder() -> None:
+def test_a_signed_transaction_is_read_by_an_independent_decoder() -> None:
     raw = sign_tx(TxFields(80002, 7, Fees(30, 2), 21000, TARGET, b"\x01\x02"), KEY).raw
     decoded = TypedTransaction.from_bytes(HexBytes(raw)).as_dict()
     assert (decoded["nonce"], decoded["gas"], bytes(decoded["data"])) == (7, 21000, b"\x01\x02")
 
 
 @pytest.mark.parametrize(("target", "calldata"), [(SENDER, b"\x01"), (TARGET, b""), (None, b"")])
-def test_a_transaction_that_calls_anything_does_something(
-    target: Address | None, calldata: bytes
-) -> None:
+def test_a_transaction_with_a_call_is_not_a_noop(target: Address | None, calldata: bytes) -> None:
     raw = sign_tx(TxFields(1, 0, Fees(1, 1), 21000, target, calldata), KEY).raw
     assert not is_noop(raw, SENDER)
 
 
-def test_an_empty_call_of_oneself_does_nothing() -> None:
+def test_an_empty_call_of_the_sender_is_a_noop() -> None:
     assert is_noop(sign_tx(TxFields(1, 0, Fees(1, 1), 21000, SENDER, b""), KEY).raw, SENDER)
 
 

@@ -63,7 +63,7 @@ PAIRS = list(product(TxStatus, TxTrigger))
 
 
 @pytest.mark.parametrize(("status", "trigger"), [pair for pair in PAIRS if pair in TX_TRANSITIONS])
-def test_a_listed_step_leads_where_the_table_says(status: TxStatus, trigger: TxTrigger) -> None:
+def test_a_listed_transition_leads_to_its_status(status: TxStatus, trigger: TxTrigger) -> None:
     assert advance_tx(status, trigger) is TX_TRANSITIONS[status, trigger]
 
 
@@ -75,7 +75,7 @@ def test_any_other_step_is_refused(status: TxStatus, trigger: TxTrigger) -> None
         advance_tx(status, trigger)
 
 
-def test_what_is_finished_never_moves_again() -> None:
+def test_a_finished_transaction_never_moves_again() -> None:
     assert {status for status, _ in TX_TRANSITIONS} == UNFINISHED
     assert not {status for status, _ in TX_TRANSITIONS} & FINISHED
     assert a_tx(TxStatus.CANCELED).is_finished
@@ -90,7 +90,7 @@ def test_an_id_belongs_to_one_call() -> None:
         a_tx().check_same(OutgoingTx("pay-1", SENDER, b"\x01"))
 
 
-def test_a_further_attempt_is_the_newest_and_tells_what_was_wrong_before() -> None:
+def test_a_further_attempt_is_the_newest_and_keeps_the_failure_of_earlier_ones() -> None:
     first = SentTx("x", SENDER, 4, TARGET, b"\x01", 21000, TxStatus.SENT, (REAL,), 1, 1)
     assert not first.is_given_up
     second = first.with_attempt(NOOP, "intrinsic gas too low")
@@ -125,7 +125,7 @@ def seen(attempt: TxAttempt, block_number: int, *, is_success: bool = True) -> S
         (TxStatus.MINED, 10, seen(NOOP, 10), 99, TxTrigger.UNMINE),
     ],
 )
-def test_what_is_seen_of_the_attempts_gives_the_next_step(
+def test_the_sighting_of_an_attempt_gives_the_next_move(
     status: TxStatus,
     block_number: int | None,
     sighting: Sighting | None,
@@ -142,7 +142,7 @@ sightings = st.none() | st.builds(
 
 
 def settled(tx: SentTx, sighting: Sighting | None, head: int) -> tuple[SentTx, int]:
-    """Return the transaction once what is seen moves it no further, and the steps that it took."""
+    """Return the transaction after all moves of a sighting, and their number."""
     steps = 0
     while not tx.is_finished and (move := next_move(tx, sighting, head, CONFIRMATIONS)):
         tx, steps = moved(tx, move, 2000), steps + 1
@@ -150,7 +150,7 @@ def settled(tx: SentTx, sighting: Sighting | None, head: int) -> tuple[SentTx, i
 
 
 @given(st.lists(st.tuples(sightings, st.integers(1, 12)), max_size=30))
-def test_whatever_the_chain_shows_a_life_stays_on_its_table_and_comes_to_rest(
+def test_every_sequence_of_sightings_stays_on_the_table_and_ends(
     shown: list[tuple[Sighting | None, int]],
 ) -> None:
     tx = a_tx(TxStatus.SENT)
@@ -161,7 +161,7 @@ def test_whatever_the_chain_shows_a_life_stays_on_its_table_and_comes_to_rest(
         assert (tx.failure is not None) is (tx.status in {TxStatus.REVERTED, TxStatus.FAILED})
 
 
-def test_a_step_records_where_it_was_seen_and_when() -> None:
+def test_a_move_records_the_block_and_the_time() -> None:
     tx = moved(a_tx(TxStatus.SENT), TxMove(TxTrigger.MINE, REAL.tx_hash, 9), 7000)
     assert (tx.status, tx.mined_hash, tx.block_number, tx.updated_at_ms) == (
         TxStatus.MINED,

@@ -14,7 +14,7 @@ from foretell.domain.portfolio.positions import (
     Position,
     TradePrice,
     apply,
-    fold,
+    apply_all,
     half_units,
     merge,
     purchase,
@@ -35,7 +35,7 @@ kinds = st.sampled_from(ChangeKind)
 
 @st.composite
 def changes(draw: st.DrawFn) -> Change:
-    """A change that a wallet could see: no token costs or brings more than one collateral."""
+    """Yield changes in which no token costs or brings more than one collateral."""
     kind, size = draw(kinds), draw(sizes)
     money = 0 if kind is ChangeKind.TRANSFER_OUT else draw(st.integers(0, size))
     return Change(kind, size, money)
@@ -43,7 +43,7 @@ def changes(draw: st.DrawFn) -> Change:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Change]:
-    """Changes that never hand out more than is held."""
+    """Yield changes that never dispose of more than the size."""
     held, history = 0, []
     for change in draw(st.lists(changes(), max_size=20)):
         size = change.size_units
@@ -54,7 +54,7 @@ def histories(draw: st.DrawFn) -> list[Change]:
     return history
 
 
-def folded(history: list[Change], position: Position = NO_POSITION) -> Position:
+def applied(history: list[Change], position: Position = NO_POSITION) -> Position:
     for change in history:
         position = apply(position, change)
     return position
@@ -73,7 +73,7 @@ PAID = (ChangeKind.SELL, ChangeKind.MERGE, ChangeKind.REDEEM, ChangeKind.CONVERT
 
 
 class ExactLedger:
-    """The same formulas in fractions: nothing rounds."""
+    """The same formulas in fractions, without rounding."""
 
     def __init__(self) -> None:
         self.held, self.cost, self.realized = 0, Fraction(0), Fraction(0)
@@ -95,7 +95,7 @@ class ExactLedger:
 
 
 def test_a_round_of_trades_by_hand() -> None:
-    position = folded(
+    position = applied(
         [
             purchase(100 * UNIT, 40 * UNIT, 0),
             purchase(50 * UNIT, 35 * UNIT, 0),
@@ -119,15 +119,15 @@ def test_a_buyers_fee_takes_tokens_and_a_sellers_fee_collateral() -> None:
 
 
 def test_a_split_and_a_merge_count_each_token_at_one_half() -> None:
-    yes = folded([split(10, is_yes=True), merge(4, is_yes=True)])
+    yes = applied([split(10, is_yes=True), merge(4, is_yes=True)])
     assert yes == Position(6, 3, 10, 5, 0)
-    no = folded([split(7, is_yes=False), merge(7, is_yes=False)])
+    no = applied([split(7, is_yes=False), merge(7, is_yes=False)])
     assert no == Position(0, 0, 7, 3, 0)
 
 
-def test_a_redemption_realizes_what_was_paid_beyond_cost() -> None:
-    won = folded([purchase(10, 4, 0), redemption(10, 10)])
-    lost = folded([purchase(10, 6, 0), redemption(10, 0)])
+def test_a_redemption_realizes_its_payment_beyond_cost() -> None:
+    won = applied([purchase(10, 4, 0), redemption(10, 10)])
+    lost = applied([purchase(10, 6, 0), redemption(10, 0)])
     assert (won.realized_units, lost.realized_units) == (6, -6)
     assert (won.cost_units, lost.cost_units) == (0, 0)
 
@@ -160,7 +160,7 @@ def test_cost_that_goes_out_is_rounded_up() -> None:
         (5, 1, 2, Payout(2**63 - 1, 1), Payout(2, 0)),
     ],
 )
-def test_what_a_redemption_paid_is_told_apart(
+def test_the_payment_of_a_redemption_is_divided_between_the_tokens(
     yes: int, no: int, paid: int, payout: Payout, parts: Payout
 ) -> None:
     assert redeemed_units(yes, no, paid, payout) == parts
@@ -183,9 +183,9 @@ def test_the_halves_of_a_complete_set_are_the_whole(units: int) -> None:
 
 
 @given(histories())
-def test_size_is_what_came_less_what_went(history: list[Change]) -> None:
+def test_the_size_is_acquisitions_less_disposals(history: list[Change]) -> None:
     came = size(history, *ACQUISITIONS)
-    assert folded(history).size_units == came - (size(history, *ChangeKind) - came)
+    assert applied(history).size_units == came - (size(history, *ChangeKind) - came)
 
 
 @given(histories())
@@ -193,7 +193,7 @@ def test_cost_and_gain_account_for_all_the_money(history: list[Change]) -> None:
     exact = ExactLedger()
     for change in history:
         exact.apply(change)
-    position = folded(history)
+    position = applied(history)
     spent = money(history, *ACQUISITIONS)
     brought = money(history, *PAID)
     given_away = spent - brought + position.realized_units - position.cost_units
@@ -203,53 +203,53 @@ def test_cost_and_gain_account_for_all_the_money(history: list[Change]) -> None:
 
 
 @given(histories())
-def test_what_was_bought_and_spent_leaves_transfers_out(history: list[Change]) -> None:
-    position = folded(history)
+def test_bought_and_spent_units_exclude_transfers(history: list[Change]) -> None:
+    position = applied(history)
     assert position.bought_units == size(history, *BOUGHT)
     assert position.spent_units == money(history, *BOUGHT)
 
 
 @given(histories(), kinds.filter(lambda kind: kind not in ACQUISITIONS))
 def test_closing_leaves_no_cost(history: list[Change], kind: ChangeKind) -> None:
-    position = folded(history)
+    position = applied(history)
     closed = apply(position, Change(kind, position.size_units, 0))
     assert (closed.size_units, closed.cost_units) == (0, 0)
 
 
 @given(histories(), sizes)
 def test_disposals_never_raise_the_average_cost(history: list[Change], units: int) -> None:
-    before = folded(history)
+    before = applied(history)
     after = apply(before, sale(min(units, before.size_units), 0, 0))
     assert after.cost_units * before.size_units <= before.cost_units * after.size_units
 
 
 @given(histories())
 def test_changes_that_can_happen_in_their_order_do(history: list[Change]) -> None:
-    assert fold(NO_POSITION, history) == folded(history)
+    assert apply_all(NO_POSITION, history) == applied(history)
 
 
 def test_tokens_passed_on_before_they_are_explained_come_in_first() -> None:
-    position = fold(Position(1, 1, 1, 1), [transfer_out(10), purchase(10, 5, 0)])
+    position = apply_all(Position(1, 1, 1, 1), [transfer_out(10), purchase(10, 5, 0)])
     assert position == Position(size_units=1, cost_units=0, bought_units=11, spent_units=6)
 
 
 @given(st.lists(changes(), max_size=8), histories())
 def test_a_position_never_goes_below_zero(unlikely: list[Change], history: list[Change]) -> None:
-    position = fold(folded(history), unlikely)
+    position = apply_all(applied(history), unlikely)
     assert position.size_units >= 0
     assert position.cost_units >= 0
 
 
 @given(st.permutations([purchase(10, 5, 0), sale(6, 4, 0), transfer_in(2, ONE_HALF)]))
 def test_one_transaction_ends_at_the_same_size_in_any_order(history: list[Change]) -> None:
-    assert fold(NO_POSITION, history).size_units == 6
+    assert apply_all(NO_POSITION, history).size_units == 6
 
 
 def test_sums_stop_at_the_largest_amount() -> None:
     full = Change(ChangeKind.BUY, AMOUNT_UNITS_MAX, AMOUNT_UNITS_MAX)
-    position = folded([full, full])
+    position = applied([full, full])
     assert position == Position(
         AMOUNT_UNITS_MAX, AMOUNT_UNITS_MAX, AMOUNT_UNITS_MAX, AMOUNT_UNITS_MAX, 0
     )
-    lost = folded([sale(AMOUNT_UNITS_MAX, 0, 0), full, sale(AMOUNT_UNITS_MAX, 0, 0)], position)
+    lost = applied([sale(AMOUNT_UNITS_MAX, 0, 0), full, sale(AMOUNT_UNITS_MAX, 0, 0)], position)
     assert lost.realized_units == -AMOUNT_UNITS_MAX

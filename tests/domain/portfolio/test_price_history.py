@@ -33,7 +33,7 @@ from foretell.domain.portfolio.prices import BookTop
         ("all", None),
     ],
 )
-def test_an_interval_reaches_as_far_back_as_its_name_says(text: str, seconds: int | None) -> None:
+def test_an_interval_has_the_length_of_its_name(text: str, seconds: int | None) -> None:
     assert parse_interval(text) == seconds
 
 
@@ -55,7 +55,7 @@ def test_an_unknown_interval_is_refused_with_those_that_there_are(text: str) -> 
         (365 * DAY_S, 12 * HOUR_S),
     ],
 )
-def test_without_a_fidelity_the_finest_step_that_fits_is_taken(span_s: int, step_s: int) -> None:
+def test_without_a_fidelity_the_finest_fitting_step_is_used(span_s: int, step_s: int) -> None:
     start_s = 10_000 * DAY_S
     assert buckets(start_s, start_s + span_s, None).step_s == step_s
 
@@ -65,7 +65,7 @@ def test_half_a_day_is_aligned_to_midnight_and_noon() -> None:
     assert buckets(start_s, start_s + 365 * DAY_S, None).first_end_s % (12 * HOUR_S) == 0
 
 
-def test_a_fidelity_is_taken_as_it_is_when_it_makes_few_enough_points() -> None:
+def test_a_fidelity_with_few_enough_points_is_used_as_it_is() -> None:
     assert buckets(0, HOUR_S, 7) == Buckets(7 * MINUTE_S, 63 * MINUTE_S, 7 * MINUTE_S)
 
 

@@ -24,7 +24,7 @@ TICKS = 100
 
 @st.composite
 def tops(draw: st.DrawFn) -> BookTop:
-    """A book that does not cross, either side of which may be empty."""
+    """Yield books that do not cross; either side may be empty."""
     ticks_per_one = draw(st.sampled_from([10, 100, 1000, 10_000]))
     prices = st.none() | st.integers(1, ticks_per_one - 1)
     bid, ask, last = draw(prices), draw(prices), draw(prices)
@@ -68,7 +68,7 @@ def test_a_price_is_the_midpoint_of_a_narrow_book_else_the_last_trade_else_one_h
         (Payout(1, 2), Fraction(1, 3), Fraction(2, 3)),
     ],
 )
-def test_a_resolved_token_is_worth_its_payout_whatever_the_book_says(
+def test_a_resolved_token_is_worth_its_payout_with_any_book(
     payout: Payout, yes: Fraction, no: Fraction
 ) -> None:
     top = BookTop(TICKS, 40, 45, 90)
@@ -147,7 +147,7 @@ def test_even_odds_are_the_most_competitive() -> None:
 
 
 @given(top=tops(), factor=st.integers(1, 100))
-def test_a_book_told_in_finer_ticks_has_the_same_prices(top: BookTop, factor: int) -> None:
+def test_a_book_in_finer_ticks_has_the_same_prices(top: BookTop, factor: int) -> None:
     finer = top.refined(top.ticks_per_one * factor)
     assert finer.ticks_per_one == top.ticks_per_one * factor
     assert (midpoint(finer), spread(finer), last_price(finer)) == (

@@ -43,8 +43,8 @@ from foretell.domain.relay.allowed_calls import (
 )
 from foretell.domain.values.hexadecimal import Address, keccak256
 
-COLLATERAL, TOKENS, EXCHANGE, MULTI_SEND, STRANGER = (
-    an_address(name) for name in ("collateral", "tokens", "exchange", "multi send", "stranger")
+COLLATERAL, TOKENS, EXCHANGE, MULTI_SEND, OUTSIDER = (
+    an_address(name) for name in ("collateral", "tokens", "exchange", "multi send", "outsider")
 )
 CONDITION = a_word("condition")
 RULES = CallRules(COLLATERAL, TOKENS, EXCHANGE, MULTI_SEND)
@@ -56,10 +56,10 @@ ORDER = order_words(a_buy())
 SERVED: Final[list[tuple[Address, ClientCall]]] = [
     (COLLATERAL, Approve(EXCHANGE, 5)),
     (COLLATERAL, Approve(TOKENS, 2**256 - 1)),
-    (COLLATERAL, Approve(STRANGER, 0)),
-    (COLLATERAL, Transfer(STRANGER, 5)),
+    (COLLATERAL, Approve(OUTSIDER, 0)),
+    (COLLATERAL, Transfer(OUTSIDER, 5)),
     (TOKENS, SetApprovalForAll(EXCHANGE, is_approved=True)),
-    (TOKENS, SetApprovalForAll(STRANGER, is_approved=False)),
+    (TOKENS, SetApprovalForAll(OUTSIDER, is_approved=False)),
     (TOKENS, SPLIT),
     (TOKENS, MERGE),
     (TOKENS, REDEEM),
@@ -75,7 +75,7 @@ CANCELS: Final = [
 
 
 def call(signature: str, *arguments: object) -> bytes:
-    """Return the calldata of any function at all."""
+    """Return the calldata of any function."""
     types = signature[signature.index("(") + 1 : -1].split(",")
     return keccak256(signature.encode())[:4] + encode([kind for kind in types if kind], arguments)
 
@@ -94,29 +94,29 @@ def sets_call(**fields: Any) -> bytes:
 
 
 HOSTILE: Final = {
-    "a call of the wallet itself": (STRANGER, call("enableModule(address)", STRANGER)),
-    "a stranger": (STRANGER, Approve(EXCHANGE, 5).encode()),
+    "a call of the wallet itself": (OUTSIDER, call("enableModule(address)", OUTSIDER)),
+    "an outsider": (OUTSIDER, Approve(EXCHANGE, 5).encode()),
     "a bundle that is called and not delegated to": (MULTI_SEND, encode_multi_send([])),
-    "an approval of a stranger": (COLLATERAL, Approve(STRANGER, 1).encode()),
-    "a transfer of nothing": (COLLATERAL, Transfer(STRANGER, 0).encode()),
+    "an approval of an outsider": (COLLATERAL, Approve(OUTSIDER, 1).encode()),
+    "a transfer of nothing": (COLLATERAL, Transfer(OUTSIDER, 0).encode()),
     "a transfer from another": (
         COLLATERAL,
-        call("transferFrom(address,address,uint256)", STRANGER, STRANGER, 5),
+        call("transferFrom(address,address,uint256)", OUTSIDER, OUTSIDER, 5),
     ),
-    "a permit": (COLLATERAL, call("increaseAllowance(address,uint256)", STRANGER, 5)),
-    "tokens sent as collateral": (TOKENS, Transfer(STRANGER, 5).encode()),
+    "a permit": (COLLATERAL, call("increaseAllowance(address,uint256)", OUTSIDER, 5)),
+    "tokens sent as collateral": (TOKENS, Transfer(OUTSIDER, 5).encode()),
     "tokens approved as collateral": (TOKENS, Approve(EXCHANGE, 5).encode()),
     "a split of collateral's contract": (COLLATERAL, SPLIT.encode()),
-    "an operator who is a stranger": (
+    "an outsider as operator": (
         TOKENS,
-        SetApprovalForAll(STRANGER, is_approved=True).encode(),
+        SetApprovalForAll(OUTSIDER, is_approved=True).encode(),
     ),
     "tokens given away": (
         TOKENS,
         call(
             "safeTransferFrom(address,address,uint256,uint256,bytes)",
-            STRANGER,
-            STRANGER,
+            OUTSIDER,
+            OUTSIDER,
             1,
             5,
             b"",
@@ -124,11 +124,11 @@ HOSTILE: Final = {
     ),
     "a condition prepared": (
         TOKENS,
-        call("prepareCondition(address,bytes32,uint256)", STRANGER, bytes(32), 2),
+        call("prepareCondition(address,bytes32,uint256)", OUTSIDER, bytes(32), 2),
     ),
     "payouts reported": (TOKENS, call("reportPayouts(bytes32,uint256[])", bytes(32), [1, 0])),
-    "another collateral": (TOKENS, sets_call(collateral=STRANGER)),
-    "a redemption in another collateral": (TOKENS, RedeemPositions(STRANGER, CONDITION).encode()),
+    "another collateral": (TOKENS, sets_call(collateral=OUTSIDER)),
+    "a redemption in another collateral": (TOKENS, RedeemPositions(OUTSIDER, CONDITION).encode()),
     "a parent collection": (TOKENS, sets_call(parent=b"\x01" * 32)),
     "nothing merged": (TOKENS, sets_call(amount=0)),
     "nothing split": (TOKENS, SplitPosition(COLLATERAL, CONDITION, 0).encode()),
@@ -137,7 +137,7 @@ HOSTILE: Final = {
     "an index set twice": (TOKENS, RedeemPositions(COLLATERAL, CONDITION, (1, 1)).encode()),
     "orders matched": (EXCHANGE, call("matchOrders()")),
     "trading paused": (EXCHANGE, call("pauseTrading()")),
-    "a new admin": (EXCHANGE, call("transferAdmin(address)", STRANGER)),
+    "a new admin": (EXCHANGE, call("transferAdmin(address)", OUTSIDER)),
     "collateral's call at the exchange": (EXCHANGE, Approve(EXCHANGE, 5).encode()),
     "more orders than the exchange takes": (EXCHANGE, CANCEL_ORDERS.encode([ORDER] * 60)),
     "a nonce with something behind it": (EXCHANGE, INCREMENT_NONCE.encode() + b"\0"),
@@ -153,7 +153,7 @@ HOSTILE: Final = {
 
 
 @pytest.mark.parametrize(("to", "served"), SERVED)
-def test_what_trading_needs_is_passed_on(to: Address, served: Any) -> None:
+def test_calls_that_trading_needs_are_allowed(to: Address, served: Any) -> None:
     assert RULES.read_calls(to, 0, served.encode()) == (served,)
 
 
@@ -165,7 +165,7 @@ def test_orders_may_be_ended_at_the_exchange(calldata: bytes) -> None:
 
 @pytest.mark.spec(94)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_anything_else_is_refused(name: str) -> None:
+def test_other_calls_are_refused(name: str) -> None:
     to, calldata = HOSTILE[name]
     with pytest.raises(InvalidInput) as refused:
         RULES.read_calls(to, 0, calldata)
@@ -173,7 +173,7 @@ def test_anything_else_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_nothing_hides_in_a_bundle(name: str) -> None:
+def test_a_bundle_hides_no_forbidden_call(name: str) -> None:
     calls = [InnerCall(TOKENS, SPLIT.encode()), InnerCall(*HOSTILE[name])]
     with pytest.raises(InvalidInput):
         RULES.read_calls(MULTI_SEND, 1, encode_multi_send(calls))
@@ -188,9 +188,9 @@ def test_a_bundle_is_read_call_by_call() -> None:
 
 @pytest.mark.parametrize(
     ("to", "operation"),
-    [(TOKENS, 1), (STRANGER, 1), (EXCHANGE, 1), (MULTI_SEND, 2)],
+    [(TOKENS, 1), (OUTSIDER, 1), (EXCHANGE, 1), (MULTI_SEND, 2)],
 )
-def test_nothing_but_the_bundler_is_delegated_to(to: Address, operation: int) -> None:
+def test_only_the_bundler_is_delegated_to(to: Address, operation: int) -> None:
     with pytest.raises(InvalidField, match="where operation is 1"):
         RULES.read_calls(to, operation, encode_multi_send([InnerCall(TOKENS, SPLIT.encode())]))
 
@@ -204,7 +204,7 @@ def test_nothing_but_the_bundler_is_delegated_to(to: Address, operation: int) ->
     ],
     ids=["empty", "paying", "nested"],
 )
-def test_a_bundle_holds_plain_calls_that_pay_nothing(calls: Sequence[InnerCall]) -> None:
+def test_a_bundle_has_plain_calls_without_value_alone(calls: Sequence[InnerCall]) -> None:
     with pytest.raises(InvalidInput):
         RULES.read_calls(MULTI_SEND, 1, encode_multi_send(calls))
 
@@ -212,7 +212,7 @@ def test_a_bundle_holds_plain_calls_that_pay_nothing(calls: Sequence[InnerCall])
 @pytest.mark.parametrize(
     ("served", "to", "calldata"),
     [
-        (ServedCall.TRANSFER, COLLATERAL, Transfer(STRANGER, 5).encode()),
+        (ServedCall.TRANSFER, COLLATERAL, Transfer(OUTSIDER, 5).encode()),
         (ServedCall.SPLIT_POSITION, TOKENS, SPLIT.encode()),
         (ServedCall.CANCEL_ORDERS, EXCHANGE, INCREMENT_NONCE.encode()),
     ],
@@ -220,11 +220,11 @@ def test_a_bundle_holds_plain_calls_that_pay_nothing(calls: Sequence[InnerCall])
 def test_an_operator_may_serve_less(served: ServedCall, to: Address, calldata: bytes) -> None:
     assert RULES.read_calls(to, 0, calldata)
     fewer = CallRules(COLLATERAL, TOKENS, EXCHANGE, MULTI_SEND, frozenset(ServedCall) - {served})
-    with pytest.raises(MalformedCalldata, match="does not pass on"):
+    with pytest.raises(MalformedCalldata, match="does not send"):
         fewer.read_calls(to, 0, calldata)
 
 
-# What may pass, said once more and in another way: selector, contract, types and a condition.
+# An independent statement of the rules: selector, contract, types and a condition.
 ALLOWED: Final[dict[tuple[str, str], tuple[list[str], Callable[..., bool]]]] = {
     (COLLATERAL, "095ea7b3"): (
         ["address", "uint256"],
@@ -258,14 +258,14 @@ ALLOWED: Final[dict[tuple[str, str], tuple[list[str], Callable[..., bool]]]] = {
 
 
 def is_allowed(to: Address, calldata: bytes) -> bool:
-    """Return whether a call is one that may pass, and has one meaning only."""
+    """Return whether a call is allowed and canonically encoded."""
     types, holds = ALLOWED[to, calldata[:4].hex()]
     values = decode(types, calldata[4:])
     return encode(types, values) == calldata[4:] and holds(*values)
 
 
 amounts = st.sampled_from([0, 1, 5, 2**256 - 1])
-addresses = st.sampled_from([COLLATERAL, TOKENS, EXCHANGE, MULTI_SEND, STRANGER])
+addresses = st.sampled_from([COLLATERAL, TOKENS, EXCHANGE, MULTI_SEND, OUTSIDER])
 index_sets = st.lists(st.integers(0, 3), max_size=4)
 parents = st.sampled_from([bytes(32), bytes(31) + b"\x01"])
 GOOD_CALLS = st.one_of(
@@ -312,7 +312,7 @@ def mutated_calls(draw: st.DrawFn) -> bytes:
 
 @settings(max_examples=settings().max_examples * 20)
 @given(to=addresses, calldata=st.one_of(mutated_calls(), st.binary(max_size=200)))
-@example(to=COLLATERAL, calldata=Approve(STRANGER, 1).encode())
+@example(to=COLLATERAL, calldata=Approve(OUTSIDER, 1).encode())
 def test_no_call_passes_that_is_not_allowed(to: Address, calldata: bytes) -> None:
     try:
         RULES.read_calls(to, 0, calldata)
@@ -352,7 +352,7 @@ EVENT_CALLS: Final = {
     "merge, the long form": (EVENTS.adapter, MERGE.encode()),
     "redeem": (EVENTS.adapter, REDEEM_SETS.encode(WORD, [5, 0])),
     "convert": (EVENTS.adapter, CONVERT_POSITIONS.encode(WORD, 3, 5)),
-    "unwrap": (EVENTS.wrapped_collateral, UNWRAP.encode(STRANGER, 5)),
+    "unwrap": (EVENTS.wrapped_collateral, UNWRAP.encode(OUTSIDER, 5)),
     "orders ended": (EVENTS.exchange, INCREMENT_NONCE.encode()),
 }
 EVENT_HOSTILE: Final = {
@@ -360,7 +360,7 @@ EVENT_HOSTILE: Final = {
         EVENTS.adapter,
         call("prepareMarket(uint256,bytes)", 0, b"data"),
     ),
-    "wrapped collateral given away": (EVENTS.wrapped_collateral, Transfer(STRANGER, 5).encode()),
+    "wrapped collateral given away": (EVENTS.wrapped_collateral, Transfer(OUTSIDER, 5).encode()),
     "wrapped collateral approved": (EVENTS.wrapped_collateral, Approve(TOKENS, 5).encode()),
     "a conversion at the wrapped collateral": (
         EVENTS.wrapped_collateral,
@@ -372,7 +372,7 @@ EVENT_HOSTILE: Final = {
 
 
 @pytest.mark.parametrize("name", EVENT_CALLS)
-def test_what_events_need_is_passed_on_where_there_are_events(name: str) -> None:
+def test_calls_of_events_are_allowed_when_events_are_deployed(name: str) -> None:
     to, calldata = EVENT_CALLS[name]
 
     assert EVENT_RULES.read_calls(to, 0, calldata) == (None,)
@@ -381,7 +381,7 @@ def test_what_events_need_is_passed_on_where_there_are_events(name: str) -> None
 
 
 @pytest.mark.parametrize("name", EVENT_HOSTILE)
-def test_nothing_else_is_passed_on_to_the_contracts_of_events(name: str) -> None:
+def test_other_calls_of_the_contracts_of_events_are_refused(name: str) -> None:
     to, calldata = EVENT_HOSTILE[name]
 
     with pytest.raises(MalformedCalldata):
@@ -399,15 +399,13 @@ def test_nothing_else_is_passed_on_to_the_contracts_of_events(name: str) -> None
         (TOKENS, RedeemPositions(EVENTS.wrapped_collateral, CONDITION)),
     ],
 )
-def test_a_wallet_lets_the_contracts_of_events_move_what_it_has(
-    to: Address, served: ClientCall
-) -> None:
+def test_a_wallet_may_approve_the_contracts_of_events(to: Address, served: ClientCall) -> None:
     assert EVENT_RULES.read_calls(to, 0, served.encode()) == (served,)
     with pytest.raises(MalformedCalldata):
         RULES.read_calls(to, 0, served.encode())
 
 
-def test_a_relayer_that_converts_nothing_says_so() -> None:
+def test_a_relayer_without_conversions_refuses_them() -> None:
     rules = replace(EVENT_RULES, calls=frozenset(ServedCall) - {ServedCall.CONVERT_POSITIONS})
 
     with pytest.raises(MalformedCalldata, match="convertPositions"):

@@ -77,7 +77,7 @@ def a_carrier(status: TxStatus) -> SentTx:
 @pytest.mark.parametrize(
     ("state", "trigger"), [pair for pair in PAIRS if pair in RELAY_TRANSITIONS]
 )
-def test_a_listed_step_leads_where_the_table_says(state: RelayState, trigger: RelayTrigger) -> None:
+def test_a_listed_transition_leads_to_its_status(state: RelayState, trigger: RelayTrigger) -> None:
     assert advance_relay(state, trigger) is RELAY_TRANSITIONS[state, trigger]
 
 
@@ -89,14 +89,14 @@ def test_any_other_step_is_refused(state: RelayState, trigger: RelayTrigger) -> 
         advance_relay(state, trigger)
 
 
-def test_only_what_is_open_moves() -> None:
+def test_only_open_requests_move() -> None:
     assert {state for state, _ in RELAY_TRANSITIONS} == OPEN
     assert set(RelayState) == OPEN | DEAD | {RelayState.CONFIRMED}
 
 
 @pytest.mark.parametrize(("state", "status"), list(product(sorted(OPEN), TxStatus)))
 @pytest.mark.parametrize("is_done", [True, False])
-def test_whatever_is_seen_of_the_carrier_is_a_step_of_the_table_or_none(
+def test_every_trigger_of_a_carrying_transaction_is_in_the_table(
     state: RelayState, status: TxStatus, *, is_done: bool
 ) -> None:
     trigger = seen_trigger(state, a_carrier(status), is_done=is_done)
@@ -139,13 +139,13 @@ def test_a_request_follows_its_carrier(
         (RelayState.EXECUTED, TxStatus.SENT, None),
     ],
 )
-def test_a_mined_carrier_whose_call_failed_is_no_success(
+def test_a_mined_transaction_with_a_failed_call_is_a_failure(
     state: RelayState, status: TxStatus, trigger: RelayTrigger | None
 ) -> None:
     assert seen_trigger(state, a_carrier(status), is_done=False) is trigger
 
 
-def test_a_step_is_dated_and_says_why() -> None:
+def test_a_move_records_its_time_and_failure() -> None:
     failed = moved_relay(a_request(), RelayTrigger.REFUSE, 2000, "reverts")
     assert (failed.state, failed.failure, failed.updated_at_ms) == (
         RelayState.INVALID,
@@ -160,7 +160,7 @@ def test_an_open_request_claims_its_nonce(state: RelayState) -> None:
     assert a_request(state=state).claim == f"{WALLET}:7"
 
 
-def test_an_open_wish_for_a_wallet_claims_its_making() -> None:
+def test_an_open_creation_request_claims_the_wallets_creation() -> None:
     assert a_request(safe_nonce=None).claim == f"{WALLET}:create"
 
 
@@ -173,7 +173,7 @@ def test_a_transaction_is_carried_to_the_wallet_with_its_signature() -> None:
     outgoing = a_request(operation=1).outgoing()
     assert (outgoing.tx_id, outgoing.target, outgoing.gas) == ("relay:request-1", WALLET, 500_000)
     assert outgoing.calldata[:4].hex() == "6a761202"
-    assert decode(EXEC_TRANSACTION.takes, outgoing.calldata[4:]) == (
+    assert decode(EXEC_TRANSACTION.inputs, outgoing.calldata[4:]) == (
         TOKENS,
         0,
         b"\x01\x02\x03",
@@ -187,13 +187,13 @@ def test_a_transaction_is_carried_to_the_wallet_with_its_signature() -> None:
     )
 
 
-def test_a_wish_for_a_wallet_is_carried_to_the_factory() -> None:
+def test_a_creation_request_is_sent_to_the_factory() -> None:
     request = a_request(kind=RelayKind.SAFE_CREATE, safe_nonce=None, gas=CREATE_GAS)
     outgoing = request.outgoing()
     assert (outgoing.target, outgoing.gas) == (TOKENS, CREATE_GAS)
     assert outgoing.calldata[:4].hex() == "a1884d2c"
     parts = (0x1F, b"\x01" * 32, b"\x02" * 32)
-    assert decode(CREATE_PROXY.takes, outgoing.calldata[4:]) == (
+    assert decode(CREATE_PROXY.inputs, outgoing.calldata[4:]) == (
         ZERO_ADDRESS,
         0,
         ZERO_ADDRESS,
@@ -219,5 +219,5 @@ def test_the_next_nonce_is_the_first_that_is_neither_used_nor_claimed(
     assert set(range(used, nonce)) <= claimed
 
 
-def test_a_conversion_may_take_all_the_gas_there_is() -> None:
+def test_a_conversion_gets_the_highest_gas_limit() -> None:
     assert relay_gas(1, 100, may_convert=True) == RELAY_GAS_MAX

@@ -1,4 +1,4 @@
-"""The carrier between a treasury and its shards, over journals in files."""
+"""The coordinator between a treasury and its shards, over journals in files."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
-from tests.engine.local import LocalShard, LocalTreasury
+from tests.engine.rig import LocalShard, LocalTreasury
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,
@@ -42,9 +42,9 @@ from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.treasury.commands import AdmitShard, GrantAllocation, TakeBack
 from foretell.domain.treasury.treasury import free_units, look_up_allocation
-from foretell.engine.allocations import coordinator as carrier
 from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.coordinator import AllocationCoordinator
+from foretell.engine.answers import place as place_order
 from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.treasury_engine import TreasuryEngine
@@ -75,11 +75,11 @@ class Exchange(NamedTuple):
         return command
 
     async def place(self, shard: str, command: PlaceOrder) -> None:
-        """Place an order in a shard, with what the treasury finds for it."""
+        """Place an order in a shard, with collateral from the treasury."""
         await place(self.allocation_clients[shard], self.shards[shard], command)
 
     async def observe(self, block: int, tokens: int) -> bool:
-        """Tell the treasury what alice has at a block that the shards have observed."""
+        """Submit alice's balance at a block that the shards have observed."""
         allowances = [AllowanceSeen(ALICE, EXCHANGE, is_collateral=True, units=PLENTY)]
         return await self.coordinator.observe(
             block, a_word(f"block {block}"), [a_balance(tokens)], allowances
@@ -88,12 +88,14 @@ class Exchange(NamedTuple):
     def free_tokens(self) -> int:
         return free_units(self.treasury.state, ALICE) // TOKEN
 
-    def slice_tokens(self, shard: str) -> int:
+    def allocated_tokens(self, shard: str) -> int:
         return self.shards[shard].state.allocations.look_up(ALICE).units // TOKEN
 
 
 async def place(allocation_client: AllocationClient, engine: Engine, command: PlaceOrder) -> None:
-    assert isinstance(await allocation_client.answer(engine, PlaceRequest(command)), PlaceReply)
+    assert isinstance(
+        await allocation_client.handle(place_order, engine, PlaceRequest(command)), PlaceReply
+    )
 
 
 def some_allocation_clients(coordinator: AllocationCoordinator) -> dict[str, AllocationClient]:
@@ -118,7 +120,7 @@ def a_journal(folder: Path) -> FileJournal:
 
 
 @contextlib.asynccontextmanager
-async def an_exchange(folder: Path) -> AsyncIterator[Exchange]:
+async def an_exchange(folder: Path, totals_per_command_max: int = 1_000) -> AsyncIterator[Exchange]:
     """Start from what the journals in the folder say."""
     treasury = TreasuryEngine(a_journal(folder / "treasury"), lambda: NOW_MS)
     shards = {name: Engine(a_journal(folder / name), lambda: NOW_MS) for name in SHARDS}
@@ -126,7 +128,9 @@ async def an_exchange(folder: Path) -> AsyncIterator[Exchange]:
     for engine in shards.values():
         await engine.start()
     try:
-        coordinator = AllocationCoordinator(treasury, local(shards))
+        coordinator = AllocationCoordinator(
+            treasury, local(shards), totals_per_command_max=totals_per_command_max
+        )
         await coordinator.start()
         yield Exchange(folder, treasury, shards, coordinator, some_allocation_clients(coordinator))
     finally:
@@ -136,8 +140,10 @@ async def an_exchange(folder: Path) -> AsyncIterator[Exchange]:
 
 
 @contextlib.asynccontextmanager
-async def a_new_exchange(folder: Path, tokens: int = 100) -> AsyncIterator[Exchange]:
-    async with an_exchange(folder) as exchange:
+async def a_new_exchange(
+    folder: Path, tokens: int = 100, totals_per_command_max: int = 1_000
+) -> AsyncIterator[Exchange]:
+    async with an_exchange(folder, totals_per_command_max) as exchange:
         for name, engine in exchange.shards.items():
             await engine.submit(an_open_market(name))
             await engine.submit(some_funds("alice", "bob", market=name))
@@ -158,15 +164,15 @@ async def after_a_kill(exchange: Exchange) -> AsyncIterator[Exchange]:
 async def test_one_market_can_use_the_whole_balance(tmp_path: Path, shard: str) -> None:
     async with a_new_exchange(tmp_path) as exchange:
         await exchange.buy(shard, 100)
-        assert (exchange.slice_tokens(shard), exchange.free_tokens()) == (100, 0)
+        assert (exchange.allocated_tokens(shard), exchange.free_tokens()) == (100, 0)
 
 
 async def test_what_one_shard_does_not_need_another_gets(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path) as exchange:
         await exchange.buy(NORTH, 10)
-        assert exchange.slice_tokens(NORTH) == 55
+        assert exchange.allocated_tokens(NORTH) == 55
         await exchange.buy(SOUTH, 90)
-        assert (exchange.slice_tokens(NORTH), exchange.slice_tokens(SOUTH)) == (10, 90)
+        assert (exchange.allocated_tokens(NORTH), exchange.allocated_tokens(SOUTH)) == (10, 90)
 
 
 async def test_no_two_shards_spend_the_same_unit(tmp_path: Path) -> None:
@@ -177,7 +183,7 @@ async def test_no_two_shards_spend_the_same_unit(tmp_path: Path) -> None:
         await exchange.buy(SOUTH, 40)
 
 
-async def test_while_a_slice_suffices_nobody_is_asked(tmp_path: Path) -> None:
+async def test_while_an_allocation_suffices_the_treasury_is_not_asked(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path) as exchange:
         await exchange.buy(NORTH, 10)
         treasury = TreasuryEngine(a_journal(tmp_path / "down"), lambda: NOW_MS)
@@ -205,7 +211,7 @@ async def test_of_orders_that_race_for_a_balance_as_many_win_as_it_covers(tmp_pa
         assert (len(won), sum(reserved)) == (3, 30 * TOKEN)
 
 
-async def test_tokens_that_lack_are_not_asked_of_the_treasury(tmp_path: Path) -> None:
+async def test_missing_tokens_are_not_asked_of_the_treasury(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path) as exchange:
         order = a_sell("carol", market=NORTH)
         with pytest.raises(InsufficientBalance):
@@ -223,9 +229,9 @@ async def test_collateral_that_would_not_help_is_not_asked_for(tmp_path: Path) -
 async def test_a_grant_that_a_kill_kept_from_its_shard_arrives_after_it(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path / "journals") as exchange:
         await exchange.treasury.submit(GrantAllocation(NOW_MS, NORTH, ALICE, total_of(100 * TOKEN)))
-        assert exchange.slice_tokens(NORTH) == 0
+        assert exchange.allocated_tokens(NORTH) == 0
         async with after_a_kill(exchange) as again:
-            assert (again.slice_tokens(NORTH), again.free_tokens()) == (100, 0)
+            assert (again.allocated_tokens(NORTH), again.free_tokens()) == (100, 0)
 
 
 async def test_a_return_that_a_kill_kept_from_the_treasury_arrives_after_it(
@@ -237,7 +243,7 @@ async def test_a_return_that_a_kill_kept_from_the_treasury_arrives_after_it(
         await exchange.shards[NORTH].submit(wanted)
         assert exchange.free_tokens() == 45
         async with after_a_kill(exchange) as again:
-            assert (again.slice_tokens(NORTH), again.free_tokens()) == (10, 90)
+            assert (again.allocated_tokens(NORTH), again.free_tokens()) == (10, 90)
 
 
 async def test_after_a_kill_in_the_middle_of_many_orders_nothing_is_spent_twice(
@@ -283,17 +289,16 @@ async def test_a_settled_trade_leaves_as_much_to_spend_and_to_grant(tmp_path: Pa
         assert look_up_allocation(exchange.treasury.state, NORTH, BOB).settled_units == 5 * TOKEN
 
 
-async def test_a_block_that_the_shards_have_not_observed_is_not_taken_in(tmp_path: Path) -> None:
+async def test_a_block_that_the_shards_have_not_observed_is_not_applied(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path) as exchange:
         assert not await exchange.observe(2, 500)
         assert exchange.free_tokens() == 100
 
 
-async def test_what_is_too_much_for_one_command_comes_in_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_an_observation_too_large_for_one_command_is_submitted_in_parts(
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(carrier, "TOTALS_PER_COMMAND_MAX", 2)
-    async with a_new_exchange(tmp_path / "journals") as exchange:
+    async with a_new_exchange(tmp_path / "journals", totals_per_command_max=2) as exchange:
         wallets = [an_address(f"trader {number}") for number in range(5)]
         balances = [BalanceSeen(wallet, COLLATERAL, TOKEN) for wallet in wallets]
         allowances = [
@@ -309,7 +314,7 @@ async def test_what_is_too_much_for_one_command_comes_in_parts(
             assert [allocations.look_up(wallet).units for wallet in wallets] == [TOKEN] * 5
 
 
-async def test_what_a_wallet_withdrew_is_called_back_and_by_force_closes_orders(
+async def test_a_withdrawal_is_called_back_and_by_force_closes_orders(
     tmp_path: Path,
 ) -> None:
     async with a_new_exchange(tmp_path) as exchange:
@@ -324,7 +329,7 @@ async def test_what_a_wallet_withdrew_is_called_back_and_by_force_closes_orders(
         assert [len(engine.state.live_orders) for engine in exchange.shards.values()] == [0, 1]
 
 
-async def test_a_shard_that_is_down_keeps_its_slice_and_no_other_waits_for_it(
+async def test_a_shard_that_is_down_keeps_its_allocation_and_no_other_waits_for_it(
     tmp_path: Path,
 ) -> None:
     async with a_new_exchange(tmp_path) as exchange:
@@ -339,7 +344,7 @@ async def test_a_shard_that_is_down_keeps_its_slice_and_no_other_waits_for_it(
         await down.close()
 
 
-async def test_a_treasury_that_lost_its_journal_is_not_believed(tmp_path: Path) -> None:
+async def test_a_treasury_that_lost_its_journal_is_refused(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path / "journals") as exchange:
         await exchange.buy(NORTH, 10)
         (lost := tmp_path / "lost").mkdir()
@@ -349,7 +354,7 @@ async def test_a_treasury_that_lost_its_journal_is_not_believed(tmp_path: Path) 
                 pass
 
 
-async def test_a_shard_that_lost_its_journal_is_not_believed(tmp_path: Path) -> None:
+async def test_a_shard_that_lost_its_journal_is_refused(tmp_path: Path) -> None:
     async with a_new_exchange(tmp_path / "journals") as exchange:
         await exchange.buy(NORTH, 10)
         await exchange.buy(SOUTH, 90)
@@ -360,7 +365,7 @@ async def test_a_shard_that_lost_its_journal_is_not_believed(tmp_path: Path) -> 
                 pass
 
 
-async def test_a_shard_that_came_back_empty_gets_nothing_until_it_is_caught_up_with(
+async def test_a_shard_that_came_back_empty_gets_nothing_until_it_has_caught_up(
     tmp_path: Path,
 ) -> None:
     async with a_new_exchange(tmp_path) as exchange:
@@ -379,7 +384,7 @@ async def test_a_shard_that_came_back_empty_gets_nothing_until_it_is_caught_up_w
         await empty.close()
 
 
-async def test_before_every_shard_was_admitted_no_block_is_taken_in(tmp_path: Path) -> None:
+async def test_before_every_shard_was_admitted_no_block_is_applied(tmp_path: Path) -> None:
     treasury = TreasuryEngine(a_journal(tmp_path), lambda: NOW_MS)
     await treasury.start()
     coordinator = AllocationCoordinator(
@@ -396,7 +401,7 @@ class FailingJournal(FileJournal):
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
     ) -> None:
-        """Remember whom to tell of the failure."""
+        """Keep the callback of a failure."""
         super().start(on_synced, on_failed)
         self.fail = on_failed
 
@@ -408,15 +413,15 @@ class FailingJournal(FileJournal):
         return 1
 
 
-async def test_a_treasury_whose_journal_fails_stops_for_good(tmp_path: Path) -> None:
+async def test_a_treasury_whose_journal_fails_stops(tmp_path: Path) -> None:
     journal = FailingJournal(tmp_path, segment_bytes=SEGMENT_BYTES)
     treasury = TreasuryEngine(journal, lambda: NOW_MS)
     await treasury.start()
     admit = AdmitShard(NOW_MS, NORTH)
-    answers = await asyncio.gather(
+    results = await asyncio.gather(
         treasury.submit(admit), treasury.submit(admit), treasury.sync(), return_exceptions=True
     )
-    assert [type(answer) for answer in answers] == [EngineStopped] * 3
+    assert [type(result) for result in results] == [EngineStopped] * 3
     with pytest.raises(EngineStopped, match="the disk is gone"):
         await treasury.submit(admit)
     await treasury.close()
@@ -425,12 +430,12 @@ async def test_a_treasury_whose_journal_fails_stops_for_good(tmp_path: Path) -> 
 async def test_a_fault_while_a_command_is_taken_stops_the_treasury(tmp_path: Path) -> None:
     treasury = TreasuryEngine(a_journal(tmp_path), lambda: NOW_MS)
     await treasury.start()
-    stranger = GrantAllocation(NOW_MS, NORTH, ALICE, total_of(0))
-    await treasury.submit(stranger)
+    unknown = GrantAllocation(NOW_MS, NORTH, ALICE, total_of(0))
+    await treasury.submit(unknown)
     with pytest.raises(AssertionError):
         await treasury.submit(TakeBack(NOW_MS, NORTH, (AllocationTotal(ALICE, total_of(1)),)))
     with pytest.raises(EngineStopped, match="AssertionError"):
-        await treasury.submit(stranger)
+        await treasury.submit(unknown)
     await treasury.close()
 
 
@@ -441,7 +446,7 @@ async def test_a_treasury_takes_nothing_before_it_read_its_journal(tmp_path: Pat
     await treasury.close()
 
 
-async def test_who_gives_up_waiting_keeps_nobody_else_from_an_answer(tmp_path: Path) -> None:
+async def test_a_caller_that_stops_waiting_keeps_no_other_from_its_result(tmp_path: Path) -> None:
     treasury = TreasuryEngine(a_journal(tmp_path), lambda: NOW_MS)
     await treasury.start()
     impatient = asyncio.create_task(treasury.submit(AdmitShard(NOW_MS, NORTH)))

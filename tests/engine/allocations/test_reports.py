@@ -1,4 +1,4 @@
-"""What a treasury asks of a shard, over journals in files."""
+"""Requests of a treasury to a shard, over journals in files."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +11,6 @@ from tests.trading.rig import SEGMENT_BYTES
 
 from foretell.domain.errors.exchange import EngineRestarting, TreasuryUnavailable
 from foretell.domain.exchange.allocations import AllocationTotal, AllocationTotals, Total, total_of
-from foretell.engine.allocations import reports
 from foretell.engine.allocations.reports import ChangedAllocations, report_allocations
 from foretell.engine.answers import handle
 from foretell.engine.protocol.requests import (
@@ -52,8 +51,8 @@ async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
     await engine.close()
 
 
-async def report(engine: Engine, question: ReportRequest) -> ReportReply:
-    return await report_allocations(engine, None, question)
+async def report(engine: Engine, request: ReportRequest) -> ReportReply:
+    return await report_allocations(engine, None, request)
 
 
 def units_held(engine: Engine) -> int:
@@ -71,47 +70,45 @@ def a_return(units: int, given: int = 10, shard: str = NORTH) -> ReturnRequest:
     return ReturnRequest(shard, total, total_of(units), is_forced=False)
 
 
-async def test_what_is_free_is_given_back(engine: Engine) -> None:
+async def test_free_units_are_returned(engine: Engine) -> None:
     expected = ReturnReply(AllocationTotal(WALLETS[0], Total("4")))
     assert await handle(engine, a_return(4)) == expected
     assert units_held(engine) == 6
 
 
-async def test_what_is_still_on_its_way_is_given_back_too(engine: Engine) -> None:
+async def test_a_grant_on_its_way_is_returned_too(engine: Engine) -> None:
     expected = ReturnReply(AllocationTotal(WALLETS[0], Total("25")))
     assert await handle(engine, a_return(25, given=30)) == expected
     assert units_held(engine) == 5
 
 
 @pytest.mark.parametrize(
-    "question", [JoinRequest("south"), TakeRequest("south", GIVEN), a_return(4, shard="south")]
+    "sent", [JoinRequest("south"), TakeRequest("south", GIVEN), a_return(4, shard="south")]
 )
-async def test_what_is_meant_for_another_shard_is_refused(
-    engine: Engine, question: EngineRequest
-) -> None:
-    assert isinstance(question, JoinRequest | TakeRequest | ReturnRequest)
+async def test_a_request_for_another_shard_is_refused(engine: Engine, sent: EngineRequest) -> None:
+    assert isinstance(sent, JoinRequest | TakeRequest | ReturnRequest)
     with pytest.raises(TreasuryUnavailable, match="known here as 'north'"):
-        await handle(engine, question)
+        await handle(engine, sent)
     assert units_held(engine) == 10
 
 
-async def test_slices_are_reported_in_parts_that_have_a_bound(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reports, "SLICES_PER_REPORT_MAX", 2)
-    parts = [await report(engine, ReportRequest(start)) for start in (0, 2, 4, 6)]
+async def test_allocations_are_reported_in_parts_of_bounded_length(engine: Engine) -> None:
+    parts = [
+        await report_allocations(engine, None, ReportRequest(start), per_report_max=2)
+        for start in (0, 2, 4, 6)
+    ]
     assert [part.count for part in parts] == [5] * 4
     wallets = [[each.wallet for each in part.allocations] for part in parts]
     assert wallets == [WALLETS[:2], WALLETS[2:4], WALLETS[4:], []]
 
 
-async def test_slices_are_reported_as_of_the_block_that_was_observed(engine: Engine) -> None:
+async def test_allocations_are_reported_as_of_the_block_that_was_observed(engine: Engine) -> None:
     await engine.submit(an_observation())
     reported = await report(engine, ReportRequest(0, a_word("block 1")))
     assert (reported.block_number, len(reported.allocations)) == (1, 5)
 
 
-async def test_no_slices_are_reported_as_of_another_block(engine: Engine) -> None:
+async def test_no_allocations_are_reported_as_of_another_block(engine: Engine) -> None:
     reported = await report(engine, ReportRequest(0, a_word("block 1")))
     assert (reported.block_number, reported.allocations) == (0, [])
 
@@ -124,7 +121,7 @@ async def test_an_engine_that_reads_its_journal_reports_nothing(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "question",
+    "sent",
     [
         JoinRequest(NORTH),
         TakeRequest(NORTH, GIVEN),
@@ -133,20 +130,20 @@ async def test_an_engine_that_reads_its_journal_reports_nothing(tmp_path: Path) 
         FundRequest(NORTH, WALLETS[0], total_of(10**30)),
     ],
 )
-async def test_a_question_about_slices_crosses_a_wire(question: EngineRequest) -> None:
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(question), type=EngineRequest) == question
+async def test_a_request_about_allocations_crosses_a_socket(sent: EngineRequest) -> None:
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(sent), type=EngineRequest) == sent
 
 
 @pytest.mark.parametrize(
-    "answered", [JoinReply(), TakeReply(), ReturnReply(GIVEN[0]), REPORT, FundReply(GIVEN[0])]
+    "reply", [JoinReply(), TakeReply(), ReturnReply(GIVEN[0]), REPORT, FundReply(GIVEN[0])]
 )
-async def test_an_answer_about_slices_crosses_a_wire(answered: EngineReply) -> None:
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(answered), type=EngineReply) == answered
+async def test_a_reply_about_allocations_crosses_a_socket(reply: EngineReply) -> None:
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(reply), type=EngineReply) == reply
 
 
 @pytest.fixture
 def changed(engine: Engine) -> ChangedAllocations:
-    """What is told of the shard's slices from now on."""
+    """The shard's allocations that change from now on."""
     changed = ChangedAllocations()
     engine.subscribe(changed.on_committed)
     return changed
@@ -156,7 +153,7 @@ async def since(engine: Engine, changed: ChangedAllocations, sequence: int) -> R
     return await report_allocations(engine, changed, ReportRequest(0, since=sequence))
 
 
-async def test_of_slices_that_were_reported_only_changed_ones_are_again(
+async def test_of_reported_allocations_only_changed_ones_are_reported_again(
     engine: Engine, changed: ChangedAllocations
 ) -> None:
     await handle(engine, a_return(1))
@@ -168,7 +165,7 @@ async def test_of_slices_that_were_reported_only_changed_ones_are_again(
     assert {each.wallet for each in after.allocations} == {WALLETS[0], WALLETS[3]}
 
 
-async def test_what_is_not_durable_yet_is_reported_once_it_is(
+async def test_a_change_that_is_not_durable_yet_is_reported_once_it_is(
     engine: Engine, changed: ChangedAllocations
 ) -> None:
     await handle(engine, a_return(1))
@@ -183,7 +180,7 @@ async def test_what_is_not_durable_yet_is_reported_once_it_is(
 
 
 @pytest.mark.parametrize("sequence", [0, 1, 10**6])
-async def test_who_asks_for_more_than_is_remembered_is_told_everything(
+async def test_a_request_for_more_than_is_remembered_gets_a_whole_report(
     engine: Engine, changed: ChangedAllocations, sequence: int
 ) -> None:
     await handle(engine, a_return(1))
@@ -191,22 +188,22 @@ async def test_who_asks_for_more_than_is_remembered_is_told_everything(
     assert (reported.is_whole, reported.count) == (True, 5)
 
 
-async def test_a_host_that_heard_nothing_yet_tells_everything(
+async def test_a_host_that_saw_no_command_yet_makes_a_whole_report(
     engine: Engine, changed: ChangedAllocations
 ) -> None:
     assert (await since(engine, changed, engine.sequence)).is_whole
 
 
-async def test_more_changes_than_one_answer_holds_are_told_with_everything(
-    engine: Engine, changed: ChangedAllocations, monkeypatch: pytest.MonkeyPatch
+async def test_more_changes_than_one_reply_holds_cause_a_whole_report(
+    engine: Engine, changed: ChangedAllocations
 ) -> None:
-    monkeypatch.setattr(reports, "SLICES_PER_REPORT_MAX", 2)
     await handle(engine, a_return(1))
     sequence = engine.sequence
     await handle(
         engine, TakeRequest(NORTH, [AllocationTotal(wallet, total_of(11)) for wallet in WALLETS])
     )
-    reported = await since(engine, changed, sequence)
+    request = ReportRequest(0, since=sequence)
+    reported = await report_allocations(engine, changed, request, per_report_max=2)
     assert (reported.is_whole, reported.count, len(reported.allocations)) == (True, 5, 2)
 
 
@@ -214,6 +211,6 @@ async def test_changes_as_of_another_block_are_not_reported(
     engine: Engine, changed: ChangedAllocations
 ) -> None:
     await handle(engine, a_return(1))
-    question = ReportRequest(0, a_word("block 1"), since=engine.sequence - 1)
-    reported = await report_allocations(engine, changed, question)
+    request = ReportRequest(0, a_word("block 1"), since=engine.sequence - 1)
+    reported = await report_allocations(engine, changed, request)
     assert (reported.block_number, reported.allocations) == (0, [])

@@ -1,4 +1,4 @@
-"""A process that places orders as fast as it can and tells each that was acknowledged, to be killed.
+"""A process that places orders as fast as it can and prints each acknowledged one, to be killed.
 
 Arguments: the journal's folder, and the salt of the first order.
 """

@@ -76,30 +76,32 @@ def submitted(engine: Engine, command: PlaceOrder | CancelOrders) -> "asyncio.Ta
     return asyncio.create_task(engine.submit(command))
 
 
-async def test_an_answer_comes_after_the_command_is_durable_and_was_told(tmp_path: Path) -> None:
+async def test_a_result_comes_after_the_command_is_durable_and_published(tmp_path: Path) -> None:
     async with a_trading_engine(tmp_path) as engine:
-        told: list[CommittedCommand] = []
-        engine.subscribe(told.append)
+        published: list[CommittedCommand] = []
+        engine.subscribe(published.append)
         placing = submitted(engine, a_placing(a_buy("alice")))
         await asyncio.sleep(0)
         assert engine.state.live_orders
-        assert not told
+        assert not published
         assert not placing.done()
         placement = await placing
         assert isinstance(placement, Placement)
-        assert [committed.sequence for committed in told] == [engine.sequence]
+        assert [committed.sequence for committed in published] == [engine.sequence]
 
 
-async def test_commands_are_told_in_the_order_of_the_journal(tmp_path: Path) -> None:
+async def test_commands_are_published_in_the_order_of_the_journal(tmp_path: Path) -> None:
     async with a_trading_engine(tmp_path) as engine:
-        told: list[int] = []
-        engine.subscribe(lambda committed: told.append(committed.sequence))
+        published: list[int] = []
+        engine.subscribe(lambda committed: published.append(committed.sequence))
         orders = [a_buy("alice", size_units=5 * TOKEN, salt=str(n)) for n in range(50)]
         await asyncio.gather(*(engine.submit(a_placing(order)) for order in orders))
-        assert told == list(range(3, 53))
+        assert published == list(range(3, 53))
 
 
-async def test_a_refusal_that_rests_on_what_is_not_durable_yet_waits_too(tmp_path: Path) -> None:
+async def test_a_refusal_that_depends_on_a_command_not_yet_durable_waits_too(
+    tmp_path: Path,
+) -> None:
     async with a_trading_engine(tmp_path) as engine:
         fok = a_buy("alice", salt="2")
         taking = submitted(engine, a_placing(a_buy("alice")))
@@ -118,7 +120,7 @@ async def test_a_refusal_with_nothing_to_wait_for_comes_at_once(tmp_path: Path) 
         assert engine.sequence == 2
 
 
-async def test_what_changes_nothing_is_not_written(tmp_path: Path) -> None:
+async def test_a_command_that_changes_nothing_is_not_written(tmp_path: Path) -> None:
     async with a_trading_engine(tmp_path) as engine:
         outcome = await engine.submit(CancelOrders(NOW_MS, an_address("alice"), (a_word("x"),)))
         assert isinstance(outcome, Cancellation)
@@ -142,7 +144,7 @@ async def test_a_restart_ends_in_the_same_state(tmp_path: Path) -> None:
         assert engine.sequence == sequence
 
 
-async def test_a_restart_tells_the_hearers_everything_again(tmp_path: Path) -> None:
+async def test_a_restart_publishes_everything_again(tmp_path: Path) -> None:
     first: list[CommittedCommand] = []
     again: list[CommittedCommand] = []
     journal = FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES)
@@ -163,11 +165,11 @@ async def test_a_restart_tells_the_hearers_everything_again(tmp_path: Path) -> N
 
 async def snapshot_now(engine: Engine) -> None:
     snapshot = Snapshot(engine.sequence, encode_state(engine.state))
-    await engine._journal.keep_snapshot(snapshot)
+    await engine.journal.keep_snapshot(snapshot)
 
 
-async def a_story_with_snapshots(folder: Path, after: int, clock: Clock) -> tuple[str, int]:
-    """Trade, with two snapshots after so many orders; return the state and the sequence."""
+async def some_trading_with_snapshots(folder: Path, after: int, clock: Clock) -> tuple[str, int]:
+    """Trade, with two snapshots after so many orders; return the digest and the sequence."""
     async with a_trading_engine(folder, clock) as engine:
         for number in range(12):
             await place(engine, a_placing(a_buy("alice", price_ticks=40 - number, salt="1")))
@@ -180,38 +182,38 @@ async def a_story_with_snapshots(folder: Path, after: int, clock: Clock) -> tupl
 @pytest.mark.parametrize("after", [0, 5, 10])
 async def test_a_start_from_a_snapshot_ends_in_the_same_state(tmp_path: Path, after: int) -> None:
     clock = Clock()
-    before = await a_story_with_snapshots(tmp_path, after, clock)
+    before = await some_trading_with_snapshots(tmp_path, after, clock)
     async with an_engine(tmp_path, clock) as engine:
         assert (digest(engine.state), engine.sequence) == before
         assert engine.clock_ms() == NOW_MS
 
 
-async def test_a_start_from_a_snapshot_tells_what_there_was_and_then_the_rest(
+async def test_a_start_from_a_snapshot_publishes_its_state_and_then_the_rest(
     tmp_path: Path,
 ) -> None:
-    _, last = await a_story_with_snapshots(tmp_path, 5, Clock())
-    told: list[CommittedCommand] = []
+    _, last = await some_trading_with_snapshots(tmp_path, 5, Clock())
+    published: list[CommittedCommand] = []
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
-    engine.subscribe(told.append)
+    engine.subscribe(published.append)
     await engine.start()
     await engine.close()
-    first, *rest = told
+    first, *rest = published
     assert isinstance(first.effects[0], MarketRestored)
     assert [committed.sequence for committed in rest] == list(range(first.sequence + 1, last + 1))
 
 
 @pytest.mark.parametrize("tables_sequence", [20, 24, 26])
-async def test_what_the_tables_have_is_told_as_one_state(
+async def test_what_the_tables_have_is_published_as_one_state(
     tmp_path: Path, tables_sequence: int
 ) -> None:
-    """It was told command by command before: who comes now needs what is there."""
-    before, last = await a_story_with_snapshots(tmp_path, 5, Clock())
-    told: list[CommittedCommand] = []
+    """It was published command by command before; a new subscriber needs the state."""
+    before, last = await some_trading_with_snapshots(tmp_path, 5, Clock())
+    published: list[CommittedCommand] = []
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
-    engine.subscribe(told.append)
+    engine.subscribe(published.append)
     await engine.start(tables_sequence)
     await engine.close()
-    first, *rest = told
+    first, *rest = published
     (restored, *_) = first.effects
     assert isinstance(restored, MarketRestored)
     assert first.sequence == tables_sequence
@@ -220,22 +222,22 @@ async def test_what_the_tables_have_is_told_as_one_state(
     assert engine.published_sequence == last
 
 
-async def test_tables_that_are_behind_the_snapshot_hear_all_that_they_lack(
+async def test_tables_that_are_behind_the_snapshot_get_all_that_they_lack(
     tmp_path: Path,
 ) -> None:
-    before, last = await a_story_with_snapshots(tmp_path, 5, Clock())
-    told: list[CommittedCommand] = []
+    before, last = await some_trading_with_snapshots(tmp_path, 5, Clock())
+    published: list[CommittedCommand] = []
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
-    engine.subscribe(told.append)
+    engine.subscribe(published.append)
     await engine.start(3)
     await engine.close()
-    first, *rest = told
+    first, *rest = published
     assert (first.sequence, type(first.effects[0])) == (3, MarketRestored)
     assert [committed.sequence for committed in rest] == list(range(4, last + 1))
     assert digest(engine.state) == before
 
 
-async def test_tables_that_lack_what_was_let_go_are_refused(tmp_path: Path) -> None:
+async def test_tables_that_lack_removed_commands_are_refused(tmp_path: Path) -> None:
     async with a_trading_engine(tmp_path) as engine:
         for salt in range(300):
             await place(engine, a_placing(a_buy("alice", size_units=5 * TOKEN, salt=str(salt))))
@@ -248,7 +250,7 @@ async def test_tables_that_lack_what_was_let_go_are_refused(tmp_path: Path) -> N
     assert refusal.value.details == {"tables_sequence": 200, "snapshot_sequence": 293}
 
 
-async def test_a_command_that_was_written_and_not_answered_is_found_by_the_next_start(
+async def test_a_command_that_was_written_without_a_reply_is_found_by_the_next_start(
     tmp_path: Path,
 ) -> None:
     command = a_placing(a_buy("alice"))
@@ -278,20 +280,20 @@ async def test_before_the_journal_is_read_nothing_is_taken(tmp_path: Path) -> No
 async def test_a_journal_that_cannot_write_stops_the_engine(tmp_path: Path) -> None:
     journal = FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES)
     engine = Engine(journal, Clock().now_ms)
-    told: list[CommittedCommand] = []
+    published: list[CommittedCommand] = []
     await engine.start()
     await engine.submit(an_open_market())
     await engine.submit(some_funds("alice"))
-    engine.subscribe(told.append)
+    engine.subscribe(published.append)
     broken = os.open("/dev/null", os.O_RDONLY)
-    os.dup2(broken, journal._tail._handle or 0)
+    os.dup2(broken, journal.tail.handle or 0)
     os.close(broken)
     waiting = [
         submitted(engine, a_placing(a_buy("alice", salt=str(number)))) for number in range(3)
     ]
     answers = await asyncio.gather(*waiting, return_exceptions=True)
     assert [type(answer) for answer in answers] == [EngineStopped] * 3
-    assert not told
+    assert not published
     assert engine.failed.is_set()
     assert not engine.is_ready
     with pytest.raises(EngineStopped, match="Bad file descriptor"):
@@ -299,7 +301,7 @@ async def test_a_journal_that_cannot_write_stops_the_engine(tmp_path: Path) -> N
     await engine.close()
 
 
-async def test_a_fault_of_ours_stops_the_engine(tmp_path: Path) -> None:
+async def test_an_unexpected_error_stops_the_engine(tmp_path: Path) -> None:
     async with a_trading_engine(tmp_path) as engine:
         command = a_placing(a_buy("alice"))
         odd_tick = msgspec.structs.replace(command.terms, ticks_per_one=3)
@@ -335,7 +337,7 @@ async def test_more_commands_than_may_wait_are_refused(tmp_path: Path) -> None:
             coroutine.close()
 
 
-async def test_nobody_meets_an_order_whose_time_is_over(tmp_path: Path) -> None:
+async def test_an_expired_order_is_never_matched(tmp_path: Path) -> None:
     clock = Clock()
     async with a_trading_engine(tmp_path, clock) as engine:
         resting = a_sell("bob", expiration_s=NOW_S + 100)
@@ -349,7 +351,7 @@ async def test_nobody_meets_an_order_whose_time_is_over(tmp_path: Path) -> None:
         assert digest(engine.state) == before
 
 
-async def test_orders_whose_time_is_over_leave_by_themselves(tmp_path: Path) -> None:
+async def test_expired_orders_are_closed_by_the_loop(tmp_path: Path) -> None:
     clock = Clock()
     async with a_trading_engine(tmp_path, clock) as engine:
         await place(engine, a_placing(a_sell("bob", expiration_s=NOW_S + 100), OrderType.GTD))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.domain.exchange.digest import digest
-from tests.journal.shards import Shards, query
+from tests.rigs.journals import PostgresJournals, query
 from tests.rigs.values import a_buy, a_placing, a_sell, an_open_market, some_funds
 from tests.trading.rig import Clock
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 @contextlib.asynccontextmanager
 async def an_engine(url: str) -> AsyncIterator[Engine]:
-    engine = Engine(Shards(url).open("trading"), Clock().now_ms)
+    engine = Engine(PostgresJournals(url).open("trading"), Clock().now_ms)
     await engine.start()
     try:
         yield engine
@@ -30,7 +30,7 @@ async def an_engine(url: str) -> AsyncIterator[Engine]:
 
 
 def in_rows(engine: Engine) -> InRows:
-    address = engine._journal.begin_snapshot()
+    address = engine.journal.begin_snapshot()
     assert isinstance(address, InRows)
     return address
 
@@ -43,7 +43,7 @@ async def a_trading_engine(url: str) -> AsyncIterator[Engine]:
         yield engine
 
 
-async def test_whoever_leads_next_has_the_same_state(journal_url: str) -> None:
+async def test_the_next_leader_has_the_same_state(journal_url: str) -> None:
     async with a_trading_engine(journal_url) as engine:
         await engine.submit(a_placing(a_buy("alice", price_ticks=40)))
         await engine.submit(a_placing(a_sell("bob", price_ticks=40)))
@@ -52,12 +52,12 @@ async def test_whoever_leads_next_has_the_same_state(journal_url: str) -> None:
         assert (digest(engine.state), engine.sequence) == (before, sequence)
 
 
-async def test_whoever_leads_next_needs_no_more_than_the_newest_snapshot(journal_url: str) -> None:
+async def test_the_next_leader_needs_only_the_newest_snapshot(journal_url: str) -> None:
     async with a_trading_engine(journal_url) as engine:
         for salt in range(6):
             await engine.submit(a_placing(a_buy("alice", price_ticks=40, salt=str(salt))))
             await asyncio.to_thread(take_snapshot_of_rows, in_rows(engine), engine.sequence)
-            await engine._journal.let_go()
+            await engine.journal.compact()
         await engine.submit(a_placing(a_sell("bob", price_ticks=40)))
         before, sequence = digest(engine.state), engine.sequence
     rows = query(journal_url, "SELECT sequence FROM journal.record ORDER BY sequence")
@@ -76,7 +76,7 @@ async def test_an_order_is_in_the_journal_under_its_hash(journal_url: str) -> No
     assert rows[-1]["command_id"] == word_bytes(command.order_id)
 
 
-async def test_an_engine_that_lost_its_lease_refuses_what_waits_and_what_comes(
+async def test_an_engine_that_lost_its_lease_refuses_waiting_and_later_commands(
     journal_url: str,
 ) -> None:
     async with a_trading_engine(journal_url) as engine:

@@ -1,4 +1,4 @@
-"""The engine on a disk that is full: cancels for as long as they fit, then nothing, then all again."""
+"""The engine on a full disk: cancels while they fit, then nothing, then everything again."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.domain.exchange.digest import digest
-from tests.journal.small_disk import SmallDisk
+from tests.rigs.small_disk import SmallDisk
 from tests.rigs.values import (
     NOW_MS,
     NOW_S,
@@ -25,10 +25,7 @@ from foretell.domain.errors.exchange import EngineCancelOnly, EngineReadOnly, En
 from foretell.domain.exchange.commands import CancelOrders, PlaceOrder
 from foretell.domain.exchange.order import OrderType
 from foretell.engine.protocol.requests import CommittedCommand
-from foretell.engine.writer import engine as engine_module
-from foretell.engine.writer.engine import Engine
-from foretell.journal.files import journal
-from foretell.journal.files import preallocation as preallocation_module
+from foretell.engine.writer.engine import STALLED_AFTER_S, Engine
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.port import Capacity
 
@@ -40,11 +37,16 @@ SEGMENT_BYTES = 16 * 1024
 class Place:
     """An engine, its journal, and the disk below."""
 
-    def __init__(self, folder: Path, disk: SmallDisk, clock: Clock) -> None:
+    def __init__(self, folder: Path, disk: SmallDisk, stalled_after_s: float) -> None:
         self.disk = disk
-        self.clock = clock
-        self.journal = FileJournal(folder, segment_bytes=SEGMENT_BYTES)
-        self.engine = Engine(self.journal, clock.now_ms)
+        self.clock = Clock()
+        self.journal = FileJournal(folder, segment_bytes=SEGMENT_BYTES, full_retry_s=0.01)
+        self.engine = Engine(
+            self.journal,
+            self.clock.now_ms,
+            stalled_after_s=stalled_after_s,
+            expiry_interval_s=0.01,
+        )
         self.placed: list[PlaceOrder] = []
 
     def next_order(self) -> PlaceOrder:
@@ -58,15 +60,14 @@ class Place:
                 await asyncio.sleep(0.005)
 
     def has_segment_pool(self) -> bool:
-        """Whether the spare and the reserve are there: until then room may come and go."""
-        blanks = self.journal._tail._segment_pool
-        return blanks._has_spare and blanks._has_reserve
+        """Whether the spare and the reserve are there: until then capacity may change."""
+        return self.journal.tail.segment_pool.is_filled
 
     async def become_scarce(self) -> None:
         """Place orders until the disk has no room for another spare."""
         await self.until(self.has_segment_pool)
         self.disk.fill()
-        while self.journal.room is Capacity.AMPLE:
+        while self.journal.capacity is Capacity.AMPLE:
             with contextlib.suppress(EngineCancelOnly):
                 await self.engine.submit(self.next_order())
 
@@ -79,17 +80,17 @@ class Place:
             await asyncio.sleep(0.01)
 
     def become_full(self) -> "asyncio.Task[object]":
-        """Begin to cancel an order on a disk that takes nothing at all."""
+        """Begin to cancel an order on a disk that takes no writes."""
         self.disk.takes_writes = False
         cancel = CancelOrders(NOW_MS, an_address("alice"), (self.placed[0].order_id,))
         return asyncio.create_task(self.engine.submit(cancel))
 
 
-@pytest.fixture
-async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
-    monkeypatch.setattr(preallocation_module, "FULL_RETRY_S", 0.01)
-    monkeypatch.setattr(journal, "FULL_RETRY_S", 0.01)
-    place = Place(tmp_path, SmallDisk(tmp_path, monkeypatch), Clock())
+@contextlib.asynccontextmanager
+async def a_place(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, stalled_after_s: float = STALLED_AFTER_S
+) -> AsyncIterator[Place]:
+    place = Place(folder, SmallDisk(folder, monkeypatch), stalled_after_s)
     await place.engine.start()
     await place.engine.submit(an_open_market())
     await place.engine.submit(some_funds("alice"))
@@ -99,7 +100,13 @@ async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     await place.engine.close()
 
 
-async def test_while_room_is_scarce_no_order_is_placed(place: Place) -> None:
+@pytest.fixture
+async def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Place]:
+    async with a_place(tmp_path, monkeypatch) as place:
+        yield place
+
+
+async def test_while_capacity_is_scarce_no_order_is_placed(place: Place) -> None:
     await place.become_scarce()
     before = digest(place.engine.state)
     with pytest.raises(EngineCancelOnly) as refusal:
@@ -108,13 +115,13 @@ async def test_while_room_is_scarce_no_order_is_placed(place: Place) -> None:
     assert digest(place.engine.state) == before
 
 
-async def test_while_room_is_scarce_an_order_that_is_known_gets_its_answer(place: Place) -> None:
+async def test_while_capacity_is_scarce_a_known_order_gets_its_reply(place: Place) -> None:
     await place.become_scarce()
     known = place.placed[0]
     assert await place.engine.submit(known) == place.engine.state.placement_by_order[known.order_id]
 
 
-async def test_while_room_is_scarce_cancels_and_observations_work(place: Place) -> None:
+async def test_while_capacity_is_scarce_cancels_and_observations_work(place: Place) -> None:
     await place.become_scarce()
     order_ids = tuple(order.order_id for order in place.placed[:20])
     await place.engine.submit(CancelOrders(NOW_MS, an_address("alice"), order_ids))
@@ -123,7 +130,7 @@ async def test_while_room_is_scarce_cancels_and_observations_work(place: Place) 
     assert place.engine.state.observed_block == 7
 
 
-async def test_while_room_is_scarce_orders_expire(place: Place) -> None:
+async def test_while_capacity_is_scarce_orders_expire(place: Place) -> None:
     dated = a_placing(a_buy(expiration_s=NOW_S + 100), OrderType.GTD)
     await place.engine.submit(dated)
     await place.become_scarce()
@@ -133,21 +140,23 @@ async def test_while_room_is_scarce_orders_expire(place: Place) -> None:
     expiring.cancel()
 
 
-async def test_what_waits_for_room_is_answered_when_there_is_some(place: Place) -> None:
-    told: list[CommittedCommand] = []
-    place.engine.subscribe(told.append)
+async def test_a_command_that_waits_for_capacity_is_answered_when_there_is_some(
+    place: Place,
+) -> None:
+    published: list[CommittedCommand] = []
+    place.engine.subscribe(published.append)
     waiting = place.become_full()
-    await place.until(lambda: place.journal.room is Capacity.NONE)
-    assert not told
+    await place.until(lambda: place.journal.capacity is Capacity.NONE)
+    assert not published
     assert not waiting.done()
     place.disk.heal()
     await waiting
-    assert [committed.sequence for committed in told] == [place.engine.sequence]
+    assert [committed.sequence for committed in published] == [place.engine.sequence]
 
 
-async def test_without_room_nothing_is_taken_and_nothing_changes(place: Place) -> None:
+async def test_without_capacity_nothing_is_taken_and_nothing_changes(place: Place) -> None:
     waiting = place.become_full()
-    await place.until(lambda: place.journal.room is Capacity.NONE)
+    await place.until(lambda: place.journal.capacity is Capacity.NONE)
     before, sequence = digest(place.engine.state), place.engine.sequence
     for command in (place.next_order(), CancelOrders(NOW_MS, an_address("alice"), ())):
         with pytest.raises(EngineReadOnly):
@@ -157,14 +166,11 @@ async def test_without_room_nothing_is_taken_and_nothing_changes(place: Place) -
     await waiting
 
 
-async def test_without_room_the_loop_of_expiries_waits(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine_module, "EXPIRY_LOOK_S", 0.01)
+async def test_without_capacity_the_loop_of_expiries_waits(place: Place) -> None:
     dated = a_placing(a_buy(expiration_s=NOW_S + 100), OrderType.GTD)
     await place.engine.submit(dated)
     waiting = place.become_full()
-    await place.until(lambda: place.journal.room is Capacity.NONE)
+    await place.until(lambda: place.journal.capacity is Capacity.NONE)
     place.clock.move(60_000)
     expiring = asyncio.create_task(place.engine.expire())
     await asyncio.sleep(0.05)
@@ -175,29 +181,29 @@ async def test_without_room_the_loop_of_expiries_waits(
     await waiting
 
 
-async def test_nobody_waits_for_ever_and_what_was_taken_still_becomes_durable(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+async def test_no_caller_waits_without_end_and_its_command_still_becomes_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_module, "STALLED_AFTER_S", 0.05)
-    told: list[CommittedCommand] = []
-    place.engine.subscribe(told.append)
-    waiting = place.become_full()
-    with pytest.raises(EngineStalled) as refusal:
-        await waiting
-    assert not refusal.value.definite
-    assert not told
-    place.disk.heal()
-    await place.until(lambda: len(told) == 1)
-    await place.engine.submit(place.next_order())
-    assert place.engine.is_ready
+    async with a_place(tmp_path, monkeypatch, stalled_after_s=0.05) as place:
+        published: list[CommittedCommand] = []
+        place.engine.subscribe(published.append)
+        waiting = place.become_full()
+        with pytest.raises(EngineStalled) as refusal:
+            await waiting
+        assert not refusal.value.definite
+        assert not published
+        place.disk.heal()
+        await place.until(lambda: len(published) == 1)
+        await place.engine.submit(place.next_order())
+        assert place.engine.is_ready
 
 
-async def test_after_room_came_back_everything_is_as_a_replay_makes_it(
+async def test_after_capacity_came_back_the_state_is_that_of_a_replay(
     place: Place, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     await place.become_scarce()
     waiting = place.become_full()
-    await place.until(lambda: place.journal.room is Capacity.NONE)
+    await place.until(lambda: place.journal.capacity is Capacity.NONE)
     place.disk.heal()
     await waiting
     await place.until(place.has_segment_pool)

@@ -1,13 +1,13 @@
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from tests.rigs.values import a_buy, a_sell
 from tests.trading.rig import Clock, Trader, TradingRig, a_rig
 
 from foretell.domain.errors.exchange import EngineStopped
-from foretell.store.trading.heartbeats import load_beatings
+from foretell.store.trading.heartbeats import load_heartbeats
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ async def beaten(trader: Trader, heartbeat_id: str | None) -> str:
 
 async def beating_keys(rig: TradingRig) -> list[str]:
     async with rig.context.database.reading() as tx:
-        return [beating.key_id for beating in await load_beatings(tx)]
+        return [beating.key_id for beating in await load_heartbeats(tx)]
 
 
 @pytest.mark.parametrize("path", ["/heartbeats", "/v1/heartbeats"])
@@ -38,7 +38,7 @@ async def test_each_beat_names_the_one_before(alice: Trader, path: str, first: s
 
 
 @pytest.mark.parametrize("wrong", [None, "", "not the last one"])
-async def test_a_beat_that_does_not_follow_is_told_which_one_to_name(
+async def test_a_beat_that_does_not_follow_is_refused_with_the_one_to_name(
     alice: Trader, wrong: str | None
 ) -> None:
     last = await beaten(alice, None)
@@ -48,10 +48,10 @@ async def test_a_beat_that_does_not_follow_is_told_which_one_to_name(
     assert await beaten(alice, last)
 
 
-async def test_an_unknown_beat_begins_with_the_one_that_is_told(
+async def test_an_unknown_beat_begins_with_the_one_in_the_refusal(
     rig: TradingRig, alice: Trader
 ) -> None:
-    response = await beat(alice, "of another life")
+    response = await beat(alice, "of another session")
     assert response.status_code == 400
     assert await beaten(alice, response.json()["heartbeat_id"])
     assert await beating_keys(rig) == [alice.key_id]
@@ -117,37 +117,43 @@ async def test_after_a_restart_every_key_that_beat_has_the_whole_time_again(
         assert await beating_keys(rig) == []
 
 
-async def test_what_cannot_be_canceled_yet_is_tried_again(rig: TradingRig, alice: Trader) -> None:
+async def test_a_cancel_that_fails_is_tried_again(
+    rig: TradingRig, alice: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await alice.placed(a_buy("alice"))
     await beaten(alice, None)
     rig.clock.move(10_001)
     engine = rig.host.engine
-    engine._failure = EngineStopped("for a while")
-    await rig.host.heartbeats.run_once()
+
+    async def refuse(_: object) -> NoReturn:
+        raise EngineStopped("for a while")
+
+    with monkeypatch.context() as stopping:
+        stopping.setattr(engine, "submit", refuse)
+        await rig.host.heartbeats.run_once()
     assert await beating_keys(rig) == [alice.key_id]
-    engine._failure = None
     await rig.host.heartbeats.run_once()
     assert not engine.state.live_orders
     assert await beating_keys(rig) == []
 
 
-async def test_a_beat_while_the_orders_are_being_canceled_begins_anew(
+async def test_a_beat_while_the_orders_are_being_canceled_begins_again(
     rig: TradingRig, alice: Trader
 ) -> None:
     await alice.placed(a_buy("alice"))
     last = await beaten(alice, None)
     rig.clock.move(10_001)
-    looking = asyncio.create_task(rig.host.heartbeats.run_once())
+    running = asyncio.create_task(rig.host.heartbeats.run_once())
     await asyncio.sleep(0)
     response = await beat(alice, last)
-    await looking
+    await running
     assert response.status_code == 400
     assert not rig.host.engine.state.live_orders
     assert await beating_keys(rig) == [alice.key_id]
     assert await beaten(alice, response.json()["heartbeat_id"])
 
 
-async def test_a_beat_that_comes_while_anothers_orders_are_being_canceled_saves_its_own(
+async def test_a_beat_during_the_cancels_of_another_key_saves_its_own_orders(
     rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     heartbeats = rig.host.heartbeats
@@ -156,27 +162,13 @@ async def test_a_beat_that_comes_while_anothers_orders_are_being_canceled_saves_
     await beaten(alice, None)
     last = await beaten(bob, None)
     rig.clock.move(10_001)
-    looking = asyncio.create_task(heartbeats.run_once())
+    running = asyncio.create_task(heartbeats.run_once())
     await asyncio.sleep(0)
     renewed = await heartbeats.beat(bob.key_id, bob.address, last)
-    await looking
+    await running
     assert list(rig.host.engine.state.live_orders) == [kept]
     assert await beating_keys(rig) == [bob.key_id]
     assert await beaten(bob, renewed)
-
-
-async def test_more_orders_than_one_command_may_cancel_are_canceled_by_several(
-    rig: TradingRig, alice: Trader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("foretell.engine.answers.CANCELS_PER_COMMAND_MAX", 2)
-    for salt in range(5):
-        await alice.placed(a_buy("alice", salt=str(salt)))
-    await beaten(alice, None)
-    rig.clock.move(10_001)
-    before = rig.host.engine.sequence
-    await rig.host.heartbeats.run_once()
-    assert not rig.host.engine.state.live_orders
-    assert rig.host.engine.sequence == before + 3
 
 
 async def test_two_first_beats_at_once_begin_once(rig: TradingRig, alice: Trader) -> None:
@@ -186,7 +178,7 @@ async def test_two_first_beats_at_once_begin_once(rig: TradingRig, alice: Trader
     assert await beating_keys(rig) == [alice.key_id]
 
 
-async def test_the_loop_looks_by_itself(rig: TradingRig, alice: Trader) -> None:
+async def test_the_loop_cancels_by_itself(rig: TradingRig, alice: Trader) -> None:
     await alice.placed(a_buy("alice"))
     await beaten(alice, None)
     rig.clock.move(10_001)
@@ -201,6 +193,6 @@ async def test_the_loop_looks_by_itself(rig: TradingRig, alice: Trader) -> None:
 
 
 @pytest.mark.parametrize("body", [[], {"heartbeat_id": 5}, "x"])
-async def test_what_is_no_beat_is_refused(alice: Trader, body: object) -> None:
+async def test_a_malformed_beat_is_refused(alice: Trader, body: object) -> None:
     response = await alice.send("POST", "/heartbeats", body)
     assert (response.status_code, response.json()["error"]) == (400, "Invalid payload")

@@ -38,8 +38,6 @@ from foretell.domain.exchange.commands import (
 from foretell.domain.exchange.order import OrderType
 from foretell.domain.exchange.trade import TradeStatus, part_id_of, trade_id_of
 from foretell.domain.portfolio.prices import BookTop
-from foretell.engine.writer import engine as engine_module
-from foretell.engine.writer import projection as projection_module
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.journal import FileJournal
@@ -58,8 +56,8 @@ GTD = a_buy("alice", price_ticks=20, expiration_s=NOW_S + 124)
 TRADE_ID = trade_id_of(an_order_id(TAKER), 0)
 
 
-def a_story() -> list[Command]:
-    """Return commands of every kind, in which every kind of thing happens to orders and trades."""
+def some_commands() -> list[Command]:
+    """Return commands of every kind, with every kind of effect on orders and trades."""
     resting = a_sell("bob", price_ticks=40, size_units=6 * TOKEN)
     canceled = a_placing(a_buy("bob", price_ticks=10))
     return [
@@ -89,15 +87,15 @@ async def database(database_file: Path) -> AsyncIterator[Database]:
         yield database
 
 
-async def play(folder: Path, database: Database, *stories: list[Command]) -> None:
-    """Tell the engine each story and let the tables catch up with it, restarting in between."""
-    for story in stories:
+async def play(folder: Path, database: Database, *runs: list[Command]) -> None:
+    """Submit the commands of each run and let the tables catch up; restart between runs."""
+    for commands in runs:
         engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
         projection = Projection(database)
         engine.subscribe(projection.on_committed)
         await projection.start()
         await engine.start()
-        for command in story:
+        for command in commands:
             await engine.submit(command)
         await projection.catch_up()
         await engine.close()
@@ -112,8 +110,8 @@ async def dump(database: Database) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
-async def test_the_tables_say_what_happened(tmp_path: Path, database: Database) -> None:
-    await play(tmp_path / "journal", database, a_story())
+async def test_the_tables_hold_what_happened(tmp_path: Path, database: Database) -> None:
+    await play(tmp_path / "journal", database, some_commands())
     async with database.reading() as tx:
         taker = await load_order(tx, an_order_id(TAKER))
         expired = await load_order(tx, an_order_id(GTD))
@@ -133,7 +131,7 @@ async def test_the_tables_say_what_happened(tmp_path: Path, database: Database) 
 async def test_the_top_of_the_book_is_kept_once_a_minute(
     tmp_path: Path, database: Database
 ) -> None:
-    await play(tmp_path / "journal", database, a_story()[:4])
+    await play(tmp_path / "journal", database, some_commands()[:4])
     minute = NOW_S // 60
     async with database.reading() as tx:
         assert await load_first_minute(tx, MARKET) == minute
@@ -145,14 +143,14 @@ async def test_the_top_of_the_book_is_kept_once_a_minute(
 
 
 @pytest.mark.parametrize("cut", range(1, 15))
-async def test_a_restart_goes_on_where_it_stopped(
+async def test_a_restart_resumes_where_it_stopped(
     tmp_path: Path, database_file: Path, database: Database, cut: int
 ) -> None:
     fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
-    story = a_story()
-    await play(tmp_path / "one", database, story[:cut], story[cut:])
+    commands = some_commands()
+    await play(tmp_path / "one", database, commands[:cut], commands[cut:])
     async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
-        await play(tmp_path / "another", other, story)
+        await play(tmp_path / "another", other, commands)
         assert await dump(database) == await dump(other)
 
 
@@ -160,8 +158,8 @@ SPLITTING = a_buy("alice", price_ticks=41, size_units=20 * TOKEN)
 SPLIT_ID = trade_id_of(an_order_id(SPLITTING), 0)
 
 
-def a_split_story() -> list[Command]:
-    """Return commands by which a trade of three fills becomes three trades with ends of their own."""
+def some_split_commands() -> list[Command]:
+    """Return commands that split a trade of three fills into three with outcomes of their own."""
     makers = [a_placing(a_sell(name, 40, 6 * TOKEN)) for name in ("bob", "carol", "dave")]
     _, second, third = (placing.order_id for placing in makers)
     part_id = part_id_of(SPLIT_ID, second)
@@ -184,21 +182,21 @@ def a_split_story() -> list[Command]:
 
 
 @pytest.mark.parametrize("cut", range(1, 10))
-async def test_a_split_is_written_alike_wherever_the_tables_caught_up(
+async def test_a_split_is_written_alike_wherever_the_tables_were_cut(
     tmp_path: Path, database_file: Path, database: Database, cut: int
 ) -> None:
     fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
-    story = a_split_story()
-    await play(tmp_path / "one", database, story[:cut], story[cut:])
+    commands = some_split_commands()
+    await play(tmp_path / "one", database, commands[:cut], commands[cut:])
     async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
-        await play(tmp_path / "another", other, story)
+        await play(tmp_path / "another", other, commands)
         assert await dump(database) == await dump(other)
 
 
 async def test_the_tables_hold_every_part_of_a_split_trade(
     tmp_path: Path, database: Database
 ) -> None:
-    await play(tmp_path / "journal", database, a_split_story())
+    await play(tmp_path / "journal", database, some_split_commands())
     async with database.reading() as tx:
         rows = await load_market_trades(tx, MARKET, 10)
     assert {len(row.trade.fills) for row in rows} == {1}
@@ -212,32 +210,30 @@ async def test_tables_that_are_lost_are_made_again_from_the_journal(
     tmp_path: Path, database_file: Path, database: Database
 ) -> None:
     fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
-    await play(tmp_path / "journal", database, a_story())
+    await play(tmp_path / "journal", database, some_commands())
     async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
         await play(tmp_path / "journal", other, [])
         assert await dump(other) == await dump(database)
 
 
-async def test_a_start_puts_away_what_would_be_too_much_to_hold(
-    tmp_path: Path, database_file: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+async def test_a_start_writes_what_would_be_too_much_to_hold(
+    tmp_path: Path, database_file: Path, database: Database
 ) -> None:
     fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
-    await play(tmp_path / "journal", database, a_story())
-    monkeypatch.setattr(engine_module, "REPLAY_BATCH", 2)
-    monkeypatch.setattr(projection_module, "HELD_AT_START_MAX", 4)
+    await play(tmp_path / "journal", database, some_commands())
     async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
-        engine = Engine(FileJournal(tmp_path / "journal"), Clock().now_ms)
-        projection = Projection(other)
+        engine = Engine(FileJournal(tmp_path / "journal"), Clock().now_ms, replay_batch=2)
+        projection = Projection(other, held_at_start_max=4)
         engine.subscribe(projection.on_committed)
         await projection.start()
         await engine.start(projection.sequence, projection.drain_if_large)
-        assert len(projection._pending) < 4 <= projection.sequence
+        assert len(projection.pending) < 4 <= projection.sequence
         await projection.catch_up()
         await engine.close()
         assert await dump(other) == await dump(database)
 
 
-async def test_a_storage_that_fails_is_caught_up_with_later(
+async def test_the_tables_catch_up_after_a_storage_failure(
     tmp_path: Path, database: Database
 ) -> None:
     engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
@@ -245,7 +241,7 @@ async def test_a_storage_that_fails_is_caught_up_with_later(
     engine.subscribe(projection.on_committed)
     await projection.start()
     await engine.start()
-    for command in a_story()[:3]:
+    for command in some_commands()[:3]:
         await engine.submit(command)
     await rename(database, "quotes", "hidden")
     with pytest.raises(StoreUnavailable):
@@ -265,7 +261,7 @@ async def test_the_loop_writes_by_itself(tmp_path: Path, database: Database) -> 
     await projection.start()
     await engine.start()
     running = asyncio.create_task(projection.run())
-    for command in a_story():
+    for command in some_commands():
         await engine.submit(command)
     async with asyncio.timeout(10):
         while projection.sequence < engine.sequence - 1:  # noqa: ASYNC110 - what is waited for

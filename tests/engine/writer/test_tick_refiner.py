@@ -1,14 +1,15 @@
-"""A market that comes to trade at the edge gets a finer tick, and everyone is told at once."""
+"""A market that trades near 0 or 1 gets a finer tick, which is published at once."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.domain.exchange.digest import digest
+from tests.engine.rig import INSTALLATION_TOKEN, SOON_S, until
 from tests.rigs.applications import an_app
 from tests.rigs.values import (
     NOW_MS,
@@ -43,9 +44,8 @@ from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.protocol.router import Shards
 from foretell.engine.server import EngineServer
-from foretell.engine.writer import tick_refiner
 from foretell.engine.writer.engine import Engine
-from foretell.engine.writer.tick_refiner import TickRefiner
+from foretell.engine.writer.tick_refiner import RETRY_S, TickRefiner
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.port import Snapshot
 from foretell.runtime.loops import run_together
@@ -59,8 +59,6 @@ pytestmark = pytest.mark.anyio
 YES = an_asset(is_yes=True)
 NO = an_asset(is_yes=False)
 MARKET = a_word("market")
-SOON_S = 10.0
-TOKEN_OF_LINES = b"the token of this installation"
 
 AT_THE_EDGE: list[Command] = [
     a_placing(a_sell("bob", price_ticks=97)),
@@ -69,20 +67,14 @@ AT_THE_EDGE: list[Command] = [
 TRADE_ID = trade_id_of(an_order_id(a_buy("alice", price_ticks=97)), 0)
 
 
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(SOON_S):
-        while not is_so():  # noqa: ASYNC110 - nobody tells of it
-            await asyncio.sleep(0.002)
+class RefinedEngine:
+    """An engine with a tick refiner, and the effects that it published."""
 
-
-class Watched:
-    """An engine, who watches its ticks, and what the engine told."""
-
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, retry_s: float = RETRY_S) -> None:
         self.engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
-        self.watch = TickRefiner(self.engine)
+        self.refiner = TickRefiner(self.engine, retry_s=retry_s)
         self.effects: list[Effect] = []
-        self.engine.subscribe(self.watch.on_committed)
+        self.engine.subscribe(self.refiner.on_committed)
         self.engine.subscribe(lambda committed: self.effects.extend(committed.effects))
 
     @property
@@ -93,127 +85,126 @@ class Watched:
     def changes(self) -> list[Effect]:
         return [effect for effect in self.effects if isinstance(effect, TickChanged)]
 
-    async def tell(self, *commands: Command) -> None:
+    async def submit(self, *commands: Command) -> None:
         for command in commands:
             await self.engine.submit(command)
 
     async def open(self) -> None:
-        await self.tell(an_open_market(), some_funds("alice", "bob"))
+        await self.submit(an_open_market(), some_funds("alice", "bob"))
 
     @contextlib.asynccontextmanager
-    async def watching(self) -> AsyncIterator[None]:
+    async def refining(self) -> AsyncIterator[None]:
         """Change ticks until the block ends."""
-        running = asyncio.create_task(self.watch.run())
+        running = asyncio.create_task(self.refiner.run())
         yield
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager
-async def started(folder: Path) -> AsyncIterator[Watched]:
-    watched = Watched(folder)
-    await watched.engine.start()
-    yield watched
-    await watched.engine.close()
+async def started(folder: Path, retry_s: float = RETRY_S) -> AsyncIterator[RefinedEngine]:
+    refined = RefinedEngine(folder, retry_s)
+    await refined.engine.start()
+    yield refined
+    await refined.engine.close()
 
 
 async def test_a_trade_at_the_edge_makes_the_tick_finer_once(tmp_path: Path) -> None:
-    async with started(tmp_path) as watched, watched.watching():
-        await watched.open()
-        await watched.tell(*AT_THE_EDGE)
-        await until(lambda: bool(watched.changes))
+    async with started(tmp_path) as refined, refined.refining():
+        await refined.open()
+        await refined.submit(*AT_THE_EDGE)
+        await until(lambda: bool(refined.changes))
         more = (a_sell("bob", price_ticks=3, salt="9"), a_buy("alice", price_ticks=3, salt="9"))
-        await watched.tell(*map(a_placing, more))
+        await refined.submit(*map(a_placing, more))
         await asyncio.sleep(0.02)
-        assert watched.changes == [TickChanged(MARKET, 100, 1_000, NOW_MS)]
-        assert watched.engine.sequence == 7
+        assert refined.changes == [TickChanged(MARKET, 100, 1_000, NOW_MS)]
+        assert refined.engine.sequence == 7
 
 
 async def test_a_trade_away_from_the_edge_changes_no_tick(tmp_path: Path) -> None:
-    async with started(tmp_path) as watched, watched.watching():
-        await watched.open()
-        await watched.tell(
+    async with started(tmp_path) as refined, refined.refining():
+        await refined.open()
+        await refined.submit(
             a_placing(a_sell("bob", price_ticks=96)), a_placing(a_buy("alice", price_ticks=96))
         )
         await asyncio.sleep(0.02)
-        assert watched.changes == []
-        assert watched.ticks_per_one == 100
+        assert refined.changes == []
+        assert refined.ticks_per_one == 100
 
 
 async def test_a_trade_of_the_other_token_counts_alike(tmp_path: Path) -> None:
-    async with started(tmp_path) as watched, watched.watching():
-        await watched.open()
-        await watched.tell(
+    async with started(tmp_path) as refined, refined.refining():
+        await refined.open()
+        await refined.submit(
             a_placing(a_buy("bob", price_ticks=3)),
             a_placing(a_buy("alice", price_ticks=97, is_yes=False)),
         )
-        await until(lambda: watched.ticks_per_one == 1_000)
+        await until(lambda: refined.ticks_per_one == 1_000)
 
 
-async def test_a_market_that_ended_meanwhile_keeps_its_tick(tmp_path: Path) -> None:
-    async with started(tmp_path) as watched:
-        await watched.open()
-        await watched.tell(*AT_THE_EDGE, ResolveMarket(NOW_MS, MARKET))
-        async with watched.watching():
-            await until(lambda: not watched.watch._ticks_by_id)
-        assert watched.ticks_per_one == 100
+async def test_a_market_that_ended_before_the_change_keeps_its_tick(tmp_path: Path) -> None:
+    async with started(tmp_path) as refined:
+        await refined.open()
+        await refined.submit(*AT_THE_EDGE, ResolveMarket(NOW_MS, MARKET))
+        async with refined.refining():
+            await until(lambda: not refined.refiner.ticks_by_id)
+        assert refined.ticks_per_one == 100
 
 
 @pytest.mark.parametrize("is_snapshot", [False, True], ids=["journal", "snapshot"])
-async def test_a_change_that_a_crash_came_before_is_made_up_for(
+async def test_a_change_that_a_crash_prevented_is_made_at_the_next_start(
     tmp_path: Path, *, is_snapshot: bool
 ) -> None:
-    async with started(tmp_path) as watched:
-        await watched.open()
-        await watched.tell(*AT_THE_EDGE)
+    async with started(tmp_path) as refined:
+        await refined.open()
+        await refined.submit(*AT_THE_EDGE)
         if is_snapshot:
-            await snapshot_now(watched.engine)
-    async with started(tmp_path) as watched, watched.watching():
-        assert watched.ticks_per_one == 100
-        await until(lambda: bool(watched.changes))
-        assert watched.ticks_per_one == 1_000
+            await snapshot_now(refined.engine)
+    async with started(tmp_path) as refined, refined.refining():
+        assert refined.ticks_per_one == 100
+        await until(lambda: bool(refined.changes))
+        assert refined.ticks_per_one == 1_000
 
 
 @pytest.mark.parametrize("is_snapshot", [False, True], ids=["journal", "snapshot"])
 async def test_a_start_after_the_change_has_the_finer_tick_by_the_journal_alone(
     tmp_path: Path, *, is_snapshot: bool
 ) -> None:
-    async with started(tmp_path) as watched:
-        await watched.open()
-        await watched.tell(*AT_THE_EDGE, ChangeTick(NOW_MS, MARKET, 1_000))
-        before = digest(watched.engine.state)
+    async with started(tmp_path) as refined:
+        await refined.open()
+        await refined.submit(*AT_THE_EDGE, ChangeTick(NOW_MS, MARKET, 1_000))
+        before = digest(refined.engine.state)
         if is_snapshot:
-            await snapshot_now(watched.engine)
-    async with started(tmp_path) as watched:
-        assert digest(watched.engine.state) == before
-        sequence = watched.engine.sequence
-        async with watched.watching():
-            await until(lambda: not watched.watch._ticks_by_id)
-        assert watched.engine.sequence == sequence
+            await snapshot_now(refined.engine)
+    async with started(tmp_path) as refined:
+        assert digest(refined.engine.state) == before
+        sequence = refined.engine.sequence
+        async with refined.refining():
+            await until(lambda: not refined.refiner.ticks_by_id)
+        assert refined.engine.sequence == sequence
 
 
 async def snapshot_now(engine: Engine) -> None:
-    await engine._journal.keep_snapshot(Snapshot(engine.sequence, encode_state(engine.state)))
+    await engine.journal.keep_snapshot(Snapshot(engine.sequence, encode_state(engine.state)))
 
 
-async def test_what_cannot_be_changed_now_is_changed_later(
+async def test_a_tick_that_cannot_change_now_changes_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tick_refiner, "RETRY_S", 0.005)
-    async with started(tmp_path) as watched:
-        await watched.open()
-        await watched.tell(*AT_THE_EDGE)
-        async with watched.watching():
+    async with started(tmp_path, retry_s=0.005) as refined:
+        await refined.open()
+        await refined.submit(*AT_THE_EDGE)
+        async with refined.refining():
             with monkeypatch.context() as stopping:
-                stopping.setattr(watched.engine, "_is_ready", False)
+                stopping.setattr(refined.engine, "_is_ready", False)
                 await asyncio.sleep(0.02)
-                assert watched.ticks_per_one == 100
-            await until(lambda: watched.ticks_per_one == 1_000)
+                assert refined.ticks_per_one == 100
+            await until(lambda: refined.ticks_per_one == 1_000)
 
 
 @pytest.fixture
 async def edge(rig: TradingRig) -> TradingRig:
-    """The venue after its market traded at 0.97 and its host saw that."""
+    """The rig after its market traded at 0.97 and its tick was refined."""
     running = asyncio.create_task(run_together([rig.host.loops()["ticks"]]))
     await rig.rest(a_buy("carol", price_ticks=3))
     await rig.rest(a_sell("bob", price_ticks=97))
@@ -231,7 +222,7 @@ async def get(rig: TradingRig, path: str, **query: Any) -> Any:
     return response.json()
 
 
-async def test_every_route_tells_the_finer_tick_and_the_same_prices(edge: TradingRig) -> None:
+async def test_every_route_states_the_finer_tick_and_the_same_prices(edge: TradingRig) -> None:
     assert await get(edge, "/tick-size", token_id=YES) == {"minimum_tick_size": 0.001}
     assert await get(edge, f"/tick-size/{NO}") == {"minimum_tick_size": 0.001}
     book = await get(edge, "/book", token_id=YES)
@@ -275,10 +266,10 @@ async def carol(rig: TradingRig) -> Trader:
     return await rig.trader("carol")
 
 
-async def test_an_order_that_was_judged_before_the_change_is_placed_after_it(
+async def test_an_order_that_was_checked_before_the_change_is_placed_after_it(
     rig: TradingRig, carol: Trader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The change is durable while the order waits for its signer, and the engine reads its terms."""
+    """The change is durable while the order waits for its signer; the engine reads its terms."""
     check = rig.context.nonces.check
 
     async def change_first(exchange: Any, order: Any) -> None:
@@ -290,14 +281,14 @@ async def test_an_order_that_was_judged_before_the_change_is_placed_after_it(
     assert (await get(rig, "/book", token_id=YES))["bids"] == [{"price": "0.4", "size": "10"}]
 
 
-class Beside:
-    """What serves clients in a process of its own, over the socket of a venue's engine."""
+class RemoteTrading:
+    """A trading application that reaches the rig's engine over a socket."""
 
     def __init__(self, rig: TradingRig, path: Path) -> None:
         async def find() -> str:
             return f"{UNIX}{path}"
 
-        self.shard = RemoteShard(partial(connect, find), TOKEN_OF_LINES, self)
+        self.shard = RemoteShard(partial(connect, find), INSTALLATION_TOKEN, self)
         self.context = build_context(
             deployment=rig.context.deployment,
             database=rig.context.database,
@@ -319,46 +310,46 @@ class Beside:
 
 
 @pytest.fixture
-async def beside(rig: TradingRig, tmp_path: Path) -> AsyncIterator[Beside]:
-    server = EngineServer(TOKEN_OF_LINES)
+async def remote(rig: TradingRig, tmp_path: Path) -> AsyncIterator[RemoteTrading]:
+    server = EngineServer(INSTALLATION_TOKEN)
     server.open(rig.host, rig.host.engine)
     listening = await listen(server.connection, tmp_path / "socket", None)
-    beside = Beside(rig, tmp_path / "socket")
-    running = asyncio.create_task(beside.shard.run())
+    remote = RemoteTrading(rig, tmp_path / "socket")
+    running = asyncio.create_task(remote.shard.run())
     async with asyncio.timeout(SOON_S):
-        await beside.shard.begun.wait()
-    yield beside
+        await remote.shard.ready.wait()
+    yield remote
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    await beside.client.aclose()
+    await remote.client.aclose()
     await listening.close()
 
 
-async def test_a_process_that_serves_clients_judges_by_the_finer_tick_once_it_is_told(
-    rig: TradingRig, beside: Beside, carol: Trader
+async def test_a_remote_process_checks_with_the_finer_tick_once_it_is_published(
+    rig: TradingRig, remote: RemoteTrading, carol: Trader
 ) -> None:
     finer = carol.body(a_buy("carol", price_ticks=35, ticks_per_one=1_000))
-    refused = await carol.send("POST", "/order", finer, client=beside.client)
+    refused = await carol.send("POST", "/order", finer, client=remote.client)
     assert refused.json()["code"] == "price_off_tick"
     await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
-    market = beside.context.books.market_by_id[MARKET]
+    market = remote.context.books.market_by_id[MARKET]
     await until(lambda: market.ticks_per_one == 1_000)
-    placed = await carol.send("POST", "/order", finer, client=beside.client)
+    placed = await carol.send("POST", "/order", finer, client=remote.client)
     assert placed.json()["status"] == "live"
-    answer = await beside.client.get("/tick-size", params={"token_id": YES})
+    answer = await remote.client.get("/tick-size", params={"token_id": YES})
     assert answer.json() == {"minimum_tick_size": 0.001}
 
 
-async def test_an_order_from_a_process_that_was_not_told_yet_is_placed_at_its_price(
-    rig: TradingRig, beside: Beside, carol: Trader
+async def test_an_order_from_a_process_that_has_the_old_tick_is_placed_at_its_price(
+    rig: TradingRig, remote: RemoteTrading, carol: Trader
 ) -> None:
-    """The engine's word is on its way while the order is, and the order overtakes it."""
+    """The order arrives at the engine before the engine's message arrives at the process."""
     await rig.tell(ChangeTick(NOW_MS, MARKET, 1_000))
-    market = beside.context.books.market_by_id[MARKET]
+    market = remote.context.books.market_by_id[MARKET]
     await until(lambda: market.ticks_per_one == 1_000)
     market.rules = some_rules(100)
     body = carol.body(a_buy("carol", price_ticks=40))
-    placed = await carol.send("POST", "/order", body, client=beside.client)
+    placed = await carol.send("POST", "/order", body, client=remote.client)
     assert placed.json()["status"] == "live"
     assert (await get(rig, "/book", token_id=YES))["bids"] == [{"price": "0.4", "size": "10"}]
 

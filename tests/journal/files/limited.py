@@ -1,6 +1,6 @@
-"""A process whose files may not grow: it writes to a journal until that fails, and tells how far it came.
+"""A process with limited files: it writes to a journal until that fails, and prints the outcome.
 
-Arguments: the journal's folder, and how large a file may be.
+Arguments: the journal's folder, and the largest size of a file.
 """
 
 import asyncio

@@ -18,7 +18,7 @@ time.sleep(60)
 """
 
 
-def test_a_folder_is_held_until_it_is_let_go(tmp_path: Path) -> None:
+def test_a_folder_is_locked_until_it_is_unlocked(tmp_path: Path) -> None:
     handle = lock_folder(tmp_path)
     with pytest.raises(FolderInUse, match=str(tmp_path)):
         lock_folder(tmp_path)
@@ -26,7 +26,7 @@ def test_a_folder_is_held_until_it_is_let_go(tmp_path: Path) -> None:
     unlock_folder(lock_folder(tmp_path))
 
 
-def test_a_folder_that_somebody_else_holds_is_refused_until_that_process_is_gone(
+def test_a_folder_that_another_process_holds_is_refused_until_it_is_gone(
     tmp_path: Path,
 ) -> None:
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A disk that is full: waited for, never taken for a failure, and nothing is told that is not synced."""
+"""A full disk: the journal waits, does not fail, and reports nothing that is not synced."""
 
 import asyncio
 import contextlib
@@ -8,11 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from tests.journal.conftest import Told, writing
-from tests.journal.small_disk import SmallDisk
+from tests.rigs.journals import JournalCalls, writing
+from tests.rigs.small_disk import SmallDisk
 
-from foretell.journal.files import journal as file
-from foretell.journal.files import preallocation as preallocation_module
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries
 from foretell.journal.files.segments import find_end
@@ -26,8 +24,6 @@ PAYLOAD = b"x" * 300
 
 @pytest.fixture
 def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallDisk:
-    monkeypatch.setattr(preallocation_module, "FULL_RETRY_S", 0.01)
-    monkeypatch.setattr(file, "FULL_RETRY_S", 0.01)
     return SmallDisk(tmp_path, monkeypatch)
 
 
@@ -38,20 +34,19 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def open_journal(folder: Path) -> FileJournal:
-    return FileJournal(folder, segment_bytes=SEGMENT_BYTES)
+    return FileJournal(folder, segment_bytes=SEGMENT_BYTES, full_retry_s=0.01)
 
 
 @contextlib.asynccontextmanager
-async def a_full_journal(disk: SmallDisk) -> AsyncIterator[tuple[FileJournal, Told]]:
-    """Give a journal that has a spare and a reserve, on a disk that takes no more files."""
+async def a_full_journal(disk: SmallDisk) -> AsyncIterator[tuple[FileJournal, JournalCalls]]:
+    """Yield a journal that has a spare and a reserve, on a disk that takes no more files."""
     journal = open_journal(disk.folder)
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         journal.append(PAYLOAD)
-        await told.until_synced(1)
-        blanks = journal._tail._segment_pool
-        await until(lambda: blanks._has_spare and blanks._has_reserve)
+        await calls.until_synced(1)
+        await until(lambda: journal.tail.segment_pool.is_filled)
         disk.fill()
-        yield journal, told
+        yield journal, calls
         disk.heal()
 
 
@@ -60,77 +55,77 @@ def fill_segments(journal: FileJournal, count: int) -> None:
         journal.append(PAYLOAD)
 
 
-async def test_on_a_disk_with_room_there_is_ample(disk: SmallDisk) -> None:
+async def test_on_a_disk_with_room_capacity_is_ample(disk: SmallDisk) -> None:
     journal = open_journal(disk.folder)
     async with writing(journal):
         fill_segments(journal, 3)
-        assert journal.room is Capacity.AMPLE
+        assert journal.capacity is Capacity.AMPLE
     assert disk.refusals == 0
 
 
-async def test_when_no_spare_can_be_made_the_reserve_is_it(disk: SmallDisk) -> None:
-    async with a_full_journal(disk) as (journal, told):
+async def test_when_no_spare_can_be_filled_the_reserve_becomes_it(disk: SmallDisk) -> None:
+    async with a_full_journal(disk) as (journal, calls):
         fill_segments(journal, 1)
         journal.append(PAYLOAD)
-        await told.until_synced(journal.last_sequence)
-        await until(lambda: journal.room is Capacity.SCARCE)
+        await calls.until_synced(journal.last_sequence)
+        await until(lambda: journal.capacity is Capacity.SCARCE)
         fill_segments(journal, 1)
-        await told.until_synced(journal.last_sequence)
-        assert not told.failures
-        assert journal.room is Capacity.SCARCE
+        await calls.until_synced(journal.last_sequence)
+        assert not calls.failures
+        assert journal.capacity is Capacity.SCARCE
 
 
-async def test_when_the_reserve_is_used_up_what_is_appended_waits(disk: SmallDisk) -> None:
-    async with a_full_journal(disk) as (journal, told):
+async def test_when_the_reserve_is_used_up_appended_payloads_wait(disk: SmallDisk) -> None:
+    async with a_full_journal(disk) as (journal, calls):
         fill_segments(journal, 6)
-        await until(lambda: journal.room is Capacity.NONE)
-        assert told.synced[-1] < journal.last_sequence
-        assert len(list(read_entries(disk.folder))) == told.synced[-1]
-        assert not told.failures
+        await until(lambda: journal.capacity is Capacity.NONE)
+        assert calls.synced[-1] < journal.last_sequence
+        assert len(list(read_entries(disk.folder))) == calls.synced[-1]
+        assert not calls.failures
 
 
-async def test_when_there_is_room_again_it_heals_by_itself_and_nothing_is_lost(
+async def test_when_there_is_room_again_the_journal_resumes_and_nothing_is_lost(
     disk: SmallDisk,
 ) -> None:
-    async with a_full_journal(disk) as (journal, told):
+    async with a_full_journal(disk) as (journal, calls):
         for _ in range(3):
             fill_segments(journal, 6)
-            await until(lambda: journal.room is Capacity.NONE)
+            await until(lambda: journal.capacity is Capacity.NONE)
             disk.heal()
-            await told.until_synced(journal.last_sequence)
-            await until(lambda: journal.room is Capacity.AMPLE)
+            await calls.until_synced(journal.last_sequence)
+            await until(lambda: journal.capacity is Capacity.AMPLE)
             disk.fill()
         written = journal.last_sequence
-    assert told.synced == sorted(set(told.synced))
-    assert not told.failures
+    assert calls.synced == sorted(set(calls.synced))
+    assert not calls.failures
     assert [entry.sequence for entry in read_entries(disk.folder)] == list(range(1, written + 1))
 
 
-async def test_a_write_in_place_that_finds_no_room_is_done_again(disk: SmallDisk) -> None:
-    """As on a file system that never writes in place."""
-    async with a_full_journal(disk) as (journal, told):
+async def test_a_write_in_place_that_finds_no_room_is_repeated(disk: SmallDisk) -> None:
+    """A file system that never writes in place does this."""
+    async with a_full_journal(disk) as (journal, calls):
         disk.takes_writes = False
         journal.append(b"first")
-        await until(lambda: journal.room is Capacity.NONE)
+        await until(lambda: journal.capacity is Capacity.NONE)
         journal.append(b"second")
-        assert told.synced == [1]
+        assert calls.synced == [1]
         disk.heal()
-        await told.until_synced(3)
+        await calls.until_synced(3)
     assert [entry.payload for entry in read_entries(disk.folder)] == [PAYLOAD, b"first", b"second"]
 
 
-async def test_a_stop_while_the_disk_is_full_is_told_as_a_failure(disk: SmallDisk) -> None:
+async def test_a_stop_while_the_disk_is_full_is_reported_as_a_failure(disk: SmallDisk) -> None:
     journal = open_journal(disk.folder)
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         journal.append(PAYLOAD)
-        await told.until_synced(1)
-        await until(lambda: journal._tail.is_marked)
+        await calls.until_synced(1)
+        await until(lambda: journal.tail.is_marked)
         disk.takes_writes = False
         journal.append(b"lost")
-        await until(lambda: journal.room is Capacity.NONE)
-    await told.until_failed()
+        await until(lambda: journal.capacity is Capacity.NONE)
+    await calls.until_failed()
     disk.heal()
-    assert told.synced == [1]
+    assert calls.synced == [1]
     find_end(disk.folder)
     assert [entry.payload for entry in read_entries(disk.folder)] == [PAYLOAD]
 
@@ -138,23 +133,23 @@ async def test_a_stop_while_the_disk_is_full_is_told_as_a_failure(disk: SmallDis
 async def test_a_sync_that_finds_no_room_ends_the_journal(
     disk: SmallDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the kernel could not store it may have forgotten."""
+    """The kernel may have dropped what it could not store."""
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    async with a_full_journal(disk) as (journal, told):
+    async with a_full_journal(disk) as (journal, calls):
         monkeypatch.setattr(os, "fdatasync", full)
         journal.append(b"lost")
-        await told.until_failed()
-        assert told.synced == [1]
+        await calls.until_failed()
+        assert calls.synced == [1]
 
 
-async def test_a_mark_that_finds_no_room_lags_behind_and_ends_nothing(disk: SmallDisk) -> None:
-    async with a_full_journal(disk) as (journal, told):
+async def test_a_mark_that_finds_no_room_lags_behind_without_a_failure(disk: SmallDisk) -> None:
+    async with a_full_journal(disk) as (journal, calls):
         disk.takes_writes = False
         await until(lambda: disk.refusals > 1)
-        assert not told.failures
+        assert not calls.failures
         await journal.close()
         disk.heal()
         journal.close = _closed  # type: ignore[method-assign]
@@ -165,33 +160,33 @@ async def _closed() -> None:
     """Do nothing: the test closed the journal."""
 
 
-async def test_a_start_on_a_full_disk_uses_what_it_finds(disk: SmallDisk) -> None:
+async def test_a_start_on_a_full_disk_uses_the_spare_and_the_reserve(disk: SmallDisk) -> None:
     async with a_full_journal(disk):
         pass
     disk.fill()
     journal = open_journal(disk.folder)
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         fill_segments(journal, 2)
-        await told.until_synced(journal.last_sequence)
-        assert not told.failures
+        await calls.until_synced(journal.last_sequence)
+        assert not calls.failures
         disk.heal()
 
 
 async def test_a_start_on_a_disk_that_was_always_full_waits_for_room(disk: SmallDisk) -> None:
     disk.bytes_max = 2 * 1024
     journal = open_journal(disk.folder)
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         journal.append(b"first")
-        await until(lambda: journal.room is Capacity.NONE)
-        assert not told.synced
+        await until(lambda: journal.capacity is Capacity.NONE)
+        assert not calls.synced
         disk.heal()
-        await told.until_synced(1)
+        await calls.until_synced(1)
 
 
 async def test_a_disk_that_is_full_is_not_filled_by_trying(disk: SmallDisk) -> None:
     async with a_full_journal(disk) as (journal, _):
         fill_segments(journal, 6)
-        await until(lambda: journal.room is Capacity.NONE)
+        await until(lambda: journal.capacity is Capacity.NONE)
         refusals, used = disk.refusals, disk.used_bytes()
         await until(lambda: disk.refusals > refusals + 3)
         assert disk.used_bytes() == used

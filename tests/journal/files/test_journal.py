@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.journal.conftest import Told, writing, written
-from tests.journal.damages import KINDS, Damage
+from tests.rigs.damages import KINDS, Damage
+from tests.rigs.journals import JournalCalls, writing, written
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.journal import FileJournal
@@ -32,14 +32,14 @@ def open_journal(folder: Path) -> FileJournal:
 
 
 def read(folder: Path) -> list[bytes]:
-    """Return what a journal holds, as a start reads it."""
+    """Return the payloads of a journal, as a start reads them."""
     find_end(folder)
     return [entry.payload for entry in read_entries(folder)]
 
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A journal of several segments that was closed as it should be."""
+    """A journal of several segments that was closed."""
     folder = tmp_path_factory.mktemp("original")
     asyncio.run(written(open_journal(folder), PAYLOADS))
     return folder
@@ -60,19 +60,19 @@ async def test_segments_follow_each_other_and_are_of_one_size(original: Path) ->
 @pytest.mark.parametrize("at_once", [1, 7, 60])
 async def test_a_batch_may_run_over_the_end_of_a_segment(tmp_path: Path, at_once: int) -> None:
     journal = open_journal(tmp_path)
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         for start in range(0, len(PAYLOADS), at_once):
             for payload in PAYLOADS[start : start + at_once]:
                 journal.append(payload)
-            await told.until_synced(journal.last_sequence)
+            await calls.until_synced(journal.last_sequence)
     assert read(tmp_path) == PAYLOADS
 
 
 async def test_a_segment_that_was_just_begun_may_be_empty(tmp_path: Path) -> None:
-    """As a stop between the birth of a segment and its first record leaves it."""
+    """A stop between the start of a segment and its first record leaves it so."""
     await written(open_journal(tmp_path), PAYLOADS)
     journal = open_journal(tmp_path)
-    journal._tail._begin_segment()
+    journal.tail.begin_segment()
     await journal.close()
     assert read(tmp_path) == PAYLOADS
     await written(open_journal(tmp_path), [b"more"])
@@ -86,7 +86,7 @@ async def test_a_spare_that_was_left_behind_is_made_again(copy: Path) -> None:
 
 
 def torn_after(folder: Path, payload: bytes, kept_bytes: int) -> int:
-    """Leave the next record as a write that was cut short leaves it; return where it begins."""
+    """Write the next record as if it was cut short; return where it begins."""
     end = find_end(folder)
     assert end.path is not None
     chain = next_chain(end.chain, payload)
@@ -108,8 +108,8 @@ TORN = b"\xaa" * 1_500
 TORN_BYTES = 40 + len(TORN)
 
 
-async def test_a_record_cut_short_at_any_byte_is_cut_off_or_stops_the_start(short: Path) -> None:
-    """A disk writes whole sectors, so a start must bear a cut between two of them.
+async def test_a_record_cut_short_at_any_byte_is_dropped_or_stops_the_start(short: Path) -> None:
+    """A disk writes whole sectors, so a start must accept a cut between two of them.
 
     A cut inside a sector looks like a damaged record unless a later sector is missing as well.
     """
@@ -129,7 +129,7 @@ async def test_a_record_cut_short_at_any_byte_is_cut_off_or_stops_the_start(shor
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 30, 500, 1_000])
-async def test_after_a_cut_the_journal_goes_on_as_if_nothing_had_been(
+async def test_after_a_cut_the_journal_resumes_as_if_nothing_was_written(
     short: Path, kept_bytes: int
 ) -> None:
     torn_after(short, TORN, kept_bytes)
@@ -163,7 +163,7 @@ async def test_sectors_may_be_missing_anywhere_in_a_write_that_was_cut_short(sho
 
 
 def damage_of(folder: Path) -> JournalDamaged | list[bytes]:
-    """Return what a journal holds, or what is wrong with it."""
+    """Return the payloads of a journal, or its damage."""
     try:
         return read(folder)
     except JournalDamaged as damage:
@@ -171,7 +171,7 @@ def damage_of(folder: Path) -> JournalDamaged | list[bytes]:
 
 
 def check_damage(folder: Path, payloads: list[bytes] = PAYLOADS, offset: int | None = None) -> bool:
-    """Read a damaged journal: everything is still there, or the damage is named. Say whether."""
+    """Read a damaged journal: everything is there, or the damage is found. Return whether it is."""
     found = damage_of(folder)
     if isinstance(found, JournalDamaged):
         assert found.details["file"]
@@ -182,7 +182,7 @@ def check_damage(folder: Path, payloads: list[bytes] = PAYLOADS, offset: int | N
     return False
 
 
-def test_a_flip_of_any_byte_is_found_or_takes_nothing(original: Path, copy: Path) -> None:
+def test_a_flip_of_any_byte_is_found_or_loses_nothing(original: Path, copy: Path) -> None:
     found = 0
     for path in (*segment_paths(copy)[:2], copy / MARK_NAME):
         raw = path.read_bytes()
@@ -195,20 +195,20 @@ def test_a_flip_of_any_byte_is_found_or_takes_nothing(original: Path, copy: Path
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_random_damage_anywhere_is_found_or_takes_nothing(copy: Path, kind: Damage) -> None:
-    chance = random.Random(kind.__name__)
+def test_random_damage_anywhere_is_found_or_loses_nothing(copy: Path, kind: Damage) -> None:
+    rng = random.Random(kind.__name__)
     paths = [*segment_paths(copy), copy / MARK_NAME]
     found = 0
     for _ in range(DAMAGES // len(KINDS)):
-        path = chance.choice(paths)
+        path = rng.choice(paths)
         raw = path.read_bytes()
-        path.write_bytes(kind(chance, raw))
+        path.write_bytes(kind(rng, raw))
         found += check_damage(copy)
         path.write_bytes(raw)
     assert found > 10
 
 
-def test_a_segment_that_is_gone_is_missed(copy: Path) -> None:
+def test_a_segment_that_is_gone_is_found(copy: Path) -> None:
     for path in segment_paths(copy):
         hidden = path.rename(copy / "hidden")
         assert check_damage(copy)
@@ -229,48 +229,50 @@ def test_segments_that_changed_places_are_found(copy: Path) -> None:
 
 async def test_a_segment_of_another_journal_is_found(copy: Path, tmp_path: Path) -> None:
     await written(open_journal(tmp_path / "other"), [payload[::-1] for payload in PAYLOADS])
-    for path, stranger in zip(segment_paths(copy), segment_paths(tmp_path / "other"), strict=True):
+    for path, other in zip(segment_paths(copy), segment_paths(tmp_path / "other"), strict=True):
         raw = path.read_bytes()
-        path.write_bytes(stranger.read_bytes())
+        path.write_bytes(other.read_bytes())
         assert check_damage(copy)
         path.write_bytes(raw)
 
 
-def test_what_nobody_vouches_for_may_be_cut_and_nothing_else(copy: Path, tmp_path: Path) -> None:
-    """The mark and every record know of all but the last batch, which is damaged."""
-    vouched = asyncio.run(_with_an_unvouched_batch(tmp_path / "unmarked", copy))
-    chance = random.Random(7)
+def test_only_a_batch_that_nothing_states_to_be_synced_may_be_dropped(
+    copy: Path, tmp_path: Path
+) -> None:
+    """The mark and every record cover all but the last batch, which is damaged."""
+    vouched = asyncio.run(_with_an_uncovered_batch(tmp_path / "unmarked", copy))
+    rng = random.Random(7)
     (path,) = segment_paths(copy)[-1:]
     raw = path.read_bytes()
     outcomes: set[tuple[bytes, ...] | None] = set()
     for _ in range(600):
-        kind = chance.choice(KINDS)
-        path.write_bytes(kind(chance, raw))
+        kind = rng.choice(KINDS)
+        path.write_bytes(kind(rng, raw))
         kept = damage_of(copy)
         path.write_bytes(raw)
         outcomes.add(tuple(kept) if isinstance(kept, list) else None)
-    everything = (*PAYLOADS, *UNVOUCHED)
+    everything = (*PAYLOADS, *UNCOVERED)
     assert {None, everything} < outcomes
     assert outcomes <= {None, *(everything[: vouched + lasting] for lasting in range(3))}
 
 
-UNVOUCHED = [b"\x55" * 700, b"\x66" * 900]
+UNCOVERED = [b"\x55" * 700, b"\x66" * 900]
 
 
-async def _with_an_unvouched_batch(before: Path, folder: Path) -> int:
-    """Append a batch to a journal and take the mark back to before it; return what it vouches for."""
+async def _with_an_uncovered_batch(before: Path, folder: Path) -> int:
+    """Append a batch and put the mark back to before it; return the sequence of the mark."""
     shutil.copytree(folder, before)
     journal = open_journal(folder)
-    async with writing(journal) as told:
-        for payload in UNVOUCHED:
+    async with writing(journal) as calls:
+        for payload in UNCOVERED:
             journal.append(payload)
-        await told.until_synced(journal.last_sequence)
+        await calls.until_synced(journal.last_sequence)
     shutil.copy(before / MARK_NAME, folder)
     return len(PAYLOADS)
 
 
 def fail_from_now_on(handle: int | None, target: str) -> None:
-    """Let a file's handle lead to where nothing can be written, or written and not synced."""
+    """Redirect a file's handle to where nothing can be written, or written and not synced."""
     assert handle is not None
     failing = os.open("/dev/null", os.O_RDONLY if target == "write" else os.O_WRONLY)
     os.dup2(failing, handle)
@@ -279,81 +281,84 @@ def fail_from_now_on(handle: int | None, target: str) -> None:
 
 @pytest.fixture(params=["write", "sync"])
 def target(request: pytest.FixtureRequest) -> str:
-    """What fails: a file that takes nothing, or one that takes everything and cannot be synced."""
+    """The failure: a file that takes nothing, or one that takes everything and cannot be synced."""
     failing: str = request.param
     return failing
 
 
-async def test_a_write_or_sync_that_fails_is_told_once_and_ends_it(
+async def test_a_failing_write_or_sync_is_reported_once_and_ends_the_journal(
     tmp_path: Path, target: str
 ) -> None:
     journal = open_journal(tmp_path)
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         journal.append(b"before")
-        await told.until_synced(1)
-        fail_from_now_on(journal._tail._handle, target)
+        await calls.until_synced(1)
+        fail_from_now_on(journal.tail.handle, target)
         journal.append(b"lost")
-        failure = await told.until_failed()
+        failure = await calls.until_failed()
         journal.append(b"lost too")
         await asyncio.sleep(0.2)
-    assert told.synced == [1]
-    assert told.failures == [failure]
+    assert calls.synced == [1]
+    assert calls.failures == [failure]
     assert str(failure).startswith("the journal stopped: OSError: ")
     assert read(tmp_path) == [b"before"]
     await written(open_journal(tmp_path), [b"after"])
     assert read(tmp_path) == [b"before", b"after"]
 
 
-async def test_a_mark_that_cannot_be_written_ends_it(tmp_path: Path, target: str) -> None:
+async def test_a_mark_that_cannot_be_written_ends_the_journal(tmp_path: Path, target: str) -> None:
     journal = open_journal(tmp_path)
-    async with writing(journal) as told:
-        fail_from_now_on(journal._tail._mark._handle, target)
+    async with writing(journal) as calls:
+        fail_from_now_on(journal.tail.mark_file.handle, target)
         journal.append(b"synced")
-        await told.until_synced(1)
-        await told.until_failed()
+        await calls.until_synced(1)
+        await calls.until_failed()
     assert read(tmp_path) == [b"synced"]
 
 
-async def test_a_fault_of_ours_in_the_writer_is_told_once_and_ends_it(
+async def test_an_error_in_the_writer_is_reported_once_and_ends_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def trip(_: object) -> None:
         raise RuntimeError("an odd payload")
 
     journal = open_journal(tmp_path)
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         journal.append(b"before")
-        await told.until_synced(1)
-        monkeypatch.setattr(journal._tail, "write", trip)
+        await calls.until_synced(1)
+        monkeypatch.setattr(journal.tail, "write", trip)
         journal.append(b"lost")
-        failure = await told.until_failed()
+        failure = await calls.until_failed()
         journal.append(b"lost too")
         await asyncio.sleep(0.2)
-    assert (told.synced, told.failures) == ([1], [failure])
+    assert (calls.synced, calls.failures) == ([1], [failure])
     assert str(failure) == "the journal stopped: RuntimeError: an odd payload"
     assert read(tmp_path) == [b"before"]
 
 
-async def test_a_fault_of_ours_while_a_spare_is_made_ends_it_too(
+async def test_an_error_while_a_spare_is_filled_ends_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def trip(*_: object) -> None:
+        raise RuntimeError("an odd file system")
+
     journal = open_journal(tmp_path)
-    monkeypatch.setattr("foretell.journal.files.preallocation._ZEROS", None)
-    async with writing(journal) as told:
+    monkeypatch.setattr(os, "posix_fallocate", trip)
+    async with writing(journal) as calls:
         for payload in PAYLOADS:
             journal.append(payload)
-        failure = await told.until_failed()
-    assert str(failure).startswith("the journal stopped: TypeError: ")
+        failure = await calls.until_failed()
+    assert str(failure).startswith("the journal stopped: RuntimeError: ")
     kept = read(tmp_path)
     assert kept == PAYLOADS[: len(kept)]
-    assert len(kept) >= (told.synced[-1] if told.synced else 0)
+    assert len(kept) >= (calls.synced[-1] if calls.synced else 0)
 
 
 @pytest.mark.parametrize("file_bytes_max", [0, 4 * 1024, 8 * 1024 - 1])
-def test_where_no_segment_can_be_made_what_was_told_stays(
+def test_where_no_segment_can_be_created_synced_payloads_stay(
     tmp_path: Path, file_bytes_max: int
 ) -> None:
-    """A process whose files may not grow any more, as on a full disk."""
+    """The files of the process may not grow, as on a full disk."""
     outcome = subprocess.run(
         [sys.executable, str(LIMITED), str(tmp_path), str(file_bytes_max)],
         capture_output=True,
@@ -367,29 +372,29 @@ def test_where_no_segment_can_be_made_what_was_told_stays(
     assert len(read(tmp_path)) >= int(synced)
 
 
-async def test_a_mark_vouches_soon_for_what_is_synced(tmp_path: Path) -> None:
+async def test_the_mark_soon_covers_what_is_synced(tmp_path: Path) -> None:
     journal = open_journal(tmp_path)
-    told = Told()
-    journal.start(told.on_synced, told.on_failed)
+    calls = JournalCalls()
+    journal.start(calls.on_synced, calls.on_failed)
     journal.append(b"x")
-    await told.until_synced(1)
+    await calls.until_synced(1)
     async with asyncio.timeout(5):
-        while not journal._tail.is_marked:  # noqa: ASYNC110 - another thread's work
+        while not journal.tail.is_marked:  # noqa: ASYNC110 - another thread's work
             await asyncio.sleep(0.01)
     await journal.close()
 
 
-async def test_a_journal_that_is_always_busy_marks_now_and_then(tmp_path: Path) -> None:
+async def test_a_journal_that_is_always_busy_writes_its_mark_regularly(tmp_path: Path) -> None:
     journal = FileJournal(tmp_path, segment_bytes=1024 * 1024)
     async with writing(journal):
         async with asyncio.timeout(10):
-            while journal._tail._mark.sequence == 0:
+            while journal.tail.mark_file.sequence == 0:
                 journal.append(b"x" * 20)
                 await asyncio.sleep(0.001)
     assert [entry.sequence for entry in read_entries(tmp_path)][-1] == journal.last_sequence
 
 
-def test_a_damaged_journal_lets_go_of_its_folder(copy: Path) -> None:
+def test_a_damaged_journal_releases_its_folder(copy: Path) -> None:
     path = segment_paths(copy)[-1]
     raw = path.read_bytes()
     path.write_bytes(b"\xff" + raw[1:])
@@ -400,9 +405,7 @@ def test_a_damaged_journal_lets_go_of_its_folder(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("payload", [b"", bytes(SEGMENT_BYTES)])
-async def test_a_payload_that_no_segment_holds_is_a_fault_of_ours(
-    tmp_path: Path, payload: bytes
-) -> None:
+async def test_a_payload_that_no_segment_holds_raises(tmp_path: Path, payload: bytes) -> None:
     journal = open_journal(tmp_path)
     with pytest.raises(AssertionError):
         journal.append(payload)
@@ -412,13 +415,13 @@ async def test_a_payload_that_no_segment_holds_is_a_fault_of_ours(
 async def test_the_largest_payload_is_kept_and_a_larger_one_changes_nothing(
     tmp_path: Path,
 ) -> None:
-    """As a journal is opened by the product: a segment would hold twice as much."""
+    """The journal has the product's settings: a segment would hold twice as much."""
     largest = bytes(PAYLOAD_BYTES_MAX)
     journal = FileJournal(tmp_path)
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         with pytest.raises(AssertionError):
             journal.append(largest + b"\x01")
         assert journal.last_sequence == 0
         journal.append(largest)
-        await told.until_synced(1)
+        await calls.until_synced(1)
     assert [entry.payload == largest for entry in read_entries(tmp_path)] == [True]

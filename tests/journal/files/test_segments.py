@@ -22,7 +22,7 @@ from foretell.journal.framing import CHAIN_START, encode_record, next_chain
 
 
 def a_segment(folder: Path, payloads: list[bytes], first: int = 1) -> tuple[Path, End]:
-    """Write a segment as a journal that starts anew would."""
+    """Write a segment as a new journal does."""
     raw = bytearray(encode_head(first, CHAIN_START))
     end = End(folder / segment_name(first), HEAD_BYTES, first - 1, CHAIN_START)
     for payload in payloads:
@@ -82,11 +82,11 @@ def test_a_file_shorter_than_a_header_is_damage(tmp_path: Path) -> None:
         read_segment(path)
 
 
-def test_walking_ends_where_a_record_does_not_follow(tmp_path: Path) -> None:
+def test_reading_ends_where_a_record_does_not_follow(tmp_path: Path) -> None:
     path, end = a_segment(tmp_path, [b"a", b"b"])
-    stranger = encode_record(3, 0, CHAIN_START, b"of another chain")
+    other = encode_record(3, 0, CHAIN_START, b"of another chain")
     raw = path.read_bytes()
-    path.write_bytes(raw[: end.offset] + stranger + raw[end.offset + len(stranger) :])
+    path.write_bytes(raw[: end.offset] + other + raw[end.offset + len(other) :])
     buffer, start = read_segment(path)
     assert read_records(buffer, start)[0] == [b"a", b"b"]
     with pytest.raises(JournalDamaged, match="the record is damaged"):
@@ -104,10 +104,10 @@ def test_only_the_newest_segment_may_end_in_anything_but_zeros(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("payload_bytes", [10, 65_536 - 40, 131_072 - 40])
-def test_a_later_record_that_knows_of_a_lost_one_is_a_witness(
+def test_a_later_record_that_states_a_lost_one_as_synced_is_damage(
     tmp_path: Path, payload_bytes: int
 ) -> None:
-    """The lost record is all zeros, as if it had never been written."""
+    """The lost record is all zeros, as if it was never written."""
     first, last = b"a" * 1000, b"b" * payload_bytes
     path, end = a_segment(tmp_path, [b"0"])
     chain = next_chain(end.chain, first)
@@ -122,7 +122,7 @@ def test_a_later_record_that_knows_of_a_lost_one_is_a_witness(
     check_rest(raw, end, is_newest=True)
 
 
-def test_an_empty_folder_begins_at_the_beginning(tmp_path: Path) -> None:
+def test_an_empty_folder_begins_at_sequence_one(tmp_path: Path) -> None:
     assert find_end(tmp_path) == EMPTY
 
 
@@ -131,7 +131,7 @@ def test_the_end_is_after_the_last_record(tmp_path: Path) -> None:
     assert find_end(tmp_path) == end
 
 
-def test_a_mark_ahead_of_the_records_tells_of_a_loss(tmp_path: Path) -> None:
+def test_a_mark_ahead_of_the_records_is_damage(tmp_path: Path) -> None:
     _, end = a_segment(tmp_path, [b"a", b"b"])
     mark = Mark(tmp_path)
     mark.write(2)
@@ -142,7 +142,7 @@ def test_a_mark_ahead_of_the_records_tells_of_a_loss(tmp_path: Path) -> None:
         find_end(tmp_path)
 
 
-def test_a_mark_without_any_segment_tells_of_a_loss(tmp_path: Path) -> None:
+def test_a_mark_without_any_segment_is_damage(tmp_path: Path) -> None:
     mark = Mark(tmp_path)
     mark.write(1)
     mark.close()
@@ -164,7 +164,7 @@ def test_a_mark_is_kept_in_two_slots_in_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("slot", [0, 1])
-def test_a_mark_with_one_slot_lost_still_knows_the_other(tmp_path: Path, slot: int) -> None:
+def test_a_mark_with_one_damaged_slot_still_has_the_other(tmp_path: Path, slot: int) -> None:
     mark = Mark(tmp_path)
     mark.write(5)
     mark.write(9)
@@ -176,7 +176,7 @@ def test_a_mark_with_one_slot_lost_still_knows_the_other(tmp_path: Path, slot: i
     assert Mark.read(tmp_path) == (9, 5)[slot]
 
 
-def test_a_mark_with_both_slots_lost_is_damage(tmp_path: Path) -> None:
+def test_a_mark_with_both_slots_damaged_is_damage(tmp_path: Path) -> None:
     mark = Mark(tmp_path)
     mark.write(5)
     mark.close()

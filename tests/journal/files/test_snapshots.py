@@ -1,4 +1,4 @@
-"""The files of snapshots: written whole or not at all, chosen with care, never let go too early."""
+"""The files of snapshots: written completely or not at all, verified when read, removed in time."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.journal.conftest import written
+from tests.rigs.journals import written
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.journal import FileJournal
@@ -17,7 +17,7 @@ from foretell.journal.files.segments import chain_at, has_entries_after, segment
 from foretell.journal.files.snapshots import (
     ChainedSnapshot,
     check_snapshots,
-    let_go,
+    compact,
     newest_sequence,
     newest_snapshot,
     read_snapshot,
@@ -60,26 +60,26 @@ def test_a_snapshot_is_read_as_it_was_written(folder: Path) -> None:
     assert read_snapshot(path) == ChainedSnapshot(Snapshot(99, b"payload"), chain_at(folder, 99))
 
 
-def test_the_newest_that_is_whole_is_chosen(folder: Path) -> None:
+def test_the_newest_intact_snapshot_is_chosen(folder: Path) -> None:
     assert newest_snapshot(folder) == Snapshot(80, b"state" * 99)
     assert newest_sequence(folder) == 80
 
 
-def test_a_damaged_one_is_passed_over_for_the_one_before(folder: Path) -> None:
+def test_a_damaged_snapshot_is_skipped_for_the_one_before(folder: Path) -> None:
     damage(folder / snapshot_name(80))
     found = newest_snapshot(folder)
     assert found is not None
     assert found.sequence == 40
 
 
-def test_when_all_are_damaged_the_whole_journal_stands_for_them(folder: Path) -> None:
+def test_when_all_are_damaged_the_whole_journal_is_replayed(folder: Path) -> None:
     damage(folder / snapshot_name(80))
     damage(folder / snapshot_name(40))
     assert newest_snapshot(folder) is None
 
 
 def test_when_all_are_damaged_and_the_beginning_is_gone_that_is_damage(folder: Path) -> None:
-    assert let_go(folder)
+    assert compact(folder)
     damage(folder / snapshot_name(80))
     damage(folder / snapshot_name(40))
     with pytest.raises(JournalDamaged, match="not whole"):
@@ -87,10 +87,10 @@ def test_when_all_are_damaged_and_the_beginning_is_gone_that_is_damage(folder: P
 
 
 def test_any_damage_to_a_snapshot_is_found(folder: Path) -> None:
-    chance, path = random.Random(5), folder / snapshot_name(80)
+    rng, path = random.Random(5), folder / snapshot_name(80)
     raw = path.read_bytes()
     for _ in range(DAMAGES):
-        at, bit = chance.randrange(len(raw)), 1 << chance.randrange(8)
+        at, bit = rng.randrange(len(raw)), 1 << rng.randrange(8)
         path.write_bytes(raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :])
         with pytest.raises(JournalDamaged):
             read_snapshot(path)
@@ -110,7 +110,7 @@ def test_a_snapshot_under_the_name_of_another_is_damage(folder: Path) -> None:
         read_snapshot(folder / snapshot_name(60))
 
 
-async def test_a_snapshot_of_another_journal_is_passed_over(folder: Path) -> None:
+async def test_a_snapshot_of_another_journal_is_skipped(folder: Path) -> None:
     other = folder / "other"
     payloads = [payload[::-1] + b"!" for payload in PAYLOADS]
     await written(FileJournal(other, segment_bytes=SEGMENT_BYTES), payloads)
@@ -140,42 +140,42 @@ async def test_a_start_refuses_a_journal_that_ends_before_its_snapshot(folder: P
     await journal.close()
 
 
-def test_only_the_segments_before_the_older_snapshot_go(folder: Path) -> None:
+def test_only_the_segments_before_the_older_snapshot_are_removed(folder: Path) -> None:
     before = len(segment_paths(folder))
-    gone = let_go(folder)
+    gone = compact(folder)
     assert 0 < gone == before - len(segment_paths(folder))
     assert not has_entries_after(folder, 0)
     assert [entry.payload for entry in read_entries(folder, 40)] == PAYLOADS[40:]
-    assert let_go(folder) == 0
+    assert compact(folder) == 0
 
 
-def test_older_snapshots_go_too(folder: Path) -> None:
+def test_older_snapshots_are_removed_too(folder: Path) -> None:
     put(folder, 90)
-    let_go(folder)
+    compact(folder)
     assert [path.name for path in snapshot_paths(folder)] == [snapshot_name(80), snapshot_name(90)]
 
 
-def test_of_a_journal_that_is_kept_whole_older_snapshots_go_alone(folder: Path) -> None:
+def test_of_a_journal_that_keeps_all_only_older_snapshots_are_removed(folder: Path) -> None:
     put(folder, 90)
     before = segment_paths(folder)
-    assert let_go(folder, keeps_all=True) == 0
+    assert compact(folder, keeps_all=True) == 0
     assert [path.name for path in snapshot_paths(folder)] == [snapshot_name(80), snapshot_name(90)]
     assert segment_paths(folder) == before
 
 
 @pytest.mark.parametrize("sequence", [40, 80])
-def test_while_one_of_the_two_is_damaged_nothing_goes(folder: Path, sequence: int) -> None:
+def test_while_one_of_the_two_is_damaged_nothing_is_removed(folder: Path, sequence: int) -> None:
     damage(folder / snapshot_name(sequence))
     before = sorted(folder.iterdir())
-    assert let_go(folder) == 0
+    assert compact(folder) == 0
     assert sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize("stops_after", [0, 1])
-def test_a_stop_while_segments_go_leaves_no_gap(
+def test_a_stop_while_segments_are_removed_leaves_no_gap(
     folder: Path, stops_after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a kill between two removals would."""
+    """A kill between two removals does this."""
     unlink = Path.unlink
     removed: list[Path] = []
 
@@ -187,11 +187,11 @@ def test_a_stop_while_segments_go_leaves_no_gap(
 
     monkeypatch.setattr(Path, "unlink", unlink_some)
     with pytest.raises(KeyboardInterrupt):
-        let_go(folder)
+        compact(folder)
     monkeypatch.undo()
     assert newest_snapshot(folder) == Snapshot(80, b"state" * 99)
     assert [entry.payload for entry in read_entries(folder, 40)] == PAYLOADS[40:]
-    let_go(folder)
+    compact(folder)
     assert [entry.payload for entry in read_entries(folder, 40)] == PAYLOADS[40:]
 
 
@@ -209,7 +209,9 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing(
     assert sorted(folder.iterdir()) == before
 
 
-async def test_what_was_left_of_an_unfinished_snapshot_goes_at_the_next_start(folder: Path) -> None:
+async def test_the_remains_of_an_unfinished_snapshot_are_removed_at_the_next_start(
+    folder: Path,
+) -> None:
     left = folder / f"{snapshot_name(90)}.77.part"
     left.write_bytes(b"half")
     journal = FileJournal(folder, segment_bytes=SEGMENT_BYTES)
@@ -221,12 +223,12 @@ async def test_what_was_left_of_an_unfinished_snapshot_goes_at_the_next_start(fo
 def test_the_chain_of_a_sequence_that_is_not_there_is_refused(folder: Path) -> None:
     with pytest.raises(JournalDamaged, match="sequence 101 is not in it"):
         chain_at(folder, 101)
-    let_go(folder)
+    compact(folder)
     with pytest.raises(JournalDamaged, match="the segment of sequence 2 is gone"):
         chain_at(folder, 1)
 
 
-async def test_a_snapshot_of_what_is_not_durable_is_a_fault_of_ours(folder: Path) -> None:
+async def test_a_snapshot_of_a_sequence_that_is_not_durable_raises(folder: Path) -> None:
     journal = FileJournal(folder, segment_bytes=SEGMENT_BYTES)
     with pytest.raises(AssertionError):
         await journal.keep_snapshot(Snapshot(101, b"x"))

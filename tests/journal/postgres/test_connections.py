@@ -1,4 +1,4 @@
-"""Connections to whichever of several servers takes writes."""
+"""Connections to the one of several servers that takes writes."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 import sqlalchemy as sa
-from tests.journal.cable import a_cable, be_late, only_read
+from tests.journal.rig import a_cable, be_late, only_read
 from tests.rigs.ports import free_port
 
 from foretell.journal.postgres.connections import CONNECT_DEADLINE_S, connect, connected, servers
@@ -53,7 +53,7 @@ def test_every_server_that_a_url_names_has_a_url_of_its_own(url: str, each: list
 
 @contextlib.asynccontextmanager
 async def a_silent_server() -> AsyncIterator[str]:
-    """Give a server that takes connections and never says anything, as one that is stopped."""
+    """Yield a server that takes connections and sends nothing, as a stopped one does."""
     over = asyncio.Event()
 
     async def be_silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -70,7 +70,7 @@ def host_of(url: str) -> str:
     return str(real.query.get("host") or f"{real.host}:{real.port or 5432}")
 
 
-def beside(url: str, *others: str) -> str:
+def among(url: str, *others: str) -> str:
     """Return a URL that names other servers before the real one."""
     query = {"host": ",".join((*others, host_of(url)))}
     several = sa.make_url(url).set(host=None, port=None, query=query)
@@ -78,40 +78,40 @@ def beside(url: str, *others: str) -> str:
 
 
 async def is_read_only(url: str) -> str:
-    """Return what the server that is chosen says, on or off."""
+    """Return whether the chosen server is read-only: on or off."""
     async with connected(url) as connection:
         return str(await connection.fetchval("SHOW transaction_read_only"))
 
 
-async def test_a_server_that_is_silent_delays_nobody(journal_url: str) -> None:
+async def test_a_silent_server_delays_no_connection(journal_url: str) -> None:
     async with a_silent_server() as silent:
         started = time.monotonic()
-        connection = await connect(beside(journal_url, silent, f"127.0.0.1:{free_port()}"))
+        connection = await connect(among(journal_url, silent, f"127.0.0.1:{free_port()}"))
         assert time.monotonic() - started < CONNECT_DEADLINE_S / 2
         assert await connection.fetchval("SELECT 1") == 1
         await connection.close()
 
 
-async def test_a_server_that_only_reads_is_passed_over_for_one_that_writes(
+async def test_a_read_only_server_is_skipped_for_one_that_takes_writes(
     journal_url: str,
 ) -> None:
-    """Though the one that writes is the last of them, and the later to answer."""
+    """The one that takes writes is the last of them, and the later to answer."""
     with a_cable(journal_url) as reading, a_cable(journal_url) as writing:
         reading.spoil(STARTUP, only_read)
         assert await is_read_only(reading.url) == "on"
         reading.spoil(STARTUP, only_read)
         writing.spoil(STARTUP, be_late)
-        assert await is_read_only(beside(writing.url, host_of(reading.url))) == "off"
+        assert await is_read_only(among(writing.url, host_of(reading.url))) == "off"
 
 
-async def test_servers_of_which_none_writes_are_refused(journal_url: str) -> None:
+async def test_servers_of_which_none_takes_writes_are_refused(journal_url: str) -> None:
     name = sa.make_url(journal_url).database
     connection = await connect(journal_url)
     await connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     await connection.close()
     try:
         with pytest.raises(asyncpg.InternalClientError, match="target attribute"):
-            await connect(beside(journal_url, host_of(journal_url)))
+            await connect(among(journal_url, host_of(journal_url)))
     finally:
         connection = await connect(journal_url)
         await connection.execute("SET default_transaction_read_only = off")

@@ -1,4 +1,4 @@
-"""What only a journal in a database must do: hold its lease, and know what became of a commit."""
+"""The journal in PostgreSQL: its lease, and commits with an unknown outcome."""
 
 import asyncio
 import contextlib
@@ -11,9 +11,8 @@ import asyncpg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.journal.cable import Cable, Fault, a_cable, delay_request, lose_answer, lose_request
-from tests.journal.conftest import writing, written
-from tests.journal.shards import SHARD_COUNT, Shards, a_candidate, query
+from tests.journal.rig import Cable, Fault, a_cable, delay_request, lose_answer, lose_request
+from tests.rigs.journals import SHARD_COUNT, PostgresJournals, a_candidate, query, writing, written
 from tests.rigs.postgres import PostgresServer
 
 from foretell.domain.errors.storage import (
@@ -24,8 +23,8 @@ from foretell.domain.errors.storage import (
     LeaseLost,
     ShardCountChanged,
 )
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.port import Entry
-from foretell.journal.postgres import rows
 from foretell.journal.postgres.connections import connect, connected
 from foretell.journal.postgres.journal import PostgresJournal, lead, open_journal
 from foretell.journal.postgres.leases import Candidate, JournalPlace
@@ -33,6 +32,7 @@ from foretell.journal.postgres.rows import Row, are_durable, read_entries
 
 pytestmark = pytest.mark.anyio
 
+SHARD = ShardNumber(0)
 SHORT_S = 0.4
 LEFT = "SELECT extract(epoch FROM until - clock_timestamp())::float8 FROM journal.lease"
 TAKEN = """
@@ -49,8 +49,8 @@ AS $$ BEGIN PERFORM pg_sleep(0.7); RETURN NULL; END $$
 
 
 @pytest.fixture
-def shards(journal_url: str) -> Shards:
-    return Shards(journal_url)
+def shards(journal_url: str) -> PostgresJournals:
+    return PostgresJournals(journal_url)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def cable(journal_url: str) -> Iterator[Cable]:
 
 @pytest.fixture
 def a_standby_is_missing(journal_url: str) -> Iterator[Callable[[], None]]:
-    """Have durable commits wait for a standby that is not there, until the test is over."""
+    """Make durable commits wait for a standby that is not there, until the test is over."""
 
     def miss() -> None:
         query(journal_url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
@@ -82,8 +82,8 @@ def kept(url: str, shard: int = 0) -> list[tuple[int, bytes]]:
     ]
 
 
-async def read(shards: Shards) -> list[bytes]:
-    """Return what a journal holds, as a start reads it."""
+async def read(shards: PostgresJournals) -> list[bytes]:
+    """Return the payloads of a journal, as a start reads them."""
     async with contextlib.AsyncExitStack() as stack:
         journal = shards.open("j")
         stack.push_async_callback(journal.close)
@@ -93,14 +93,14 @@ async def read(shards: Shards) -> list[bytes]:
 async def until_it_sleeps(url: str) -> None:
     """Wait until a statement sleeps in the server."""
     async with asyncio.timeout(10):
-        while not query(url, SLEEPING):  # noqa: ASYNC110 - nobody tells of it
+        while not query(url, SLEEPING):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.01)
 
 
 async def until_it_waits(url: str) -> int:
-    """Wait until a commit waits for a standby, and return who does."""
+    """Wait until a commit waits for a standby, and return its process id."""
     async with asyncio.timeout(10):
-        while not (waiting := query(url, WAITING)):  # noqa: ASYNC110 - nobody tells of it
+        while not (waiting := query(url, WAITING)):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.01)
     return int(waiting[0]["pid"])
 
@@ -115,14 +115,14 @@ async def cancel_the_wait(url: str) -> None:
 
 
 def await_no_standby(url: str) -> None:
-    """Have commits wait for no standby any more, those that wait now among them."""
+    """Make commits wait for no standby any more, including those that wait now."""
     query(url, "ALTER SYSTEM RESET synchronous_standby_names")
     query(url, "SELECT pg_reload_conf()")
 
 
 async def opened(url: str, lease_s: float) -> PostgresJournal:
     return await asyncio.to_thread(
-        open_journal, JournalPlace(url, 0, SHARD_COUNT), a_candidate(lease_s), patience_s=10
+        open_journal, JournalPlace(url, SHARD, SHARD_COUNT), a_candidate(lease_s), patience_s=10
     )
 
 
@@ -130,37 +130,37 @@ async def opened(url: str, lease_s: float) -> PostgresJournal:
 
 
 @pytest.mark.parametrize("fault", [lose_request, lose_answer, delay_request])
-async def test_a_batch_in_doubt_is_in_the_journal_once_when_it_is_acknowledged(
+async def test_a_batch_of_unknown_outcome_is_in_the_journal_once_when_acknowledged(
     journal_url: str, cable: Cable, fault: Fault
 ) -> None:
-    journal = Shards(cable.url).open("j")
-    async with writing(journal) as told:
-        await told.until_synced(journal.append(b"before"))
+    journal = PostgresJournals(cable.url).open("j")
+    async with writing(journal) as calls:
+        await calls.until_synced(journal.append(b"before"))
         cable.spoil(b"in doubt", fault)
-        await told.until_synced(journal.append(b"in doubt"))
+        await calls.until_synced(journal.append(b"in doubt"))
         assert kept(journal_url) == [(1, b"before"), (2, b"in doubt")]
-        await told.until_synced(journal.append(b"after"))
-    assert told.failures == []
+        await calls.until_synced(journal.append(b"after"))
+    assert calls.failures == []
     assert kept(journal_url) == [(1, b"before"), (2, b"in doubt"), (3, b"after")]
 
 
-async def test_a_batch_that_arrives_after_it_was_written_anew_is_refused(
+async def test_a_batch_that_arrives_after_it_was_written_again_is_refused(
     journal_url: str, cable: Cable
 ) -> None:
-    journal = Shards(cable.url).open("j")
-    async with writing(journal) as told:
-        await told.until_synced(journal.append(b"before"))
+    journal = PostgresJournals(cable.url).open("j")
+    async with writing(journal) as calls:
+        await calls.until_synced(journal.append(b"before"))
         cable.spoil(b"late", delay_request)
-        await told.until_synced(journal.append(b"late"))
+        await calls.until_synced(journal.append(b"late"))
         assert b"INSERT 0 0" in await asyncio.to_thread(cable.deliver)
-        await told.until_synced(journal.append(b"after"))
+        await calls.until_synced(journal.append(b"after"))
     assert kept(journal_url) == [(1, b"before"), (2, b"late"), (3, b"after")]
 
 
 async def test_a_batch_that_the_server_warns_of_counts_once_a_new_epoch_has_begun(
-    journal_url: str, shards: Shards
+    journal_url: str, shards: PostgresJournals
 ) -> None:
-    """As it warns when somebody cancels the wait for a synchronous standby."""
+    """The server warns so when an operator cancels the wait for a synchronous standby."""
     journal = shards.open("j")
     query(
         journal_url,
@@ -171,8 +171,8 @@ async def test_a_batch_that_the_server_warns_of_counts_once_a_new_epoch_has_begu
         journal_url,
         "CREATE TRIGGER warns AFTER INSERT ON journal.record EXECUTE FUNCTION journal.warn()",
     )
-    async with writing(journal) as told:
-        await told.until_synced(journal.append(b"doubtful"))
+    async with writing(journal) as calls:
+        await calls.until_synced(journal.append(b"doubtful"))
     ((epoch,),) = query(journal_url, "SELECT epoch FROM journal.record")
     ((reached,),) = query(journal_url, "SELECT epoch FROM journal.lease")
     assert reached == epoch + 1
@@ -182,60 +182,60 @@ async def test_a_batch_is_not_acknowledged_while_every_wait_for_the_standby_is_c
     journal_url: str, a_standby_is_missing: Callable[[], None]
 ) -> None:
     journal = await opened(journal_url, lease_s=30.0)
-    async with writing(journal) as told:
-        await told.until_synced(journal.append(b"before"))
+    async with writing(journal) as calls:
+        await calls.until_synced(journal.append(b"before"))
         a_standby_is_missing()
         sequence = journal.append(b"doubtful")
         for _ in range(3):
             await cancel_the_wait(journal_url)
         await until_it_waits(journal_url)
         assert kept(journal_url) == [(1, b"before"), (2, b"doubtful")]
-        assert told.synced == [1]
+        assert calls.synced == [1]
         await_no_standby(journal_url)
-        await told.until_synced(sequence)
+        await calls.until_synced(sequence)
     assert kept(journal_url) == [(1, b"before"), (2, b"doubtful")]
-    assert told.failures == []
+    assert calls.failures == []
 
 
-async def test_a_journal_bears_a_database_that_is_away_for_a_moment(
+async def test_a_journal_survives_a_short_outage_of_its_database(
     journal_url: str, cable: Cable
 ) -> None:
-    journal = Shards(cable.url).open("j")
-    async with writing(journal) as told:
-        await told.until_synced(journal.append(b"before"))
+    journal = PostgresJournals(cable.url).open("j")
+    async with writing(journal) as calls:
+        await calls.until_synced(journal.append(b"before"))
         cable.cut()
-        sequence = journal.append(b"meanwhile")
+        sequence = journal.append(b"during")
         await asyncio.sleep(0.1)
-        assert told.synced == [1]
+        assert calls.synced == [1]
         cable.mend()
-        await told.until_synced(sequence)
-    assert kept(journal_url) == [(1, b"before"), (2, b"meanwhile")]
+        await calls.until_synced(sequence)
+    assert kept(journal_url) == [(1, b"before"), (2, b"during")]
 
 
-async def test_a_command_that_is_there_already_ends_the_journal(
-    journal_url: str, shards: Shards
+async def test_a_second_command_of_one_id_ends_the_journal(
+    journal_url: str, shards: PostgresJournals
 ) -> None:
     journal = shards.open("j")
-    async with writing(journal) as told:
-        await told.until_synced(journal.append(b"order", b"h" * 32))
+    async with writing(journal) as calls:
+        await calls.until_synced(journal.append(b"order", b"h" * 32))
         journal.append(b"order again", b"h" * 32)
-        failure = await told.until_failed()
+        failure = await calls.until_failed()
     assert str(failure) == "the journal stopped: UniqueViolationError, SQLSTATE 23505"
     assert kept(journal_url) == [(1, b"order")]
 
 
-async def test_a_command_id_is_free_in_another_shard(shards: Shards) -> None:
+async def test_a_command_id_is_free_in_another_shard(shards: PostgresJournals) -> None:
     for name in ("one", "other"):
         journal = shards.open(name)
-        async with writing(journal) as told:
-            await told.until_synced(journal.append(b"order", b"h" * 32))
+        async with writing(journal) as calls:
+            await calls.until_synced(journal.append(b"order", b"h" * 32))
 
 
 @pytest.mark.parametrize(
     ("setting", "kept_setting"),
     [("off", "on"), ("local", "on"), ("remote_write", "on"), ("remote_apply", "remote_apply")],
 )
-async def test_a_commit_waits_for_the_disk_whatever_the_cluster_says(
+async def test_a_commit_waits_for_the_disk_whatever_the_cluster_is_set_to(
     journal_url: str, setting: str, kept_setting: str
 ) -> None:
     name = journal_url.rpartition("/")[2].partition("?")[0]
@@ -249,85 +249,85 @@ async def test_a_commit_waits_for_the_disk_whatever_the_cluster_says(
 # The lease.
 
 
-async def test_who_lost_the_lease_writes_nothing_more_and_is_told_so_once(
-    journal_url: str, shards: Shards
+async def test_a_writer_that_lost_the_lease_writes_nothing_more_and_fails_once(
+    journal_url: str, shards: PostgresJournals
 ) -> None:
     journal = shards.open("j")
-    async with writing(journal) as told:
-        await told.until_synced(journal.append(b"mine"))
+    async with writing(journal) as calls:
+        await calls.until_synced(journal.append(b"mine"))
         query(journal_url, TAKEN)
         journal.append(b"fenced")
-        assert isinstance(await told.until_failed(), LeaseLost)
+        assert isinstance(await calls.until_failed(), LeaseLost)
         journal.append(b"fenced too")
-    assert (told.synced, len(told.failures)) == ([1], 1)
+    assert (calls.synced, len(calls.failures)) == ([1], 1)
     assert kept(journal_url) == [(1, b"mine")]
 
 
-async def test_an_idle_holder_hears_that_another_has_the_lease(journal_url: str) -> None:
-    async with writing(Shards(journal_url, SHORT_S).open("j")) as told:
+async def test_an_idle_holder_notices_that_another_has_the_lease(journal_url: str) -> None:
+    async with writing(PostgresJournals(journal_url, SHORT_S).open("j")) as calls:
         query(journal_url, TAKEN)
-        assert isinstance(await told.until_failed(), LeaseLost)
-    assert len(told.failures) == 1
+        assert isinstance(await calls.until_failed(), LeaseLost)
+    assert len(calls.failures) == 1
 
 
 async def test_a_holder_that_is_cut_off_stops_before_its_lease_ends(
     journal_url: str, cable: Cable
 ) -> None:
-    journal = Shards(cable.url, lease_s=1.0).open("j")
-    async with writing(journal) as told:
-        await told.until_synced(journal.append(b"before"))
+    journal = PostgresJournals(cable.url, lease_s=1.0).open("j")
+    async with writing(journal) as calls:
+        await calls.until_synced(journal.append(b"before"))
         cable.cut()
         journal.append(b"cut off")
-        assert isinstance(await told.until_failed(), JournalFailed)
-        told_at = time.monotonic()
+        assert isinstance(await calls.until_failed(), JournalFailed)
+        reported_at = time.monotonic()
         ((left_s,),) = query(journal_url, LEFT)
-        assert left_s + time.monotonic() - told_at > 0
-    assert told.synced == [1]
+        assert left_s + time.monotonic() - reported_at > 0
+    assert calls.synced == [1]
 
 
-async def test_a_lease_that_was_lost_before_the_start_is_told_at_the_start(
+async def test_a_lease_that_was_lost_before_the_start_is_reported_at_the_start(
     journal_url: str,
 ) -> None:
-    journal = Shards(journal_url, SHORT_S).open("j")
+    journal = PostgresJournals(journal_url, SHORT_S).open("j")
     query(journal_url, TAKEN)
     await asyncio.sleep(SHORT_S)
-    async with writing(journal) as told:
-        assert isinstance(await told.until_failed(), LeaseLost)
+    async with writing(journal) as calls:
+        assert isinstance(await calls.until_failed(), LeaseLost)
 
 
 async def test_a_long_replay_that_blocks_the_loop_keeps_the_lease(journal_url: str) -> None:
-    shards = Shards(journal_url, SHORT_S)
+    shards = PostgresJournals(journal_url, SHORT_S)
     await written(shards.open("j"), [b"%d" % number for number in range(8)])
     journal = shards.open("j")
     for _ in journal.entries():
         time.sleep(SHORT_S / 4)  # noqa: ASYNC251 - that is what a replay does
     with pytest.raises(LeaseHeld):
-        Shards(journal_url).open("j")
-    async with writing(journal) as told:
-        await told.until_synced(journal.append(b"replayed"))
+        PostgresJournals(journal_url).open("j")
+    async with writing(journal) as calls:
+        await calls.until_synced(journal.append(b"replayed"))
 
 
-async def test_a_refusal_says_who_leads(journal_url: str) -> None:
-    place = JournalPlace(journal_url, 3, SHARD_COUNT)
+async def test_a_refusal_names_the_leader(journal_url: str) -> None:
+    place = JournalPlace(journal_url, ShardNumber(3), SHARD_COUNT)
     journal = open_journal(place, a_candidate(endpoint="10.0.0.7:8000"))
     with pytest.raises(LeaseHeld, match=r"shard 3 is led by 10\.0\.0\.7:8000"):
         open_journal(place, a_candidate())
     await journal.close()
 
 
-async def test_a_lease_that_nobody_renews_is_taken_when_it_ends(
+async def test_a_lease_without_renewals_is_taken_when_it_ends(
     journal_url: str, cable: Cable
 ) -> None:
     first = await opened(cable.url, SHORT_S)
     await asyncio.to_thread(cable.cut)
     second = await opened(journal_url, SHORT_S)
-    async with writing(second) as told:
-        await told.until_synced(second.append(b"second"))
+    async with writing(second) as calls:
+        await calls.until_synced(second.append(b"second"))
     await first.close()
 
 
-async def test_whoever_waits_leads_as_soon_as_the_lease_is_given_back(journal_url: str) -> None:
-    place = JournalPlace(journal_url, 0, SHARD_COUNT)
+async def test_a_waiting_process_leads_as_soon_as_the_lease_is_released(journal_url: str) -> None:
+    place = JournalPlace(journal_url, SHARD, SHARD_COUNT)
     first = await lead(place, a_candidate(lease_s=1.0))
     waiting = asyncio.ensure_future(lead(place, a_candidate(lease_s=1.0)))
     await asyncio.sleep(0.2)
@@ -339,8 +339,8 @@ async def test_whoever_waits_leads_as_soon_as_the_lease_is_given_back(journal_ur
     await second.close()
 
 
-async def test_whoever_gives_up_waiting_leaves_the_lease_alone(journal_url: str) -> None:
-    place = JournalPlace(journal_url, 0, SHARD_COUNT)
+async def test_a_process_that_stops_waiting_takes_no_lease(journal_url: str) -> None:
+    place = JournalPlace(journal_url, SHARD, SHARD_COUNT)
     first = await lead(place, a_candidate())
     waiting = asyncio.ensure_future(lead(place, a_candidate(lease_s=SHORT_S)))
     await asyncio.sleep(0.1)
@@ -348,7 +348,7 @@ async def test_whoever_gives_up_waiting_leaves_the_lease_alone(journal_url: str)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    await Shards(journal_url).open("j").close()
+    await PostgresJournals(journal_url).open("j").close()
 
 
 async def test_a_batch_under_way_lets_the_lease_be_renewed_and_not_be_taken(
@@ -360,7 +360,7 @@ async def test_a_batch_under_way_lets_the_lease_be_renewed_and_not_be_taken(
     await batch.execute("SELECT FROM journal.lease FOR KEY SHARE")
     await asyncio.sleep(2 * SHORT_S)
     with pytest.raises(LeaseHeld):
-        await asyncio.to_thread(Shards(journal_url).open, "j")
+        await asyncio.to_thread(PostgresJournals(journal_url).open, "j")
     await first.close()
     taking = asyncio.ensure_future(opened(journal_url, SHORT_S))
     await asyncio.sleep(SHORT_S)
@@ -370,34 +370,34 @@ async def test_a_batch_under_way_lets_the_lease_be_renewed_and_not_be_taken(
     await (await taking).close()
 
 
-async def test_whoever_takes_the_lease_waits_for_the_batch_under_way_and_sees_it(
+async def test_a_process_that_takes_the_lease_waits_for_the_batch_under_way_and_sees_it(
     journal_url: str,
 ) -> None:
-    journal = Shards(journal_url, lease_s=60).open("j")
+    journal = PostgresJournals(journal_url, lease_s=60).open("j")
     query(journal_url, SLOW_FUNCTION)
     query(
         journal_url,
         "CREATE TRIGGER slow AFTER INSERT ON journal.record EXECUTE FUNCTION journal.slow()",
     )
-    async with writing(journal) as told:
+    async with writing(journal) as calls:
         journal.append(b"slow")
         await until_it_sleeps(journal_url)
         query(journal_url, "UPDATE journal.lease SET until = clock_timestamp()")
         second = await opened(journal_url, SHORT_S)
         assert [entry.payload for entry in second.entries()] == [b"slow"]
-        await told.until_synced(1)
+        await calls.until_synced(1)
     await second.close()
 
 
 async def test_a_database_that_cannot_be_reached_refuses_the_start() -> None:
     with pytest.raises(JournalFailed, match="ConnectionRefusedError"):
-        Shards("postgresql://nobody@127.0.0.1:1/nothing").open("j")
+        PostgresJournals("postgresql://nobody@127.0.0.1:1/nothing").open("j")
 
 
 async def test_an_id_that_took_a_lease_may_take_it_again(journal_url: str) -> None:
-    """As when the answer to its first attempt was lost."""
+    """The answer to its first attempt may have been lost."""
     candidate = Candidate(b"the same", "here")
-    place = JournalPlace(journal_url, 0, SHARD_COUNT)
+    place = JournalPlace(journal_url, SHARD, SHARD_COUNT)
     first, again = open_journal(place, candidate), open_journal(place, candidate)
     await first.close()
     await again.close()
@@ -406,8 +406,8 @@ async def test_an_id_that_took_a_lease_may_take_it_again(journal_url: str) -> No
 # The tables.
 
 
-async def test_journals_that_begin_at_once_make_the_tables_once(journal_url: str) -> None:
-    shards = Shards(journal_url)
+async def test_journals_that_begin_at_once_create_the_tables_once(journal_url: str) -> None:
+    shards = PostgresJournals(journal_url)
     journals = await asyncio.gather(
         *(asyncio.to_thread(shards.open, f"j{number}") for number in range(4))
     )
@@ -415,13 +415,17 @@ async def test_journals_that_begin_at_once_make_the_tables_once(journal_url: str
         await journal.close()
 
 
-async def test_another_number_of_shards_is_refused(journal_url: str, shards: Shards) -> None:
+async def test_another_number_of_shards_is_refused(
+    journal_url: str, shards: PostgresJournals
+) -> None:
     await shards.open("j").close()
     with pytest.raises(ShardCountChanged, match="were made with 8 shards, and now 9 are asked for"):
-        open_journal(JournalPlace(journal_url, 0, SHARD_COUNT + 1), a_candidate())
+        open_journal(JournalPlace(journal_url, SHARD, SHARD_COUNT + 1), a_candidate())
 
 
-async def test_tables_of_a_later_version_are_refused(journal_url: str, shards: Shards) -> None:
+async def test_tables_of_a_later_version_are_refused(
+    journal_url: str, shards: PostgresJournals
+) -> None:
     await shards.open("j").close()
     query(journal_url, "UPDATE journal.form SET version = 2")
     with pytest.raises(JournalFormUnknown, match="are of version 2"):
@@ -433,27 +437,29 @@ async def test_tables_of_a_later_version_are_refused(journal_url: str, shards: S
 PAYLOADS = [b"payload %d" % number for number in range(50)]
 
 
-@pytest.mark.parametrize("delete_batch_records", [1, 7, 50, 51])
-async def test_slices_of_any_size_make_one_journal(
-    journal_url: str, shards: Shards, delete_batch_records: int
+@pytest.mark.parametrize("batch_records", [1, 7, 50, 51])
+async def test_batches_of_any_size_make_one_journal(
+    journal_url: str, shards: PostgresJournals, batch_records: int
 ) -> None:
     await written(shards.open("j"), PAYLOADS)
-    assert list(read_entries(journal_url, 0, delete_batch_records=delete_batch_records)) == [
+    assert list(read_entries(journal_url, SHARD, batch_records=batch_records)) == [
         Entry(sequence, payload) for sequence, payload in enumerate(PAYLOADS, 1)
     ]
 
 
-async def test_a_slice_ends_where_it_has_enough_bytes(
-    journal_url: str, shards: Shards, monkeypatch: pytest.MonkeyPatch
+async def test_a_batch_ends_where_it_has_enough_bytes(
+    journal_url: str, shards: PostgresJournals
 ) -> None:
     await written(shards.open("j"), PAYLOADS)
-    monkeypatch.setattr(rows, "SLICE_BYTES", 25)
-    assert [entry.payload for entry in read_entries(journal_url, 0)] == PAYLOADS
+    entries = read_entries(journal_url, SHARD, batch_bytes=25)
+    assert [entry.payload for entry in entries] == PAYLOADS
 
 
-async def test_reading_that_is_given_up_leaves_no_thread(journal_url: str, shards: Shards) -> None:
+async def test_reading_that_is_abandoned_leaves_no_thread(
+    journal_url: str, shards: PostgresJournals
+) -> None:
     await written(shards.open("j"), PAYLOADS)
-    entries = read_entries(journal_url, 0, delete_batch_records=5)
+    entries = read_entries(journal_url, SHARD, batch_records=5)
     assert next(entries) == Entry(1, PAYLOADS[0])
     del entries
     assert "journal reader" not in {thread.name for thread in threading.enumerate()}
@@ -480,8 +486,8 @@ async def test_reading_that_is_given_up_leaves_no_thread(journal_url: str, shard
         ),
     ],
 )
-async def test_damage_is_found_by_its_place(
-    journal_url: str, shards: Shards, statement: str, words: str
+async def test_damage_is_reported_with_its_sequence(
+    journal_url: str, shards: PostgresJournals, statement: str, words: str
 ) -> None:
     await written(shards.open("j"), PAYLOADS)
     query(journal_url, statement)
@@ -489,23 +495,25 @@ async def test_damage_is_found_by_its_place(
         await read(shards)
 
 
-async def test_reading_begins_only_after_what_is_there(journal_url: str, shards: Shards) -> None:
+async def test_reading_begins_only_after_an_entry_that_is_there(
+    journal_url: str, shards: PostgresJournals
+) -> None:
     await written(shards.open("j"), PAYLOADS)
     query(journal_url, "DELETE FROM journal.record WHERE sequence <= 20")
     with pytest.raises(JournalDamaged, match="at sequence 20: the record before is gone"):
-        list(read_entries(journal_url, 0, 20))
-    assert len(list(read_entries(journal_url, 0, 21))) == 29
+        list(read_entries(journal_url, SHARD, 20))
+    assert len(list(read_entries(journal_url, SHARD, 21))) == 29
 
 
 async def test_entries_of_a_database_that_cannot_be_reached_are_refused() -> None:
     with pytest.raises(JournalFailed, match="ConnectionRefusedError"):
-        next(read_entries("postgresql://nobody@127.0.0.1:1/nothing", 0))
+        next(read_entries("postgresql://nobody@127.0.0.1:1/nothing", SHARD))
 
 
-async def test_a_server_that_has_less_than_there_was_is_not_believed(
-    journal_url: str, shards: Shards
+async def test_a_server_with_fewer_entries_than_before_is_refused(
+    journal_url: str, shards: PostgresJournals
 ) -> None:
-    """A primary that was replaced may answer for a moment more."""
+    """A primary that was replaced may answer for another moment."""
     await written(shards.open("j"), [b"one", b"two"])
     async with contextlib.AsyncExitStack() as stack:
         journal = shards.open("j")
@@ -515,29 +523,29 @@ async def test_a_server_that_has_less_than_there_was_is_not_believed(
             list(journal.entries())
 
 
-async def test_rows_that_are_not_as_they_were_written_end_the_journal(
-    journal_url: str, shards: Shards
+async def test_rows_that_differ_from_those_written_end_the_journal(
+    journal_url: str, shards: PostgresJournals
 ) -> None:
     await written(shards.open("j"), [b"theirs"])
     ours = Row(1, b"id", b"our chain", b"ours")
     async with connected(journal_url) as connection:
         with pytest.raises(JournalFailed, match="another wrote to shard 0"):
-            await are_durable(connection, 0, [ours])
+            await are_durable(connection, SHARD, [ours])
 
 
 @settings(max_examples=12, deadline=None)
 @given(
-    lives=st.lists(
+    runs=st.lists(
         st.lists(st.binary(min_size=1, max_size=3_000), max_size=12), min_size=1, max_size=3
     )
 )
-async def test_whatever_is_written_in_whatever_lives_is_read_again(
-    postgres: PostgresServer, lives: list[list[bytes]]
+async def test_any_payloads_in_any_number_of_runs_are_read_again(
+    postgres: PostgresServer, runs: list[list[bytes]]
 ) -> None:
     query(postgres.database_url, "DROP SCHEMA IF EXISTS journal CASCADE")
-    shards = Shards(postgres.database_url)
-    for payloads in lives:
+    shards = PostgresJournals(postgres.database_url)
+    for payloads in runs:
         await written(shards.open("j"), payloads)
-    assert [entry.payload for entry in read_entries(postgres.database_url, 0)] == list(
-        itertools.chain(*lives)
+    assert [entry.payload for entry in read_entries(postgres.database_url, SHARD)] == list(
+        itertools.chain(*runs)
     )

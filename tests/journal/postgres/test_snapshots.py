@@ -1,25 +1,27 @@
-"""Snapshots beside a journal in a database, and what they let go of."""
+"""Snapshots next to a journal in a database, and the removal of what they replace."""
 
 import pytest
-from tests.journal.conftest import writing, written
-from tests.journal.shards import Shards, query
+from tests.rigs.journals import PostgresJournals, query, writing, written
 
 from foretell.domain.errors.storage import JournalDamaged, LeaseLost
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.port import Snapshot
-from foretell.journal.postgres import snapshots
+from foretell.journal.postgres.connections import connected
 from foretell.journal.postgres.journal import PostgresJournal
 from foretell.journal.postgres.rows import read_entries
+from foretell.journal.postgres.snapshots import compact, keep_snapshot
 
 pytestmark = pytest.mark.anyio
 
+SHARD = ShardNumber(0)
 PAYLOADS = [b"payload %d" % number for number in range(1, 31)]
 
 
 @pytest.fixture
 async def journal(journal_url: str) -> PostgresJournal:
     """A journal of thirty entries."""
-    await written(Shards(journal_url).open("j"), PAYLOADS)
-    return Shards(journal_url).open("j")
+    await written(PostgresJournals(journal_url).open("j"), PAYLOADS)
+    return PostgresJournals(journal_url).open("j")
 
 
 def sequences(url: str, table: str) -> list[int]:
@@ -42,17 +44,18 @@ async def test_the_newest_snapshot_is_found_again_after_a_restart(
 ) -> None:
     await keep(journal, 5, 12)
     await journal.close()
-    again = Shards(journal_url).open("j")
+    again = PostgresJournals(journal_url).open("j")
     assert again.snapshot() == Snapshot(12, b"state 12")
     await again.close()
 
 
 async def test_a_large_snapshot_is_kept_in_parts(
-    journal: PostgresJournal, journal_url: str, monkeypatch: pytest.MonkeyPatch
+    journal: PostgresJournal, journal_url: str
 ) -> None:
-    monkeypatch.setattr(snapshots, "PART_BYTES", 1_000)
     large = Snapshot(7, bytes(range(256)) * 40)
-    await journal.keep_snapshot(large)
+    holder = journal.begin_snapshot().holder
+    async with connected(journal_url) as connection:
+        await keep_snapshot(connection, SHARD, holder, large, part_bytes=1_000)
     assert len(sequences(journal_url, "snapshot_part")) == 11
     assert journal.snapshot() == large
     await journal.close()
@@ -67,7 +70,7 @@ async def test_a_snapshot_that_is_kept_again_is_the_same(journal: PostgresJourna
 async def test_parts_without_a_head_are_no_snapshot(
     journal: PostgresJournal, journal_url: str
 ) -> None:
-    """As a stop in the midst of keeping one leaves them."""
+    """A stop while a snapshot is kept leaves them."""
     await keep(journal, 5)
     query(journal_url, "INSERT INTO journal.snapshot_part VALUES (0, 20, 0, 'half')")
     assert journal.snapshot() == Snapshot(5, b"state 5")
@@ -76,21 +79,21 @@ async def test_parts_without_a_head_are_no_snapshot(
     await journal.close()
 
 
-async def test_one_snapshot_lets_go_of_nothing(journal: PostgresJournal, journal_url: str) -> None:
+async def test_one_snapshot_removes_nothing(journal: PostgresJournal, journal_url: str) -> None:
     await keep(journal, 20)
     assert sequences(journal_url, "record") == list(range(1, 31))
     await journal.close()
 
 
-@pytest.mark.parametrize("delete_batch_records", [1, 4, 100])
-async def test_what_two_snapshots_do_not_need_is_let_go_of(
-    journal: PostgresJournal,
-    journal_url: str,
-    monkeypatch: pytest.MonkeyPatch,
-    delete_batch_records: int,
+@pytest.mark.parametrize("batch_records", [1, 4, 100])
+async def test_what_two_snapshots_do_not_need_is_removed(
+    journal: PostgresJournal, journal_url: str, batch_records: int
 ) -> None:
-    monkeypatch.setattr(snapshots, "DELETE_BATCH_RECORDS", delete_batch_records)
-    await keep(journal, 10, 15, 30)
+    holder = journal.begin_snapshot().holder
+    async with connected(journal_url) as connection:
+        for sequence in (10, 15, 30):
+            await keep_snapshot(connection, SHARD, holder, Snapshot(sequence, b"state"))
+        assert await compact(connection, SHARD, batch_records=batch_records) == 15
     assert sequences(journal_url, "record") == list(range(16, 31))
     assert sequences(journal_url, "snapshot") == [15, 30]
     assert sequences(journal_url, "snapshot_part") == [15, 30]
@@ -102,23 +105,25 @@ async def test_entries_after_either_snapshot_are_read(
 ) -> None:
     await keep(journal, 10, 20)
     for after in (10, 20):
-        assert [entry.payload for entry in read_entries(journal_url, 0, after)] == PAYLOADS[after:]
+        assert [entry.payload for entry in read_entries(journal_url, SHARD, after)] == PAYLOADS[
+            after:
+        ]
     await journal.close()
 
 
-async def test_entries_that_were_let_go_of_are_missed(
+async def test_reading_removed_entries_is_damage(
     journal: PostgresJournal, journal_url: str
 ) -> None:
     await keep(journal, 10, 20)
     with pytest.raises(JournalDamaged, match="at sequence 1: sequence 1 is gone"):
-        list(read_entries(journal_url, 0))
+        list(read_entries(journal_url, SHARD))
     await journal.close()
 
 
-async def test_a_journal_goes_on_after_it_let_go(journal: PostgresJournal) -> None:
+async def test_a_journal_resumes_after_a_removal(journal: PostgresJournal) -> None:
     await keep(journal, 29, 30)
-    async with writing(journal) as told:
-        await told.until_synced(journal.append(b"more"))
+    async with writing(journal) as calls:
+        await calls.until_synced(journal.append(b"more"))
         assert [entry.payload for entry in journal.entries(30)] == [b"more"]
 
 
@@ -131,7 +136,7 @@ async def test_a_journal_goes_on_after_it_let_go(journal: PostgresJournal) -> No
         "UPDATE journal.snapshot SET checksum = 'x' WHERE sequence = 20",
     ],
 )
-async def test_a_damaged_snapshot_is_passed_over_for_the_one_before(
+async def test_a_damaged_snapshot_is_skipped_for_the_one_before(
     journal: PostgresJournal, journal_url: str, statement: str
 ) -> None:
     await keep(journal, 10, 20)
@@ -140,7 +145,7 @@ async def test_a_damaged_snapshot_is_passed_over_for_the_one_before(
     await journal.close()
 
 
-async def test_without_a_whole_snapshot_all_entries_must_be_there(
+async def test_without_an_intact_snapshot_all_entries_must_be_there(
     journal: PostgresJournal, journal_url: str
 ) -> None:
     await keep(journal, 10)
@@ -153,7 +158,7 @@ async def test_without_a_whole_snapshot_all_entries_must_be_there(
     await journal.close()
 
 
-async def test_a_snapshot_before_a_gap_is_of_no_use(
+async def test_a_snapshot_before_a_gap_is_not_used(
     journal: PostgresJournal, journal_url: str
 ) -> None:
     await keep(journal, 10)
@@ -163,7 +168,7 @@ async def test_a_snapshot_before_a_gap_is_of_no_use(
     await journal.close()
 
 
-async def test_who_lost_the_lease_keeps_no_snapshot(
+async def test_a_process_that_lost_the_lease_keeps_no_snapshot(
     journal: PostgresJournal, journal_url: str
 ) -> None:
     query(journal_url, "UPDATE journal.lease SET holder = 'other', epoch = epoch + 1")
@@ -173,7 +178,9 @@ async def test_who_lost_the_lease_keeps_no_snapshot(
     await journal.close()
 
 
-async def test_a_snapshot_is_of_what_is_durable(journal: PostgresJournal) -> None:
+async def test_a_snapshot_of_a_sequence_that_is_not_durable_raises(
+    journal: PostgresJournal,
+) -> None:
     with pytest.raises(AssertionError):
         await keep(journal, 31)
     await journal.close()

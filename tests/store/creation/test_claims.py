@@ -21,7 +21,7 @@ async def held(database: Database, *names: str) -> list[Claim]:
         return await load_claims(tx, names)
 
 
-async def test_a_claim_says_who_holds_it_and_how_that_request_stands(database: Database) -> None:
+async def test_a_claim_has_its_holder_and_the_status_of_that_request(database: Database) -> None:
     await given(database, a_challenge("one"))
     await move(database, "prepare", "one")
 
@@ -43,7 +43,7 @@ async def test_a_name_has_one_holder(database: Database) -> None:
     assert [each.request_id for each in await held(database, "rain")] == ["one"]
 
 
-async def test_a_name_that_was_taken_away_is_held_by_the_other(database: Database) -> None:
+async def test_a_taken_name_has_the_new_holder(database: Database) -> None:
     await given(database, a_challenge("one"), a_challenge("two"))
     await claim(database, "one", "rain")
     (first,) = await held(database, "rain")
@@ -55,7 +55,7 @@ async def test_a_name_that_was_taken_away_is_held_by_the_other(database: Databas
     assert (second.request_id, second.claimed_at_ms) == ("two", NOW_MS + 1)
 
 
-async def test_a_name_that_has_another_holder_by_now_is_not_taken(database: Database) -> None:
+async def test_a_name_with_another_holder_by_now_is_not_taken(database: Database) -> None:
     await given(database, a_challenge("one"), a_challenge("two"), a_challenge("three"))
     await claim(database, "one", "rain")
     (first,) = await held(database, "rain")
@@ -66,7 +66,7 @@ async def test_a_name_that_has_another_holder_by_now_is_not_taken(database: Data
         assert not await record_claims(tx, "three", ["rain"], [first], NOW_MS)
 
 
-async def test_of_many_who_claim_at_once_one_gets_the_name(database: Database) -> None:
+async def test_of_many_concurrent_claims_one_gets_the_name(database: Database) -> None:
     names = [f"request-{index}" for index in range(8)]
     await given(database, *(a_challenge(name) for name in names))
 

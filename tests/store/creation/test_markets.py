@@ -73,7 +73,7 @@ async def rows_of(database: Database, *columns: sa.Column[Any]) -> list[tuple[An
         return [tuple(row) for row in await tx.all(sa.select(*columns).order_by(*columns))]
 
 
-async def test_a_market_that_was_opened_is_found(database: Database) -> None:
+async def test_an_opened_market_is_loaded(database: Database) -> None:
     await record(database, an_event_row())
 
     async with database.reading() as tx:
@@ -82,7 +82,7 @@ async def test_a_market_that_was_opened_is_found(database: Database) -> None:
         assert await load_market(tx, a_word("other")) is None
 
 
-async def test_ids_count_on_without_gaps(database: Database) -> None:
+async def test_ids_continue_without_gaps(database: Database) -> None:
     several = an_event_row(
         "cup",
         markets=(a_market_row("cup-a", market_key="a"), a_market_row("cup-b", market_key="b")),
@@ -101,7 +101,7 @@ async def test_ids_count_on_without_gaps(database: Database) -> None:
     ]
 
 
-async def test_an_event_keeps_what_its_page_shows(database: Database) -> None:
+async def test_an_event_is_stored_with_all_fields_of_its_page(database: Database) -> None:
     await record(database, an_event_row(resolution_source="https://example.org"))
 
     columns = (
@@ -156,7 +156,7 @@ async def test_a_condition_or_a_slug_is_not_opened_twice(database: Database) -> 
     assert len(await rows_of(database, events.c.slug)) == 1
 
 
-async def test_whoever_watches_markets_wakes(database: Database) -> None:
+async def test_a_new_event_wakes_the_watches_on_markets(database: Database) -> None:
     watch = await database.watch("markets")
 
     await record(database, an_event_row())

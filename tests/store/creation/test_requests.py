@@ -71,7 +71,7 @@ async def move(
 
 
 @pytest.mark.spec(56)
-async def test_a_challenge_is_a_row_that_can_be_resumed(database: Database) -> None:
+async def test_a_challenge_is_stored_and_can_be_resumed(database: Database) -> None:
     challenge = a_challenge()
     await given(database, challenge)
 
@@ -93,14 +93,14 @@ async def test_a_challenge_is_a_row_that_can_be_resumed(database: Database) -> N
     )
 
 
-async def test_no_request_is_nothing(database: Database) -> None:
+async def test_an_unknown_request_is_none(database: Database) -> None:
     async with database.reading() as tx:
         assert await load_request(tx, "request") is None
         assert await load_latest(tx, an_address("creator"), None, NOW_MS) is None
         assert await load_running(tx) == []
 
 
-async def test_a_move_records_what_changes_by_it(database: Database) -> None:
+async def test_a_move_stores_its_changes(database: Database) -> None:
     await given(database, a_challenge())
 
     assert await move(database, "prepare", payload=b"{}", signature="0x12")
@@ -113,7 +113,7 @@ async def test_a_move_records_what_changes_by_it(database: Database) -> None:
     assert request.created_at_ms == NOW_MS
 
 
-async def test_a_move_from_where_the_request_is_no_longer_does_nothing(
+async def test_a_move_from_an_outdated_status_does_nothing(
     database: Database,
 ) -> None:
     await given(database, a_challenge())
@@ -128,14 +128,14 @@ async def test_a_move_from_where_the_request_is_no_longer_does_nothing(
     assert request.payload is None
 
 
-async def test_a_move_off_the_table_is_refused(database: Database) -> None:
+async def test_a_move_that_the_table_does_not_list_is_refused(database: Database) -> None:
     await given(database, a_challenge())
 
     with pytest.raises(IllegalTransition):
         await move(database, "finalize")
 
 
-async def test_whoever_watches_requests_wakes_after_a_move(database: Database) -> None:
+async def test_a_move_wakes_the_watches_on_requests(database: Database) -> None:
     await given(database, a_challenge())
     watch = await database.watch("requests")
 
@@ -145,7 +145,7 @@ async def test_whoever_watches_requests_wakes_after_a_move(database: Database) -
 
 
 @pytest.mark.spec(59)
-async def test_hashes_are_kept_and_replaced_by_item(database: Database) -> None:
+async def test_hashes_are_stored_and_replaced_by_item(database: Database) -> None:
     await given(database, a_challenge())
     request = await loaded(database)
     first = [PlanTx("b", a_word("1")), PlanTx("a", a_word("2"))]
@@ -167,7 +167,7 @@ async def test_hashes_are_kept_and_replaced_by_item(database: Database) -> None:
     assert request.updated_at_ms == NOW_MS + 2
 
 
-async def test_hashes_for_a_request_that_moved_on_are_not_kept(database: Database) -> None:
+async def test_hashes_for_a_request_that_moved_on_are_not_stored(database: Database) -> None:
     await given(database, a_challenge())
     stale = await loaded(database)
     await move(database, "prepare")
@@ -178,7 +178,7 @@ async def test_hashes_for_a_request_that_moved_on_are_not_kept(database: Databas
     assert (await loaded(database)).txs == ()
 
 
-async def test_images_are_kept_until_they_are_stored(database: Database) -> None:
+async def test_images_are_stored_until_they_are_dropped(database: Database) -> None:
     await given(database, a_challenge())
     async with database.writing() as tx:
         await record_images(tx, "request", {"eventImage": b"\x00\xff", "optionImage:a": b"2"})
@@ -239,7 +239,7 @@ async def test_the_newest_signed_request_comes_before_any_unsigned(database: Dat
         (["prepare", "fail"], False),
     ],
 )
-async def test_what_ended_is_not_resumed_and_what_is_signed_never_expires(
+async def test_an_ended_request_is_not_resumed_and_a_signed_one_never_expires(
     database: Database, triggers: list[str], *, is_found: bool
 ) -> None:
     await given(database, a_challenge())
@@ -259,7 +259,7 @@ async def test_an_unsigned_request_is_resumed_until_it_expires(database: Databas
 
 
 @pytest.mark.spec(73)
-async def test_the_latest_is_that_of_the_chain_and_the_creator(database: Database) -> None:
+async def test_the_latest_request_is_that_of_the_chain_and_the_creator(database: Database) -> None:
     await given(
         database,
         a_challenge("here"),
@@ -272,7 +272,7 @@ async def test_the_latest_is_that_of_the_chain_and_the_creator(database: Databas
     assert await latest(database, chain_id=1) is None
 
 
-async def test_only_unsigned_requests_are_forgotten_and_only_after_a_time(
+async def test_only_unsigned_requests_are_deleted_and_only_after_they_expired(
     database: Database,
 ) -> None:
     await given(database, a_challenge("unsigned"), a_challenge("signed"))
@@ -285,7 +285,7 @@ async def test_only_unsigned_requests_are_forgotten_and_only_after_a_time(
     assert (await loaded(database, "signed")).status is RequestStatus.PREPARE_RUNNING
 
 
-async def test_the_oldest_expired_requests_beyond_a_number_are_forgotten(
+async def test_the_oldest_expired_requests_beyond_a_number_are_deleted(
     database: Database,
 ) -> None:
     for index in range(5):

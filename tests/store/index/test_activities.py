@@ -78,7 +78,7 @@ EVERYTHING = [FIRST, SOLD, SNOW, SPLIT, BOBS]
         (ActivityFilter(wallet=ANN, kinds=[ActivityKind.TRADE], side=Side.BUY), [SNOW, FIRST]),
     ],
 )
-async def test_filters_let_through_what_they_name(
+async def test_filters_select_the_named_activities(
     database: Database, chosen: ActivityFilter, found: list[ActivityRow]
 ) -> None:
     async with database.writing() as tx:
@@ -89,9 +89,9 @@ async def test_filters_let_through_what_they_name(
 @pytest.mark.parametrize(
     ("order", "rows"),
     [
-        (ActivityOrder.TIMESTAMP, [FIRST, SOLD, SNOW, SPLIT, BOBS]),
-        (ActivityOrder.TOKENS, [BOBS, SOLD, FIRST, SPLIT, SNOW]),
-        (ActivityOrder.CASH, [SNOW, BOBS, FIRST, SOLD, SPLIT]),
+        (ActivityOrder.TIME, [FIRST, SOLD, SNOW, SPLIT, BOBS]),
+        (ActivityOrder.SIZE, [BOBS, SOLD, FIRST, SPLIT, SNOW]),
+        (ActivityOrder.COST, [SNOW, BOBS, FIRST, SOLD, SPLIT]),
     ],
 )
 async def test_activities_are_sorted_both_ways(
@@ -156,7 +156,7 @@ async def test_the_last_price_is_that_of_the_newest_fill(database: Database) -> 
         assert await load_last_price(tx, AssetId("2")) is None
 
 
-async def test_nothing_to_record_is_nothing_recorded(database: Database) -> None:
+async def test_recording_nothing_changes_nothing(database: Database) -> None:
     async with database.writing() as tx:
         await record_activities(tx, [])
         await record_exchange_fills(tx, [])

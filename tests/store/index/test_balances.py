@@ -33,7 +33,7 @@ async def test_the_last_change_of_a_balance_is_current(database: Database) -> No
     assert sorted(held) == [Balance(ANN, COLLATERAL, 9, 1), Balance(ANN, YES, 2**63 - 1, 3)]
 
 
-async def test_only_later_changes_are_changes_since_a_block(database: Database) -> None:
+async def test_changes_since_a_block_are_those_of_later_blocks(database: Database) -> None:
     async with database.writing() as tx:
         await record_balances(tx, [Balance(ANN, YES, 5, 4), Balance(BOB, YES, 5, 5)])
         await record_allowances(
@@ -47,7 +47,7 @@ async def test_only_later_changes_are_changes_since_a_block(database: Database) 
         assert await load_allowances_changed(tx, 5) == []
 
 
-async def test_collateral_and_tokens_are_allowed_apart(database: Database) -> None:
+async def test_allowances_of_collateral_and_of_tokens_are_separate(database: Database) -> None:
     collateral = Allowance(ANN, EXCHANGE, is_collateral=True, units=8, block_number=5)
     tokens = Allowance(ANN, EXCHANGE, is_collateral=False, units=2**63 - 1, block_number=5)
     async with database.writing() as tx:
@@ -56,7 +56,7 @@ async def test_collateral_and_tokens_are_allowed_apart(database: Database) -> No
         assert await load_allowances(tx, [(ANN, EXCHANGE, True)]) == [collateral]
 
 
-async def test_holders_come_largest_first_and_without_those_who_sold(database: Database) -> None:
+async def test_holders_are_sorted_by_size_without_those_who_sold(database: Database) -> None:
     ann, bob = Balance(ANN, YES, 5, 1), Balance(BOB, YES, 7, 1)
     sold = Balance(an_address("carol"), YES, 0, 1)
     async with database.writing() as tx:
@@ -66,7 +66,7 @@ async def test_holders_come_largest_first_and_without_those_who_sold(database: D
         assert await load_holders(tx, YES, units_min=0, limit=1) == [bob]
 
 
-async def test_holders_of_the_same_size_come_by_address(database: Database) -> None:
+async def test_holders_of_the_same_size_are_sorted_by_address(database: Database) -> None:
     async with database.writing() as tx:
         await record_balances(tx, [Balance(BOB, YES, 5, 1), Balance(ANN, YES, 5, 1)])
         holders = await load_holders(tx, YES, units_min=0, limit=10)

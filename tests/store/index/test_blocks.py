@@ -22,7 +22,7 @@ def a_word(number: int) -> Bytes32:
 BLOCKS = [Block(number, a_word(number), a_word(number - 1), 1000 + number) for number in (7, 8, 9)]
 
 
-async def test_nothing_is_indexed_at_first(database: Database) -> None:
+async def test_an_empty_database_has_no_last_block(database: Database) -> None:
     async with database.reading() as tx:
         assert await load_last_block(tx) is None
         assert await load_block_hash(tx, 7) is None
@@ -44,14 +44,14 @@ async def test_blocks_are_read_downwards(database: Database) -> None:
         assert await load_blocks_down(tx, 8, 9) == [BLOCKS[1], BLOCKS[0]]
 
 
-async def test_blocks_out_of_reach_are_forgotten(database: Database) -> None:
+async def test_blocks_below_the_reach_of_reorgs_are_deleted(database: Database) -> None:
     async with database.writing() as tx:
         await record_blocks(tx, BLOCKS)
         await prune_blocks(tx, 8)
         assert await load_blocks_down(tx, 9, 9) == [BLOCKS[2], BLOCKS[1]]
 
 
-async def test_indexed_blocks_wake_whoever_waits_for_the_chain(database: Database) -> None:
+async def test_indexed_blocks_wake_the_watches_on_the_chain(database: Database) -> None:
     watch = await database.watch(TOPIC)
     async with database.writing() as tx:
         await record_blocks(tx, BLOCKS)

@@ -19,7 +19,7 @@ RAISED = [RaisedNonce(block, 1, 0, EXCHANGE, ANN, block) for block in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("since", [-1, 1, 3])
-async def test_what_ended_after_a_block_is_found_in_its_order(
+async def test_cancellations_after_a_block_are_loaded_in_their_order(
     database: Database, since: int
 ) -> None:
     async with database.writing() as tx:

@@ -37,7 +37,7 @@ async def test_conditions_are_found_by_id(database: Database) -> None:
         assert await load_conditions(tx, []) == []
 
 
-async def test_conditions_are_found_by_either_token_and_once(database: Database) -> None:
+async def test_conditions_are_found_by_either_token_each_once(database: Database) -> None:
     async with database.writing() as tx:
         await record_conditions(tx, [RAIN, SNOW])
         found = await load_conditions_of_tokens(tx, [AssetId("1"), AssetId("2"), AssetId("4")])
@@ -52,14 +52,14 @@ async def test_a_condition_without_payout_is_unresolved(database: Database) -> N
     assert REPORT.payout == Payout(1, 0)
 
 
-async def test_nothing_to_record_is_nothing_recorded(database: Database) -> None:
+async def test_recording_nothing_changes_nothing(database: Database) -> None:
     async with database.writing() as tx:
         await record_conditions(tx, [])
         await record_payouts(tx, [])
         assert await load_payouts(tx, [RAIN.condition_id]) == []
 
 
-async def test_more_ids_than_a_statement_takes_are_asked_in_parts(database: Database) -> None:
+async def test_more_ids_than_fit_a_statement_are_loaded_in_parts(database: Database) -> None:
     many = [
         Condition(
             1,

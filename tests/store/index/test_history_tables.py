@@ -25,7 +25,7 @@ async def rows_of(tx: Transaction) -> Rows:
     return {Balance._make(row) for row in current}, {Balance._make(row) for row in history}
 
 
-async def test_going_back_repeats_the_newest_state_that_is_left(database: Database) -> None:
+async def test_going_back_restores_the_newest_remaining_value(database: Database) -> None:
     async with database.writing() as tx:
         await record_balances(tx, [Balance(ANN, YES, 5, 1), Balance(BOB, YES, 1, 2)])
         await record_balances(tx, [Balance(ANN, YES, 6, 3), Balance(ANN, YES, 7, 4)])
@@ -34,7 +34,7 @@ async def test_going_back_repeats_the_newest_state_that_is_left(database: Databa
         assert await rows_of(tx) == (kept, kept)
 
 
-async def test_what_was_not_there_yet_is_gone(database: Database) -> None:
+async def test_going_back_removes_values_that_did_not_exist_yet(database: Database) -> None:
     async with database.writing() as tx:
         await record_balances(tx, [Balance(ANN, YES, 5, 1), Balance(BOB, YES, 1, 2)])
         await restore_states(tx, BALANCES, 0)
@@ -68,7 +68,7 @@ changes = st.lists(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(changes, st.integers(0, 7))
-async def test_going_back_is_as_if_later_blocks_had_not_been(
+async def test_going_back_is_as_if_later_blocks_had_never_been_recorded(
     database: Database, changed: list[tuple[int, str, str, int]], block_number: int
 ) -> None:
     rows = [

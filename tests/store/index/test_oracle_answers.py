@@ -15,7 +15,7 @@ def a_step(block: int, step: AnswerStep, question: str = RAIN) -> Answer:
     return Answer(block, 0, 0, ADAPTER, a_word(question), step, ANN, str(-(2**255)), 7, tx_hash)
 
 
-async def test_steps_are_found_by_their_question_in_their_order(database: Database) -> None:
+async def test_steps_are_loaded_by_question_in_their_order(database: Database) -> None:
     steps = [a_step(1, AnswerStep.PROPOSED, "rain"), a_step(2, AnswerStep.DISPUTED, "rain")]
     other = a_step(3, AnswerStep.PROPOSED, "snow")
     async with database.writing() as tx:

@@ -60,7 +60,7 @@ def a_hash(number: int) -> Bytes32:
 
 
 async def record_everything(tx: Transaction, number: int) -> None:
-    """Write one row into every table, as if it had happened in this block."""
+    """Write one row of this block into every table."""
     place = (number, 0, 0)
     token, other = AssetId(str(2 * number)), AssetId(str(2 * number + 1))
     condition, tx_hash = a_word(f"condition {number}"), a_word(f"tx {number}")
@@ -119,7 +119,7 @@ async def record_everything(tx: Transaction, number: int) -> None:
 
 
 @pytest.mark.parametrize("kept", range(6))
-async def test_every_table_is_as_if_later_blocks_had_not_been(
+async def test_every_table_is_as_if_later_blocks_had_never_been_indexed(
     database: Database, kept: int
 ) -> None:
     async with database.writing() as tx:
@@ -132,7 +132,7 @@ async def test_every_table_is_as_if_later_blocks_had_not_been(
         assert await everything(tx) == before
 
 
-async def test_what_was_unwound_can_be_written_anew(database: Database) -> None:
+async def test_unwound_blocks_can_be_indexed_again(database: Database) -> None:
     async with database.writing() as tx:
         await record_everything(tx, 1)
         await record_everything(tx, 2)

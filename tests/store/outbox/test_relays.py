@@ -41,8 +41,8 @@ async def move(database: Database, was: RelayRequest, trigger: RelayTrigger) -> 
     return now
 
 
-async def test_what_is_stored_reads_back(database: Database) -> None:
-    wish = a_request(
+async def test_a_request_is_loaded_as_it_was_stored(database: Database) -> None:
+    submitted = a_request(
         transaction_id="request-2",
         kind=RelayKind.SAFE_CREATE,
         safe_nonce=None,
@@ -50,11 +50,11 @@ async def test_what_is_stored_reads_back(database: Database) -> None:
         submitter=an_address("builder"),
         calldata=b"",
     )
-    for request in (a_request(), wish):
+    for request in (a_request(), submitted):
         assert await record(database, request)
     async with database.reading() as tx:
         assert await load_relay(tx, "request-1") == a_request()
-        assert await load_relay(tx, "request-2") == wish
+        assert await load_relay(tx, "request-2") == submitted
         assert await load_relay(tx, "request-3") is None
 
 
@@ -67,7 +67,7 @@ async def test_a_nonce_of_a_wallet_has_one_open_request(database: Database) -> N
 
 
 @pytest.mark.parametrize("trigger", [RelayTrigger.REFUSE, RelayTrigger.FAIL, RelayTrigger.CONFIRM])
-async def test_a_request_that_ended_gives_its_nonce_back(
+async def test_an_ended_request_releases_its_nonce(
     database: Database, trigger: RelayTrigger
 ) -> None:
     await record(database, a_request())
@@ -75,7 +75,7 @@ async def test_a_request_that_ended_gives_its_nonce_back(
     assert await record(database, a_request(transaction_id="request-2"))
 
 
-async def test_of_two_that_write_at_once_one_gets_the_nonce(database: Database) -> None:
+async def test_of_two_concurrent_requests_one_gets_the_nonce(database: Database) -> None:
     requests = [a_request(transaction_id=f"request-{number}") for number in range(4)]
     taken = await asyncio.gather(*(record(database, request) for request in requests))
     assert sorted(taken) == [False, False, False, True]
@@ -91,7 +91,7 @@ async def test_a_move_is_stored_once(database: Database) -> None:
         assert await load_relay(tx, "request-1") == executed
 
 
-async def test_what_was_signed_before_is_found_unless_it_came_to_nothing(
+async def test_a_request_with_the_same_digest_is_found_unless_it_failed(
     database: Database,
 ) -> None:
     async def same() -> RelayRequest | None:
@@ -113,7 +113,7 @@ async def test_what_was_signed_before_is_found_unless_it_came_to_nothing(
         assert await load_same_relay(tx, an_address("another wallet"), DIGEST) is None
 
 
-async def test_nonces_are_claimed_by_what_is_open_and_by_what_is_on_the_chain(
+async def test_nonces_are_claimed_by_open_and_by_confirmed_requests(
     database: Database,
 ) -> None:
     ends = [None, RelayTrigger.EXECUTE, RelayTrigger.CONFIRM, RelayTrigger.REFUSE]
@@ -131,7 +131,7 @@ async def test_nonces_are_claimed_by_what_is_open_and_by_what_is_on_the_chain(
         assert await load_claimed_nonces(tx, an_address("another wallet"), 0) == set()
 
 
-async def test_open_requests_come_oldest_first_and_in_the_order_of_their_nonces(
+async def test_open_requests_are_sorted_by_age_and_nonce(
     database: Database,
 ) -> None:
     for name, nonce, at_ms in (("c", 2, 1000), ("b", 1, 1000), ("a", 5, 3000), ("d", 4, 500)):
@@ -145,7 +145,7 @@ async def test_open_requests_come_oldest_first_and_in_the_order_of_their_nonces(
         assert [each.transaction_id for each in await load_open_relays(tx, 1)] == ["b"]
 
 
-async def test_everyone_finds_what_they_signed_or_sent_in_the_newest_first(
+async def test_an_address_finds_what_it_signed_or_submitted_newest_first(
     database: Database,
 ) -> None:
     builder = an_address("builder")
@@ -171,7 +171,7 @@ async def test_everyone_finds_what_they_signed_or_sent_in_the_newest_first(
     assert nobodys == []
 
 
-async def test_whoever_waits_for_requests_is_woken(database: Database) -> None:
+async def test_a_new_request_wakes_the_watches_on_requests(database: Database) -> None:
     watch = await database.watch("relays")
     await record(database, a_request())
     assert await watch.wait(5)

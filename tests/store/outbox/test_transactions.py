@@ -43,7 +43,9 @@ def outbox(database: Database) -> TxOutbox:
     return TxOutbox(database, SETTLEMENT)
 
 
-async def test_what_is_stored_reads_back(outbox: TxOutbox, database: Database) -> None:
+async def test_a_transaction_is_loaded_as_it_was_stored(
+    outbox: TxOutbox, database: Database
+) -> None:
     assert await outbox.load("settle-1") is None
     assert await outbox.record_new(a_tx())
     assert await outbox.load("settle-1") == a_tx()
@@ -52,7 +54,7 @@ async def test_what_is_stored_reads_back(outbox: TxOutbox, database: Database) -
         assert await load_tx(tx, RELAYED, "settle-1") is None
 
 
-async def test_an_id_and_a_nonce_are_taken_once(outbox: TxOutbox) -> None:
+async def test_an_id_and_a_nonce_are_used_once(outbox: TxOutbox) -> None:
     assert await outbox.record_new(a_tx("settle-1", nonce=4))
     assert not await outbox.record_new(a_tx("settle-1", nonce=5))
     assert not await outbox.record_new(a_tx("settle-2", nonce=4))
@@ -69,7 +71,7 @@ async def test_the_last_nonce_is_the_highest_of_the_account(outbox: TxOutbox) ->
     assert await outbox.load_last_nonce(TARGET) is None
 
 
-async def test_unfinished_rows_come_in_the_order_of_their_nonces(outbox: TxOutbox) -> None:
+async def test_unfinished_transactions_are_sorted_by_nonce(outbox: TxOutbox) -> None:
     for tx_id, nonce in (("a", 3), ("b", 1), ("c", 2)):
         await outbox.record_new(a_tx(tx_id, nonce))
     canceled = moved(a_tx("c", 2), TxMove(TxTrigger.CANCEL, failure="used elsewhere"), 2000)
@@ -81,7 +83,7 @@ async def test_unfinished_rows_come_in_the_order_of_their_nonces(outbox: TxOutbo
     assert await outbox.load("c") == canceled
 
 
-async def test_a_step_is_stored_when_the_row_is_still_where_it_was(outbox: TxOutbox) -> None:
+async def test_a_move_is_stored_only_from_the_current_status(outbox: TxOutbox) -> None:
     new = a_tx()
     await outbox.record_new(new)
     mined = moved(new, TxMove(TxTrigger.MINE, new.newest.tx_hash, 12), 3000)
@@ -90,7 +92,7 @@ async def test_a_step_is_stored_when_the_row_is_still_where_it_was(outbox: TxOut
     assert await outbox.load("settle-1") == mined
 
 
-async def test_every_attempt_is_kept_the_newest_last(outbox: TxOutbox) -> None:
+async def test_every_attempt_is_stored_the_newest_last(outbox: TxOutbox) -> None:
     tx = a_tx()
     await outbox.record_new(tx)
     dearer = tx.with_attempt(an_attempt(0, Fees(120, 12), at_ms=500))
@@ -114,7 +116,7 @@ async def test_transactions_are_found_by_many_ids_at_once(
     assert [sent.tx_id for sent in found] == ["a", "b"]
 
 
-async def test_every_change_wakes_whoever_waits_for_outcomes(
+async def test_every_change_wakes_the_watches_on_outcomes(
     outbox: TxOutbox, database: Database
 ) -> None:
     watch = await database.watch(SETTLEMENT.topic)
@@ -128,7 +130,7 @@ async def test_every_change_wakes_whoever_waits_for_outcomes(
     assert await watch.wait(5)
 
 
-async def test_products_keep_their_rows_apart(outbox: TxOutbox, database: Database) -> None:
+async def test_each_product_has_its_own_rows(outbox: TxOutbox, database: Database) -> None:
     relayed = TxOutbox(database, RELAYED)
     assert await outbox.record_new(a_tx())
     assert await relayed.record_new(a_tx())

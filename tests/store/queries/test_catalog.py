@@ -11,8 +11,8 @@ from foretell.store.queries.catalog import (
     CatalogTag,
     VolumeSums,
     load_all_tags,
+    load_catalog_markets,
     load_events,
-    load_markets,
     load_markets_of_events,
     load_tag_by_slug,
     load_tags,
@@ -74,12 +74,12 @@ async def test_an_event_closes_with_its_last_market(database: Database) -> None:
     assert (before.closed_at_s, after.closed_at_s) == (None, NOW_S)
 
 
-async def test_a_market_comes_with_its_book_its_payout_and_its_past(database: Database) -> None:
+async def test_a_market_has_its_book_its_payout_and_its_past_prices(database: Database) -> None:
     await a_weather_event(database)
     async with database.writing() as tx:
         await Rows(tx, 1000).resolve("snow", 0, 1, NOW_S)
     async with database.reading() as tx:
-        snow, rain = await load_markets(tx, [2, 99, 1], NOW_MS)
+        snow, rain = await load_catalog_markets(tx, [2, 99, 1], NOW_MS)
     assert (rain.condition_id, rain.question_id) == (a_word("rain"), a_word("question rain"))
     assert (int(rain.token_yes), int(rain.token_no)) == a_token_pair("rain")
     assert (rain.oracle, rain.event_id) == (ORACLE, 1)
@@ -90,16 +90,16 @@ async def test_a_market_comes_with_its_book_its_payout_and_its_past(database: Da
     assert snow.closed_at_s == NOW_S
 
 
-async def test_a_market_that_was_never_quoted_has_no_book(database: Database) -> None:
+async def test_a_market_without_a_quote_has_no_book(database: Database) -> None:
     async with database.writing() as tx:
         await Rows(tx).open_named("rain")
         await tx.execute(quotes.delete())
     async with database.reading() as tx:
-        [market] = await load_markets(tx, [1], NOW_MS)
+        [market] = await load_catalog_markets(tx, [1], NOW_MS)
     assert (market.top, market.volumes.total_units, market.liquidity_units) == (None, 0, 0)
 
 
-async def test_markets_go_with_their_events(database: Database) -> None:
+async def test_markets_are_grouped_by_their_events(database: Database) -> None:
     await a_weather_event(database)
     async with database.reading() as tx:
         found = await load_markets_of_events(tx, [1, 2, 9], NOW_MS)

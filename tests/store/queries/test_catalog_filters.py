@@ -11,7 +11,7 @@ from foretell.domain.exchange.trade import TradeStatus
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database
 from foretell.store.index.oracle_answers import Answer, AnswerStep, record_answers
-from foretell.store.queries.catalog import load_markets as load_catalog_markets
+from foretell.store.queries.catalog import load_catalog_markets
 from foretell.store.queries.catalog_filters import (
     DAY_MS,
     MONTH_MS,
@@ -42,7 +42,7 @@ TAG_FIELDS = [
 
 
 async def a_world(database: Database) -> None:
-    """Events 1 to 3 of a market each: rain trades most, snow is resolved, hail was never quoted."""
+    """Open events 1 to 3 of a market each: rain trades most, snow is resolved, hail was never quoted."""
     async with database.writing() as tx:
         rows = Rows(tx)
         tags = (Category("Weather", "weather"), Category("World", "world"))
@@ -118,7 +118,7 @@ async def test_events_and_markets_are_sorted_by_every_field(database: Database) 
     assert markets == MARKET_VALUES
 
 
-async def test_lists_go_on_after_any_row_in_any_order_and_direction(database: Database) -> None:
+async def test_lists_continue_after_any_row_in_any_order_and_direction(database: Database) -> None:
     await a_world(database)
     pages = [
         ListPage(9, fields=fields, is_ascending=is_ascending)
@@ -136,7 +136,7 @@ async def test_lists_go_on_after_any_row_in_any_order_and_direction(database: Da
     assert rests == {(page, index): whole[page][index + 1 :] for page, index in rests}
 
 
-async def test_events_and_tags_go_on_after_any_row(database: Database) -> None:
+async def test_lists_of_events_and_tags_continue_after_any_row(database: Database) -> None:
     await a_world(database)
     events = {
         field: await events_of(database, EventFilter(), ListPage(9, fields=(field,)))
@@ -194,7 +194,7 @@ MARKET_FILTERS = {
 }
 
 
-async def test_filters_let_through_what_they_name(database: Database) -> None:
+async def test_filters_select_the_named_rows(database: Database) -> None:
     await a_world(database)
     events = {
         name: {row.row_id for row in await events_of(database, chosen, ListPage(9))}
@@ -226,7 +226,7 @@ async def test_an_event_is_closed_when_its_last_market_is(database: Database) ->
     assert await events_of(database, closed, by_closing) == [Cursor((NOW_S,), 1)]
 
 
-async def test_markets_are_chosen_by_what_was_done_last_about_their_answer(
+async def test_markets_are_filtered_by_the_newest_step_of_their_answer(
     database: Database,
 ) -> None:
     async with database.writing() as tx:

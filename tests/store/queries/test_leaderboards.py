@@ -5,7 +5,7 @@ from tests.rigs.values import NOW_S, TOKEN, an_address
 from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
 from foretell.store.queries.leaderboards import (
-    Race,
+    RankingScope,
     Standing,
     StandingOrder,
     Win,
@@ -15,18 +15,18 @@ from foretell.store.queries.leaderboards import (
 
 pytestmark = pytest.mark.anyio
 
-EVER = Race(None, None)
-TODAY = Race(NOW_S - 86_400, None)
+EVER = RankingScope(None, None)
+TODAY = RankingScope(NOW_S - 86_400, None)
 
 
 async def standings(
-    database: Database, race: Race, order: StandingOrder = StandingOrder.PNL
+    database: Database, scope: RankingScope, order: StandingOrder = StandingOrder.GAIN
 ) -> list[Standing]:
     async with database.reading() as tx:
-        return list(await load_standings(tx, race, order, limit=10, offset=0))
+        return list(await load_standings(tx, scope, order, limit=10, offset=0))
 
 
-async def test_wallets_are_ranked_by_what_they_gained_realised_or_not(database: Database) -> None:
+async def test_wallets_are_ranked_by_realized_and_unrealized_gain(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.open_named("rain")
@@ -45,13 +45,13 @@ async def test_wallets_are_ranked_by_what_they_gained_realised_or_not(database: 
         Standing(2, carol, 5 * TOKEN, 0),
         Standing(3, bob, TOKEN, -2 * TOKEN),
     ]
-    assert await standings(database, EVER, StandingOrder.VOL) == [
+    assert await standings(database, EVER, StandingOrder.VOLUME) == [
         Standing(1, carol, 5 * TOKEN, 0),
         Standing(2, bob, TOKEN, -2 * TOKEN),
     ]
 
 
-async def test_one_wallet_keeps_its_rank_and_pages_follow_each_other(database: Database) -> None:
+async def test_a_single_wallet_has_its_rank_and_pages_are_disjoint(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.open_named("rain")
@@ -59,17 +59,17 @@ async def test_one_wallet_keeps_its_rank_and_pages_follow_each_other(database: D
             await rows.hold(f"trader {number}", "rain", 0, 0, realized_units=10 - number)
     async with database.reading() as tx:
         pages = [
-            await load_standings(tx, EVER, StandingOrder.PNL, limit=2, offset=offset)
+            await load_standings(tx, EVER, StandingOrder.GAIN, limit=2, offset=offset)
             for offset in (0, 2, 4)
         ]
         own = await load_standings(
-            tx, EVER, StandingOrder.PNL, limit=25, offset=0, wallet=an_address("trader 3")
+            tx, EVER, StandingOrder.GAIN, limit=25, offset=0, wallet=an_address("trader 3")
         )
     assert [standing.rank for page in pages for standing in page] == [1, 2, 3, 4, 5]
     assert own == [Standing(4, an_address("trader 3"), 0, 7)]
 
 
-async def test_only_what_was_gained_and_traded_meanwhile_counts(database: Database) -> None:
+async def test_only_gains_and_volumes_since_the_start_count(database: Database) -> None:
     since = NOW_S - 86_400
     async with database.writing() as tx:
         rows = Rows(tx)
@@ -105,7 +105,7 @@ async def test_only_what_was_gained_and_traded_meanwhile_counts(database: Databa
     }
 
 
-async def test_a_category_counts_what_happened_in_its_events(database: Database) -> None:
+async def test_a_category_counts_only_its_own_events(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.open(an_event_row("rain", main_category_slug="weather"))
@@ -113,14 +113,14 @@ async def test_a_category_counts_what_happened_in_its_events(database: Database)
         for name, units in (("rain", 3), ("vote", 5)):
             await rows.hold("alice", name, 0, 0, realized_units=units)
             await rows.buy("alice", name, 2 * units, units)
-    weather = Race(None, "weather")
+    weather = RankingScope(None, "weather")
     assert await standings(database, weather) == [Standing(1, an_address("alice"), 3, 3)]
     async with database.reading() as tx:
         [win] = await load_wins(tx, weather, limit=10, offset=0)
     assert win.slug == "will-it-rain"
 
 
-async def test_wins_are_closed_positions_that_gained_the_largest_first(database: Database) -> None:
+async def test_wins_are_closed_positions_with_a_gain_the_largest_first(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.open_named("rain")

@@ -4,7 +4,11 @@ from tests.rigs.values import NOW_MS, TOKEN, a_word, an_asset
 
 from foretell.domain.portfolio.positions import Payout
 from foretell.store.database import Database
-from foretell.store.queries.market_listings import Listing, load_listings, load_listings_of
+from foretell.store.queries.market_listings import (
+    Listing,
+    load_market_listings,
+    load_market_listings_by_id,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -13,15 +17,15 @@ async def page(
     database: Database, offset: int, limit: int, *, unresolved: bool = False
 ) -> list[str]:
     async with database.reading() as tx:
-        listings = await load_listings(tx, offset, limit, is_unresolved_only=unresolved)
+        listings = await load_market_listings(tx, offset, limit, is_unresolved_only=unresolved)
     return [listing.slug for listing in listings]
 
 
-async def test_a_listing_says_what_its_market_and_its_event_say(database: Database) -> None:
+async def test_a_listing_has_the_fields_of_its_market_and_its_event(database: Database) -> None:
     async with database.writing() as tx:
         await Rows(tx).open_named("rain")
     async with database.reading() as tx:
-        (listing,) = await load_listings(tx, 0, 10)
+        (listing,) = await load_market_listings(tx, 0, 10)
     assert listing == Listing(
         market_id=1,
         condition_id=a_word("rain"),
@@ -52,12 +56,12 @@ async def test_a_listing_says_what_its_market_and_its_event_say(database: Databa
     )
 
 
-async def test_outcomes_have_the_names_that_their_creator_gave(database: Database) -> None:
+async def test_outcomes_have_the_names_that_their_creator_chose(database: Database) -> None:
     market = a_market_row("rain", outcome_yes="Wet", outcome_no="Dry")
     async with database.writing() as tx:
         await Rows(tx).open(an_event_row("rain", market))
     async with database.reading() as tx:
-        (listing,) = await load_listings(tx, 0, 10)
+        (listing,) = await load_market_listings(tx, 0, 10)
     assert (listing.outcome(is_yes=True), listing.outcome(is_yes=False)) == ("Wet", "Dry")
 
 
@@ -72,7 +76,7 @@ async def test_pages_are_disjoint_and_complete(database: Database) -> None:
     assert [slug for part in pages for slug in part] == [f"will-it-{name}" for name in names]
 
 
-async def test_a_resolved_market_has_its_payout_and_is_left_out_of_unresolved_ones(
+async def test_a_resolved_market_has_its_payout_and_is_not_among_the_unresolved(
     database: Database,
 ) -> None:
     async with database.writing() as tx:
@@ -83,7 +87,9 @@ async def test_a_resolved_market_has_its_payout_and_is_left_out_of_unresolved_on
     assert await page(database, 0, 10) == ["will-it-rain", "will-it-snow"]
     assert await page(database, 0, 10, unresolved=True) == ["will-it-snow"]
     async with database.reading() as tx:
-        found = await load_listings_of(tx, [a_word("rain"), a_word("snow"), a_word("hail")])
+        found = await load_market_listings_by_id(
+            tx, [a_word("rain"), a_word("snow"), a_word("hail")]
+        )
     assert {listing.slug: listing.payout for listing in found.values()} == {
         "will-it-rain": Payout(1, 0),
         "will-it-snow": None,

@@ -13,7 +13,7 @@ from foretell.store.queries.portfolio import (
     Worth,
     load_conditions_of_events,
     load_holdings,
-    load_listings,
+    load_market_captions,
     load_volumes,
     load_worths,
 )
@@ -21,7 +21,7 @@ from foretell.store.queries.portfolio import (
 pytestmark = pytest.mark.anyio
 
 ALICE = an_address("alice")
-BY_SIZE = HoldingPage(100, 0, HoldingOrder.TOKENS, is_descending=True)
+BY_SIZE = HoldingPage(100, 0, HoldingOrder.SIZE, is_descending=True)
 OPEN = HoldingFilter(wallet=ALICE)
 CLOSED = HoldingFilter(wallet=ALICE, is_closed=True)
 
@@ -37,7 +37,7 @@ def titles(holdings: list[Holding]) -> list[str]:
     return [holding.listing.title if holding.listing else "" for holding in holdings]
 
 
-async def test_a_holding_comes_with_all_that_its_worth_follows_from(database: Database) -> None:
+async def test_a_holding_has_everything_that_its_value_is_computed_from(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         event_id = await rows.open_named("rain")
@@ -59,7 +59,7 @@ async def test_a_holding_comes_with_all_that_its_worth_follows_from(database: Da
     assert holding.listing.outcome(is_yes=True) == "Yes"
 
 
-async def test_a_token_of_no_market_of_ours_is_a_holding_too(database: Database) -> None:
+async def test_a_token_without_a_market_is_a_holding_too(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.prepare("elsewhere")
@@ -68,7 +68,7 @@ async def test_a_token_of_no_market_of_ours_is_a_holding_too(database: Database)
     assert (holding.listing, holding.top, holding.payout) == (None, None, None)
 
 
-async def test_who_holds_both_tokens_may_merge_them(database: Database) -> None:
+async def test_a_wallet_with_both_tokens_may_merge_them(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         for name in ("rain", "snow"):
@@ -83,7 +83,7 @@ async def test_who_holds_both_tokens_may_merge_them(database: Database) -> None:
     assert titles(await load(database, mergeable)) == ["Will it rain?"] * 2
 
 
-async def test_only_what_is_resolved_may_be_redeemed(database: Database) -> None:
+async def test_only_resolved_holdings_may_be_redeemed(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         for name in ("rain", "snow"):
@@ -95,7 +95,7 @@ async def test_only_what_is_resolved_may_be_redeemed(database: Database) -> None
     assert titles([holding]) == ["Will it snow?"]
 
 
-async def test_a_holding_is_open_from_a_least_size_on_and_closed_at_none(
+async def test_a_holding_is_open_from_a_least_size_on_and_closed_at_zero(
     database: Database,
 ) -> None:
     async with database.writing() as tx:
@@ -108,7 +108,7 @@ async def test_a_holding_is_open_from_a_least_size_on_and_closed_at_none(
     assert titles(await load(database, CLOSED)) == ["Will it sun?"]
 
 
-async def test_holdings_are_chosen_by_condition_event_or_title(database: Database) -> None:
+async def test_holdings_are_filtered_by_condition_event_or_title(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         ids = {}
@@ -135,17 +135,17 @@ async def test_holdings_are_chosen_by_condition_event_or_title(database: Databas
 
 
 ASCENDING = {
-    HoldingOrder.CURRENT: ["hail", "snow", "rain"],
-    HoldingOrder.INITIAL: ["rain", "hail", "snow"],
-    HoldingOrder.TOKENS: ["hail", "rain", "snow"],
-    HoldingOrder.CASHPNL: ["snow", "hail", "rain"],
-    HoldingOrder.PERCENTPNL: ["hail", "snow", "rain"],
+    HoldingOrder.VALUE: ["hail", "snow", "rain"],
+    HoldingOrder.COST: ["rain", "hail", "snow"],
+    HoldingOrder.SIZE: ["hail", "rain", "snow"],
+    HoldingOrder.GAIN: ["snow", "hail", "rain"],
+    HoldingOrder.GAIN_RATE: ["hail", "snow", "rain"],
     HoldingOrder.TITLE: ["hail", "rain", "snow"],
-    HoldingOrder.RESOLVING: ["snow", "rain", "hail"],
+    HoldingOrder.END: ["snow", "rain", "hail"],
     HoldingOrder.PRICE: ["hail", "snow", "rain"],
-    HoldingOrder.AVGPRICE: ["rain", "snow", "hail"],
-    HoldingOrder.REALIZEDPNL: ["rain", "hail", "snow"],
-    HoldingOrder.TIMESTAMP: ["snow", "rain", "hail"],
+    HoldingOrder.AVERAGE_PRICE: ["rain", "snow", "hail"],
+    HoldingOrder.REALIZED_GAIN: ["rain", "hail", "snow"],
+    HoldingOrder.CHANGE: ["snow", "rain", "hail"],
 }
 
 
@@ -181,13 +181,13 @@ async def test_open_holdings_are_sorted_both_ways(database: Database) -> None:
     assert down == {order: names[::-1] for order, names in wanted.items()}
 
 
-async def test_closed_holdings_are_sorted_by_what_was_paid_for_them(database: Database) -> None:
+async def test_closed_holdings_are_sorted_by_their_average_price(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         for name, bought, spent in (("rain", 10, 1), ("snow", 10, 5), ("hail", 0, 0)):
             await rows.open_named(name)
             await rows.hold("alice", name, 0, 0, bought_units=bought, spent_units=spent)
-    page = HoldingPage(100, 0, HoldingOrder.AVGPRICE, is_descending=True)
+    page = HoldingPage(100, 0, HoldingOrder.AVERAGE_PRICE, is_descending=True)
     assert titles(await load(database, CLOSED, page)) == [
         "Will it snow?",
         "Will it rain?",
@@ -215,18 +215,18 @@ async def test_pages_are_disjoint_and_complete_in_every_order(database: Database
     assert len(seen) == 7 * len(HoldingOrder)
 
 
-async def test_hostile_payouts_neither_overflow_nor_stop_anything(database: Database) -> None:
+async def test_extreme_payouts_do_not_overflow(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.prepare("odd")
         await rows.resolve("odd", 2**63 - 1, 2**63 - 1)
         await rows.hold("alice", "odd", 2**62, 1)
-    page = HoldingPage(100, 0, HoldingOrder.PERCENTPNL, is_descending=True)
+    page = HoldingPage(100, 0, HoldingOrder.GAIN_RATE, is_descending=True)
     [holding] = await load(database, OPEN, page)
     assert holding.payout == Payout(2**63 - 1, 2**63 - 1)
 
 
-async def test_worths_add_up_what_has_the_same_price(database: Database) -> None:
+async def test_worths_are_the_sums_of_holdings_with_the_same_price(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         for name in ("rain", "snow", "hail", "sun"):
@@ -269,13 +269,15 @@ async def test_volumes_are_those_of_quoted_conditions(database: Database) -> Non
         assert await load_volumes(tx, [a_word("rain"), a_word("none")]) == {a_word("rain"): 5}
 
 
-async def test_a_condition_is_listed_when_it_is_our_market(database: Database) -> None:
+async def test_a_condition_has_a_caption_when_it_has_a_market(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.open_named("rain")
         await rows.prepare("elsewhere")
     async with database.reading() as tx:
-        found = await load_listings(tx, [a_word("rain"), a_word("elsewhere"), a_word("none")])
+        found = await load_market_captions(
+            tx, [a_word("rain"), a_word("elsewhere"), a_word("none")]
+        )
     token, listing = found[a_word("rain")]
     assert (token, listing.slug if listing else "") == (
         an_asset(is_yes=True, market="rain"),

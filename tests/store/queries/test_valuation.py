@@ -56,7 +56,7 @@ async def select(database: Database, *columns: Real) -> sa.Row[Any]:
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(top=tops, reported=payouts_or_none, is_yes=st.booleans())
-async def test_the_database_sorts_by_the_prices_that_are_shown(
+async def test_the_database_sorts_by_the_displayed_prices(
     database: Database, top: BookTop, reported: Payout | None, *, is_yes: bool
 ) -> None:
     async with database.writing() as tx:
@@ -85,7 +85,7 @@ async def test_the_database_sorts_by_the_prices_that_are_shown(
     ]
 
 
-async def test_a_market_that_was_never_quoted_is_worth_one_half(database: Database) -> None:
+async def test_a_market_without_a_quote_is_valued_at_one_half(database: Database) -> None:
     async with database.writing() as tx:
         await Rows(tx).open_named("rain")
         await tx.execute(quotes.delete())
@@ -94,7 +94,7 @@ async def test_a_market_that_was_never_quoted_is_worth_one_half(database: Databa
     assert list(row)[:2] == [0.5, 0.5]
 
 
-async def test_a_price_of_the_past_is_that_of_the_last_minute_before(database: Database) -> None:
+async def test_a_past_price_is_that_of_the_last_minute_before(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.open_named("rain")
@@ -124,7 +124,7 @@ async def test_a_price_of_the_past_is_that_of_the_last_minute_before(database: D
     ]
 
 
-async def test_liquidity_is_what_rests_within_a_tenth_of_the_price(database: Database) -> None:
+async def test_liquidity_is_the_value_of_resting_orders_near_the_price(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
         await rows.open_named("rain")

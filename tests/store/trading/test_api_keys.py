@@ -1,4 +1,4 @@
-"""API keys: the index of each set, never the set."""
+"""API keys: the index of each set of credentials, never the credentials themselves."""
 
 import asyncio
 
@@ -40,18 +40,18 @@ async def revoke(database: Database, key_id: str, now_ms: int = NOW_MS) -> bool:
         return await revoke_key(tx, key_id, now_ms)
 
 
-async def test_a_key_that_nobody_has_is_none(database: Database) -> None:
-    assert await load(database, "unheard") is None
+async def test_an_unknown_key_is_none(database: Database) -> None:
+    assert await load(database, "unknown") is None
 
 
 @pytest.mark.parametrize("nonce", [0, 2**63, NONCE_MAX])
-async def test_a_key_comes_back_as_it_was_stored(database: Database, nonce: int) -> None:
+async def test_a_key_is_loaded_as_it_was_stored(database: Database, nonce: int) -> None:
     index = KeyIndex(CHAIN_ID, ALICE, nonce, 3)
     await record(database, "a", index)
     assert await load(database, "a") == ApiKey("a", index, ACTIVE, NOW_MS, None)
 
 
-async def test_a_revoked_key_stays_and_is_active_no_more(database: Database) -> None:
+async def test_a_revoked_key_stays_stored_and_is_not_active(database: Database) -> None:
     index = KeyIndex(CHAIN_ID, ALICE, 0)
     await record(database, "a", index)
     assert await revoke(database, "a", NOW_MS + 1)
@@ -69,7 +69,7 @@ async def test_a_key_is_revoked_once(database: Database) -> None:
     assert key.revoked_at_ms == NOW_MS + 1
 
 
-async def test_only_the_key_that_is_meant_is_revoked(database: Database) -> None:
+async def test_only_the_given_key_is_revoked(database: Database) -> None:
     await record(database, "a", KeyIndex(CHAIN_ID, ALICE, 0))
     await record(database, "b", KeyIndex(CHAIN_ID, ALICE, 1))
     await revoke(database, "a")
@@ -78,11 +78,11 @@ async def test_only_the_key_that_is_meant_is_revoked(database: Database) -> None
     assert key.is_active
 
 
-async def test_a_key_that_nobody_has_is_not_revoked(database: Database) -> None:
-    assert not await revoke(database, "unheard")
+async def test_an_unknown_key_is_not_revoked(database: Database) -> None:
+    assert not await revoke(database, "unknown")
 
 
-async def test_a_revocation_wakes_those_who_remember_keys(database: Database) -> None:
+async def test_a_revocation_wakes_the_watches_on_keys(database: Database) -> None:
     await record(database, "a", KeyIndex(CHAIN_ID, ALICE, 0))
     watch = await database.watch(TOPIC)
     await revoke(database, "a")
@@ -129,7 +129,7 @@ async def test_keys_of_an_address_are_listed_the_oldest_first(database: Database
 
 
 @pytest.mark.spec(119)
-async def test_no_part_of_a_set_but_its_id_is_stored(database: Database) -> None:
+async def test_of_the_credentials_only_the_id_is_stored(database: Database) -> None:
     index = KeyIndex(CHAIN_ID, ALICE, 0)
     credentials = derive_credentials(bytes(32), index)
     await record(database, credentials.key_id, index)

@@ -53,7 +53,7 @@ async def live(
     return [row.sequence for row in rows]
 
 
-async def test_an_order_is_found_again_as_it_was_signed(database: Database) -> None:
+async def test_a_stored_order_is_loaded_as_it_was_signed(database: Database) -> None:
     row = a_row(1)
     await record(database, row)
     async with database.reading() as tx:
@@ -62,7 +62,7 @@ async def test_an_order_is_found_again_as_it_was_signed(database: Database) -> N
         assert await load_orders(tx, [row.order_id, a_word("nothing")]) == {row.order_id: row}
 
 
-async def test_pages_of_several_shards_orders_are_in_time(database: Database) -> None:
+async def test_orders_of_several_shards_are_paged_by_time(database: Database) -> None:
     rows = [
         a_row(number + 7 * (number % 2))._replace(placed_at_ms=NOW_MS + number)
         for number in range(6)
@@ -72,7 +72,7 @@ async def test_pages_of_several_shards_orders_are_in_time(database: Database) ->
     assert [sequence for page in pages for sequence in page] == [12, 4, 10, 2, 8, 0]
 
 
-async def test_an_order_that_changed_is_found_as_it_stands(database: Database) -> None:
+async def test_a_changed_order_is_loaded_with_its_new_state(database: Database) -> None:
     row = a_row(1)
     await record(database, row, a_row(2))
     change = OrderChange(row.order_id, 10 * TOKEN, OrderStatus.MATCHED, "filled", NOW_MS + 5)
@@ -89,7 +89,7 @@ async def test_an_order_that_changed_is_found_as_it_stands(database: Database) -
     assert await live(database) == [2]
 
 
-async def test_a_signers_live_orders_come_the_newest_first_in_pages(database: Database) -> None:
+async def test_a_signers_live_orders_are_paged_newest_first(database: Database) -> None:
     await record(database, *(a_row(number) for number in range(1, 6)), a_row(9, a_buy("bob")))
     await record(database)
     pages = [await live(database, offset=offset, limit=2) for offset in (0, 2, 4)]

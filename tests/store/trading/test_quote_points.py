@@ -40,7 +40,7 @@ async def history(database: Database, wanted: Buckets) -> list[HistoryPoint]:
         return list(await load_history(tx, MARKET, wanted))
 
 
-async def test_the_last_of_a_minute_replaces_what_was_stored_of_it(database: Database) -> None:
+async def test_the_last_point_of_a_minute_replaces_the_earlier_ones(database: Database) -> None:
     await record(database, (at(0), top(10)), (at(1), top(11)))
     await record(database, (at(1), top(12)))
     ends = Buckets(the_end_of(0), the_end_of(1), 60)
@@ -50,7 +50,7 @@ async def test_the_last_of_a_minute_replaces_what_was_stored_of_it(database: Dat
     ]
 
 
-async def test_each_bucket_shows_the_last_point_known_at_its_end(database: Database) -> None:
+async def test_each_bucket_has_the_last_point_before_its_end(database: Database) -> None:
     await record(database, (at(0), top(1)), (at(3), top(2)), (at(4), top(3)), (at(20), top(4)))
     ends = Buckets(the_end_of(1), the_end_of(21), 5 * 60)
     points = await history(database, ends)
@@ -69,7 +69,7 @@ async def test_a_point_counts_from_the_end_of_its_own_minute_on(database: Databa
     assert [point.end_s for point in await history(database, ends)] == [the_end_of(5)]
 
 
-async def test_another_markets_points_are_not_shown(database: Database) -> None:
+async def test_points_of_another_market_are_left_out(database: Database) -> None:
     await record(database, (at(0, "other"), top(10)))
     assert await history(database, Buckets(the_end_of(0), the_end_of(0), 60)) == []
 
@@ -86,7 +86,7 @@ async def test_nothing_to_store_changes_nothing(database: Database) -> None:
     assert await history(database, Buckets(60, 60, 60)) == []
 
 
-async def test_a_thousand_buckets_come_in_one_answer(database: Database) -> None:
+async def test_a_thousand_buckets_are_loaded_by_one_query(database: Database) -> None:
     await record(database, (at(0), top(1)))
     ends = Buckets(the_end_of(0), the_end_of(999), 60)
     assert len(await history(database, ends)) == 1000

@@ -100,7 +100,7 @@ async def found(
     return [row.sequence for row in rows]
 
 
-async def test_a_trade_is_found_again_with_its_fills(database: Database) -> None:
+async def test_a_stored_trade_is_loaded_with_its_fills(database: Database) -> None:
     row = a_row(1)
     await record(database, row)
     await record(database)
@@ -108,14 +108,14 @@ async def test_a_trade_is_found_again_with_its_fills(database: Database) -> None
         assert await load_trades_by_id(tx, ["trade-1", "nothing"]) == [row]
 
 
-async def test_a_market_has_its_last_trades(database: Database) -> None:
+async def test_the_last_trades_of_a_market_are_loaded(database: Database) -> None:
     await record(database, a_row(1), a_row(2), a_row(3, market="other"), a_row(4))
     async with database.reading() as tx:
         rows = await load_market_trades(tx, a_word("market"), 2)
     assert [row.sequence for row in rows] == [4, 2]
 
 
-async def test_a_trade_that_came_further_is_found_so(database: Database) -> None:
+async def test_a_trades_new_status_is_loaded(database: Database) -> None:
     await record(database, a_row(1), a_row(2))
     change = TradeChange("trade-1", TradeStatus.MINED, a_word("tx"), NOW_MS + 7)
     async with database.writing() as tx:
@@ -127,7 +127,7 @@ async def test_a_trade_that_came_further_is_found_so(database: Database) -> None
         assert await load_trades_by_id(tx, ["trade-2"]) == [a_row(2)]
 
 
-async def test_whoever_writes_trades_wakes_those_who_wait(database: Database) -> None:
+async def test_recorded_trades_wake_the_watches_on_them(database: Database) -> None:
     watch = await database.watch(TOPIC)
     await record(database, a_row(1))
     assert await watch.wait(5)
@@ -139,14 +139,14 @@ def of_two_shards() -> list[TradeRow]:
     return [row._replace(sequence=number + 7 * (number % 2)) for number, row in enumerate(rows)]
 
 
-async def test_pages_of_several_shards_trades_are_in_time(database: Database) -> None:
+async def test_trades_of_several_shards_are_paged_by_time(database: Database) -> None:
     rows = of_two_shards()
     await record(database, *rows[::2], *rows[1::2])
     pages = [await found(database, ["alice"], offset=n, limit=2) for n in (0, 2, 4)]
     assert [sequence for page in pages for sequence in page] == [12, 4, 10, 2, 8, 0]
 
 
-async def test_trades_of_several_shards_settle_in_time(database: Database) -> None:
+async def test_trades_of_several_shards_settle_in_order_of_time(database: Database) -> None:
     rows = of_two_shards()
     await record(database, *rows[1::2], *rows[::2])
     async with database.reading() as tx:
@@ -164,7 +164,7 @@ async def test_a_trade_comes_before_those_that_matched_later_in_any_shard(
     assert has_before == [False, True, True, True, True, True]
 
 
-async def test_a_wallet_has_the_trades_that_it_took_or_made(database: Database) -> None:
+async def test_a_wallets_trades_are_those_it_took_or_made(database: Database) -> None:
     await record(
         database, a_row(1, "alice", "bob"), a_row(2, "bob", "carol"), a_row(3, "carol", "dora")
     )
@@ -179,7 +179,7 @@ async def test_a_wallet_has_the_trades_that_it_took_or_made(database: Database) 
     ]
 
 
-async def test_a_key_has_the_trades_of_its_orders(database: Database) -> None:
+async def test_a_keys_trades_are_those_of_its_orders(database: Database) -> None:
     await record(database, a_row(1, "alice", "bob"), a_row(2, "carol", "alice"))
     async with database.reading() as tx:
         rows = await load_wallet_trades(tx, (), ["key-of-alice"], TradeFilter(), 0, 10)
@@ -211,7 +211,7 @@ async def test_trades_are_filtered(
     assert await found(database, ["alice"], wanted) == sequences
 
 
-async def test_orders_know_the_trades_that_they_took_part_in(database: Database) -> None:
+async def test_the_trades_of_orders_are_found_as_taker_and_maker(database: Database) -> None:
     await record(database, a_row(2, "alice", "bob"), a_row(1, "carol", "bob"))
     ids = [a_word("taker order 1"), a_word("order of bob 2"), a_word("nothing")]
     async with database.reading() as tx:
@@ -222,7 +222,7 @@ async def test_orders_know_the_trades_that_they_took_part_in(database: Database)
         assert await load_trade_ids(tx, []) == {}
 
 
-async def test_an_orders_trades_come_in_time(database: Database) -> None:
+async def test_an_orders_trades_are_sorted_by_time(database: Database) -> None:
     shared = a_fill("bob", "shared")
     rows = [
         row._replace(trade=_with(row.trade, shared), fill_tokens=(NO,))
@@ -240,7 +240,7 @@ def _with(trade: Trade, fill: Fill) -> Trade:
     return msgspec.structs.replace(trade, fills=(fill,))
 
 
-async def test_the_latest_quote_of_a_market_counts(database: Database) -> None:
+async def test_the_latest_quote_of_a_market_replaces_the_one_before(database: Database) -> None:
     later = QUOTE._replace(last_price_ticks=41, last_side="BUY", volume_units=5)
     other = QUOTE._replace(condition_id=a_word("other"))
     async with database.writing() as tx:
@@ -250,7 +250,7 @@ async def test_the_latest_quote_of_a_market_counts(database: Database) -> None:
         assert await load_quotes(tx) == {a_word("market"): later, a_word("other"): other}
 
 
-async def test_how_far_a_reader_has_come_is_kept_for_each(database: Database) -> None:
+async def test_each_reader_has_its_own_last_sequence(database: Database) -> None:
     async with database.writing() as tx:
         assert await load_sequence(tx, "one") == 0
         await record_sequence(tx, "one", 5)

@@ -358,9 +358,9 @@ async def test_no_order_is_taken_while_the_tables_are_too_far_behind(
 ) -> None:
     projection = rig.host.projection
     for _ in range(COMMANDS_BEHIND_MAX + 1):
-        projection._pending.append(None)  # type: ignore[arg-type]  # only counted
+        projection.pending.append(None)  # type: ignore[arg-type]  # only counted
     response = await alice.place(a_buy("alice"))
-    projection._pending.clear()
+    projection.pending.clear()
     assert (response.status_code, response.json()["code"]) == (503, "engine_busy")
     assert response.headers["retry-after"] == "1"
 

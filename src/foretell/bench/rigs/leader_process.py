@@ -17,10 +17,11 @@ import structlog
 from foretell.app.clock_and_ids import new_word
 from foretell.domain.errors.storage import JournalFailed
 from foretell.domain.values.hexadecimal import word_bytes
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.postgres.journal import PostgresJournal, lead
 from foretell.journal.postgres.leases import Candidate, JournalPlace
 
-SHARD: Final = 0
+SHARD: Final = ShardNumber(0)
 SHARD_COUNT: Final = 1
 APPENDED_AT_ONCE: Final = 8
 PAUSE_S: Final = 0.001

@@ -1,4 +1,4 @@
-"""Every call of a contract that we make, put into a plan, or check when a client sends it."""
+"""Calldata of the contracts: calls that we send, put into plans, or check for clients."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,12 +70,12 @@ PRICE_NO: Final = 0
 PRICE_UNKNOWN: Final = 5 * 10**17
 
 _NO_PARENT: Final = bytes(32)
-_UNSIGNED_WORD: Final = bytes(32)
+_ZERO_WORD: Final = bytes(32)
 
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """The collateral's owner lets a spender move some of it."""
+    """A collateral allowance for a spender."""
 
     spender: Address
     amount_units: int
@@ -87,7 +87,7 @@ class Approve:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """The collateral's owner gives some of it away."""
+    """A transfer of collateral."""
 
     receiver: Address
     amount_units: int
@@ -99,7 +99,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class SetApprovalForAll:
-    """The owner of outcome tokens lets an operator move all of them, or no longer."""
+    """An operator's approval for all outcome tokens of an owner, or its withdrawal."""
 
     operator: Address
     is_approved: bool
@@ -111,7 +111,7 @@ class SetApprovalForAll:
 
 @dataclass(frozen=True, slots=True)
 class SplitPosition:
-    """Collateral becomes complete sets."""
+    """A split of collateral into complete sets."""
 
     collateral: Address
     condition_id: Bytes32
@@ -125,7 +125,7 @@ class SplitPosition:
 
 @dataclass(frozen=True, slots=True)
 class MergePositions:
-    """Complete sets become collateral."""
+    """A merge of complete sets into collateral."""
 
     collateral: Address
     condition_id: Bytes32
@@ -139,7 +139,7 @@ class MergePositions:
 
 @dataclass(frozen=True, slots=True)
 class RedeemPositions:
-    """All that the caller holds of these outcomes becomes its payout."""
+    """A redemption of all that the caller holds of some outcomes."""
 
     collateral: Address
     condition_id: Bytes32
@@ -155,11 +155,11 @@ class RedeemPositions:
 ClientCall = (
     Approve | Transfer | SetApprovalForAll | SplitPosition | MergePositions | RedeemPositions
 )
-"""A call that a client's wallet makes and we look into."""
+"""A call of a client's wallet whose arguments are checked."""
 
 
 def decode_call(calldata: bytes) -> ClientCall:
-    """Return what a client's call does, or refuse one that we do not know or that is malformed."""
+    """Return a client's call, or refuse one that is unknown or malformed."""
     decoder = _DECODERS.get(calldata[:SELECTOR_BYTES])
     if decoder is None:
         raise MalformedCalldata("a call of a function that is served here")
@@ -229,7 +229,7 @@ def _check_parent(parent: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class QuestionTerms:
-    """What a question is asked with; the direct stack wants the three amounts to be zero."""
+    """The arguments of a question; the direct stack requires the last three to be zero."""
 
     ancillary_data: bytes
     reward_token: Address
@@ -250,7 +250,7 @@ class QuestionTerms:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A proposer's answer to a question, with the text and time it was asked with."""
+    """A proposer's answer to a question, with the question's time and text."""
 
     adapter: Address
     question_id: Bytes32
@@ -259,7 +259,7 @@ class Resolution:
     price: int
 
     def encode(self) -> bytes:
-        """Return the calldata that answers, once and for good."""
+        """Return the calldata that answers the question, which is final."""
         return PROPOSE_AND_RESOLVE.encode(
             self.adapter,
             word_bytes(self.question_id),
@@ -272,7 +272,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class OrderFill:
-    """An order, how much is taken off its maker amount, and the fee on what it receives."""
+    """An order, the part of its maker amount that is filled, and the fee on what it receives."""
 
     order: SignedOrder
     making_units: int
@@ -292,7 +292,7 @@ def encode_match_orders(taker: OrderFill, makers: Sequence[OrderFill]) -> bytes:
 
 
 def order_words(order: SignedOrder) -> tuple[object, ...]:
-    """Return an order as the exchange's tuple; fields of the other struct are zero."""
+    """Return an order as the exchange's tuple; fields of the other order struct are zero."""
     return (
         int(order.salt),
         order.maker,
@@ -305,8 +305,8 @@ def order_words(order: SignedOrder) -> tuple[object, ...]:
         order.nonce,
         order.fee_rate_bps,
         0,
-        _UNSIGNED_WORD,
-        _UNSIGNED_WORD,
+        _ZERO_WORD,
+        _ZERO_WORD,
         int(order.side),
         int(order.signature_type),
         order.profile,
@@ -315,20 +315,20 @@ def order_words(order: SignedOrder) -> tuple[object, ...]:
 
 
 def encode_validate_order(order: SignedOrder) -> bytes:
-    """Return the calldata that asks the exchange whether an order can be filled at all."""
+    """Return the calldata of the view that refuses an order that cannot be filled."""
     return VALIDATE_ORDER.encode(order_words(order))
 
 
 def encode_cancel_orders(orders: Sequence[SignedOrder]) -> bytes:
-    """Return the calldata by which a maker ends orders on chain."""
+    """Return the calldata by which a maker cancels orders on chain."""
     return CANCEL_ORDERS.encode([order_words(order) for order in orders])
 
 
 def encode_register_token(pair: TokenPair, condition_id: Bytes32) -> bytes:
-    """Return the calldata that opens a condition's tokens to trading."""
+    """Return the calldata that registers a condition's tokens for trading."""
     return REGISTER_TOKEN.encode(pair.yes, pair.no, word_bytes(condition_id))
 
 
 def encode_set_metadata(condition_id: Bytes32, metadata_id: str) -> bytes:
-    """Return the calldata by which a creator names a market's metadata."""
+    """Return the calldata by which a creator sets a market's metadata."""
     return SET_METADATA.encode(word_bytes(condition_id), metadata_id)

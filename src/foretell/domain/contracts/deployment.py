@@ -1,7 +1,7 @@
-"""What stands where on one chain: the value behind `deployment.json`.
+"""The contracts of one chain and their addresses: the content of `deployment.json`.
 
-The file is also the journal of a deployment: it is written after every step, so that one that broke
-off goes on where it stopped. Only a complete one can be used.
+The file is also the journal of a deployment. It is written after every step, so that an interrupted
+deployment can continue. Only a complete one can be used.
 """
 
 import enum
@@ -66,12 +66,12 @@ INDEXED: Final[Mapping[ContractName, ContractKind]] = MappingProxyType(
         ContractName.SAFE_FACTORY: ContractKind.SAFE_FACTORY,
     }
 )
-"""The contracts whose logs are read."""
+"""The contracts with logs that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeployedContract:
-    """Where a contract is, and the hash of the code that was found there."""
+    """A contract's address, and the hash of its code."""
 
     address: Address
     code_hash: Bytes32
@@ -79,7 +79,7 @@ class DeployedContract:
 
 @dataclass(frozen=True, slots=True)
 class CreationTerms:
-    """What it costs to ask a question, and the community's part of that."""
+    """The fee for a question, and the community's part of it."""
 
     fee_units: int
     neg_risk_fee_units: int
@@ -88,7 +88,7 @@ class CreationTerms:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """All that a program must know of a chain before it speaks to it."""
+    """The contracts of a chain, and the terms that they were deployed with."""
 
     chain_id: int
     is_sandbox: bool
@@ -102,15 +102,15 @@ class Deployment:
     neg_risk_profiles: tuple[SigningProfile, ...] = ()
 
     def address(self, name: ContractName) -> Address:
-        """Return where a contract is."""
+        """Return the address of a contract."""
         try:
             return self.contracts[name].address
         except KeyError:
-            raise DeploymentUnfit(f"it has no {name}") from None
+            raise DeploymentUnfit(f"there is no {name}; run foretell deploy to add it") from None
 
     @property
     def missing(self) -> tuple[ContractName, ...]:
-        """The contracts that it lacks: it broke off, or an earlier version made it."""
+        """The contracts that an interrupted deployment or an earlier version lacks."""
         return tuple(name for name in ContractName if name not in self.contracts)
 
     @property
@@ -125,23 +125,23 @@ class Deployment:
 
     @property
     def exchange(self) -> Address:
-        """The exchange that trades the tokens of plain conditions."""
+        """The exchange for tokens of conditions outside of neg-risk events."""
         return self.address(ContractName.EXCHANGE)
 
     @property
     def neg_risk_exchange(self) -> Address:
-        """The exchange that trades the tokens of events with one true outcome."""
+        """The exchange for tokens of neg-risk events."""
         return self.address(ContractName.NEG_RISK_EXCHANGE)
 
     @property
     def exchanges(self) -> tuple[Address, ...]:
-        """Every exchange that there is, the standard one first."""
+        """The deployed exchanges, the standard one first."""
         names = (ContractName.EXCHANGE, ContractName.NEG_RISK_EXCHANGE)
         return tuple(self.address(name) for name in names if name in self.contracts)
 
     @property
     def safe_factory(self) -> Address:
-        """The factory that makes its users' Safes."""
+        """The factory of the users' Safes."""
         return self.address(ContractName.SAFE_FACTORY)
 
     @property
@@ -150,7 +150,7 @@ class Deployment:
         return self.address(ContractName.MULTI_SEND)
 
     def safe_of(self, owner: Address) -> Address:
-        """Return where the owner's Safe is, or would be."""
+        """Return the address of the owner's Safe, deployed or not."""
         return safe_address(owner, self.safe_factory, self.safe_init_code_hash)
 
     def profiles_of(self, exchange: Address) -> tuple[SigningProfile, ...]:
@@ -159,15 +159,15 @@ class Deployment:
         return self.profiles if is_standard else self.neg_risk_profiles
 
     def separators(self) -> Separators:
-        """Return the domains that orders may be signed for."""
+        """Return the domain separators of orders for the standard exchange."""
         return separators(self.profiles, self.chain_id, self.exchange)
 
     def neg_risk_separators(self) -> Separators:
-        """Return the domains that orders for the neg-risk exchange may be signed for."""
+        """Return the domain separators of orders for the neg-risk exchange."""
         return separators(self.neg_risk_profiles, self.chain_id, self.neg_risk_exchange)
 
     def kind_by_contract(self) -> Mapping[Address, ContractKind]:
-        """Return the contracts whose logs are read, with what their logs may be."""
+        """Return the kind of each contract with logs that are read."""
         return {
             self.contracts[name].address: kind
             for name, kind in INDEXED.items()
@@ -212,7 +212,7 @@ class _File(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 def encode_deployment(deployment: Deployment) -> bytes:
-    """Return the deployment as its file holds it."""
+    """Return the content of the deployment's file."""
     file = _File(
         FORMAT,
         deployment.chain_id,
@@ -248,11 +248,13 @@ def _encoded_profiles(profiles: Sequence[SigningProfile]) -> list[_Profile]:
 
 
 def parse_deployment(raw: bytes) -> Deployment:
-    """Return the deployment that a file holds, complete or not, or refuse."""
+    """Return the deployment in a file, complete or not, or refuse the file."""
     try:
         file = msgspec.json.decode(raw, type=_File)
         if file.format != FORMAT:
-            raise DeploymentUnfit(f"its file has format {file.format}, and {FORMAT} is read here")
+            raise DeploymentUnfit(
+                f"its file has format {file.format}, and this version reads {FORMAT}"
+            )
         return _deployment_of(file)
     except (msgspec.MsgspecError, MalformedHex) as error:
         raise DeploymentUnfit(str(error)) from error
@@ -300,8 +302,8 @@ def _parsed_profiles(profiles: Sequence[_Profile]) -> tuple[SigningProfile, ...]
 
 
 def check_usable(deployment: Deployment, chain_id: int) -> None:
-    """Refuse a deployment that broke off, or that is of another chain."""
+    """Refuse a deployment that is incomplete or of another chain."""
     if not deployment.is_complete:
-        raise DeploymentUnfit("it broke off; deploy again, and it goes on where it stopped")
+        raise DeploymentUnfit("it is incomplete; run foretell deploy again to continue it")
     if deployment.chain_id != chain_id:
         raise DeploymentUnfit(f"it is of chain {deployment.chain_id}, and this is {chain_id}")

@@ -1,8 +1,8 @@
-"""From a raw log to what it says.
+"""Decode the raw logs of our contracts.
 
-Anyone may emit a log of any shape, so a log means something only when it comes from a contract of
-ours, under a name that this contract has, in exactly its shape. Everything else is None: it is
-somebody's game or a log that concerns nobody here, never a fault of ours.
+Any account may emit a log of any form. So a log is decoded only when it comes from one of our
+contracts, has a signature of that contract, and matches its schema exactly. Everything else is
+None: it is irrelevant or hostile, and never an error.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from foretell.domain.contracts import logs, neg_risk_logs, oracle_logs
-from foretell.domain.contracts.log_schemas import Shape, named
+from foretell.domain.contracts.log_schemas import LogSchema, by_topic
 from foretell.domain.contracts.log_words import (
     WORD,
     LogWords,
@@ -25,37 +25,37 @@ from foretell.domain.exchange.order import Side
 
 
 def decode_log(kind: ContractKind, topics: Sequence[str], data: str) -> ChainLog | None:
-    """Return what a log of such a contract says, or None when it says nothing that we know."""
+    """Return the log of a contract of this kind, or None when it matches no schema."""
     try:
         words = parse_words(topics, data)
-        shape = _SHAPES[kind].get(words.topics[0]) if words.topics else None
-        if shape is None or len(words.topics) != shape.topics:
+        schema = _SCHEMAS[kind].get(words.topics[0]) if words.topics else None
+        if schema is None or len(words.topics) != schema.topics:
             return None
-        if shape.words is not None:
-            words.check_size(shape.words * WORD)
-        return shape.read(words)
+        if schema.words is not None:
+            words.check_size(schema.words * WORD)
+        return schema.decode(words)
     except ValueError:
         return None
 
 
 def topics_of(kind: ContractKind) -> frozenset[str]:
-    """Return the names, as topics, of the logs that such a contract may emit."""
-    return frozenset(f"0x{topic.hex()}" for topic in _SHAPES[kind])
+    """Return the first topics of the logs that a contract of this kind may emit."""
+    return frozenset(f"0x{topic.hex()}" for topic in _SCHEMAS[kind])
 
 
-def _collateral_moved(words: LogWords) -> ChainLog:
+def _collateral_transferred(words: LogWords) -> ChainLog:
     _, sender, receiver = words.topics
-    return logs.CollateralMoved(address_in(sender), address_in(receiver), words.integer(0))
+    return logs.CollateralTransferred(address_in(sender), address_in(receiver), words.integer(0))
 
 
-def _collateral_allowed(words: LogWords) -> ChainLog:
+def _collateral_approved(words: LogWords) -> ChainLog:
     _, owner, spender = words.topics
-    return logs.CollateralAllowed(address_in(owner), address_in(spender), words.integer(0))
+    return logs.CollateralApproved(address_in(owner), address_in(spender), words.integer(0))
 
 
-def _token_moved(words: LogWords) -> ChainLog:
+def _token_transferred(words: LogWords) -> ChainLog:
     _, operator, sender, receiver = words.topics
-    return logs.TokensMoved(
+    return logs.TokensTransferred(
         address_in(operator),
         address_in(sender),
         address_in(receiver),
@@ -64,14 +64,14 @@ def _token_moved(words: LogWords) -> ChainLog:
     )
 
 
-def _tokens_moved(words: LogWords) -> ChainLog:
+def _tokens_transferred(words: LogWords) -> ChainLog:
     _, operator, sender, receiver = words.topics
     token_ids = words.integers(0, 2)
     amounts = words.integers(1, 3 + len(token_ids))
     words.check_size((4 + len(token_ids) + len(amounts)) * WORD)
     if len(token_ids) != len(amounts):
         raise ValueError("lists of different lengths")
-    return logs.TokensMoved(
+    return logs.TokensTransferred(
         address_in(operator),
         address_in(sender),
         address_in(receiver),
@@ -80,9 +80,9 @@ def _tokens_moved(words: LogWords) -> ChainLog:
     )
 
 
-def _tokens_allowed(words: LogWords) -> ChainLog:
+def _tokens_approved(words: LogWords) -> ChainLog:
     _, owner, operator = words.topics
-    return logs.TokensAllowed(
+    return logs.TokensApproved(
         address_in(owner), address_in(operator), _one_of(words.integer(0), 2) == 1
     )
 
@@ -199,7 +199,7 @@ def _orders_matched_v2(words: LogWords) -> ChainLog:
 
 
 def _side_and_token(maker_asset: int, taker_asset: int) -> tuple[Side, str]:
-    """Return what a v1 log means by its two assets, of which exactly one is the collateral, 0."""
+    """Return side and token of a v1 log: exactly one of its assets is 0, the collateral."""
     if bool(maker_asset) is bool(taker_asset):
         raise ValueError("not collateral against a token")
     return (Side.SELL, str(maker_asset)) if maker_asset else (Side.BUY, str(taker_asset))
@@ -265,8 +265,8 @@ def _metadata_set(words: LogWords) -> ChainLog:
     return logs.MetadataSet(bytes32_in(condition), address_in(creator), text.decode())
 
 
-def _safe_made(words: LogWords) -> ChainLog:
-    return logs.SafeMade(address_in(words.word(0)), address_in(words.word(1)))
+def _safe_created(words: LogWords) -> ChainLog:
+    return logs.SafeCreated(address_in(words.word(0)), address_in(words.word(1)))
 
 
 def _safe_succeeded(words: LogWords) -> ChainLog:
@@ -283,82 +283,84 @@ def _one_of(value: int, count: int) -> int:
     return value
 
 
-_SHAPES: Final[Mapping[ContractKind, Mapping[bytes, Shape]]] = MappingProxyType(
+_SCHEMAS: Final[Mapping[ContractKind, Mapping[bytes, LogSchema]]] = MappingProxyType(
     {
-        ContractKind.COLLATERAL: named(
+        ContractKind.COLLATERAL: by_topic(
             {
-                "Transfer(address,address,uint256)": Shape(3, 1, _collateral_moved),
-                "Approval(address,address,uint256)": Shape(3, 1, _collateral_allowed),
+                "Transfer(address,address,uint256)": LogSchema(3, 1, _collateral_transferred),
+                "Approval(address,address,uint256)": LogSchema(3, 1, _collateral_approved),
             }
         ),
-        ContractKind.CONDITIONAL_TOKENS: named(
+        ContractKind.CONDITIONAL_TOKENS: by_topic(
             {
-                "TransferSingle(address,address,address,uint256,uint256)": Shape(
-                    4, 2, _token_moved
+                "TransferSingle(address,address,address,uint256,uint256)": LogSchema(
+                    4, 2, _token_transferred
                 ),
-                "TransferBatch(address,address,address,uint256[],uint256[])": Shape(
-                    4, None, _tokens_moved
+                "TransferBatch(address,address,address,uint256[],uint256[])": LogSchema(
+                    4, None, _tokens_transferred
                 ),
-                "ApprovalForAll(address,address,bool)": Shape(3, 1, _tokens_allowed),
-                "ConditionPreparation(bytes32,address,bytes32,uint256)": Shape(
+                "ApprovalForAll(address,address,bool)": LogSchema(3, 1, _tokens_approved),
+                "ConditionPreparation(bytes32,address,bytes32,uint256)": LogSchema(
                     4, 1, _condition_prepared
                 ),
-                "ConditionResolution(bytes32,address,bytes32,uint256,uint256[])": Shape(
+                "ConditionResolution(bytes32,address,bytes32,uint256,uint256[])": LogSchema(
                     4, None, _condition_resolved
                 ),
-                "PositionSplit(address,address,bytes32,bytes32,uint256[],uint256)": Shape(
+                "PositionSplit(address,address,bytes32,bytes32,uint256[],uint256)": LogSchema(
                     4, None, _position_split
                 ),
-                "PositionsMerge(address,address,bytes32,bytes32,uint256[],uint256)": Shape(
+                "PositionsMerge(address,address,bytes32,bytes32,uint256[],uint256)": LogSchema(
                     4, None, _positions_merged
                 ),
-                "PayoutRedemption(address,address,bytes32,bytes32,uint256[],uint256)": Shape(
+                "PayoutRedemption(address,address,bytes32,bytes32,uint256[],uint256)": LogSchema(
                     4, None, _payout_redeemed
                 ),
             }
         ),
-        ContractKind.EXCHANGE: named(
+        ContractKind.EXCHANGE: by_topic(
             {
                 "OrderFilled(bytes32,address,address,uint256,uint256,uint256,uint256,uint256)": (
-                    Shape(4, 5, _order_filled_v1)
+                    LogSchema(4, 5, _order_filled_v1)
                 ),
                 "OrderFilled(bytes32,address,address,uint8,uint256,uint256,uint256,uint256,"
-                "bytes32,bytes32)": Shape(4, 7, _order_filled_v2),
-                "OrdersMatched(bytes32,address,uint256,uint256,uint256,uint256)": Shape(
+                "bytes32,bytes32)": LogSchema(4, 7, _order_filled_v2),
+                "OrdersMatched(bytes32,address,uint256,uint256,uint256,uint256)": LogSchema(
                     3, 4, _orders_matched_v1
                 ),
-                "OrdersMatched(bytes32,address,uint8,uint256,uint256,uint256)": Shape(
+                "OrdersMatched(bytes32,address,uint8,uint256,uint256,uint256)": LogSchema(
                     3, 4, _orders_matched_v2
                 ),
-                "FeeCharged(address,uint256,uint256)": Shape(2, 2, _fee_charged),
-                "OrderCancelled(bytes32)": Shape(2, 0, _order_cancelled),
-                "NonceIncremented(address,uint256)": Shape(2, 1, _nonce_incremented),
-                "TokenRegistered(uint256,uint256,bytes32)": Shape(4, 0, _token_registered),
+                "FeeCharged(address,uint256,uint256)": LogSchema(2, 2, _fee_charged),
+                "OrderCancelled(bytes32)": LogSchema(2, 0, _order_cancelled),
+                "NonceIncremented(address,uint256)": LogSchema(2, 1, _nonce_incremented),
+                "TokenRegistered(uint256,uint256,bytes32)": LogSchema(4, 0, _token_registered),
             }
         ),
-        ContractKind.RESOLUTION_ADAPTER: named(
+        ContractKind.RESOLUTION_ADAPTER: by_topic(
             {
                 "QuestionInitialized(bytes32,uint256,address,bytes,address,uint256,uint256)": (
-                    Shape(4, None, _question_initialized)
+                    LogSchema(4, None, _question_initialized)
                 ),
-                "QuestionResolved(bytes32,int256,uint256[])": Shape(3, None, _question_resolved),
+                "QuestionResolved(bytes32,int256,uint256[])": LogSchema(
+                    3, None, _question_resolved
+                ),
             }
         ),
-        ContractKind.MARKET_REGISTRY: named(
+        ContractKind.MARKET_REGISTRY: by_topic(
             {
-                "CreatorRecorded(bytes32,address,address)": Shape(4, 0, _creator_recorded),
-                "MetadataSet(bytes32,address,string)": Shape(3, None, _metadata_set),
+                "CreatorRecorded(bytes32,address,address)": LogSchema(4, 0, _creator_recorded),
+                "MetadataSet(bytes32,address,string)": LogSchema(3, None, _metadata_set),
             }
         ),
-        ContractKind.NEG_RISK_ADAPTER: neg_risk_logs.SHAPES,
-        ContractKind.OPTIMISTIC_ORACLE: oracle_logs.SHAPES,
-        ContractKind.SAFE_FACTORY: named(
-            {"ProxyCreation(address,address)": Shape(1, 2, _safe_made)}
+        ContractKind.NEG_RISK_ADAPTER: neg_risk_logs.SCHEMAS,
+        ContractKind.OPTIMISTIC_ORACLE: oracle_logs.SCHEMAS,
+        ContractKind.SAFE_FACTORY: by_topic(
+            {"ProxyCreation(address,address)": LogSchema(1, 2, _safe_created)}
         ),
-        ContractKind.SAFE: named(
+        ContractKind.SAFE: by_topic(
             {
-                "ExecutionSuccess(bytes32,uint256)": Shape(1, 2, _safe_succeeded),
-                "ExecutionFailure(bytes32,uint256)": Shape(1, 2, _safe_failed),
+                "ExecutionSuccess(bytes32,uint256)": LogSchema(1, 2, _safe_succeeded),
+                "ExecutionFailure(bytes32,uint256)": LogSchema(1, 2, _safe_failed),
             }
         ),
     }

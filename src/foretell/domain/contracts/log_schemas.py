@@ -1,4 +1,4 @@
-"""How a contract's logs are spelt, by their names."""
+"""Schemas of the contracts' logs, by their first topic."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -9,19 +9,19 @@ from foretell.domain.contracts.logs import ChainLog
 from foretell.domain.values.hexadecimal import keccak256
 
 
-class Shape(NamedTuple):
-    """How a log is spelt: its topics with the name, the words of its data, and what reads it.
+class LogSchema(NamedTuple):
+    """The number of topics including the first, the number of data words, and the decoder.
 
-    `words` None is for data whose length its lists decide; the reader checks that itself.
+    `words` is None for data with lists; the decoder checks its length.
     """
 
     topics: int
     words: int | None
-    read: Callable[[LogWords], ChainLog]
+    decode: Callable[[LogWords], ChainLog]
 
 
-def named(shape_by_signature: Mapping[str, Shape]) -> Mapping[bytes, Shape]:
-    """Return the shapes by the topic that names each."""
+def by_topic(schema_by_signature: Mapping[str, LogSchema]) -> Mapping[bytes, LogSchema]:
+    """Return the schemas by first topic, the hash of the signature."""
     return MappingProxyType(
-        {keccak256(name.encode()): shape for name, shape in shape_by_signature.items()}
+        {keccak256(name.encode()): schema for name, schema in schema_by_signature.items()}
     )

@@ -1,4 +1,4 @@
-"""What the chain tells us, as typed values. `log_decoding` makes them."""
+"""Logs of the contracts as typed values, decoded by `log_decoder`."""
 
 import enum
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 
 
 class ContractKind(enum.Enum):
-    """What a contract is to us, which says what its logs may be."""
+    """The kind of a contract, which decides the schemas of its logs."""
 
     COLLATERAL = "collateral"
     CONDITIONAL_TOKENS = "conditional tokens"
@@ -22,8 +22,8 @@ class ContractKind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class CollateralMoved:
-    """Collateral went from one account to another; from the zero address it is new."""
+class CollateralTransferred:
+    """Collateral went from one account to another; the zero address mints."""
 
     sender: Address
     receiver: Address
@@ -31,8 +31,8 @@ class CollateralMoved:
 
 
 @dataclass(frozen=True, slots=True)
-class CollateralAllowed:
-    """An owner allowed a spender this much from now on."""
+class CollateralApproved:
+    """An owner set a spender's allowance."""
 
     owner: Address
     spender: Address
@@ -40,8 +40,8 @@ class CollateralAllowed:
 
 
 @dataclass(frozen=True, slots=True)
-class TokensMoved:
-    """Outcome tokens went from one account to another; the zero address makes and burns."""
+class TokensTransferred:
+    """Outcome tokens went from one account to another; the zero address mints and burns."""
 
     operator: Address
     sender: Address
@@ -51,8 +51,8 @@ class TokensMoved:
 
 
 @dataclass(frozen=True, slots=True)
-class TokensAllowed:
-    """An owner allowed an operator all its outcome tokens, or no longer."""
+class TokensApproved:
+    """An owner approved an operator for all its outcome tokens, or withdrew that."""
 
     owner: Address
     operator: Address
@@ -61,7 +61,7 @@ class TokensAllowed:
 
 @dataclass(frozen=True, slots=True)
 class ConditionPrepared:
-    """A condition came into being."""
+    """A condition was prepared."""
 
     condition_id: Bytes32
     oracle: Address
@@ -71,7 +71,7 @@ class ConditionPrepared:
 
 @dataclass(frozen=True, slots=True)
 class ConditionResolved:
-    """The oracle reported the payouts."""
+    """The oracle reported the payout of a condition."""
 
     condition_id: Bytes32
     oracle: Address
@@ -81,7 +81,7 @@ class ConditionResolved:
 
 @dataclass(frozen=True, slots=True)
 class PositionSplit:
-    """Collateral became complete sets."""
+    """Collateral was split into complete sets."""
 
     holder: Address
     collateral: Address
@@ -93,7 +93,7 @@ class PositionSplit:
 
 @dataclass(frozen=True, slots=True)
 class PositionsMerged:
-    """Complete sets became collateral."""
+    """Complete sets were merged into collateral."""
 
     holder: Address
     collateral: Address
@@ -105,7 +105,7 @@ class PositionsMerged:
 
 @dataclass(frozen=True, slots=True)
 class PayoutRedeemed:
-    """Outcome tokens became their payout."""
+    """Outcome tokens were redeemed."""
 
     holder: Address
     collateral: Address
@@ -117,7 +117,7 @@ class PayoutRedeemed:
 
 @dataclass(frozen=True, slots=True)
 class EventSetsSplit:
-    """Collateral became complete sets of a question of an event, through the neg-risk adapter."""
+    """Collateral was split into complete sets of a question of an event, by the neg-risk adapter."""
 
     holder: Address
     condition_id: Bytes32
@@ -126,7 +126,7 @@ class EventSetsSplit:
 
 @dataclass(frozen=True, slots=True)
 class EventSetsMerged:
-    """Complete sets of a question of an event became collateral, through the neg-risk adapter."""
+    """Complete sets of a question of an event were merged, by the neg-risk adapter."""
 
     holder: Address
     condition_id: Bytes32
@@ -135,7 +135,7 @@ class EventSetsMerged:
 
 @dataclass(frozen=True, slots=True)
 class EventPayoutRedeemed:
-    """Outcome tokens of a question of an event became their payout, in collateral."""
+    """Outcome tokens of a question of an event were redeemed, by the neg-risk adapter."""
 
     holder: Address
     condition_id: Bytes32
@@ -145,7 +145,7 @@ class EventPayoutRedeemed:
 
 @dataclass(frozen=True, slots=True)
 class PositionsConverted:
-    """No's of some questions of an event became collateral and the other questions' Yes."""
+    """Some No tokens of an event became collateral and the other questions' Yes tokens."""
 
     holder: Address
     market_id: Bytes32
@@ -155,7 +155,7 @@ class PositionsConverted:
 
 @dataclass(frozen=True, slots=True)
 class OrderFilledLog:
-    """An order was filled in part or whole. The counterparty of a taker order is the exchange."""
+    """An order was filled, in part or whole. The counterparty of a taker order is the exchange."""
 
     order_id: Bytes32
     maker: Address
@@ -170,7 +170,7 @@ class OrderFilledLog:
 
 @dataclass(frozen=True, slots=True)
 class OrdersMatched:
-    """A taker order was matched; what it took in all."""
+    """A taker order was matched, with the totals of its fills."""
 
     order_id: Bytes32
     maker: Address
@@ -182,7 +182,7 @@ class OrdersMatched:
 
 @dataclass(frozen=True, slots=True)
 class FeeCharged:
-    """A fee was held back, in collateral when the token id is "0"."""
+    """A fee was charged, in collateral when the token id is "0"."""
 
     receiver: Address
     token_id: str
@@ -191,14 +191,14 @@ class FeeCharged:
 
 @dataclass(frozen=True, slots=True)
 class OrderCancelled:
-    """A maker ended an order on chain."""
+    """A maker cancelled an order on chain."""
 
     order_id: Bytes32
 
 
 @dataclass(frozen=True, slots=True)
 class NonceIncremented:
-    """A maker ended every order that it signed with an earlier nonce."""
+    """A maker cancelled every order that it signed with an earlier nonce."""
 
     maker: Address
     nonce: int
@@ -206,7 +206,7 @@ class NonceIncremented:
 
 @dataclass(frozen=True, slots=True)
 class TokenRegistered:
-    """A token was opened to trading; each of a pair has its own log."""
+    """A token was registered for trading; each of a pair has its own log."""
 
     token_id: str
     complement_id: str
@@ -237,7 +237,7 @@ class QuestionResolved:
 
 @dataclass(frozen=True, slots=True)
 class AnswerProposed:
-    """Somebody answered a question that an adapter asked, and can be disputed until it expires."""
+    """An answer to an adapter's question was proposed; it can be disputed until it expires."""
 
     adapter: Address
     question_id: Bytes32
@@ -248,7 +248,7 @@ class AnswerProposed:
 
 @dataclass(frozen=True, slots=True)
 class AnswerDisputed:
-    """Somebody disputed the answer to a question that an adapter asked."""
+    """The proposed answer to an adapter's question was disputed."""
 
     adapter: Address
     question_id: Bytes32
@@ -258,7 +258,7 @@ class AnswerDisputed:
 
 @dataclass(frozen=True, slots=True)
 class CreatorRecorded:
-    """The registry wrote down who made a condition."""
+    """The registry recorded the creator of a condition."""
 
     condition_id: Bytes32
     creator: Address
@@ -267,7 +267,7 @@ class CreatorRecorded:
 
 @dataclass(frozen=True, slots=True)
 class MetadataSet:
-    """A creator named the stored metadata of a condition."""
+    """A creator set the metadata id of a condition."""
 
     condition_id: Bytes32
     creator: Address
@@ -275,8 +275,8 @@ class MetadataSet:
 
 
 @dataclass(frozen=True, slots=True)
-class SafeMade:
-    """An owner's Safe came into being."""
+class SafeCreated:
+    """The factory created an owner's Safe."""
 
     safe: Address
     owner: Address
@@ -284,17 +284,17 @@ class SafeMade:
 
 @dataclass(frozen=True, slots=True)
 class SafeExecuted:
-    """A Safe did what its owner signed, or failed to."""
+    """A Safe executed its owner's transaction, successfully or not."""
 
     safe_tx_hash: Bytes32
     is_success: bool
 
 
 ChainLog = (
-    CollateralMoved
-    | CollateralAllowed
-    | TokensMoved
-    | TokensAllowed
+    CollateralTransferred
+    | CollateralApproved
+    | TokensTransferred
+    | TokensApproved
     | ConditionPrepared
     | ConditionResolved
     | PositionSplit
@@ -316,14 +316,14 @@ ChainLog = (
     | AnswerDisputed
     | CreatorRecorded
     | MetadataSet
-    | SafeMade
+    | SafeCreated
     | SafeExecuted
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """Where on the chain a log is. A block's hash says which of two chains it belongs to."""
+    """The place of a log on the chain; the block's hash identifies the fork."""
 
     block_number: int
     block_hash: Bytes32
@@ -334,7 +334,7 @@ class LogPlace:
 
 @dataclass(frozen=True, slots=True)
 class PlacedLog:
-    """A log, its place, and the contract that it comes from."""
+    """A log, its place, and the contract that emitted it."""
 
     place: LogPlace
     contract: Address

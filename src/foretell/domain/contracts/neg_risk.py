@@ -1,8 +1,8 @@
-"""Events of which at most one outcome is true, as the neg-risk contracts number them.
+"""Ids and calls of the neg-risk contracts, for events of which at most one outcome is true.
 
-A market's id is the hash of its oracle, its fee and its metadata, with the last byte set to zero; a
-question's id has its index there. The operator writes the creator at the end of the metadata, so
-that no two creators meet in one id.
+The contracts call an event a market. A market id is the hash of oracle, fee and metadata with a
+zero last byte; a question id has the question's index there. The operator appends the creator to
+the metadata, so that two creators never have the same id.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ from foretell.domain.values.hexadecimal import (
 
 QUESTIONS_MAX: Final = 255
 NO_TOKEN_BURN: Final = Address("0xa5ef39c3d3e10d0b270233af41cac69796b12966")
-"""Where the No positions of a conversion go; nobody can redeem them there."""
+"""Receives the No positions of a conversion; no key exists to redeem them."""
 
 PREPARE_MARKET: Final = contract_function("prepareMarket(uint256,bytes)", "(bytes32)")
 PREPARE_QUESTION: Final = contract_function("prepareQuestion(bytes32,bytes,bytes32)", "(bytes32)")
@@ -41,7 +41,7 @@ _OFFSET_OF_METADATA: Final = 96
 
 
 def market_id(operator: Address, fee_bips: int, metadata: bytes, creator: Address) -> Bytes32:
-    """Return the id of the market that the operator opens for this creator."""
+    """Return the id of the market that the operator prepares for this creator."""
     text = metadata + _INITIALIZER + address_bytes(creator).hex().encode()
     encoded = (
         address_word(operator)

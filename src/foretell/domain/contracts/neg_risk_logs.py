@@ -1,9 +1,9 @@
-"""What the neg-risk adapter logs: what people do with the positions of an event."""
+"""Schemas of the neg-risk adapter's logs: splits, merges, redemptions and conversions in events."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from foretell.domain.contracts.log_schemas import Shape, named
+from foretell.domain.contracts.log_schemas import LogSchema, by_topic
 from foretell.domain.contracts.log_words import WORD, LogWords, address_in, bytes32_in, integer_in
 from foretell.domain.contracts.logs import (
     ChainLog,
@@ -44,11 +44,13 @@ def _positions_converted(words: LogWords) -> ChainLog:
     )
 
 
-SHAPES: Final[Mapping[bytes, Shape]] = named(
+SCHEMAS: Final[Mapping[bytes, LogSchema]] = by_topic(
     {
-        "PositionSplit(address,bytes32,uint256)": Shape(3, 1, _sets_split),
-        "PositionsMerge(address,bytes32,uint256)": Shape(3, 1, _sets_merged),
-        "PayoutRedemption(address,bytes32,uint256[],uint256)": Shape(3, None, _payout_redeemed),
-        "PositionsConverted(address,bytes32,uint256,uint256)": Shape(4, 1, _positions_converted),
+        "PositionSplit(address,bytes32,uint256)": LogSchema(3, 1, _sets_split),
+        "PositionsMerge(address,bytes32,uint256)": LogSchema(3, 1, _sets_merged),
+        "PayoutRedemption(address,bytes32,uint256[],uint256)": LogSchema(3, None, _payout_redeemed),
+        "PositionsConverted(address,bytes32,uint256,uint256)": LogSchema(
+            4, 1, _positions_converted
+        ),
     }
 )

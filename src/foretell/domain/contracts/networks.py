@@ -1,6 +1,6 @@
-"""Chains that are known by name: their ids, and what stands there already and is used as it is.
+"""Chains with a name: their ids, and the contracts that exist there already.
 
-Every other EVM chain is deployed to by its id in the settings, with the collateral that they name.
+Any other EVM chain is deployed to by the chain id and the collateral in the settings.
 """
 
 import enum
@@ -13,20 +13,20 @@ from foretell.domain.values.hexadecimal import Address
 
 
 class NetworkName(enum.StrEnum):
-    """What `foretell deploy --network` takes."""
+    """The names that `foretell deploy --network` accepts."""
 
     POLYGON = "polygon"
     AMOY = "amoy"
 
 
 class Network(NamedTuple):
-    """A chain, and the contracts on it that a deployment takes instead of making its own."""
+    """A chain, and the contracts on it that a deployment uses instead of its own."""
 
     chain_id: int
-    taken: Mapping[ContractName, Address]
+    existing: Mapping[ContractName, Address]
 
 
-# Safe's contracts need no mention: wherever they were made the usual way, they are found.
+# Safe's contracts are found without being named: CREATE2 puts them at the same addresses.
 NETWORKS: Final[Mapping[NetworkName, Network]] = MappingProxyType(
     {
         NetworkName.POLYGON: Network(

@@ -1,6 +1,7 @@
-"""The calls by which people answer questions of the optimistic stack, and dispute the answers.
+"""Calls of the optimistic oracle: propose, dispute and settle answers.
 
-A request is known by its requester (the resolution adapter), the time of the question and its text.
+A request is identified by its requester (the resolution adapter), the time of the question and its
+text.
 """
 
 from dataclasses import dataclass
@@ -22,22 +23,22 @@ OWED: Final = contract_function("owed(address)", "(uint256)")
 
 @dataclass(frozen=True, slots=True)
 class PriceRequest:
-    """A question as the oracle knows it; asked anew it has another time."""
+    """A question as the oracle identifies it; asked again, it has another time."""
 
     requester: Address
     asked_at_s: int
     ancillary_data: bytes
 
     def propose(self, price: int) -> bytes:
-        """Return the calldata that answers it, against the bond."""
+        """Return the calldata that proposes an answer, with the bond."""
         return PROPOSE_PRICE.encode(*self._key, price)
 
     def dispute(self) -> bytes:
-        """Return the calldata that disputes the answer, against the same bond."""
+        """Return the calldata that disputes the answer, with the same bond."""
         return DISPUTE_PRICE.encode(*self._key)
 
     def settle(self) -> bytes:
-        """Return the calldata that shares out its bonds and its reward."""
+        """Return the calldata that pays out the bonds and the reward."""
         return SETTLE.encode(*self._key)
 
     @property

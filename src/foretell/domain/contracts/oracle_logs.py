@@ -1,9 +1,9 @@
-"""What the optimistic oracle logs: answers that were proposed, and those that were disputed."""
+"""Schemas of the optimistic oracle's logs: proposed and disputed answers."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from foretell.domain.contracts.log_schemas import Shape, named
+from foretell.domain.contracts.log_schemas import LogSchema, by_topic
 from foretell.domain.contracts.log_words import WORD, LogWords, address_in, signed_in
 from foretell.domain.contracts.logs import AnswerDisputed, AnswerProposed, ChainLog
 from foretell.domain.values.hexadecimal import Bytes32, keccak256, word_of
@@ -27,18 +27,18 @@ def _disputed(words: LogWords) -> ChainLog:
 
 
 def _question(words: LogWords, fixed_words: int) -> Bytes32:
-    """Return what the adapter calls the question: the hash of its text."""
+    """Return the adapter's id of the question: the hash of its text."""
     text = words.text(2, fixed_words)
     words.check_size((fixed_words + 1 - -len(text) // WORD) * WORD)
     return word_of(keccak256(text))
 
 
-SHAPES: Final[Mapping[bytes, Shape]] = named(
+SCHEMAS: Final[Mapping[bytes, LogSchema]] = by_topic(
     {
-        "ProposePrice(address,address,bytes32,uint256,bytes,int256,uint256,address)": Shape(
+        "ProposePrice(address,address,bytes32,uint256,bytes,int256,uint256,address)": LogSchema(
             3, None, _proposed
         ),
-        "DisputePrice(address,address,address,bytes32,uint256,bytes,int256)": Shape(
+        "DisputePrice(address,address,address,bytes32,uint256,bytes,int256)": LogSchema(
             4, None, _disputed
         ),
     }

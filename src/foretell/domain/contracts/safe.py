@@ -1,7 +1,7 @@
-"""A user's Safe: where it is, what its owner signs, and how calls are bundled.
+"""A user's Safe: its address, its transactions and signatures, and bundles of calls.
 
 The relayer pays for gas and is never refunded, so the five gas and refund fields of a Safe
-transaction are always zero, and are not part of the value here.
+transaction are always zero, and are left out here.
 """
 
 from collections.abc import Sequence
@@ -54,13 +54,13 @@ _VALUE_END: Final = 53
 
 
 def safe_address(owner: Address, factory: Address, init_code_hash: Bytes32) -> Address:
-    """Return where the owner's Safe is, or would be."""
+    """Return the address of the owner's Safe, deployed or not."""
     salt = keccak256(address_word(owner))
     return create2_address(factory, salt, word_bytes(init_code_hash))
 
 
 class SafeTx(NamedTuple):
-    """What an owner lets its Safe do, once: the nonce is the Safe's own."""
+    """A transaction of a Safe; the nonce is the Safe's own, so it is executed once."""
 
     safe: Address
     to: Address
@@ -88,7 +88,7 @@ class SafeTx(NamedTuple):
         return typed_digest(domain.separator(), struct_hash)
 
     def encode(self, signature: bytes) -> bytes:
-        """Return the calldata by which anyone makes the Safe do it."""
+        """Return the calldata by which any account can execute it."""
         return EXEC_TRANSACTION.encode(
             self.to,
             self.value_wei,
@@ -104,7 +104,7 @@ class SafeTx(NamedTuple):
 
 
 def normalize_safe_signature(signature: bytes) -> bytes:
-    """Return r, s and v of 27 or 28, or of 31 or 32 over a personal message, or refuse."""
+    """Return the signature with v of 27 or 28, or 31 or 32 for a personal message, or refuse it."""
     if len(signature) == SIGNATURE_BYTES and signature[64] in _PERSONAL_VS:
         plain = normalize_signature(_with_v(signature, signature[64] - _PERSONAL_V_OFFSET))
         return _with_v(plain, plain[64] + _PERSONAL_V_OFFSET)
@@ -112,10 +112,10 @@ def normalize_safe_signature(signature: bytes) -> bytes:
 
 
 def recover_safe_signer(digest: bytes, signature: bytes) -> Address:
-    """Return who signed the digest of a Safe transaction; the signature is a normalized one.
+    """Return the signer of a Safe transaction's digest, by a normalized signature.
 
-    Wallets that sign typed data sign the digest; others sign it as a personal message and mark
-    that in v, which the Safe undoes in the same way.
+    Wallets that sign typed data sign the digest; others sign it as a personal message and add 4 to
+    v, as the Safe expects.
     """
     if signature[64] in _PERSONAL_VS:
         plain = _with_v(signature, signature[64] - _PERSONAL_V_OFFSET)
@@ -124,7 +124,7 @@ def recover_safe_signer(digest: bytes, signature: bytes) -> Address:
 
 
 def sign_safe_tx(digest: bytes, private_key: bytes) -> bytes:
-    """Return the signature that wallets' clients make: over the digest as a personal message."""
+    """Return the signature over the digest as a personal message, as wallet clients sign."""
     plain = sign_digest(personal_digest(digest), private_key)
     return _with_v(plain, plain[64] + _PERSONAL_V_OFFSET)
 
@@ -134,13 +134,13 @@ def _with_v(signature: bytes, v: int) -> bytes:
 
 
 def create_proxy_digest(factory: Address, domain_name: str, chain_id: int) -> bytes:
-    """Return the 32 bytes that an owner signs to have its Safe made, for nothing."""
+    """Return the 32 bytes that an owner signs to have its Safe created, without payment."""
     domain = Eip712Domain(name=domain_name, chain_id=chain_id, verifying_contract=factory)
     return typed_digest(domain.separator(), keccak256(CREATE_PROXY_TYPE_HASH + bytes(32 * 3)))
 
 
 def encode_create_proxy(signature: bytes) -> bytes:
-    """Return the calldata that makes the signer's Safe; the signature is a normalized one."""
+    """Return the calldata that creates the signer's Safe, by a normalized signature."""
     parts = (signature[64], signature[:32], signature[32:64])
     return CREATE_PROXY.encode(ZERO_ADDRESS, 0, ZERO_ADDRESS, parts)
 
@@ -155,12 +155,12 @@ class InnerCall:
 
 
 def encode_multi_send(calls: Sequence[InnerCall]) -> bytes:
-    """Return the calldata that makes several calls, all of them or none."""
+    """Return the calldata of several calls, which succeed or fail together."""
     return MULTI_SEND.encode(b"".join(map(_packed, calls)))
 
 
 def decode_multi_send(calldata: bytes) -> tuple[InnerCall, ...]:
-    """Return the calls of a bundle, or refuse one that does anything but call."""
+    """Return the calls of a bundle; refuses one with a delegated call."""
     (packed,) = MULTI_SEND.decode(calldata)
     calls: list[InnerCall] = []
     at = 0
@@ -168,7 +168,7 @@ def decode_multi_send(calldata: bytes) -> tuple[InnerCall, ...]:
         head = packed[at : at + _CALL_HEAD_BYTES]
         end = at + _CALL_HEAD_BYTES + int.from_bytes(head[_VALUE_END:], "big")
         if len(head) < _CALL_HEAD_BYTES or end > len(packed):
-            raise MalformedCalldata("a bundle whose calls are whole")
+            raise MalformedCalldata("a bundle of complete calls")
         if head[0] != OPERATION_CALL:
             raise MalformedCalldata("a bundle of calls, none of them delegated")
         if len(calls) == CALLS_PER_BUNDLE_MAX:

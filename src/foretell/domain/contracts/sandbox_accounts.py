@@ -1,7 +1,7 @@
-"""The sandbox's accounts: who plays which part, with keys that the whole world knows.
+"""The sandbox's accounts by role, with the private keys of a well-known development mnemonic.
 
-They are the accounts of the best-known development mnemonic, so any tool knows them too. On a
-chain of value such a key is an open purse: everything that uses one asks `check_sandbox` first.
+Other tools know these accounts too. On any other chain everyone can spend from them, so every use
+of such a key calls `check_sandbox` first.
 """
 
 import enum
@@ -21,27 +21,27 @@ TRADER_UNITS: Final = 10_000 * 10**6
 
 
 class AccountRole(enum.StrEnum):
-    """What an account is for."""
+    """The role of an account."""
 
     FAUCET = "faucet"
-    """Makes collateral, and gives it away."""
+    """Mints collateral and gives it away."""
     ADMIN = "admin"
-    """Deploys, and names those who may operate."""
+    """Deploys, and grants roles."""
     CREATOR = "creator"
     PROPOSER = "proposer"
     """Answers the creator's questions."""
     OPERATOR = "operator"
     """Settles matched orders."""
     REGISTRAR = "registrar"
-    """Opens tokens to trading."""
+    """Registers tokens for trading."""
     RELAYER = "relayer"
-    """Sends what the owners of Safes signed."""
+    """Sends the transactions that owners of Safes signed."""
     STORAGE = "storage"
     """Signs metadata for storage."""
     TREASURY = "treasury"
     """Receives the operator's fees."""
     COMMUNITY = "community"
-    """Receives the community's part of what questions cost."""
+    """Receives the community's part of creation fees."""
     TRADER = "trader"
 
 
@@ -96,7 +96,7 @@ UNITS_BY_ROLE: Final[Mapping[AccountRole, int]] = MappingProxyType(
 def check_sandbox(chain_id: int) -> None:
     """Refuse the sandbox's keys on any chain but its own."""
     if chain_id != SANDBOX_CHAIN_ID:
-        raise SandboxOnly("a key that everybody knows", f"chain {chain_id}")
+        raise SandboxOnly("a sandbox key", f"chain {chain_id}")
 
 
 def sandbox_accounts(role: AccountRole, chain_id: int) -> tuple[SandboxAccount, ...]:

@@ -1,8 +1,8 @@
-"""Signed data items (ANS-104): what goes to permanent storage, its id known before the upload.
+"""Signed data items (ANS-104) for permanent storage, with ids known before the upload.
 
 The id is the hash of the signature, and the signature is deterministic: the same key, data and tags
-give the same item, so that storing it twice is storing it once. The published text leaves the type
-of the signature out of what is signed; every implementation has it in, and so do we.
+give the same item, so storing it twice changes nothing. The published standard does not sign the
+signature type; every implementation does, and so does this one.
 """
 
 import base64
@@ -19,7 +19,7 @@ from foretell.domain.values.eip712 import recover_signer, sign_digest
 from foretell.domain.values.hexadecimal import address_of, keccak256
 
 ETHEREUM_KEY: Final = 3
-"""The type of a signature that is an Ethereum key's over a personal message."""
+"""The signature type of an Ethereum key that signs a personal message."""
 
 ID_CHARS: Final = 43
 TAGS_MAX: Final = 128
@@ -35,7 +35,7 @@ _SEVEN_BITS: Final = 0x7F
 
 
 class ItemTag(NamedTuple):
-    """A name and a value that describe an item to everyone."""
+    """The name and the value of a public property of an item."""
 
     name: str
     value: str
@@ -43,7 +43,7 @@ class ItemTag(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DataItem:
-    """An item, signed: `raw` is what is stored, `data` the part that it is for."""
+    """A signed item: `raw` is stored, `data` is its content."""
 
     raw: bytes
     signature: bytes
@@ -53,20 +53,20 @@ class DataItem:
 
     @property
     def item_id(self) -> str:
-        """The name under which everyone finds it."""
+        """The id of the item in storage."""
         return (
             base64.urlsafe_b64encode(hashlib.sha256(self.signature).digest()).decode().rstrip("=")
         )
 
     @property
     def content_type(self) -> str:
-        """What kind of document the data is, by its tags."""
+        """The media type of the data, by its tags."""
         types = (tag.value for tag in self.tags if tag.name.lower() == "content-type")
         return next(types, "application/octet-stream")
 
 
 def sign_item(data: bytes, tags: Sequence[ItemTag], private_key: bytes) -> DataItem:
-    """Return the item that the key makes of the data."""
+    """Return the data as an item signed by the key."""
     owner = coincurve.PrivateKey(private_key).public_key.format(compressed=False)
     tag_bytes = _encode_tags(tags)
     signature = sign_digest(_signed_digest(owner, tag_bytes, data), private_key)
@@ -86,7 +86,7 @@ def sign_item(data: bytes, tags: Sequence[ItemTag], private_key: bytes) -> DataI
 
 
 def parse_item(raw: bytes) -> DataItem:
-    """Return the item that the bytes are, its signature verified, or refuse them."""
+    """Return the item, its signature verified, or refuse the bytes."""
     if len(raw) < _HEADER_BYTES or raw[:_TYPE_BYTES] != ETHEREUM_KEY.to_bytes(
         _TYPE_BYTES, "little"
     ):
@@ -111,7 +111,7 @@ def _check_signature(signature: bytes, owner: bytes, digest: bytes) -> None:
     try:
         signer = recover_signer(digest, signature)
     except (MalformedSignature, ValueError) as error:
-        raise MalformedBody("a data item with a signature of nobody") from error
+        raise MalformedBody("a data item with an invalid signature") from error
     if signer != address_of(keccak256(owner[1:])[12:]):
         raise MalformedBody("a data item that its owner did not sign")
 
@@ -131,12 +131,12 @@ def _signed_digest(owner: bytes, tag_bytes: bytes, data: bytes) -> bytes:
 
 
 def _deep_hash(chunks: Sequence[bytes]) -> bytes:
-    """Return one hash of a list of byte strings that no other list shares."""
-    folded = _sha384(b"list" + str(len(chunks)).encode())
+    """Return a hash of a list of byte strings that differs for every other list."""
+    digest = _sha384(b"list" + str(len(chunks)).encode())
     for chunk in chunks:
         tag = _sha384(b"blob" + str(len(chunk)).encode())
-        folded = _sha384(folded + _sha384(tag + _sha384(chunk)))
-    return folded
+        digest = _sha384(digest + _sha384(tag + _sha384(chunk)))
+    return digest
 
 
 def _sha384(data: bytes) -> bytes:
@@ -144,7 +144,7 @@ def _sha384(data: bytes) -> bytes:
 
 
 def _encode_tags(tags: Sequence[ItemTag]) -> bytes:
-    """Return the tags as Avro has them: one block of pairs of strings, none at all when empty."""
+    """Return the tags in Avro: one block of pairs of strings, or nothing without tags."""
     if not tags:
         return b""
     assert len(tags) <= TAGS_MAX
@@ -160,7 +160,7 @@ def _encode_string(text: str) -> bytes:
 
 
 def _encode_count(count: int) -> bytes:
-    """Return a count in Avro's zigzag, seven bits a byte, the lowest first."""
+    """Return a count in Avro's zigzag encoding, seven bits a byte, the lowest first."""
     rest, encoded = count << 1, b""
     while rest > _SEVEN_BITS:
         encoded += bytes([rest & _SEVEN_BITS | 0x80])
@@ -169,7 +169,7 @@ def _encode_count(count: int) -> bytes:
 
 
 def _decode_tags(tag_bytes: bytes) -> tuple[ItemTag, ...]:
-    """Return the tags that bytes of our own encoding spell, or refuse any other spelling."""
+    """Return the tags, or refuse bytes that `_encode_tags` would not give."""
     if len(tag_bytes) > TAG_BYTES_MAX:
         raise MalformedBody(f"a data item with more than {TAG_BYTES_MAX} bytes of tags")
     if not tag_bytes:
@@ -183,7 +183,7 @@ def _decode_tags(tag_bytes: bytes) -> tuple[ItemTag, ...]:
     except (IndexError, UnicodeDecodeError) as error:
         raise MalformedBody("a data item whose tags end too early") from error
     if len(tags) > TAGS_MAX or _encode_tags(tags) != tag_bytes:
-        raise MalformedBody("a data item whose tags are spelt in another way than ours")
+        raise MalformedBody("a data item with another encoding of its tags")
     return tags
 
 

@@ -1,4 +1,4 @@
-"""Which uploaded image is for what, by the names of the fields they came in."""
+"""Assignment of uploaded images to the event and its options, by form field name."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -17,10 +17,10 @@ def is_image_field(name: str) -> bool:
 
 
 def assign_images(names: Sequence[str], option_ids: Sequence[str]) -> dict[str, int]:
-    """Return the place among the names of the event's image and of each option's, by its field.
+    """Return the index among the names of each image that is used, by its field.
 
-    An image that names its option beats one that only stands in the option's order. An image that
-    nothing takes is refused.
+    An image that names its option takes precedence over one assigned by order. Refuses an image
+    that belongs to no option.
     """
     problems = [
         FieldProblem(name, "is an image of no option")
@@ -28,11 +28,11 @@ def assign_images(names: Sequence[str], option_ids: Sequence[str]) -> dict[str, 
         if name.startswith(OPTION_IMAGE) and name.removeprefix(OPTION_IMAGE) not in option_ids
     ]
     problems += [
-        FieldProblem(name, "is for sports payloads alone")
+        FieldProblem(name, "is for sports payloads only")
         for name in names
         if name.startswith(TEAM_LOGO)
     ]
-    ordered = [place for place, name in enumerate(names) if name in OPTION_IMAGES]
+    ordered = [index for index, name in enumerate(names) if name in OPTION_IMAGES]
     if len(ordered) > len(option_ids):
         problems.append(FieldProblem(names[ordered[-1]], "are more images than options"))
     if EVENT_IMAGE not in names:
@@ -40,8 +40,8 @@ def assign_images(names: Sequence[str], option_ids: Sequence[str]) -> dict[str, 
     if problems:
         raise InvalidFields(problems)
     by_order = {
-        OPTION_IMAGE + option_id: place
-        for option_id, place in zip(option_ids, ordered, strict=False)
+        OPTION_IMAGE + option_id: index
+        for option_id, index in zip(option_ids, ordered, strict=False)
     }
-    by_name = {name: place for place, name in enumerate(names) if name not in OPTION_IMAGES}
+    by_name = {name: index for index, name in enumerate(names) if name not in OPTION_IMAGES}
     return by_order | by_name

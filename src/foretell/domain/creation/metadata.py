@@ -1,7 +1,7 @@
-"""The documents that describe a market to everyone, as they are stored for good.
+"""Public documents that describe a market, for permanent storage.
 
-A draft is stored before the market exists. The final one names its tokens and who resolves it. The
-same market always gives the same bytes, so that its id can be known before it is stored.
+A draft is stored before the market exists. The final document adds the tokens and the resolver. The
+same market always gives the same bytes, so the id of a document is known before it is stored.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -24,28 +24,28 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Icons(NamedTuple):
-    """The storage ids of an event's image and of one market's own, the event's where it has none."""
+    """The storage ids of the event's image and the market's, which may be the event's."""
 
     event: str
     market: str
 
 
 class Resolver(NamedTuple):
-    """Who answers the question, and the contract that reports the answer."""
+    """The oracle that answers the question, and the adapter that reports the answer."""
 
     oracle: Address
     adapter: Address
 
 
 def draft_document(payload: Payload, market: MarketDraft, icons: Icons) -> bytes:
-    """Return what is known of a market before its question was asked."""
+    """Return the document of a market before its question is asked."""
     return _encoded(_market(payload, market, icons))
 
 
 def final_document(
     payload: Payload, market: MarketDraft, icons: Icons, ids: MarketIds, resolver: Resolver
 ) -> bytes:
-    """Return all that is known of a market that trades."""
+    """Return the document of a market that trades."""
     outcomes = (
         {"outcome": market.outcome_yes, "token_id": str(ids.tokens.yes)},
         {"outcome": market.outcome_no, "token_id": str(ids.tokens.no)},
@@ -70,7 +70,7 @@ def _event_ids(ids: MarketIds) -> dict[str, str]:
 
 
 def instant_text(moment_ms: int) -> str:
-    """Return a moment as ISO 8601 in UTC, to the millisecond where it is not a whole second."""
+    """Return a time as ISO 8601 in UTC, with milliseconds unless it is a whole second."""
     moment = _EPOCH + timedelta(milliseconds=moment_ms)
     whole = moment_ms % 1000 == 0
     return moment.isoformat(timespec="seconds" if whole else "milliseconds").replace("+00:00", "Z")

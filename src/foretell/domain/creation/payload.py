@@ -1,7 +1,7 @@
 """The market payload: the document that a creator hashes, signs and sends.
 
-It is judged in one go, and every field that breaks a rule is told. What comes out holds one draft
-for each market, whatever the mode, so that all that follows knows requests of several markets.
+Parsing reports every field that breaks a rule, not only the first. The result has one draft for
+each market in every mode, so later steps always handle a list of markets.
 """
 
 import enum
@@ -28,11 +28,11 @@ OUTCOME_CHARS_MAX: Final = 60
 LABEL_CHARS_MAX: Final = 80
 SLUG_TEXT_CHARS_MAX: Final = 300
 ANCILLARY_BYTES_MAX: Final = 8139 - len(",initializer:") - 40
-"""What the contract leaves for the text of a question, beside who asks it."""
+"""The contract's limit of a question's text, less the creator that it appends."""
 
 OPTIONS_MIN: Final = 2
 OPTIONS_MAX: Final = 60
-"""So many that each can have its picture beside the event's in one upload."""
+"""With so many options, one upload can contain an image of each and of the event."""
 OPTION_ID_CHARS_MAX: Final = 64
 
 BINARY_KEY: Final = "binary"
@@ -44,14 +44,14 @@ _NOT_SERVED: Final = "is not served by this installation yet"
 
 
 class ResolutionType(enum.StrEnum):
-    """Which resolution stack answers the question."""
+    """The resolution stack that answers the question."""
 
     DIRECT = "dro_moov2"
     OPTIMISTIC = "alt_moov2"
 
 
 class MarketMode(enum.StrEnum):
-    """How the markets of an event belong together."""
+    """The relation of an event's markets to each other."""
 
     BINARY = "binary"
     MULTI_MULTIPLE = "multi_multiple"
@@ -63,7 +63,7 @@ OPTIMISTIC_ALIAS: Final = "uma_moov2"
 
 @dataclass(frozen=True, slots=True)
 class PayloadRules:
-    """What this installation takes and what it assumes where a payload is silent."""
+    """The values that this installation accepts, and the defaults of absent fields."""
 
     supported_chain_ids: tuple[int, ...]
     default_chain_id: int
@@ -72,7 +72,7 @@ class PayloadRules:
 
     @property
     def type_by_word(self) -> Mapping[str, str]:
-        """The words that a payload may say for a resolution type."""
+        """The resolution type of each accepted word."""
         words = {str(kind): str(kind) for kind in ResolutionType}
         alias = {OPTIMISTIC_ALIAS: str(ResolutionType.OPTIMISTIC)}
         return MappingProxyType(words | alias if self.has_optimistic_alias else words)
@@ -88,7 +88,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class MarketDraft:
-    """One market as its creator wants it."""
+    """One market of a payload."""
 
     key: str
     slug: str
@@ -101,7 +101,7 @@ class MarketDraft:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """An event and its markets as their creator wants them, every rule kept."""
+    """A valid payload: an event and its markets."""
 
     chain_id: int
     resolution_type: ResolutionType
@@ -118,12 +118,12 @@ class Payload:
 
     @property
     def is_neg_risk(self) -> bool:
-        """Whether exactly one of the markets may be Yes, which the contracts then enforce."""
+        """Whether at most one market can resolve to Yes, enforced by the contracts."""
         return self.market_mode is MarketMode.MULTI_UNIQUE
 
     @property
     def tags(self) -> tuple[Category, ...]:
-        """The categories, with the main one first where it is not among them."""
+        """The categories; the main one is put first unless it is among them."""
         slugs = {category.slug for category in self.categories}
         if self.main_category_slug in slugs:
             return self.categories
@@ -131,19 +131,19 @@ class Payload:
 
     @property
     def slugs(self) -> tuple[str, ...]:
-        """Every address that the event and its markets take, each once."""
+        """The distinct slugs of the event and its markets."""
         return tuple(dict.fromkeys((self.slug, *(market.slug for market in self.markets))))
 
 
 def payload_hash(raw: bytes) -> Bytes32:
-    """Return the hash of the very bytes that were received."""
+    """Return the hash of the bytes as received."""
     return word_of(keccak256(raw))
 
 
 def ancillary_text(market: MarketDraft, rules: str, *, may_be_unknown: bool = True) -> str:
-    """Return the question as it is put to the oracle, without who asks it.
+    """Return the text of a question for the oracle, without the creator.
 
-    In an event of one true outcome a half is no answer, and is not offered.
+    In a neg-risk event the answer "unknown", a half, is not offered.
     """
     half, unknown = (", p3: 0.5", ", p3 to unknown") if may_be_unknown else ("", "")
     return (
@@ -153,7 +153,7 @@ def ancillary_text(market: MarketDraft, rules: str, *, may_be_unknown: bool = Tr
 
 
 def parse_payload(raw: bytes, rules: PayloadRules, now_ms: int) -> Payload:
-    """Return what the payload says, or refuse it with all that is wrong."""
+    """Return the payload, or refuse it with all its problems."""
     fields = Fields(_object(raw))
     payload = Payload(
         chain_id=_chain_id(fields, rules),
@@ -226,7 +226,7 @@ def _ends_at_ms(fields: Fields, now_ms: int) -> int:
 
 
 def _categories(fields: Fields) -> tuple[Category, ...]:
-    """Return the categories, each slug once, the first of its spellings."""
+    """Return the categories; of equal slugs the first counts."""
     entries = fields.entries("categories", CATEGORIES_MAX)
     if entries is None:
         return ()
@@ -277,7 +277,7 @@ def _refuse_sports(fields: Fields, main_category_slug: str) -> None:
 
 
 def _markets(fields: Fields, payload: Payload) -> tuple[MarketDraft, ...]:
-    """Return the markets of a mode that is known; of another there are none to judge."""
+    """Return the markets, or none in an unknown mode or a sports payload."""
     mode = fields.value("marketMode")
     if mode == MarketMode.BINARY:
         return (_binary_market(fields, payload),)
@@ -288,7 +288,7 @@ def _markets(fields: Fields, payload: Payload) -> tuple[MarketDraft, ...]:
 
 
 def _option_markets(fields: Fields, payload: Payload) -> tuple[MarketDraft, ...]:
-    """Return a market for each option; no two share a key, a slug or a question."""
+    """Return a market for each option, all with different keys, slugs and questions."""
     entries = fields.entries("options", OPTIONS_MAX)
     if entries is None:
         return ()
@@ -333,10 +333,10 @@ def _option_market(fields: Fields, index: int, entry: Any, payload: Payload) -> 
 
 
 def _option_question(option: Fields, derived: str) -> str:
-    """Return the question of an option; one that is empty follows from the titles."""
+    """Return the question of an option; by default it is derived from the titles."""
     value = option.value("question")
-    is_silent = value is None or (isinstance(value, str) and not value.strip())
-    return derived if is_silent else option.text("question", QUESTION_CHARS_MAX)
+    is_absent = value is None or (isinstance(value, str) and not value.strip())
+    return derived if is_absent else option.text("question", QUESTION_CHARS_MAX)
 
 
 def _binary_market(fields: Fields, payload: Payload) -> MarketDraft:
@@ -356,7 +356,7 @@ def _binary_market(fields: Fields, payload: Payload) -> MarketDraft:
 
 
 def _check_fits(fields: Fields, name: str, market: MarketDraft, payload: Payload) -> None:
-    """Refuse a question that with its rules is longer than the contract takes."""
+    """Refuse a question that is too long for the contract, with its rules."""
     length = len(ancillary_text(market, payload.resolution_rules).encode())
     if length > ANCILLARY_BYTES_MAX:
         fields.refuse(

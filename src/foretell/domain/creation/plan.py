@@ -1,7 +1,7 @@
-"""The transaction plan: the calls that a creator must send, and whether it sent exactly those.
+"""The transaction plan: the calls that a creator must send, and the check that it sent them.
 
-The plan leaves out what the chain has already, so nothing is paid twice when a creator starts again
-after a request that failed. An item keeps its number all the same.
+The plan leaves out calls whose effect is on the chain already, so a creator who starts again after
+a failed request pays nothing twice. The other items keep their numbers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ CONVERSION_FEE_BIPS: Final = 0
 
 
 class EventContracts(NamedTuple):
-    """What an event of one true outcome needs beside what its questions need."""
+    """The additional contracts of a neg-risk event."""
 
     operator: Address
     neg_risk_adapter: Address
@@ -40,7 +40,7 @@ class EventContracts(NamedTuple):
 
 
 class PlanContracts(NamedTuple):
-    """The contracts of a chain that a plan speaks to; `event` is there for events alone."""
+    """The contracts that a plan calls; `event` is set for neg-risk events only."""
 
     collateral: Address
     adapter: Address
@@ -50,11 +50,11 @@ class PlanContracts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MarketIds:
-    """What the chain calls a market; all of it follows from the payload and who sends it."""
+    """The ids of a market on the chain, which follow from the payload and its creator."""
 
     key: str
     asked_id: Bytes32
-    """What the resolution adapter calls the question; an event has another name for it."""
+    """The resolution adapter's id of the question; in a neg-risk event `question_id` differs."""
     question_id: Bytes32
     condition_id: Bytes32
     tokens: TokenPair
@@ -62,9 +62,9 @@ class MarketIds:
 
 
 def market_ids(market: MarketDraft, payload: Payload, contracts: PlanContracts) -> MarketIds:
-    """Return the ids that a market has once its creator asks the question.
+    """Return the ids that a market gets when its creator asks the question.
 
-    In an event they follow from the market's place, so questions are added in their order.
+    In a neg-risk event they depend on the market's index, so questions are added in order.
     """
     asked_id = word_of(_asked_hash(market, payload))
     if contracts.event is None:
@@ -87,7 +87,7 @@ def event_market_id(payload: Payload, contracts: EventContracts) -> Bytes32:
 
 
 def _event_data(payload: Payload) -> bytes:
-    """Return what names an event on the chain: another set of questions is another event."""
+    """Return the metadata of an event on the chain; another set of questions is another event."""
     questions = "\n".join(ancillary_text(m, payload.resolution_rules) for m in payload.markets)
     digest = keccak256(questions.encode()).hex()
     return f"title: {payload.title}, slug: {payload.slug}, questions: {digest}".encode()
@@ -116,7 +116,7 @@ class PlanItem:
     value_wei: int = 0
 
     def document(self) -> dict[str, Any]:
-        """Return the item as it is stored and sent."""
+        """Return the item as stored and sent."""
         document = {
             "id": self.item_id,
             "to": checksum_address(self.target),
@@ -128,7 +128,7 @@ class PlanItem:
 
 
 def item_of(document: Mapping[str, Any]) -> PlanItem:
-    """Return the item that a stored document is."""
+    """Return the item of a stored document."""
     return PlanItem(
         item_id=document["id"],
         target=parse_address(document["to"]),
@@ -141,7 +141,7 @@ def item_of(document: Mapping[str, Any]) -> PlanItem:
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """What the chain says before a plan is built."""
+    """The state of the chain that a plan depends on."""
 
     fee_units: int
     allowance_units: int
@@ -149,13 +149,13 @@ class PlanFacts:
     initialized_keys: frozenset[str] = frozenset()
     has_event: bool = False
     prepared_keys: frozenset[str] = frozenset()
-    """The markets whose questions are added to the event already."""
+    """The keys of markets with a question in the event already."""
 
 
 def build_plan(
     payload: Payload, contracts: PlanContracts, facts: PlanFacts
 ) -> tuple[PlanItem, ...]:
-    """Return what the creator has yet to send so that every market of the payload exists."""
+    """Return the calls that the creator has yet to send so that every market exists."""
     questions = tuple(
         PlanItem(
             item_id=f"initialize-market-{number}",
@@ -187,7 +187,7 @@ def build_plan(
 def _event_items(
     payload: Payload, contracts: EventContracts, facts: PlanFacts
 ) -> Iterator[PlanItem]:
-    """Yield the calls that put an event together: its market first, then each question in order."""
+    """Yield the calls that prepare a neg-risk event: its market, then each question in order."""
     if not facts.has_event:
         yield PlanItem(
             item_id=PREPARE_EVENT_ITEM,
@@ -211,7 +211,7 @@ def _event_items(
 
 @dataclass(frozen=True, slots=True)
 class MetadataName:
-    """The id under which a market's metadata is stored, and the one that the chain names."""
+    """The storage id of a market's metadata, and the id that is set on the chain."""
 
     market: MarketDraft
     condition_id: Bytes32
@@ -222,7 +222,7 @@ class MetadataName:
 def build_metadata_plan(
     names: Sequence[MetadataName], contracts: PlanContracts
 ) -> tuple[PlanItem, ...]:
-    """Return the calls that name the metadata of each market that the chain names otherwise."""
+    """Return the calls that set the metadata of each market with another id on the chain."""
     return tuple(
         PlanItem(
             item_id=f"update-metadata-{number}",
@@ -237,14 +237,14 @@ def build_metadata_plan(
 
 
 class PlanTx(NamedTuple):
-    """The hash of the transaction by which a creator says it did an item."""
+    """The transaction hash that a creator sent for an item."""
 
     item_id: str
     tx_hash: Bytes32
 
 
 def check_known(txs: Sequence[PlanTx], plan: Sequence[PlanItem]) -> None:
-    """Refuse hashes for items that are not of the plan, or two hashes for one item."""
+    """Refuse hashes of items that the plan lacks, and two hashes of one item."""
     known = {item.item_id for item in plan}
     problems, seen = [], set[str]()
     for index, tx in enumerate(txs):
@@ -253,14 +253,14 @@ def check_known(txs: Sequence[PlanTx], plan: Sequence[PlanItem]) -> None:
                 FieldProblem(f"txs/{index}/id", "must be the id of an item of the plan")
             )
         if tx.item_id in seen:
-            problems.append(FieldProblem(f"txs/{index}/id", "must be there once"))
+            problems.append(FieldProblem(f"txs/{index}/id", "must appear only once"))
         seen.add(tx.item_id)
     if problems:
         raise InvalidFields(problems)
 
 
 def check_unchanged(txs: Sequence[PlanTx], hash_by_id: Mapping[str, Bytes32]) -> None:
-    """Refuse another hash for an item whose hash was verified."""
+    """Refuse to replace a verified hash."""
     problems = [
         FieldProblem(f"txs/{index}/hash", f"must be {hash_by_id[tx.item_id]}, which was verified")
         for index, tx in enumerate(txs)
@@ -272,7 +272,7 @@ def check_unchanged(txs: Sequence[PlanTx], hash_by_id: Mapping[str, Bytes32]) ->
 
 @dataclass(frozen=True, slots=True)
 class SeenTx:
-    """What the chain says of a transaction; without a receipt it is in no block."""
+    """A transaction on the chain; the last two fields are None while it is in no block."""
 
     sender: Address
     target: Address | None
@@ -288,24 +288,24 @@ def check_txs(
     seen_by_hash: Mapping[Bytes32, SeenTx],
     creator: Address,
 ) -> None:
-    """Refuse unless each item of the plan was done, by the creator, exactly as planned."""
+    """Refuse unless the creator sent each item of the plan exactly as planned."""
     invalid, pending = [], []
     for item in plan:
         tx_hash = hash_by_id.get(item.item_id)
         seen = None if tx_hash is None else seen_by_hash.get(tx_hash)
-        reason = _why_invalid(item, tx_hash, seen, hash_by_id, creator)
-        told = {"id": item.item_id, "hash": tx_hash}
+        reason = _invalid_reason(item, tx_hash, seen, hash_by_id, creator)
+        entry = {"id": item.item_id, "hash": tx_hash}
         if reason is not None:
-            invalid.append(told | {"reason": reason})
+            invalid.append(entry | {"reason": reason})
         elif seen is None or seen.is_success is None:
-            pending.append(told)
+            pending.append(entry)
     if invalid:
         raise TxInvalid(invalid)
     if pending:
         raise TxPending(pending)
 
 
-def _why_invalid(
+def _invalid_reason(
     item: PlanItem,
     tx_hash: Bytes32 | None,
     seen: SeenTx | None,
@@ -317,10 +317,10 @@ def _why_invalid(
     others = [id_ for id_, other in hash_by_id.items() if other == tx_hash and id_ != item.item_id]
     if others:
         return f"the hash was confirmed for {others[0]} too"
-    return None if seen is None else _why_different(item, seen, creator)
+    return None if seen is None else _difference(item, seen, creator)
 
 
-def _why_different(item: PlanItem, seen: SeenTx, creator: Address) -> str | None:
+def _difference(item: PlanItem, seen: SeenTx, creator: Address) -> str | None:
     if seen.sender != creator:
         return f"sender is {seen.sender}, and the creator is {creator}"
     if seen.target != item.target:

@@ -1,4 +1,4 @@
-"""A request to create markets: its life, and the challenge that its creator signs.
+"""A request to create markets: its statuses, and the challenge that its creator signs.
 
 ```
 AUTH_PENDING ──prepare──▶ PREPARE_RUNNING ──plan_built──▶ PREPARED ─┐
@@ -12,7 +12,7 @@ AUTH_PENDING ──prepare──▶ PREPARE_RUNNING ──plan_built──▶ PR
                   │                          ▼
                   └────────────── METADATA_UPDATE_PENDING ⟲ tx_confirm
 
-every one but FAILED ──fail──▶ FAILED
+every status but FAILED ──fail──▶ FAILED
 ```
 """
 
@@ -59,11 +59,11 @@ CHALLENGE_TYPE_HASH: Final = text_word(
 )
 
 CLAIM_LIFETIME_MS: Final = 24 * 60 * 60 * 1000
-"""How long a request keeps a name from others before its transactions were verified."""
+"""How long an unverified request keeps a name from other creators."""
 
 
 class RequestStatus(enum.StrEnum):
-    """Where a request is in its life."""
+    """The status of a request."""
 
     AUTH_PENDING = "auth_pending"
     PREPARE_RUNNING = "prepare_running"
@@ -75,7 +75,7 @@ class RequestStatus(enum.StrEnum):
 
 
 class RequestTrigger(enum.StrEnum):
-    """What moves a request."""
+    """The cause of a request's status change."""
 
     PREPARE = "prepare"
     PLAN_BUILT = "plan_built"
@@ -86,46 +86,48 @@ class RequestTrigger(enum.StrEnum):
     FAIL = "fail"
 
 
-_S = RequestStatus
-_T = RequestTrigger
+_Status = RequestStatus
+_Trigger = RequestTrigger
 
 REQUEST_TRANSITIONS: Final[Mapping[tuple[RequestStatus, RequestTrigger], RequestStatus]] = (
     MappingProxyType(
         {
-            (_S.AUTH_PENDING, _T.PREPARE): _S.PREPARE_RUNNING,
-            (_S.PREPARE_RUNNING, _T.PLAN_BUILT): _S.PREPARED,
-            (_S.PREPARED, _T.TX_CONFIRM): _S.PREPARED,
-            (_S.PREPARED, _T.FINALIZE): _S.FINALIZE_RUNNING,
-            (_S.FINALIZE_RUNNING, _T.UPDATES_NEEDED): _S.METADATA_UPDATE_PENDING,
-            (_S.FINALIZE_RUNNING, _T.COMPLETE): _S.FINALIZED,
-            (_S.METADATA_UPDATE_PENDING, _T.TX_CONFIRM): _S.METADATA_UPDATE_PENDING,
-            (_S.METADATA_UPDATE_PENDING, _T.COMPLETE): _S.FINALIZED,
-            (_S.AUTH_PENDING, _T.FAIL): _S.FAILED,
-            (_S.PREPARE_RUNNING, _T.FAIL): _S.FAILED,
-            (_S.PREPARED, _T.FAIL): _S.FAILED,
-            (_S.FINALIZE_RUNNING, _T.FAIL): _S.FAILED,
-            (_S.METADATA_UPDATE_PENDING, _T.FAIL): _S.FAILED,
-            (_S.FINALIZED, _T.FAIL): _S.FAILED,
+            (_Status.AUTH_PENDING, _Trigger.PREPARE): _Status.PREPARE_RUNNING,
+            (_Status.PREPARE_RUNNING, _Trigger.PLAN_BUILT): _Status.PREPARED,
+            (_Status.PREPARED, _Trigger.TX_CONFIRM): _Status.PREPARED,
+            (_Status.PREPARED, _Trigger.FINALIZE): _Status.FINALIZE_RUNNING,
+            (_Status.FINALIZE_RUNNING, _Trigger.UPDATES_NEEDED): _Status.METADATA_UPDATE_PENDING,
+            (_Status.FINALIZE_RUNNING, _Trigger.COMPLETE): _Status.FINALIZED,
+            (_Status.METADATA_UPDATE_PENDING, _Trigger.TX_CONFIRM): _Status.METADATA_UPDATE_PENDING,
+            (_Status.METADATA_UPDATE_PENDING, _Trigger.COMPLETE): _Status.FINALIZED,
+            (_Status.AUTH_PENDING, _Trigger.FAIL): _Status.FAILED,
+            (_Status.PREPARE_RUNNING, _Trigger.FAIL): _Status.FAILED,
+            (_Status.PREPARED, _Trigger.FAIL): _Status.FAILED,
+            (_Status.FINALIZE_RUNNING, _Trigger.FAIL): _Status.FAILED,
+            (_Status.METADATA_UPDATE_PENDING, _Trigger.FAIL): _Status.FAILED,
+            (_Status.FINALIZED, _Trigger.FAIL): _Status.FAILED,
         }
     )
 )
-RUNNING: Final = frozenset({_S.PREPARE_RUNNING, _S.FINALIZE_RUNNING})
-ENDED: Final = frozenset({_S.FINALIZED, _S.FAILED})
-VERIFIED: Final = frozenset({_S.FINALIZE_RUNNING, _S.METADATA_UPDATE_PENDING, _S.FINALIZED})
-"""The creator's transactions were checked and are on the chain."""
+RUNNING: Final = frozenset({_Status.PREPARE_RUNNING, _Status.FINALIZE_RUNNING})
+ENDED: Final = frozenset({_Status.FINALIZED, _Status.FAILED})
+VERIFIED: Final = frozenset(
+    {_Status.FINALIZE_RUNNING, _Status.METADATA_UPDATE_PENDING, _Status.FINALIZED}
+)
+"""Statuses after the creator's transactions were verified on the chain."""
 
 ANSWER_BY_STATUS: Final[Mapping[RequestStatus, str]] = MappingProxyType(
     {status: str(status) for status in RequestStatus}
     | {
-        _S.PREPARE_RUNNING: "prepare_in_progress",
-        _S.FINALIZE_RUNNING: "finalize_in_progress",
+        _Status.PREPARE_RUNNING: "prepare_in_progress",
+        _Status.FINALIZE_RUNNING: "finalize_in_progress",
     }
 )
-"""The words of immediate answers; the record itself has the statuses' own."""
+"""The status words of immediate responses; the record has the statuses themselves."""
 
 
 def advance_request(status: RequestStatus, trigger: RequestTrigger) -> RequestStatus:
-    """Return the status that follows, or refuse."""
+    """Return the next status; refuses a transition that the table lacks."""
     try:
         return REQUEST_TRANSITIONS[status, trigger]
     except KeyError:
@@ -134,7 +136,7 @@ def advance_request(status: RequestStatus, trigger: RequestTrigger) -> RequestSt
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """What a creator signs to show that it wants these markets."""
+    """The typed data that a creator signs to request its markets."""
 
     request_id: str
     creator: Address
@@ -144,7 +146,7 @@ class Challenge:
     chain_id: int
 
     def document(self) -> dict[str, Any]:
-        """Return the challenge as it goes to the creator: all that a wallet needs to sign it."""
+        """Return the challenge as sent to the creator, with all that a wallet needs to sign it."""
         return {
             "requestId": self.request_id,
             "nonce": self.nonce,
@@ -164,7 +166,7 @@ class Challenge:
         }
 
     def digest(self) -> bytes:
-        """Return the 32 bytes that are signed."""
+        """Return the 32 bytes to sign."""
         domain = Eip712Domain(CHALLENGE_NAME, CHALLENGE_VERSION, self.chain_id, ZERO_ADDRESS)
         words = (
             CHALLENGE_TYPE_HASH,
@@ -180,7 +182,7 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A signed challenge, as it comes back."""
+    """A signed challenge, as the creator sends it back."""
 
     request_id: str
     nonce: Bytes32
@@ -192,7 +194,7 @@ class Envelope:
 def check_envelope(
     challenge: Challenge, envelope: Envelope, payload_hash: Bytes32, now_ms: int
 ) -> None:
-    """Refuse an envelope that is not this challenge, signed by its creator in time."""
+    """Refuse an envelope that differs from the challenge, is not signed by its creator, or is late."""
     pairs = (
         ("requestId", envelope.request_id, challenge.request_id),
         ("nonce", envelope.nonce, challenge.nonce),
@@ -221,7 +223,7 @@ def _signer(digest: bytes, signature: bytes) -> Address:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A request's hold on a name: a slug, or a condition."""
+    """A request's claim on a name: a slug, or a condition."""
 
     name: str
     request_id: str
@@ -231,16 +233,16 @@ class Claim:
 
 
 def condition_claim(condition_id: Bytes32) -> str:
-    """Return the name by which a condition is claimed; no slug has a colon."""
+    """Return the name that claims a condition; no slug contains a colon."""
     return f"condition:{condition_id}"
 
 
 def may_take(held: Claim, creator: Address, now_ms: int) -> bool:
-    """Return whether a new request of the creator may take a name from its holder.
+    """Return whether a new request of the creator may take a claimed name.
 
-    A market that is made, or whose transactions are verified, keeps its names. Before that a claim
-    lapses after a day, so that nobody keeps a name by asking for it; and a creator who starts
-    again takes it from its own earlier request, whose questions the new one adopts.
+    A request with verified transactions keeps its names. Before that a claim lapses after a day, so
+    that a request alone cannot block a name, and a creator who starts again takes the names of its
+    own earlier request, together with the questions asked for it.
     """
     if held.status is RequestStatus.FAILED:
         return True

@@ -19,7 +19,14 @@ Here stand the families and what every room may refuse; what one room refuses st
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
+
+
+class Arguments(NamedTuple):
+    """What the constructor of a refusal was called with."""
+
+    positional: Sequence[Any]
+    named: Mapping[str, Any]
 
 
 class ForetellError(Exception):
@@ -30,11 +37,18 @@ class ForetellError(Exception):
     """
 
     definite: ClassVar[bool] = True
+    arguments: Arguments
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
         self.message = message
         self.details: Mapping[str, Any] = details
+
+    def __new__(cls, *positional: Any, **named: Any) -> Self:
+        """Keep the constructor's arguments, of which another process makes an equal refusal."""
+        refusal = super().__new__(cls, *positional)
+        refusal.arguments = Arguments(positional, named)
+        return refusal
 
     @property
     def code(self) -> str:

@@ -1,7 +1,7 @@
-"""Calls of contracts as bytes: a selector, then the arguments in 32-byte words.
+"""Calldata of contract calls: a selector, then the arguments in 32-byte words.
 
-What is decoded must be spelt in the one way that an encoder spells it. Bytes after the arguments,
-odd offsets or bits outside a type would let two parties read different things in the same call.
+Decoding accepts only the canonical encoding. Extra bytes, odd offsets or bits outside a type would
+let two parties read the same call differently.
 """
 
 from collections.abc import Mapping
@@ -19,55 +19,56 @@ SELECTOR_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class ContractFunction:
-    """A function of a contract: what it takes and what it gives back."""
+    """A function of a contract, with the types of its inputs and outputs."""
 
     signature: str
-    takes: tuple[str, ...]
-    gives: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
     selector: bytes
 
     @property
     def name(self) -> str:
-        """Its name, without what it takes."""
+        """The name, without the types of the inputs."""
         return self.signature.partition("(")[0]
 
     def encode(self, *arguments: object) -> bytes:
-        """Return the calldata of a call; a value outside its type is a mistake of ours."""
-        return self.selector + encode(self.takes, arguments)
+        """Return the calldata of a call; a value outside its type is a programming error."""
+        return self.selector + encode(self.inputs, arguments)
 
     def decode(self, calldata: bytes) -> tuple[Any, ...]:
-        """Return the arguments of a call, or refuse what is not exactly such a call."""
+        """Return the arguments of a call, or refuse calldata that is not exactly such a call."""
         if calldata[:SELECTOR_BYTES] != self.selector:
             raise MalformedCalldata(f"a call of {self.signature}")
-        return self._decoded(self.takes, calldata[SELECTOR_BYTES:])
+        return self._decoded(self.inputs, calldata[SELECTOR_BYTES:])
 
-    def decode_answer(self, answer: bytes) -> tuple[Any, ...]:
-        """Return what a call gave back, or refuse what no such function answers."""
-        return self._decoded(self.gives, answer)
+    def decode_result(self, result: bytes) -> tuple[Any, ...]:
+        """Return the values of a call's result, or refuse bytes of another type."""
+        return self._decoded(self.outputs, result)
 
     def _decoded(self, types: tuple[str, ...], words: bytes) -> tuple[Any, ...]:
         try:
             values: tuple[Any, ...] = decode(types, words)
             again = encode(types, values)
         except (DecodingError, EncodingError, OverflowError, UnicodeError) as error:
-            raise MalformedCalldata(f"the words of {self.signature}") from error
+            raise MalformedCalldata(f"the encoded arguments of {self.signature}") from error
         if again != words:
-            raise MalformedCalldata(f"the words of {self.signature} and nothing else")
+            raise MalformedCalldata(f"exactly the encoded arguments of {self.signature}")
         return values
 
 
-def contract_function(signature: str, gives: str = "()") -> ContractFunction:
+def contract_function(signature: str, outputs: str = "()") -> ContractFunction:
     """Return the function of a signature such as `transfer(address,uint256)`."""
-    takes = types_of(signature[signature.index("(") :])
-    return ContractFunction(signature, takes, types_of(gives), keccak256(signature.encode())[:4])
+    inputs = types_of(signature[signature.index("(") :])
+    selector = keccak256(signature.encode())[:SELECTOR_BYTES]
+    return ContractFunction(signature, inputs, types_of(outputs), selector)
 
 
 def types_of(tuple_type: str) -> tuple[str, ...]:
     """Return the types within the parentheses, tuples kept whole."""
     types, depth, start = [], 0, 1
-    for at, sign in enumerate(tuple_type):
-        depth += (sign == "(") - (sign == ")")
-        if (sign == "," and depth == 1) or (depth == 0 and at > start):
+    for at, character in enumerate(tuple_type):
+        depth += (character == "(") - (character == ")")
+        if (character == "," and depth == 1) or (depth == 0 and at > start):
             types.append(tuple_type[start:at])
             start = at + 1
     return tuple(types)
@@ -78,7 +79,7 @@ _PANIC: Final = contract_function("Panic(uint256)")
 
 
 def revert_reason(revert: bytes, name_by_selector: Mapping[bytes, str]) -> str | None:
-    """Return the reason that a revert gives: a text, or the name of an error that we know."""
+    """Return the reason of a revert: its text, or the name of a known error."""
     try:
         if revert[:SELECTOR_BYTES] == _ERROR_STRING.selector:
             return str(_ERROR_STRING.decode(revert)[0])

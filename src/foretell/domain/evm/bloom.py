@@ -1,7 +1,7 @@
-"""The filter in every block header: what it excludes did not happen in the block.
+"""The bloom filter of a block header, over the addresses and topics of the block's logs.
 
-2048 bits, of which every address and every topic that was logged sets three. What it does not
-exclude may have happened.
+It has 2048 bits; each logged address and topic sets three. An excluded value was not logged in the
+block; any other value may have been.
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ def bloom_bits(part: bytes) -> int:
     return bits
 
 
-class BloomQuestion:
-    """Some contracts and some topics, asked of many blocks."""
+class BloomQuery:
+    """A query for logs of some contracts with some topics."""
 
     def __init__(self, addresses: Sequence[bytes], topics: Sequence[bytes]) -> None:
         self._addresses = [bloom_bits(address) for address in addresses]

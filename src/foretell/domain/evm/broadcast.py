@@ -1,8 +1,8 @@
-"""What a node's refusal of a broadcast means.
+"""Results of a broadcast, read from a node's refusal.
 
-Nodes spell one thing in many ways and share no codes, so the words decide. What no rule knows is
-uncertain: it is looked up, and the same bytes may be broadcast again, since bytes that a node has
-already seen do nothing.
+Nodes have no common error codes, and many messages for one cause, so the text decides. An unknown
+text is uncertain: the transaction is looked up, and the same bytes may be broadcast again, which
+does nothing at a node that has them.
 """
 
 import enum
@@ -10,26 +10,26 @@ import re
 from typing import Final
 
 
-class BroadcastAnswer(enum.Enum):
-    """What became of a broadcast."""
+class BroadcastResult(enum.Enum):
+    """The result of a broadcast."""
 
-    TAKEN = "taken"
-    """The node has it, from now or from before."""
+    ACCEPTED = "accepted"
+    """The node has it, now or since before."""
     NONCE_USED = "nonce used"
-    """A block has used the nonce: for one of our attempts, or for something else."""
+    """A block has used the nonce, for one of our attempts or another transaction."""
     FEE_TOO_LOW = "fee too low"
-    """It, or what it would replace, asks for higher fees."""
+    """The node, or the transaction that it would replace, requires higher fees."""
     LATER = "later"
-    """Not now: no funds, no room, or an earlier nonce is missing. The same bytes may pass later."""
+    """The same bytes may be accepted later: funds, room or an earlier nonce is missing."""
     REFUSED = "refused"
-    """Never, with these bytes."""
+    """The node never accepts these bytes."""
     UNCERTAIN = "uncertain"
-    """The node did not say what became of it."""
+    """The node's answer does not decide."""
 
 
-_SPELLINGS: Final = (
+_MESSAGES: Final = (
     (
-        BroadcastAnswer.TAKEN,
+        BroadcastResult.ACCEPTED,
         (
             "already known",
             "alreadyknown",
@@ -43,7 +43,7 @@ _SPELLINGS: Final = (
         ),
     ),
     (
-        BroadcastAnswer.FEE_TOO_LOW,
+        BroadcastResult.FEE_TOO_LOW,
         (
             "underpriced",
             "replacementnotallowed",
@@ -63,7 +63,7 @@ _SPELLINGS: Final = (
         ),
     ),
     (
-        BroadcastAnswer.NONCE_USED,
+        BroadcastResult.NONCE_USED,
         (
             "nonce too low",
             "nonce is too low",
@@ -75,7 +75,7 @@ _SPELLINGS: Final = (
         ),
     ),
     (
-        BroadcastAnswer.LATER,
+        BroadcastResult.LATER,
         (
             "insufficient funds",
             "insufficientfunds",
@@ -97,7 +97,7 @@ _SPELLINGS: Final = (
         ),
     ),
     (
-        BroadcastAnswer.REFUSED,
+        BroadcastResult.REFUSED,
         (
             "revert",
             "intrinsic gas",
@@ -129,15 +129,15 @@ _SPELLINGS: Final = (
 
 
 _PATTERNS: Final = tuple(
-    (answer, re.compile(rf"\b(?:{'|'.join(map(re.escape, spellings))})"))
-    for answer, spellings in _SPELLINGS
+    (result, re.compile(rf"\b(?:{'|'.join(map(re.escape, messages))})"))
+    for result, messages in _MESSAGES
 )
 
 
-def meaning_of_refusal(message: str) -> BroadcastAnswer:
-    """Return what the words of a node's refusal mean."""
+def meaning_of_refusal(message: str) -> BroadcastResult:
+    """Return the result that a node's refusal means."""
     words = message.lower()
-    for answer, pattern in _PATTERNS:
+    for result, pattern in _PATTERNS:
         if pattern.search(words):
-            return answer
-    return BroadcastAnswer.UNCERTAIN
+            return result
+    return BroadcastResult.UNCERTAIN

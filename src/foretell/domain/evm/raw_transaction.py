@@ -1,7 +1,7 @@
-"""A transaction in the bytes that a node takes: EIP-1559, packed by hand and signed.
+"""Signed EIP-1559 transactions in the bytes that a node accepts.
 
-The same fields and key always give the same bytes (RFC 6979), so what was signed before a crash
-and what is signed after it are one transaction with one hash.
+The same fields and key always give the same bytes (RFC 6979), so signing again after a crash gives
+the same transaction with the same hash.
 """
 
 from typing import Final, NamedTuple
@@ -28,14 +28,14 @@ _V_OFFSET: Final = 27
 
 
 class Fees(NamedTuple):
-    """What a unit of gas may cost in all, and how much of it goes to whoever mines it."""
+    """The highest price of a unit of gas, and the part of it for the block producer."""
 
     max_fee_wei: int
     priority_fee_wei: int
 
 
 class TxFields(NamedTuple):
-    """What is signed; `to` None makes a contract out of the calldata."""
+    """The signed fields; without `to` the calldata creates a contract."""
 
     chain_id: int
     account_nonce: int
@@ -47,7 +47,7 @@ class TxFields(NamedTuple):
 
 
 class SignedTx(NamedTuple):
-    """The bytes to broadcast, and the hash by which the chain will know them."""
+    """The bytes to broadcast, and the hash of the transaction."""
 
     raw: bytes
     tx_hash: Bytes32
@@ -78,7 +78,7 @@ def sign_tx(fields: TxFields, private_key: bytes) -> SignedTx:
 
 
 def is_noop(raw: bytes, sender: Address) -> bool:
-    """Return whether the signed transaction does nothing but use up a nonce of its sender."""
+    """Return whether the signed transaction only uses up a nonce of its sender."""
     if raw[:1] != DYNAMIC_FEE_TYPE:
         raise MalformedTransaction("an EIP-1559 transaction")
     fields = decode_list(raw[1:])
@@ -88,5 +88,5 @@ def is_noop(raw: bytes, sender: Address) -> bool:
 
 
 def create2_address(deployer: Address, salt: bytes, init_code_hash: bytes) -> Address:
-    """Return where a contract lands that a contract creates from this code with this salt."""
+    """Return the address of a contract that a deployer creates with this salt and code."""
     return address_of(keccak256(b"\xff" + address_bytes(deployer) + salt + init_code_hash)[12:])

@@ -1,6 +1,6 @@
-"""Recursive length prefixes: how a transaction is written before it is signed.
+"""Recursive length prefixes (RLP), the encoding of transactions.
 
-A thing is bytes, or a list of things. Integers are bytes without leading zeros, so zero is empty.
+An item is bytes, or a list of items. Integers are bytes without leading zeros, so zero is empty.
 """
 
 from collections.abc import Sequence
@@ -14,25 +14,25 @@ _LIST_OFFSET: Final = 0xC0
 
 
 def encode_integer(value: int) -> bytes:
-    """Return the shortest bytes of an unsigned integer, written as a string of bytes."""
+    """Return an unsigned integer, encoded as its shortest bytes."""
     return encode_bytes(value.to_bytes((value.bit_length() + 7) // 8, "big"))
 
 
 def encode_bytes(raw: bytes) -> bytes:
-    """Return the bytes with their length; one small byte stands for itself."""
+    """Return bytes with their length prefix; a single small byte has none."""
     if len(raw) == 1 and raw[0] < _BYTES_OFFSET:
         return raw
     return _prefix(len(raw), _BYTES_OFFSET) + raw
 
 
 def encode_list(encoded: Sequence[bytes]) -> bytes:
-    """Return a list of things that are encoded already."""
+    """Return a list of encoded items."""
     body = b"".join(encoded)
     return _prefix(len(body), _LIST_OFFSET) + body
 
 
 def decode_list(encoded: bytes) -> list[bytes]:
-    """Return what a list holds, lists within it left encoded, or refuse."""
+    """Return the items of a list, inner lists still encoded, or refuse malformed bytes."""
     start, end, is_list = _span(encoded, 0)
     if not is_list or end != len(encoded):
         raise MalformedTransaction("one list")
@@ -52,7 +52,7 @@ def _prefix(length: int, offset: int) -> bytes:
 
 
 def _span(encoded: bytes, at: int) -> tuple[int, int, bool]:
-    """Return where the thing's body starts and ends, and whether it is a list."""
+    """Return the start and the end of an item's body, and whether it is a list."""
     if at >= len(encoded):
         raise MalformedTransaction("no shorter than it says")
     first = encoded[at]

@@ -1,15 +1,15 @@
-"""A transaction that we send: its life, its fees, and what a node's answers mean for it.
+"""A transaction that we send: its statuses, its attempts and its fees.
 
 An id is executed at most once. Its account nonce is reserved and stored before anything is
-broadcast; every attempt bears that nonce, so at most one of them is mined, and any of them may be
-the one. Only a nonce that something else used up for good frees the id's owner to act anew.
+broadcast, and every attempt has that nonce, so at most one of them is mined, and it may be any of
+them. Only after another transaction used the nonce, finally, may the id's owner send a new one.
 
 ```
 PENDING ──accept──▶ SENT ──mine──▶ MINED ──confirm──▶ CONFIRMED
    │                 │ ▲             │
    │                 │ └──unmine─────┤   (a reorg took the block away)
    │                 └──revert──▶ REVERTED ──confirm──▶ FAILED
-   └──cancel──▶ CANCELED   (from SENT too: its nonce went to something else)
+   └──cancel──▶ CANCELED   (from SENT too: another transaction used the nonce)
 ```
 """
 
@@ -25,33 +25,33 @@ from foretell.domain.evm.raw_transaction import Fees, is_noop
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 BASE_FEE_HEADROOM: Final = 2
-"""The first attempt stays fit for the next block while the base fee doubles."""
+"""The first attempt can still be mined after the base fee has doubled."""
 
 BUMP_NUMERATOR: Final = 9
 BUMP_DENOMINATOR: Final = 8
-"""A replacement raises both fees by one part in eight; nodes ask for one in ten."""
+"""A replacement raises both fees by one eighth; nodes require one tenth."""
 
 
 class TxStatus(enum.StrEnum):
-    """Where a transaction is in its life."""
+    """The status of a transaction."""
 
     PENDING = "PENDING"
-    """Its nonce is reserved and it is signed; whether a node has it is not known."""
+    """It is signed with a reserved nonce; no node is known to have it."""
     SENT = "SENT"
-    """A node has taken it."""
+    """A node has accepted it."""
     MINED = "MINED"
-    """It is in a block that a reorg may still take away."""
+    """It is in a block that a reorg may still remove."""
     REVERTED = "REVERTED"
-    """It is in such a block, and did nothing."""
+    """It is in such a block, and reverted."""
     CONFIRMED = "CONFIRMED"
     FAILED = "FAILED"
-    """It reverted, and its block is there to stay."""
+    """It reverted in a confirmed block."""
     CANCELED = "CANCELED"
-    """It will never be mined: its nonce went to something else."""
+    """It cannot be mined: another transaction used its nonce."""
 
 
 class TxTrigger(enum.StrEnum):
-    """What moves a transaction."""
+    """The cause of a transaction's status change."""
 
     ACCEPT = "accept"
     MINE = "mine"
@@ -82,7 +82,7 @@ UNFINISHED: Final = frozenset(TxStatus) - FINISHED
 
 
 def advance_tx(status: TxStatus, trigger: TxTrigger) -> TxStatus:
-    """Return the status that follows, or refuse."""
+    """Return the next status; refuses a transition that the table lacks."""
     try:
         return TX_TRANSITIONS[status, trigger]
     except KeyError:
@@ -91,9 +91,9 @@ def advance_tx(status: TxStatus, trigger: TxTrigger) -> TxStatus:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingTx:
-    """What a product wants done. The id is the product's: the same id is the same transaction.
+    """A transaction that a product wants to send; the same id is the same transaction.
 
-    Without `gas` the node is asked how much it takes.
+    Without `gas` the node estimates it.
     """
 
     tx_id: str
@@ -146,12 +146,12 @@ class SentTx:
         return is_noop(self.newest.raw, self.sender)
 
     def check_same(self, tx: OutgoingTx) -> None:
-        """Refuse when the id is used for something else than before."""
+        """Refuse another target or calldata under the same id."""
         if (tx.target, tx.calldata) != (self.target, self.calldata):
             raise TxIdReused(tx.tx_id)
 
     def with_attempt(self, attempt: TxAttempt, failure: str | None = None) -> "SentTx":
-        """Return it with one more attempt, and with what was wrong with those before."""
+        """Return it with one more attempt, and the failure of the earlier ones."""
         return replace(
             self,
             attempts=(*self.attempts, attempt),
@@ -161,7 +161,7 @@ class SentTx:
 
 
 class Sighting(NamedTuple):
-    """One of a transaction's attempts, seen in a block."""
+    """An attempt that is in a block."""
 
     tx_hash: Bytes32
     block_number: int
@@ -170,7 +170,7 @@ class Sighting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TxMove:
-    """One step of a transaction's life, and what is known of it afterwards."""
+    """A status change, with the block and the failure that are recorded with it."""
 
     trigger: TxTrigger
     mined_hash: Bytes32 | None = None
@@ -181,18 +181,17 @@ class TxMove:
 def next_move(
     tx: SentTx, sighting: Sighting | None, head: int, confirmations: int
 ) -> TxMove | None:
-    """Return the next step that what is seen of a transaction's attempts gives, if there is one.
+    """Return the next status change that follows from the sighting, or None.
 
-    It is believed for good once `confirmations` blocks lie on top of its own. Ask again after each
-    step: a transaction that a reorg moved to another block is first taken out of the one and then
-    put into the other.
+    A block is final with `confirmations` blocks on top of it. Call again after each change: a
+    transaction that a reorg moved to another block is first unmined and then mined again.
     """
     if tx.block_number is not None:
         return _move_in_block(tx, sighting, head, confirmations)
     if sighting is None:
         return None
     if not _is_noop(tx, sighting.tx_hash):
-        return _seen_as(sighting)
+        return _mined_move(sighting)
     if _is_deep(sighting, head, confirmations):
         return TxMove(TxTrigger.CANCEL, sighting.tx_hash, sighting.block_number)
     return None
@@ -205,7 +204,7 @@ def _move_in_block(
     if sighting != recorded:
         return TxMove(TxTrigger.UNMINE)
     if _is_deep(sighting, head, confirmations):
-        return replace(_seen_as(sighting), trigger=TxTrigger.CONFIRM)
+        return replace(_mined_move(sighting), trigger=TxTrigger.CONFIRM)
     return None
 
 
@@ -218,7 +217,7 @@ def _is_noop(tx: SentTx, tx_hash: Bytes32) -> bool:
     return is_noop(attempt.raw, tx.sender)
 
 
-def _seen_as(sighting: Sighting) -> TxMove:
+def _mined_move(sighting: Sighting) -> TxMove:
     if sighting.is_success:
         return TxMove(TxTrigger.MINE, sighting.tx_hash, sighting.block_number)
     failure = f"reverted in block {sighting.block_number}"
@@ -226,7 +225,7 @@ def _seen_as(sighting: Sighting) -> TxMove:
 
 
 def moved(tx: SentTx, move: TxMove, now_ms: int) -> SentTx:
-    """Return the transaction after a step of its life, or refuse the step."""
+    """Return the transaction after a status change; refuses one that the table lacks."""
     keeps_failure = move.trigger in {TxTrigger.ACCEPT, TxTrigger.CANCEL}
     return replace(
         tx,
@@ -239,15 +238,15 @@ def moved(tx: SentTx, move: TxMove, now_ms: int) -> SentTx:
 
 
 def opening_fees(base_fee_wei: int, priority_fee_wei: int, cap_wei: int) -> Fees:
-    """Return the fees of a first attempt, never above the cap."""
+    """Return the fees of the first attempt, never above the cap."""
     max_fee_wei = min(base_fee_wei * BASE_FEE_HEADROOM + priority_fee_wei, cap_wei)
     return Fees(max_fee_wei, min(priority_fee_wei, max_fee_wei))
 
 
 def bumped_fees(last: Fees, market: Fees, cap_wei: int) -> Fees | None:
-    """Return the fees of a replacement, or None when the cap leaves no room for one.
+    """Return the fees of a replacement, or None when they would exceed the cap.
 
-    Both fees rise by an eighth at least, since a node refuses a replacement that raises only one.
+    Both fees rise by at least an eighth, since a node refuses a replacement that raises only one.
     """
     lowest = Fees(_raised(last.max_fee_wei), _raised(last.priority_fee_wei))
     if lowest.max_fee_wei > cap_wei:
@@ -263,7 +262,7 @@ def _raised(fee_wei: int) -> int:
 
 
 class ContractCall(NamedTuple):
-    """A call; one without a gas limit is estimated."""
+    """A contract call; without a gas limit the node estimates it."""
 
     target: Address
     calldata: bytes

@@ -1,13 +1,13 @@
-"""What a wallet holds of a token, what it cost and what it brought: a fold of what moved.
+"""Positions of wallets: size, cost and realised profit, computed from the changes of a token.
 
-A position has a size and a cost basis. What comes in adds to both; what goes out takes the cost
-down pro rata, and what it brought beyond that cost is realised. All of it is integers in base
-units. The cost of what goes out is rounded up: profit is never overstated, and the rest of a
-position never costs more than its average; a position that closes leaves no cost behind.
+A position has a size and a cost basis. An acquisition adds to both; a disposal reduces the cost pro
+rata, and its proceeds beyond that cost are realised. All amounts are integers in base units. The
+cost of a disposal is rounded up: profit is never overstated, the rest of a position never costs more
+than its average, and a closed position has no cost.
 
-One transaction is one instant. Its changes apply in the order of its logs, unless that would hand
-out what is not there yet (a wallet with code may pass tokens on before the log that explains them);
-then what came in counts first.
+The changes of one transaction apply in the order of its logs. A wallet with code may pass tokens on
+before the log that explains them; when the order would make a size negative, acquisitions apply
+first.
 """
 
 import enum
@@ -19,7 +19,7 @@ from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 
 
 class ChangeKind(enum.StrEnum):
-    """Why a holding changes."""
+    """The cause of a change."""
 
     BUY = "BUY"
     SPLIT = "SPLIT"
@@ -42,8 +42,8 @@ _TRANSFERS: Final = frozenset({ChangeKind.TRANSFER_IN, ChangeKind.TRANSFER_OUT})
 class Position:
     """A wallet's holding of one token.
 
-    `size_units` is held now at `cost_units`; `bought_units` were ever bought or split off for
-    `spent_units`; `realized_units` is what sales, merges and redemptions brought beyond cost.
+    `size_units` is the present size, at `cost_units`. `bought_units` is all that was ever bought,
+    split or converted into, for `spent_units`. `realized_units` is the profit of disposals other than transfers.
     """
 
     size_units: int = 0
@@ -57,7 +57,7 @@ NO_POSITION: Final = Position()
 
 
 class Change(NamedTuple):
-    """Tokens that come in at a cost, or go out and bring something."""
+    """An acquisition of tokens at a cost, or a disposal with proceeds."""
 
     kind: ChangeKind
     size_units: int
@@ -65,7 +65,7 @@ class Change(NamedTuple):
 
 
 class TradePrice(NamedTuple):
-    """A price as the trade that made it: so much collateral for so many tokens."""
+    """The price of a trade, as its collateral and its tokens."""
 
     cost_units: int
     size_units: int
@@ -76,85 +76,85 @@ ONE_HALF: Final = TradePrice(1, 2)
 
 
 class Payout(NamedTuple):
-    """What an oracle reported: each outcome's numerator over the sum of both."""
+    """The payout that an oracle reported: each outcome's numerator over their sum."""
 
     yes: int
     no: int
 
 
 def purchase(size_units: int, cost_units: int, fee_units: int) -> Change:
-    """Return what a BUY fill does: the fee is charged in the tokens that it brings."""
+    """Return the change of a BUY fill; its fee is charged in the received tokens."""
     return Change(ChangeKind.BUY, size_units - fee_units, cost_units)
 
 
 def sale(size_units: int, cost_units: int, fee_units: int) -> Change:
-    """Return what a SELL fill does: the fee is charged in the collateral that it brings."""
+    """Return the change of a SELL fill; its fee is charged in the received collateral."""
     return Change(ChangeKind.SELL, size_units, cost_units - fee_units)
 
 
 def split(units: int, *, is_yes: bool) -> Change:
-    """Return what splitting collateral does to one of the two tokens."""
+    """Return the change of one of the two tokens in a split."""
     return Change(ChangeKind.SPLIT, units, half_units(units, is_yes=is_yes))
 
 
 def merge(units: int, *, is_yes: bool) -> Change:
-    """Return what merging complete sets does to one of the two tokens."""
+    """Return the change of one of the two tokens in a merge."""
     return Change(ChangeKind.MERGE, units, half_units(units, is_yes=is_yes))
 
 
 def redemption(units: int, payout_units: int) -> Change:
-    """Return what redeeming a token for this much does."""
+    """Return the change of a redemption for this payout."""
     return Change(ChangeKind.REDEEM, units, payout_units)
 
 
 def transfer_in(units: int, price: TradePrice) -> Change:
-    """Return what receiving tokens does: they cost what they would bring, rounded down."""
+    """Return the change of received tokens; they cost their value at the price, rounded down."""
     return Change(ChangeKind.TRANSFER_IN, units, units * price.cost_units // price.size_units)
 
 
 def transfer_out(units: int) -> Change:
-    """Return what giving tokens away does: they bring nothing, and nothing is realised."""
+    """Return the change of tokens given away, without proceeds or profit."""
     return Change(ChangeKind.TRANSFER_OUT, units, 0)
 
 
 class Conversion(NamedTuple):
-    """What a conversion does to each No that it takes, and to each Yes that it gives."""
+    """The change of each No token that a conversion takes, and of each Yes token that it gives."""
 
     given: tuple[Change, ...]
     received: tuple[Change, ...]
 
 
-def conversion(units: int, given_count: int, gotten_count: int) -> Conversion:
-    """Return what converting so much of some No's into the other Yes does.
+def conversion(units: int, given_count: int, received_count: int) -> Conversion:
+    """Return the changes of converting some No tokens into the other questions' Yes tokens.
 
-    Of n questions each Yes counts as an n-th, rounded down, so that nothing is gained by converting:
-    what the No's bring is what the Yes cost and the collateral that comes along, to the unit.
+    Of n questions each Yes costs an n-th, rounded down, so a conversion has no profit: the proceeds
+    of the No tokens equal the cost of the Yes tokens plus the received collateral, to the unit.
     """
-    yes_cost = units // (given_count + gotten_count)
-    brought = (given_count - 1) * units + gotten_count * yes_cost
-    part, rest = divmod(brought, given_count)
+    yes_cost = units // (given_count + received_count)
+    proceeds = (given_count - 1) * units + received_count * yes_cost
+    part, rest = divmod(proceeds, given_count)
     return Conversion(
         tuple(
-            Change(ChangeKind.CONVERT_OUT, units, part + (place < rest))
-            for place in range(given_count)
+            Change(ChangeKind.CONVERT_OUT, units, part + (index < rest))
+            for index in range(given_count)
         ),
-        (Change(ChangeKind.CONVERT_IN, units, yes_cost),) * gotten_count,
+        (Change(ChangeKind.CONVERT_IN, units, yes_cost),) * received_count,
     )
 
 
 def half_units(units: int, *, is_yes: bool) -> int:
-    """Return one token's half of a complete set's collateral: yes is rounded up, no down.
+    """Return one token's half of a complete set's collateral: Yes is rounded up, No down.
 
-    The two halves are always the whole, in and out.
+    The two halves always add up to the whole.
     """
     return units - units // 2 if is_yes else units // 2
 
 
 def redeemed_units(yes_units: int, no_units: int, paid_units: int, payout: Payout) -> Payout:
-    """Return what each token brought of a redemption that paid this much for both.
+    """Return the part of each token in a redemption that paid this much for both.
 
-    The contract rounds each token's part down, so yes is computed and no is the rest; a token
-    that was not there brought nothing.
+    The contract rounds each part down, so Yes is computed and No is the rest; a token that was not
+    redeemed has no part.
     """
     if no_units == 0:
         return Payout(paid_units, 0)
@@ -163,8 +163,8 @@ def redeemed_units(yes_units: int, no_units: int, paid_units: int, payout: Payou
     return Payout(yes_part, paid_units - yes_part)
 
 
-def fold(position: Position, changes: Sequence[Change]) -> Position:
-    """Return the position after one transaction's changes."""
+def apply_all(position: Position, changes: Sequence[Change]) -> Position:
+    """Return the position after the changes of one transaction."""
     for change in _possible_order(position.size_units, changes):
         position = apply(position, change)
     return position
@@ -180,7 +180,7 @@ def apply(position: Position, change: Change) -> Position:
 
 
 def _possible_order(size_units: int, changes: Sequence[Change]) -> Iterable[Change]:
-    """Return the changes as they are, or what comes in first when the size would go below zero."""
+    """Return the changes as they are, or acquisitions first when the size would go below zero."""
     for change in changes:
         size_units += change.size_units if change.kind in ACQUISITIONS else -change.size_units
         if size_units < 0:
@@ -200,7 +200,7 @@ def _acquire(position: Position, change: Change) -> Position:
 
 
 def _dispose(position: Position, change: Change) -> Position:
-    """Take out at average cost. What is not held, because its coming was unreadable, cost nothing."""
+    """Dispose at average cost. Tokens beyond the size, from an unreadable log, cost nothing."""
     left = max(0, position.size_units - change.size_units)
     kept_cost = position.cost_units * left // position.size_units if left else 0
     gain = change.money_units - (position.cost_units - kept_cost)
@@ -216,5 +216,5 @@ def _dispose(position: Position, change: Change) -> Position:
 
 
 def _bounded(units: int) -> int:
-    """Return the units, or the largest amount: a sum of years of trading stops counting there."""
+    """Return the units, limited to the largest amount, which sums over years could exceed."""
     return max(-AMOUNT_UNITS_MAX, min(units, AMOUNT_UNITS_MAX))

@@ -1,7 +1,7 @@
-"""Which moments a price history shows: from where to where, and how far apart.
+"""Time buckets of a price history.
 
-The history keeps the top of the book once a minute, as it was at the minute's last change. A chart
-asks for the last one known at the end of each of its buckets.
+The history stores the top of the book once a minute, as of the minute's last change. A chart shows
+the last one known at the end of each bucket.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ FIDELITY_MINUTES_MAX: Final = 30 * 24 * 60
 SECONDS_MAX: Final = 10**11
 
 STEPS_S: Final = (MINUTE_S, 5 * MINUTE_S, 30 * MINUTE_S, 3 * HOUR_S, 12 * HOUR_S)
-"""How far apart points are when the client does not say: the finest that is not too many."""
+"""The default steps between points; the finest without too many points is used."""
 
 INTERVALS_S: Final[Mapping[str, int | None]] = MappingProxyType(
     {
@@ -35,7 +35,7 @@ INTERVALS_S: Final[Mapping[str, int | None]] = MappingProxyType(
         "all": None,
     }
 )
-"""How far back an interval reaches; None is to the beginning. `1m` is a month."""
+"""The length of each interval; None reaches to the beginning. `1m` is a month."""
 
 
 class Buckets(NamedTuple):
@@ -47,7 +47,7 @@ class Buckets(NamedTuple):
 
 
 def parse_interval(text: str) -> int | None:
-    """Return how far back an interval reaches, None being to the beginning, or refuse."""
+    """Return the length of an interval, None for all time, or refuse it."""
     try:
         return INTERVALS_S[text]
     except KeyError:
@@ -55,10 +55,10 @@ def parse_interval(text: str) -> int | None:
 
 
 def buckets(start_s: int, end_s: int, fidelity_minutes: int | None) -> Buckets:
-    """Return the buckets between two moments; their ends are whole multiples of the step.
+    """Return the buckets between two times; their ends are whole multiples of the step.
 
-    The last bucket may still be running: its end lies after `end_s`, and what it shows is the
-    present. A fidelity that would make too many points is coarsened to what the limit allows.
+    The last bucket may end after `end_s`, and then has the present price. A fidelity with too many
+    points is coarsened to the limit.
     """
     span_s = max(end_s - start_s, 0)
     if fidelity_minutes is None:
@@ -72,13 +72,13 @@ def buckets(start_s: int, end_s: int, fidelity_minutes: int | None) -> Buckets:
 
 
 def history_price(top: BookTop) -> Fraction | None:
-    """Return what a history shows for a moment: the midpoint, or the last price without one."""
+    """Return the price of a point: the midpoint, or without one the last price."""
     middle = midpoint(top)
     return last_price(top) if middle is None else middle
 
 
 def _least_step_s(span_s: int) -> int:
-    """Return the finest step, in whole minutes, that makes no more points than the limit."""
+    """Return the finest step, in whole minutes, that does not exceed the limit of points."""
     minutes = -(-span_s // (POINTS_MAX * MINUTE_S))
     return max(minutes, 1) * MINUTE_S
 

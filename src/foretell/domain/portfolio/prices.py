@@ -1,8 +1,8 @@
-"""What a token is worth now, and what follows from it.
+"""Current prices of tokens, and values derived from them.
 
-A price is an exact fraction of one collateral. Everything a book says, it says of the first outcome
-("yes"); the other outcome's price is the rest of one, so that a complete set is always worth one.
-Decimals are made of these where an answer leaves, and nowhere else.
+A price is an exact fraction of one collateral. A book's prices are those of the first outcome
+("yes"); the other outcome's price is one minus that, so a complete set is always worth one. Prices
+become decimals only when a response is encoded.
 """
 
 from fractions import Fraction
@@ -11,17 +11,17 @@ from typing import Final, NamedTuple
 from foretell.domain.portfolio.positions import Payout
 
 ONE_HALF: Final = Fraction(1, 2)
-"""The price of a token that nobody has priced yet."""
+"""The price of a token without orders and trades."""
 
 NARROW_SPREAD_MAX: Final = Fraction(1, 10)
-"""A midpoint tells what a token is worth as long as bid and ask are no further apart."""
+"""The widest spread at which the midpoint counts as the price."""
 
 LIQUIDITY_REACH: Final = Fraction(1, 10)
-"""Orders count as liquidity when they are within this part of the price from it."""
+"""The distance from the price, as a part of it, within which orders count as liquidity."""
 
 
 class BookTop(NamedTuple):
-    """The best prices of yes and its last traded one, in ticks; None where there is none."""
+    """The best prices of yes and its last traded price, in ticks, or None."""
 
     ticks_per_one: int
     best_bid_ticks: int | None = None
@@ -29,7 +29,7 @@ class BookTop(NamedTuple):
     last_price_ticks: int | None = None
 
     def seen_from(self, *, is_yes: bool) -> "BookTop":
-        """Return the top of the book as the owner of a token sees it: a bid for yes is an ask for no."""
+        """Return the top of a token's book: a bid for yes is an ask for no."""
         if is_yes:
             return self
         return BookTop(
@@ -40,7 +40,7 @@ class BookTop(NamedTuple):
         )
 
     def refined(self, ticks_per_one: int) -> "BookTop":
-        """Return the same prices told in finer ticks."""
+        """Return the same prices in finer ticks."""
         factor = ticks_per_one // self.ticks_per_one
         finer = (None if ticks is None else ticks * factor for ticks in self[1:])
         return BookTop(ticks_per_one, *finer)
@@ -57,7 +57,7 @@ def midpoint(top: BookTop) -> Fraction | None:
 
 
 def spread(top: BookTop) -> Fraction | None:
-    """Return how far best bid and ask are apart, or None when a side is empty."""
+    """Return the spread between best bid and ask, or None when a side is empty."""
     if top.best_bid_ticks is None or top.best_ask_ticks is None:
         return None
     return Fraction(top.best_ask_ticks - top.best_bid_ticks, top.ticks_per_one)
@@ -71,15 +71,15 @@ def last_price(top: BookTop) -> Fraction | None:
 
 
 def payout_fraction(payout: Payout, *, is_yes: bool) -> Fraction:
-    """Return what a token of a resolved condition redeems for."""
+    """Return the price at which a token of a resolved condition redeems."""
     return Fraction(payout.yes if is_yes else payout.no, payout.yes + payout.no)
 
 
 def current_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) -> Fraction:
-    """Return what a token is valued at.
+    """Return the price that a token is valued at.
 
-    Its payout when the condition is resolved; else the midpoint, as long as the spread is narrow;
-    else the last traded price; else one half.
+    This is its payout when the condition is resolved, else the midpoint if the spread is narrow,
+    else the last traded price, else one half.
     """
     if payout is not None:
         return payout_fraction(payout, is_yes=is_yes)
@@ -93,7 +93,7 @@ def current_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) -
 
 
 def listed_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) -> Fraction:
-    """Return the price that a market is listed with: as `current_price`, however wide the spread."""
+    """Return the price of a market in lists: as `current_price`, but with any spread."""
     if payout is not None:
         return payout_fraction(payout, is_yes=is_yes)
     if top is None:
@@ -104,17 +104,17 @@ def listed_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) ->
 
 
 def value_units(size_units: int, price: Fraction) -> int:
-    """Return what so many tokens are worth, to the nearest base unit, half to even."""
+    """Return the value of so many tokens, to the nearest base unit, half to even."""
     return round(size_units * price)
 
 
 def percentage(part_units: int, whole_units: int) -> Fraction:
-    """Return the part in percent of the whole; of nothing it is zero."""
+    """Return the part in percent of the whole, or zero when the whole is zero."""
     return Fraction(100 * part_units, whole_units) if whole_units else Fraction(0)
 
 
 def competitiveness(price: Fraction) -> Fraction:
-    """Return how open a question is: 1 at even odds, 0.8 when it is decided."""
+    """Return the openness of a question: 1 at even odds, 0.8 when it is decided."""
     return 1 / (1 + (price - ONE_HALF) ** 2)
 
 

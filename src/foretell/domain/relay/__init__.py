@@ -1,1 +1,1 @@
-"""Safe transactions that the relayer may send, and their life."""
+"""Safe transactions that the relayer may send, and their states."""

@@ -1,7 +1,7 @@
-"""What a relayed wallet may call: an allow-list by contract, function and decoded arguments.
+"""The allow-list of relayed calls, by contract, function and decoded arguments.
 
-The relayer pays for the gas, and its users sign what programs show them. So it passes on the calls
-that trading here needs and no others, and gives nobody new a right over a wallet's assets.
+The relayer pays for gas, and users sign what programs show them. So it sends only calls that
+trading here needs, and none that gives another account rights over a wallet's assets.
 """
 
 import enum
@@ -45,11 +45,11 @@ from foretell.domain.values.hexadecimal import Address
 
 INDEX_SETS_MAX: Final = 16
 CANCEL_BYTES_MAX: Final = 32 * 1024
-"""As many orders as the exchange takes in a call fit in it twice."""
+"""Twice the size of a call with the exchange's greatest number of orders."""
 
 
 class ServedCall(enum.StrEnum):
-    """What a wallet may do through the relayer."""
+    """The calls that the relayer can send for a wallet."""
 
     APPROVE = "approve"
     TRANSFER = "transfer"
@@ -60,11 +60,11 @@ class ServedCall(enum.StrEnum):
     CONVERT_POSITIONS = "convertPositions"
     UNWRAP = "unwrap"
     CANCEL_ORDERS = "cancelOrders"
-    """The exchange's ways to end orders: one, several, or all by a new nonce."""
+    """Cancels of the exchange: one order, several, or all by a new nonce."""
 
 
 class EventTargets(NamedTuple):
-    """The contracts that a wallet calls for positions of events."""
+    """The contracts of neg-risk events that a wallet calls."""
 
     exchange: Address
     adapter: Address
@@ -73,7 +73,7 @@ class EventTargets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallRules:
-    """The contracts that may be called, and which of the served calls an operator allows."""
+    """The contracts that may be called, and the calls that the operator allows."""
 
     collateral: Address
     conditional_tokens: Address
@@ -84,29 +84,29 @@ class CallRules:
 
     @property
     def exchanges(self) -> frozenset[Address]:
-        """The exchanges, whose ways to end orders may be called."""
+        """The exchanges at which orders can be cancelled."""
         events = () if self.events is None else (self.events.exchange,)
         return frozenset({self.exchange, *events})
 
     @property
     def operators(self) -> frozenset[Address]:
-        """Whom a wallet may let move its tokens."""
+        """The contracts that a wallet may approve for its tokens."""
         events = () if self.events is None else (self.events.adapter,)
         return self.exchanges | frozenset(events)
 
     @property
     def collaterals(self) -> frozenset[Address]:
-        """What positions are backed by."""
+        """The collaterals of positions."""
         events = () if self.events is None else (self.events.wrapped_collateral,)
         return frozenset({self.collateral, *events})
 
     def read_calls(
         self, to: Address, operation: int, calldata: bytes
     ) -> tuple[ClientCall | None, ...]:
-        """Return what a wallet's transaction does, call by call, or refuse it.
+        """Return the calls of a wallet's transaction, or refuse it.
 
-        None stands for a call of an exchange or of the contracts of events. Only the known bundler may be delegated to, and it
-        holds plain calls only, each of them judged like one that comes alone.
+        None stands for a call of an exchange or of the contracts of neg-risk events. Only MultiSend
+        may be delegated to, with plain calls, each checked like a single one.
         """
         if operation == OPERATION_CALL:
             return (self._read_call(InnerCall(to, calldata)),)
@@ -119,7 +119,7 @@ class CallRules:
 
     def _read_call(self, call: InnerCall) -> ClientCall | None:
         if call.value_wei:
-            raise MalformedCalldata("calls that pay nothing")
+            raise MalformedCalldata("calls with the value 0")
         if call.to in self.exchanges:
             self._check_cancel(call.calldata)
             return None
@@ -136,10 +136,12 @@ class CallRules:
             ),
         }.get(call.to)
         if wanted is None:
-            raise InvalidField("to", "a contract that the relayer calls for a wallet")
+            raise InvalidField(
+                "to", "the collateral, Conditional Tokens, an exchange or a contract of events"
+            )
         decoded = decode_call(call.calldata)
         if not isinstance(decoded, wanted):
-            raise MalformedCalldata(f"a call that {call.to} has")
+            raise MalformedCalldata(f"a call of a function that {call.to} has")
         self._check_allowed(_SERVED[type(decoded)])
         _CHECKS[type(decoded)](self, decoded)
         return decoded
@@ -147,12 +149,14 @@ class CallRules:
     def _check_cancel(self, calldata: bytes) -> None:
         self._check_allowed(ServedCall.CANCEL_ORDERS)
         if len(calldata) > CANCEL_BYTES_MAX:
-            raise MalformedCalldata(f"at most {CANCEL_BYTES_MAX} bytes where orders are ended")
+            raise MalformedCalldata(f"at most {CANCEL_BYTES_MAX} bytes in a cancel")
         for function in (CANCEL_ORDER, CANCEL_ORDERS, INCREMENT_NONCE):
             if calldata[:SELECTOR_BYTES] == function.selector:
                 function.decode(calldata)
                 return
-        raise MalformedCalldata("a call that ends orders, as it is for the exchange")
+        raise MalformedCalldata(
+            "a call of cancelOrder, cancelOrders or incrementNonce at an exchange"
+        )
 
     @property
     def _served_by_target(self) -> Mapping[Address, Sequence[tuple[ContractFunction, ServedCall]]]:
@@ -169,13 +173,11 @@ class CallRules:
                 self._check_allowed(served)
                 function.decode(call.calldata)
                 return
-        raise MalformedCalldata("a call that the contracts of events have")
+        raise MalformedCalldata("a call of a function that the contracts of events have")
 
     def _check_allowed(self, call: ServedCall) -> None:
         if call not in self.calls:
-            raise MalformedCalldata(
-                f"another call than {call}, which this relayer does not pass on"
-            )
+            raise MalformedCalldata(f"another call than {call}, which this relayer does not send")
 
 
 def _check_approve(rules: CallRules, call: ClientCall) -> None:
@@ -194,7 +196,7 @@ def _check_operator(rules: CallRules, call: ClientCall) -> None:
 def _check_transfer(_: CallRules, call: ClientCall) -> None:
     assert isinstance(call, Transfer)
     if not call.amount_units:
-        raise MalformedCalldata("a transfer of more than nothing")
+        raise MalformedCalldata("a transfer of more than 0")
 
 
 def _check_sets(rules: CallRules, call: ClientCall) -> None:
@@ -202,7 +204,7 @@ def _check_sets(rules: CallRules, call: ClientCall) -> None:
     _check_collateral(rules, call.collateral)
     _check_index_sets(call.partition)
     if not call.amount_units:
-        raise MalformedCalldata("a call for more than nothing")
+        raise MalformedCalldata("a call for more than 0")
 
 
 def _check_redeem(rules: CallRules, call: ClientCall) -> None:

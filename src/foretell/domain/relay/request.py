@@ -1,8 +1,8 @@
-"""A relay request: what an owner signed for its wallet, and its life until it is on the chain.
+"""A relay request: a transaction that an owner signed for its wallet, and its states.
 
-A wallet's transactions are executed in the order of the wallet's own nonces, so a nonce belongs to
-one open request. At most one transaction of ours carries a request, and the wallet takes a nonce
-only once: whatever is sent again, its call happens at most once.
+A wallet's transactions are executed in the order of its own nonces, so a nonce belongs to one open
+request. At most one transaction of ours carries a request, and the wallet accepts a nonce only once,
+so a call is executed at most once.
 
 ```
 STATE_NEW ──execute──▶ STATE_EXECUTED ──mine──▶ STATE_MINED ──confirm──▶ STATE_CONFIRMED
@@ -27,36 +27,36 @@ CALL_GAS: Final = 400_000
 BYTE_GAS: Final = 64
 CREATE_GAS: Final = 600_000
 RELAY_GAS_MAX: Final = 8_000_000
-"""What a wallet's transaction may burn at most, so that no wallet can empty the relayer."""
+"""The highest gas of a wallet's transaction, so that no wallet can drain the relayer."""
 
 
 class RelayKind(enum.StrEnum):
-    """What a request is for."""
+    """The kind of a request."""
 
     SAFE = "SAFE"
-    """A transaction of a wallet that exists."""
+    """A transaction of an existing wallet."""
     SAFE_CREATE = "SAFE-CREATE"
-    """The wallet itself."""
+    """The creation of a wallet."""
 
 
 class RelayState(enum.StrEnum):
-    """Where a request is in its life, in the words of the wire."""
+    """The state of a request, by its wire word."""
 
     NEW = "STATE_NEW"
-    """It is accepted; no node is known to have it."""
+    """It is stored; no node is known to have it."""
     EXECUTED = "STATE_EXECUTED"
     """It is broadcast."""
     MINED = "STATE_MINED"
-    """It is in a block that a reorg may still take away."""
+    """It is in a block that a reorg may still remove."""
     CONFIRMED = "STATE_CONFIRMED"
     FAILED = "STATE_FAILED"
-    """It did nothing, and never will."""
+    """It failed, finally and without effect."""
     INVALID = "STATE_INVALID"
     """It was refused before it was broadcast."""
 
 
 class RelayTrigger(enum.StrEnum):
-    """What moves a request."""
+    """The cause of a request's state change."""
 
     EXECUTE = "execute"
     MINE = "mine"
@@ -84,7 +84,7 @@ RELAY_TRANSITIONS: Final[Mapping[tuple[RelayState, RelayTrigger], RelayState]] =
 OPEN: Final = frozenset({RelayState.NEW, RelayState.EXECUTED, RelayState.MINED})
 DEAD: Final = frozenset({RelayState.FAILED, RelayState.INVALID})
 
-_SEEN: Final[Mapping[TxStatus, RelayState]] = MappingProxyType(
+_STATE_BY_TX_STATUS: Final[Mapping[TxStatus, RelayState]] = MappingProxyType(
     {
         TxStatus.PENDING: RelayState.NEW,
         TxStatus.SENT: RelayState.EXECUTED,
@@ -95,10 +95,10 @@ _SEEN: Final[Mapping[TxStatus, RelayState]] = MappingProxyType(
         TxStatus.CANCELED: RelayState.FAILED,
     }
 )
-_UNDONE: Final[Mapping[RelayState, RelayState]] = MappingProxyType(
+_STATE_WITHOUT_CALL: Final[Mapping[RelayState, RelayState]] = MappingProxyType(
     {RelayState.MINED: RelayState.EXECUTED, RelayState.CONFIRMED: RelayState.FAILED}
 )
-"""What a transaction comes to that was mined while the wallet's own call in it failed."""
+"""The state when the transaction was mined but the wallet's own call in it failed."""
 
 _TRIGGERS: Final[Mapping[RelayState, RelayTrigger]] = MappingProxyType(
     {
@@ -111,7 +111,7 @@ _TRIGGERS: Final[Mapping[RelayState, RelayTrigger]] = MappingProxyType(
 
 
 def advance_relay(state: RelayState, trigger: RelayTrigger) -> RelayState:
-    """Return the state that follows, or refuse."""
+    """Return the next state; refuses a transition that the table lacks."""
     try:
         return RELAY_TRANSITIONS[state, trigger]
     except KeyError:
@@ -120,10 +120,10 @@ def advance_relay(state: RelayState, trigger: RelayTrigger) -> RelayState:
 
 @dataclass(frozen=True, slots=True)
 class RelayRequest:
-    """What an owner signed, who sent it in, and how it stands.
+    """A signed transaction, its submitter, and its state.
 
-    `signature` is a normalized one, and `digest` the 32 bytes that it is over: the identity of what
-    was signed. Only a transaction of a wallet has a nonce.
+    `signature` is normalized, and `digest` are the 32 signed bytes, which identify the transaction.
+    Only the transaction of an existing wallet has a nonce.
     """
 
     transaction_id: str
@@ -146,17 +146,17 @@ class RelayRequest:
 
     @property
     def tx_id(self) -> str:
-        """The id under which the sender knows it."""
+        """The id of the carrying transaction."""
         return f"relay:{self.transaction_id}"
 
     @property
     def claim(self) -> str | None:
-        """What no other request may have while this one is open: a wallet's nonce, or its making."""
-        place = "create" if self.safe_nonce is None else self.safe_nonce
-        return f"{self.wallet}:{place}" if self.state in OPEN else None
+        """The wallet's nonce or creation, which no other request may have while this one is open."""
+        subject = "create" if self.safe_nonce is None else self.safe_nonce
+        return f"{self.wallet}:{subject}" if self.state in OPEN else None
 
     def outgoing(self) -> OutgoingTx:
-        """Return the transaction that carries it."""
+        """Return the transaction that carries the request."""
         if self.safe_nonce is None:
             return OutgoingTx(
                 self.tx_id, self.target, encode_create_proxy(self.signature), self.gas
@@ -166,9 +166,9 @@ class RelayRequest:
 
 
 def relay_gas(calls: int, calldata_bytes: int, *, may_convert: bool = False) -> int:
-    """Return the gas that a wallet's transaction of so many calls and bytes may take.
+    """Return the gas limit of a wallet's transaction of so many calls and bytes.
 
-    What a conversion takes depends on how many questions its event has.
+    A conversion gets the highest limit: its gas depends on the number of questions of its event.
     """
     if may_convert:
         return RELAY_GAS_MAX
@@ -176,13 +176,13 @@ def relay_gas(calls: int, calldata_bytes: int, *, may_convert: bool = False) -> 
 
 
 def seen_trigger(state: RelayState, tx: SentTx, *, is_done: bool) -> RelayTrigger | None:
-    """Return what the carrying transaction does to a request, if anything.
+    """Return the trigger that follows from the carrying transaction, or None.
 
-    `is_done` says of a mined one whether the wallet's own call in it succeeded.
+    `is_done` is whether the wallet's own call succeeded in a mined transaction.
     """
-    seen = _SEEN[tx.status]
+    seen = _STATE_BY_TX_STATUS[tx.status]
     if not is_done:
-        seen = _UNDONE.get(seen, seen)
+        seen = _STATE_WITHOUT_CALL.get(seen, seen)
     if seen is state or seen is RelayState.NEW:
         return None
     if (state, seen) == (RelayState.MINED, RelayState.EXECUTED):
@@ -193,13 +193,13 @@ def seen_trigger(state: RelayState, tx: SentTx, *, is_done: bool) -> RelayTrigge
 def moved_relay(
     request: RelayRequest, trigger: RelayTrigger, now_ms: int, failure: str | None = None
 ) -> RelayRequest:
-    """Return the request after a step of its life, or refuse the step."""
+    """Return the request after a state change; refuses one that the table lacks."""
     state = advance_relay(request.state, trigger)
     return replace(request, state=state, failure=failure, updated_at_ms=now_ms)
 
 
 def next_safe_nonce(used: int, claimed: Collection[int]) -> int:
-    """Return the nonce that a wallet's next transaction must bear: the first that nobody has."""
+    """Return the nonce of a wallet's next transaction: the first unclaimed one."""
     nonce = used
     while nonce in claimed:
         nonce += 1

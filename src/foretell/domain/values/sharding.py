@@ -1,9 +1,20 @@
 """Which engine a market belongs to, when an installation has several."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NewType
 
 from foretell.domain.values.hexadecimal import Bytes32, word_bytes
+
+ShardNumber = NewType("ShardNumber", int)
+"""The number of a shard, from 0 on, or `TREASURY`."""
+
+TREASURY: Final = ShardNumber(-1)
+"""The number under which the treasury keeps its journal, next to those of the shards."""
+
+
+def shard_numbers(count: int) -> list[ShardNumber]:
+    """Return the numbers of so many shards."""
+    return [ShardNumber(number) for number in range(count)]
 
 
 def shard_of(condition_id: Bytes32, count: int) -> int:

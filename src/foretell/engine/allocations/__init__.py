@@ -1,1 +1,1 @@
-"""A shard's share of a wallet's collateral: requested, reported, given back."""
+"""A shard's share of a wallet's collateral: requests, reports and returns."""

@@ -1,7 +1,8 @@
-"""What a shard's orders reach for when the shard's slice of a wallet's collateral is too small.
+"""The shard's request for collateral that its allocation of a wallet lacks.
 
-An order that its slice covers asks nobody. One that lacks something has the treasury asked for
-exactly that and is tried again. When the treasury cannot be asked, nothing was done.
+An order that the allocation covers needs no request. For one that lacks something the treasury is
+asked for exactly that, and the order is tried again. When the treasury does not reply, the order is
+refused and nothing was done.
 """
 
 import asyncio
@@ -16,10 +17,10 @@ from foretell.domain.exchange.allocations import total_of
 from foretell.domain.exchange.commands import TakeAllocations
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.values.hexadecimal import Address
-from foretell.engine import answers
+from foretell.engine.answers import Handler
+from foretell.engine.protocol.endpoint import EngineEndpoint
 from foretell.engine.protocol.requests import (
     CheckOrderRequest,
-    EngineEndpoint,
     EngineReply,
     FundReply,
     FundRequest,
@@ -33,42 +34,60 @@ FUND_TRIES_MAX: Final = 3
 """How often an order asks: another shard may take what came for it while that is under way."""
 
 
-class _Given(NamedTuple):
-    """What the treasury gave in all, and whether it is what was wanted."""
+class _OrderAttempt(NamedTuple):
+    """An order to be placed or checked, and when to give up on collateral for it."""
+
+    handler: Handler
+    engine: Engine
+    request: PlaceRequest | CheckOrderRequest
+    deadline_s: float
+
+    @property
+    def wallet(self) -> Address:
+        """The wallet that pays for the order."""
+        return self.request.command.order.maker
+
+
+class _Grant(NamedTuple):
+    """The total that the treasury gave, and whether it covers what was missing."""
 
     taking: TakeAllocations
     is_enough: bool
 
 
 class AllocationClient:
-    """A shard's way to the treasury, which knows the shard by this name."""
+    """The shard's connection to the treasury, which knows the shard by this name."""
 
-    def __init__(self, shard: str, treasury: EngineEndpoint) -> None:
+    def __init__(
+        self, shard: str, treasury: EngineEndpoint, *, fund_deadline_s: float = FUND_DEADLINE_S
+    ) -> None:
         self.shard = shard
         self._treasury = treasury
+        self._fund_deadline_s = fund_deadline_s
         self._locks: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
-    async def answer(
-        self, engine: Engine, question: PlaceRequest | CheckOrderRequest
+    async def handle(
+        self, handler: Handler, engine: Engine, request: PlaceRequest | CheckOrderRequest
     ) -> EngineReply:
-        """Return what the engine makes of an order, with what the treasury finds for it.
+        """Return the handler's reply to an order, with collateral from the treasury if needed.
 
-        A wallet's orders that lack something wait for each other, lest one takes away what was
-        just gathered for another.
+        A wallet's orders that lack something wait for each other, so that one does not take away
+        what was just gathered for another.
         """
         try:
-            return await answers.handle(engine, question)
+            return await handler(engine, request)
         except NotEnoughFunds as refusal:
             if refusal.details["asset"] != COLLATERAL:
                 raise
             lack = refusal
-        deadline_s = asyncio.get_running_loop().time() + FUND_DEADLINE_S
-        async with self._turn(question.command.order.maker, deadline_s):
-            return await self._answer_funded(engine, question, lack, deadline_s)
+        deadline_s = asyncio.get_running_loop().time() + self._fund_deadline_s
+        attempt = _OrderAttempt(handler, engine, request, deadline_s)
+        async with self._turn(attempt.wallet, deadline_s):
+            return await self._handle_funded(attempt, lack)
 
     @contextlib.asynccontextmanager
     async def _turn(self, wallet: Address, deadline_s: float) -> AsyncIterator[None]:
-        """Wait for the orders of the wallet that came before, and have others wait."""
+        """Wait for the earlier orders of the wallet, and make later ones wait."""
         lock = self._locks.setdefault(wallet, asyncio.Lock())
         try:
             async with asyncio.timeout_at(deadline_s):
@@ -80,62 +99,59 @@ class AllocationClient:
         finally:
             lock.release()
 
-    async def _answer_funded(
-        self,
-        engine: Engine,
-        question: PlaceRequest | CheckOrderRequest,
-        lack: NotEnoughFunds,
-        deadline_s: float,
-    ) -> EngineReply:
-        """Have what is missing given, and try the order again, until it is there or nowhere."""
-        wallet, tries = question.command.order.maker, 0
+    async def _handle_funded(self, attempt: _OrderAttempt, lack: NotEnoughFunds) -> EngineReply:
+        """Request what is missing and try the order again, until it is covered or cannot be."""
+        tries = 0
         while True:
-            given = await self._fund(engine, wallet, lack, deadline_s)
+            grant = await self._fund(attempt, lack)
             tries += 1
             try:
-                return await _answer_with(engine, question, given.taking)
+                return await _handle_with(attempt, grant.taking)
             except NotEnoughFunds as refusal:
-                if tries == FUND_TRIES_MAX or not given.is_enough:
+                if tries == FUND_TRIES_MAX or not grant.is_enough:
                     raise
                 lack = refusal
 
-    async def _fund(
-        self, engine: Engine, wallet: Address, lack: NotEnoughFunds, deadline_s: float
-    ) -> _Given:
-        """Return what the treasury gave, once it was asked for what is missing now."""
+    async def _fund(self, attempt: _OrderAttempt, lack: NotEnoughFunds) -> _Grant:
+        """Return what the treasury gave in reply to a request for what is missing now."""
+        engine, wallet = attempt.engine, attempt.wallet
         allocations = engine.state.allocations
         if allocations.shard != self.shard:
             raise TreasuryUnavailable("it has not greeted the shard yet")
         spender, need_units = lack.details["spender"], lack.details["need"]
         missing_units = engine.state.ledger.missing_units(wallet, spender, COLLATERAL, need_units)
         if missing_units == 0:
-            return _Given(TakeAllocations(engine.clock_ms(), self.shard, ()), is_enough=False)
+            return _Grant(TakeAllocations(engine.clock_ms(), self.shard, ()), is_enough=False)
+        # The request names a total, not a difference: if its reply is lost, the same request is
+        # sent again and the treasury grants nothing twice.
         wanted_units = allocations.look_up(wallet).given_units + missing_units
-        funded = await self._ask(
-            FundRequest(self.shard, wallet, total_of(wanted_units)), deadline_s
-        )
+        request = FundRequest(self.shard, wallet, total_of(wanted_units))
+        funded = await self._request(request, attempt.deadline_s)
         taking = TakeAllocations(engine.clock_ms(), self.shard, (funded.given,))
-        return _Given(taking, is_enough=int(funded.given.total) >= wanted_units)
+        return _Grant(taking, is_enough=int(funded.given.total) >= wanted_units)
 
-    async def _ask(self, question: FundRequest, deadline_s: float) -> FundReply:
+    async def _request(self, request: FundRequest, deadline_s: float) -> FundReply:
         try:
             async with asyncio.timeout_at(deadline_s):
-                funded = await self._treasury.ask(question)
+                reply = await self._treasury.handle(request)
         except TimeoutError:
             raise TreasuryUnavailable("it does not answer") from None
         except Unavailable as cause:
             raise TreasuryUnavailable(cause.message) from cause
-        assert isinstance(funded, FundReply)
-        return funded
+        assert isinstance(reply, FundReply)
+        return reply
 
 
-async def _answer_with(
-    engine: Engine, question: PlaceRequest | CheckOrderRequest, taking: TakeAllocations
-) -> EngineReply:
-    """Return the answer once the slice is here; nothing comes between the two."""
-    taken, answered = await asyncio.gather(
-        engine.submit(taking), answers.handle(engine, question), return_exceptions=True
+async def _handle_with(attempt: _OrderAttempt, taking: TakeAllocations) -> EngineReply:
+    """Return the reply once the shard has taken the grant.
+
+    Both are submitted in one turn of the event loop, so no other order spends the grant in between.
+    """
+    taken, reply = await asyncio.gather(
+        attempt.engine.submit(taking),
+        attempt.handler(attempt.engine, attempt.request),
+        return_exceptions=True,
     )
-    if not isinstance(answered, BaseException):
-        return answered
-    raise taken if isinstance(taken, BaseException) else answered
+    if not isinstance(reply, BaseException):
+        return reply
+    raise taken if isinstance(taken, BaseException) else reply

@@ -1,15 +1,13 @@
-"""What the chain tells the treasury: collateral, as of a block that every shard has observed.
+"""The treasury's feed from the chain: collateral as of a block that every shard has observed.
 
-The shards look at the same tables whenever a block is indexed, so they and the treasury meet at
-most blocks. When they miss each other, the next block is as good: what is told is what changed since
-the treasury observed one.
+The shards read the same tables whenever a block is indexed, so they and the treasury agree on most
+blocks. When they do not, the next block serves as well: an observation holds all changes since the
+last block that the treasury observed.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-
-import structlog
 
 from foretell.domain.errors.families import Unavailable
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
@@ -31,17 +29,15 @@ from foretell.store.index.blocks import TOPIC, Block, load_block_hash, load_last
 PACE: Final = Pace(busy_s=0.05, idle_s=1.0)
 """Shards that are not at the block yet are asked again soon."""
 OVERDRAWN_MS_MAX: Final = 30_000
-"""How long a wallet may have less than its shards hold, before its orders are closed for it.
+"""How long a wallet may have less than its shards hold before its orders are closed.
 
-A sale that settles some blocks after the purchase that it pays for makes it look so for a while.
+A sale that settles some blocks after the purchase that it pays for causes this for a while.
 """
 BEFORE_ALL_BLOCKS: Final = -1
 
-log = structlog.get_logger(__name__)
 
-
-class Sight(NamedTuple):
-    """What changed of collateral up to a block."""
+class CollateralChanges(NamedTuple):
+    """Balances and allowances of collateral that changed up to a block."""
 
     block: Block
     balances: list[BalanceSeen]
@@ -50,7 +46,7 @@ class Sight(NamedTuple):
 
 @dataclass(slots=True)
 class CollateralFeed:
-    """The treasury's eyes on the tables."""
+    """A loop that submits indexed collateral to the treasury."""
 
     engine: TreasuryEngine
     coordinator: AllocationCoordinator
@@ -59,27 +55,30 @@ class CollateralFeed:
     _overdrawn_since_ms: dict[Address, int] = field(default_factory=dict)
 
     async def run(self) -> None:
-        """Look, for ever, whenever a block is announced and once in a while."""
+        """Run once per announced block and once per idle interval, until cancelled."""
         watch = await self.database.watch(TOPIC)
         await run_worker(
             "collateral feed", self.run_once, PACE, watch.wait, expected=(Unavailable,)
         )
 
     async def run_once(self) -> bool:
-        """Give the treasury the last block and call back what is not covered.
+        """Submit the last block and call back uncovered allocations.
 
         Return whether shards are still behind that block.
         """
         async with self.database.reading() as tx:
-            sight = await self._sight(tx)
-        has_met = sight is None or await self.coordinator.observe(
-            sight.block.block_number, sight.block.block_hash, sight.balances, sight.allowances
+            changes = await self._load_changes(tx)
+        has_met = changes is None or await self.coordinator.observe(
+            changes.block.block_number,
+            changes.block.block_hash,
+            changes.balances,
+            changes.allowances,
         )
         await self._call_back()
         return not has_met
 
     async def _call_back(self) -> None:
-        """Have slices returned that the chain does not cover, by force once that lasts."""
+        """Have uncovered allocations returned, by force once that lasts."""
         now_ms, before = self.engine.now_ms(), self._overdrawn_since_ms
         self._overdrawn_since_ms = {
             wallet: before.get(wallet, now_ms) for wallet in self.engine.state.overdrawn
@@ -89,8 +88,8 @@ class CollateralFeed:
             forced = [wallet for wallet, at in self._overdrawn_since_ms.items() if at <= since_ms]
             await self.coordinator.call_back(forced=forced)
 
-    async def _sight(self, tx: Transaction) -> Sight | None:
-        """Return what changed since the treasury looked last, if there is a new block."""
+    async def _load_changes(self, tx: Transaction) -> CollateralChanges | None:
+        """Return the changes since the treasury's last observation, if there is a new block."""
         treasury = self.engine.state
         last = await load_last_block(tx)
         if last is None or last.block_hash == treasury.observed_hash:
@@ -100,7 +99,7 @@ class CollateralFeed:
         since = treasury.observed_block if is_linear else BEFORE_ALL_BLOCKS
         balances = await load_collateral_changed(tx, since)
         allowances = await load_allowances_changed(tx, since)
-        return Sight(
+        return CollateralChanges(
             last,
             _balances_seen(treasury, balances, is_complete=not is_linear),
             _allowances_seen(treasury, allowances, self.exchanges, is_complete=not is_linear),
@@ -110,7 +109,7 @@ class CollateralFeed:
 def _balances_seen(
     treasury: Treasury, balances: Collection[Balance], *, is_complete: bool
 ) -> list[BalanceSeen]:
-    """Return the balances that differ from the known; of a complete list, the vanished too."""
+    """Return the balances that differ from the known ones; a complete list adds those gone to 0."""
     known = treasury.confirmed_by_wallet
     units_by_wallet = {balance.wallet: balance.units for balance in balances}
     if is_complete:
@@ -129,7 +128,7 @@ def _allowances_seen(
     *,
     is_complete: bool,
 ) -> list[AllowanceSeen]:
-    """Return the allowances of collateral to an exchange that differ from the known."""
+    """Return the allowances of collateral to an exchange that differ from the known ones."""
     units_by_key = {
         (allowance.wallet, allowance.spender): allowance.units
         for allowance in allowances

@@ -1,8 +1,8 @@
-"""The carrier between the treasury and its shards.
+"""The coordinator that moves collateral between the treasury and its shards.
 
-It holds nothing that matters: what is on its way is what the journals of both sides differ by, so
-`catch_up` after any break tells both of them everything again. All that it knows of a shard it
-asks, wherever that runs; one that does not answer keeps its slices, and no other waits for it.
+It holds no state that must survive: what is on its way is the difference between the journals of
+both sides, so `catch_up` after any break sends both of them everything again. A shard that does not
+reply keeps its allocations, and no other shard waits for it.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ from foretell.domain.treasury.treasury import (
     recalls,
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.engine.protocol.endpoint import EngineEndpoint
 from foretell.engine.protocol.requests import (
-    EngineEndpoint,
     JoinRequest,
     ReportReply,
     ReportRequest,
@@ -43,16 +43,16 @@ from foretell.engine.writer.treasury_engine import TreasuryEngine
 
 TOTALS_PER_COMMAND_MAX: Final = 1_000
 NOTHING: Final = Allocation()
-GIVE_BACK_DEADLINE_S: Final = 2.0
-"""How long a shard may take to give something back before the next one is asked."""
+RETURN_DEADLINE_S: Final = 2.0
+"""How long a shard may take to return something before the next one is asked."""
 
 Entry = TypeVar("Entry")
 
 
 class Report(NamedTuple):
-    """Slices of a shard as it counts them, and the block that it has observed.
+    """A shard's allocations as it counts them, and the block that it has observed.
 
-    They are all of them, or those that changed since the report that was taken in last.
+    They are all of them, or those that changed since the last report that was applied.
     """
 
     seen: ShardSeen
@@ -64,29 +64,38 @@ class Report(NamedTuple):
 class AllocationCoordinator:
     """One treasury and the shards that spend from it."""
 
-    def __init__(self, treasury: TreasuryEngine, shards: Mapping[str, EngineEndpoint]) -> None:
+    def __init__(
+        self,
+        treasury: TreasuryEngine,
+        shards: Mapping[str, EngineEndpoint],
+        *,
+        return_deadline_s: float = RETURN_DEADLINE_S,
+        totals_per_command_max: int = TOTALS_PER_COMMAND_MAX,
+    ) -> None:
         self._treasury = treasury
         self._shards = shards
+        self._return_deadline_s = return_deadline_s
+        self._totals_per_command_max = totals_per_command_max
         self._unjoined_shards = dict.fromkeys(shards)
         self._sequence_by_shard: dict[str, int] = {}
         self._locks: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def unjoined_shards(self) -> list[str]:
-        """The shards that are to be caught up with before they get anything."""
+        """The shards that must catch up before they are granted anything."""
         return list(self._unjoined_shards)
 
     async def start(self) -> None:
-        """Make the shards known to the treasury, and the treasury to them."""
+        """Introduce the shards and the treasury to each other."""
         for name in self._shards:
             await self.catch_up(name)
 
     async def catch_up(self, name: str) -> None:
-        """Tell a shard and the treasury what each may have missed of the other.
+        """Send a shard and the treasury what each may have missed of the other.
 
-        Refuses when one side's journal has lost what the other side's has.
+        Refuse when one side's journal has lost what the other side's has.
         """
-        await self._shards[name].ask(JoinRequest(name))
+        await self._shards[name].handle(JoinRequest(name))
         await self._treasury.submit(AdmitShard(self._treasury.now_ms(), name))
         report = await self._report(name)
         if report is not None:
@@ -94,13 +103,13 @@ class AllocationCoordinator:
             self._unjoined_shards.pop(name, None)
 
     async def fund(self, name: str, wallet: Address, given: Total) -> AllocationTotal:
-        """Return what a shard was given in all: what it wants, if there is as much.
+        """Return the total that a shard was given: what it requests, if there is as much.
 
-        Who wants something of a wallet waits for who came before, so that what is gathered for one
-        is not granted to another.
+        Requests for one wallet wait for each other, so that what is gathered for one shard is not
+        granted to another.
         """
         if name in self._unjoined_shards or not self._is_complete():
-            raise TreasuryUnavailable("it has not heard of every shard yet")
+            raise TreasuryUnavailable("a shard has not joined it yet")
         command = GrantAllocation(self._treasury.now_ms(), name, wallet, given)
         async with self._lock(wallet):
             granting = await self._grant(command)
@@ -116,7 +125,7 @@ class AllocationCoordinator:
         balances: Sequence[BalanceSeen],
         allowances: Sequence[AllowanceSeen],
     ) -> bool:
-        """Tell the treasury of a block; say whether it took it in, as it does once all shards did.
+        """Submit a block to the treasury; return whether it applies, every shard having observed it.
 
         Balances and allowances are those of collateral that changed since its last observation.
         """
@@ -132,7 +141,8 @@ class AllocationCoordinator:
         number = self._treasury.state.observations + 1
         settled = self._settled(met)
         lengths = (len(balances), len(allowances), len(settled), 1)
-        parts = -(-max(lengths) // TOTALS_PER_COMMAND_MAX)
+        size = self._totals_per_command_max
+        parts = -(-max(lengths) // size)
         at_ms = self._treasury.now_ms()
         for part in range(1, parts + 1):
             command = ObserveCollateral(
@@ -141,20 +151,20 @@ class AllocationCoordinator:
                 block_number=block_number,
                 block_hash=block_hash,
                 shards=tuple(report.seen for report in met),
-                balances=_part_of(balances, part),
-                allowances=_part_of(allowances, part),
-                settled=_part_of(settled, part),
+                balances=_part_of(balances, part, size),
+                allowances=_part_of(allowances, part, size),
+                settled=_part_of(settled, part, size),
                 part=part,
                 parts=parts,
             )
             await self._treasury.submit(command)
-        is_taken_in = self._treasury.state.observations == number
-        if is_taken_in:
+        is_applied = self._treasury.state.observations == number
+        if is_applied:
             self._sequence_by_shard = {report.seen.shard: report.sequence for report in met}
-        return is_taken_in
+        return is_applied
 
     async def call_back(self, *, forced: Collection[Address]) -> None:
-        """Gather what wallets have withdrawn from under the slices of their shards, some by force."""
+        """Gather allocations that a wallet's withdrawals left uncovered, some by force."""
         for recall in recalls(self._treasury.state):
             async with self._lock(recall.wallet):
                 await self._gather(recall, is_forced=recall.wallet in forced)
@@ -163,7 +173,7 @@ class AllocationCoordinator:
         return self._locks.setdefault(wallet, asyncio.Lock())
 
     def _is_complete(self) -> bool:
-        """Whether every shard was admitted: one that was not may have settled trades to tell of."""
+        """Return whether every shard was admitted: another may have settled trades to report."""
         return self._shards.keys() <= self._treasury.state.shards.keys()
 
     async def _grant(self, command: GrantAllocation) -> Granting:
@@ -172,46 +182,44 @@ class AllocationCoordinator:
         return granting
 
     async def _gather(self, recall: Recall, *, is_forced: bool) -> None:
-        """Ask the holders in turn until there is enough; one that is down is passed over."""
+        """Request units from the holders in turn until there is enough; skip one that is down."""
         await self._treasury.sync()
         missing = recall.units
         for holder in recall.holders:
             if missing <= 0:
                 break
             target = total_of(holder.returned_units + min(missing, holder.units))
-            returned = await self._give_back(
-                holder.shard, recall.wallet, target, is_forced=is_forced
-            )
+            returned = await self._return(holder.shard, recall.wallet, target, is_forced=is_forced)
             if returned is not None:
                 missing -= int(returned.total) - holder.returned_units
                 await self._treasury.submit(
                     TakeBack(self._treasury.now_ms(), holder.shard, (returned,))
                 )
 
-    async def _give_back(
+    async def _return(
         self, name: str, wallet: Address, target: Total, *, is_forced: bool
     ) -> AllocationTotal | None:
-        """Return what a shard returned in all, or None when it does not say."""
+        """Have a shard return units; return its total, or None when it does not reply."""
         if name not in self._shards or name in self._unjoined_shards:
             return None
         given = look_up_allocation(self._treasury.state, name, wallet).given_units
-        question = ReturnRequest(name, AllocationTotal(wallet, total_of(given)), target, is_forced)
+        request = ReturnRequest(name, AllocationTotal(wallet, total_of(given)), target, is_forced)
         try:
-            async with asyncio.timeout(GIVE_BACK_DEADLINE_S):
-                answer = await self._shards[name].ask(question)
+            async with asyncio.timeout(self._return_deadline_s):
+                reply = await self._shards[name].handle(request)
         except (TimeoutError, Unavailable):
             return None
-        assert isinstance(answer, ReturnReply)
-        return answer.returned
+        assert isinstance(reply, ReturnReply)
+        return reply.returned
 
     async def _report(self, name: str, block_hash: Bytes32 | None = None) -> Report | None:
-        """Return what a shard counts; None when it is not, or does not stay, at the named block."""
+        """Return a shard's report; None when it is not, or does not stay, at the named block."""
         known = self._returned_units(name) if block_hash is None else {}
         since = self._sequence_by_shard.get(name) if block_hash is not None else None
         parts: list[ReportReply] = []
         count = 0
         while not parts or count < parts[-1].count:
-            part = await self._shards[name].ask(ReportRequest(count, block_hash, since))
+            part = await self._shards[name].handle(ReportRequest(count, block_hash, since))
             assert isinstance(part, ReportReply)
             if part.shard != name:
                 self._unjoined_shards[name] = None
@@ -229,7 +237,11 @@ class AllocationCoordinator:
         return Report(seen, allocation_by_wallet, parts[0].sequence, parts[0].is_whole)
 
     async def _reconcile(self, report: Report) -> None:
-        """Tell each side what the other's totals say that it has not heard."""
+        """Send each side the totals of the other that are larger than its own.
+
+        Totals only grow, so the larger one is the newer: a message that is late, repeated or lost
+        changes nothing, and whichever side misses it gets it from the other's journal here.
+        """
         name = report.seen.shard
         here, treasury = report.allocation_by_wallet, self._treasury.state
         given = [
@@ -243,9 +255,9 @@ class AllocationCoordinator:
             if held.returned_units > look_up_allocation(treasury, name, wallet).returned_units
         ]
         await self._treasury.sync()
-        for some in _batches(given):
-            await self._shards[name].ask(TakeRequest(name, some))
-        for some in _batches(returned):
+        for some in _batches(given, self._totals_per_command_max):
+            await self._shards[name].handle(TakeRequest(name, some))
+        for some in _batches(returned, self._totals_per_command_max):
             await self._treasury.submit(TakeBack(self._treasury.now_ms(), name, some))
 
     def _settled(self, reports: Sequence[Report]) -> list[SettledSeen]:
@@ -259,7 +271,7 @@ class AllocationCoordinator:
         ]
 
     def _returned_units(self, name: str) -> dict[Address, int]:
-        """Return what the treasury knows of to be returned; what is asked later knows no less."""
+        """Return the returned totals that the treasury knows; a later report has no less."""
         allocations_by_wallet = self._treasury.state.allocations_by_wallet
         return {
             wallet: held[name].returned_units
@@ -289,11 +301,11 @@ class AllocationCoordinator:
                 )
 
 
-def _batches(totals: Sequence[AllocationTotal]) -> Iterator[tuple[AllocationTotal, ...]]:
-    for start in range(0, len(totals), TOTALS_PER_COMMAND_MAX):
-        yield tuple(totals[start : start + TOTALS_PER_COMMAND_MAX])
+def _batches(totals: Sequence[AllocationTotal], size: int) -> Iterator[tuple[AllocationTotal, ...]]:
+    for start in range(0, len(totals), size):
+        yield tuple(totals[start : start + size])
 
 
-def _part_of(entries: Sequence[Entry], part: int) -> tuple[Entry, ...]:
-    start = (part - 1) * TOTALS_PER_COMMAND_MAX
-    return tuple(entries[start : start + TOTALS_PER_COMMAND_MAX])
+def _part_of(entries: Sequence[Entry], part: int, size: int) -> tuple[Entry, ...]:
+    start = (part - 1) * size
+    return tuple(entries[start : start + size])

@@ -1,7 +1,8 @@
-"""What a shard reports of its slices: all of them, or those that changed since an earlier report.
+"""A shard's reports of its allocations: all of them, or those that changed since an earlier report.
 
-A treasury wants to know at every block what settled. Most slices did not change, so a host remembers
-which did, by the sequence that told it. Whoever asks for more than is remembered is told everything.
+At every block the treasury asks what settled. Most allocations did not change, so the host
+remembers the sequence of the last change of each. A request for more than it remembers gets a whole
+report.
 """
 
 from itertools import islice
@@ -14,19 +15,19 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.engine.protocol.requests import CommittedCommand, ReportReply, ReportRequest
 from foretell.engine.writer.engine import Engine
 
-SLICES_PER_REPORT_MAX: Final = 10_000
-"""How many wallets one answer tells of: half a megabyte."""
+ALLOCATIONS_PER_REPORT_MAX: Final = 10_000
+"""How many wallets one reply reports: half a megabyte."""
 
 
 class ChangedAllocations:
-    """When each slice changed last, as far as an engine told it."""
+    """The sequence of each allocation's last change, as far as the engine published it."""
 
     def __init__(self) -> None:
         self._sequence_by_wallet: dict[Address, int] = {}
         self._first_sequence: int | None = None
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Take what a command did."""
+        """Note the allocations that a command moved."""
         if self._first_sequence is None:
             self._first_sequence = committed.sequence
         for effect in committed.effects:
@@ -35,7 +36,7 @@ class ChangedAllocations:
                 self._sequence_by_wallet[effect.wallet] = committed.sequence
 
     def since(self, sequence: int) -> list[Address] | None:
-        """Return whose slice changed after a sequence, if nothing before this was missed."""
+        """Return the wallets with changes after a sequence; None if earlier ones were not noted."""
         if self._first_sequence is None or sequence < self._first_sequence:
             return None
         wallets = []
@@ -47,20 +48,24 @@ class ChangedAllocations:
 
 
 async def report_allocations(
-    engine: Engine, changed: ChangedAllocations | None, wanted: ReportRequest
+    engine: Engine,
+    changed: ChangedAllocations | None,
+    request: ReportRequest,
+    *,
+    per_report_max: int = ALLOCATIONS_PER_REPORT_MAX,
 ) -> ReportReply:
-    """Return what is asked for, once it is durable."""
-    if changed is not None and wanted.since is not None and wanted.since <= engine.sequence:
-        report = await _report_changed(engine, changed, wanted, wanted.since)
+    """Return the requested report, once it is durable."""
+    if changed is not None and request.since is not None and request.since <= engine.sequence:
+        report = await _report_changed(engine, changed, request, request.since, per_report_max)
         if report is not None:
             return report
     state = engine.state
-    is_wanted = wanted.block_hash in {None, state.observed_hash}
-    end = wanted.start + SLICES_PER_REPORT_MAX if is_wanted else wanted.start
+    is_at_block = request.block_hash in {None, state.observed_hash}
+    end = request.start + per_report_max if is_at_block else request.start
     allocations = [
         AllocationTotals(wallet, *held.totals())
         for wallet, held in islice(
-            state.allocations.allocation_by_wallet.items(), wanted.start, end
+            state.allocations.allocation_by_wallet.items(), request.start, end
         )
     ]
     report = _report(engine, allocations, engine.sequence, is_whole=True)
@@ -69,19 +74,23 @@ async def report_allocations(
 
 
 async def _report_changed(
-    engine: Engine, changed: ChangedAllocations, wanted: ReportRequest, since: int
+    engine: Engine,
+    changed: ChangedAllocations,
+    request: ReportRequest,
+    since: int,
+    per_report_max: int,
 ) -> ReportReply | None:
     """Return what changed since; None when too much did, it is not known, or the block moves.
 
-    A change is heard of once it is durable. What changes while that is awaited comes in the next
-    report, since this one bears the sequence before it.
+    Changes are published once they are durable, hence the first sync. What changes during the
+    second one is in the next report as well, since this one bears the sequence before it.
     """
     sequence, block_hash = engine.sequence, engine.state.observed_hash
     await _sync(engine)
     wallets = changed.since(since)
-    if wallets is None or len(wallets) > SLICES_PER_REPORT_MAX:
+    if wallets is None or len(wallets) > per_report_max:
         return None
-    if {engine.state.observed_hash, wanted.block_hash or block_hash} != {block_hash}:
+    if {engine.state.observed_hash, request.block_hash or block_hash} != {block_hash}:
         return None
     allocations = engine.state.allocations
     totals = [AllocationTotals(wallet, *allocations.look_up(wallet).totals()) for wallet in wallets]

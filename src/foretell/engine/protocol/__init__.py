@@ -1,1 +1,1 @@
-"""How others talk to an engine: requests, messages, framing, client and router."""
+"""The protocol of an engine: requests and replies, messages, framing, client and router."""

@@ -1,10 +1,10 @@
-"""An engine in another process, as its callers see it.
+"""The client of an engine in another process.
 
-The connection is made again whenever it is lost, to wherever the engine is then; so it is when the
-engine does not even answer a ping, for one that is stopped keeps its connections. How long its answers
-take says nothing of that. While there is none, questions wait a while, and are then refused as while
-an engine starts. Of what was asked and not answered when it was lost, an order is asked again, since
-its hash makes it the same one; of anything else the outcome is unknown.
+A lost connection is made again, to wherever the engine runs then. An engine that does not even
+answer a ping counts as lost, since a stopped process keeps its connections; how long its replies
+take does not matter. While there is no connection requests wait for a while, and are then refused
+as while an engine starts. Of requests whose reply was lost, an order is sent again, since its hash
+identifies it; the outcome of most others is unknown.
 """
 
 import asyncio
@@ -29,8 +29,8 @@ from foretell.engine.protocol.messages import (
     StateEnd,
     decode_engine,
     frame,
-    refusal_of,
 )
+from foretell.engine.protocol.refusal_codec import decode_refusal
 from foretell.engine.protocol.requests import (
     CommittedCommand,
     EngineReply,
@@ -39,81 +39,105 @@ from foretell.engine.protocol.requests import (
     PlaceRequest,
     TablesRequest,
 )
+from foretell.runtime.backoff import pauses_s
+from foretell.runtime.failures import FailureLog
 
 CONNECT_DEADLINE_S: Final = 2.0
 RETRY_S: Final = 0.05
-ANSWER_DEADLINE_S: Final = 25.0
-"""Longer than an engine whose disk stalls takes to say so."""
-SILENT_S: Final = 3.0
-"""How long an engine may say nothing at all, pings included, before it is left."""
-LOOKS: Final = 3
-"""How often within that it is looked whether anything came, and pinged when nothing did."""
-HELD_S: Final = 10.0
-"""How long a question waits for an engine that is lost; a lease is over sooner."""
-HELD_MAX: Final = 10_000
+RETRY_S_MAX: Final = 0.5
+CHECKS: Final = 3
+"""How often within `silent_s` the connection is checked, and pinged if nothing was received."""
+
+SENT_AGAIN: Final = (PlaceRequest, FindPlacementRequest, TablesRequest)
+_PING: Final = frame(Ping())
 
 log = structlog.get_logger(__name__)
 
 Connect = Callable[[Callable[[], asyncio.Protocol]], Awaitable[object]]
-"""Makes a connection to where the engine is now; raises OSError when it is nowhere."""
+"""Connects to where the engine runs now; raises OSError when it runs nowhere."""
+
+
+class ClientLimits(NamedTuple):
+    """The seconds that a client waits for its engine, and the requests that wait at once."""
+
+    reply_s: float = 25.0
+    """For a reply; longer than an engine with a stalled disk takes to refuse."""
+    silent_s: float = 3.0
+    """For any bytes at all, pongs included, before it disconnects."""
+    held_s: float = 10.0
+    """For a lost engine, before requests are refused; a lease is over sooner."""
+    held_max: int = 10_000
+    """How many requests wait for a lost engine at once."""
+
+
+LIMITS: Final = ClientLimits()
 
 
 class EngineSubscriber(Protocol):
-    """Who wants to know what an engine does."""
+    """A subscriber to an engine's effects."""
 
     def begin(self) -> None:
-        """Forget what was heard of this engine: its whole state is told next."""
+        """Forget this engine's state: its whole state follows."""
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Take what a command did."""
+        """Take the effects of a command."""
 
 
-class _Waiting(NamedTuple):
-    question: EngineRequest
-    answer: asyncio.Future[EngineReply]
+class _Pending(NamedTuple):
+    request: EngineRequest
+    reply: asyncio.Future[EngineReply]
 
 
 class RemoteShard:
-    """One engine behind a socket; see `shards.Shard`."""
+    """One engine behind a socket; see `endpoint.Shard`."""
 
     def __init__(
-        self, connect: Connect, token: bytes, subscriber: EngineSubscriber | None = None
+        self,
+        connect: Connect,
+        token: bytes,
+        subscriber: EngineSubscriber | None = None,
+        *,
+        name: str = "engine",
+        limits: ClientLimits = LIMITS,
     ) -> None:
         self._connect = connect
         self._token = token
         self.subscriber = subscriber
-        self._line: _Line | None = None
-        self._waiting_by_number: dict[int, _Waiting] = {}
+        self._limits = limits
+        self._failures = FailureLog(f"connection to {name}")
+        self.connection: _Connection | None = None
+        self._pending_by_number: dict[int, _Pending] = {}
         self._next_number = 1
         self._held = 0
-        self.begun = asyncio.Event()
+        self.ready = asyncio.Event()
+        """Set while requests are taken."""
 
-    async def ask(self, question: EngineRequest) -> EngineReply:
-        """Return the answer, durable if anything changed; or raise the refusal."""
-        await self._wait_for_line()
-        assert self._line is not None
+    async def handle(self, request: EngineRequest) -> EngineReply:
+        """Return the reply, durable if anything changed; or raise the refusal."""
+        await self._wait_until_ready()
+        assert self.connection is not None
         number, self._next_number = self._next_number, self._next_number + 1
-        answer: asyncio.Future[EngineReply] = asyncio.get_running_loop().create_future()
-        self._waiting_by_number[number] = _Waiting(question, answer)
-        self._line.send(frame(RequestMessage(number, question)))
+        reply: asyncio.Future[EngineReply] = asyncio.get_running_loop().create_future()
+        self._pending_by_number[number] = _Pending(request, reply)
+        self.connection.send(frame(RequestMessage(number, request)))
         try:
-            async with asyncio.timeout(ANSWER_DEADLINE_S):
-                return await answer
+            async with asyncio.timeout(self._limits.reply_s):
+                return await reply
         except TimeoutError:
             raise AnswerLost from None
         finally:
-            self._waiting_by_number.pop(number, None)
+            self._pending_by_number.pop(number, None)
 
-    async def _wait_for_line(self) -> None:
-        """Wait a while for an engine that is lost: who follows it needs no longer."""
-        if self.begun.is_set():
+    async def _wait_until_ready(self) -> None:
+        """Wait a while for an engine that is lost: the next leader takes no longer."""
+        if self.ready.is_set():
             return
-        if self._held == HELD_MAX:
+        if self._held == self._limits.held_max:
             raise EngineRestarting
         self._held += 1
         try:
-            async with asyncio.timeout(HELD_S):
-                await self.begun.wait()
+            async with asyncio.timeout(self._limits.held_s):
+                await self.ready.wait()
         except TimeoutError:
             raise EngineRestarting from None
         finally:
@@ -121,54 +145,67 @@ class RemoteShard:
 
     async def wait_for_tables(self) -> None:
         """Return when the tables hold everything that is durable now, or refuse."""
-        await self.ask(TablesRequest())
+        await self.handle(TablesRequest())
 
     async def run(self) -> None:
-        """Keep a connection to the engine, until cancelled."""
-        while True:
-            line = _Line(self)
-            if await self._is_connected(line):
-                try:
-                    await self._speak(line)
-                finally:
-                    line.disconnect()
-            await asyncio.sleep(RETRY_S)
+        """Keep a connection to the engine, until cancelled.
 
-    async def _is_connected(self, line: "_Line") -> bool:
+        A lasting failure is logged from when requests are refused because of it.
+        """
+        now_s = asyncio.get_running_loop().time
+        pauses, lost_at_s = pauses_s(RETRY_S, RETRY_S_MAX), now_s()
+        while True:
+            failure = await self._use_connection()
+            if failure is None:
+                pauses, lost_at_s = pauses_s(RETRY_S, RETRY_S_MAX), now_s()
+            elif now_s() - lost_at_s >= self._limits.held_s:
+                self._failures.failed(failure, is_expected=True)
+            await asyncio.sleep(next(pauses))
+
+    async def _use_connection(self) -> Exception | None:
+        """Connect, and go on until the connection is lost; return why no requests were taken."""
+        connection = _Connection(self)
         try:
             async with asyncio.timeout(CONNECT_DEADLINE_S):
-                await self._connect(lambda: line)
-        except (OSError, TimeoutError):
-            return False
-        return True
+                await self._connect(lambda: connection)
+        except (OSError, TimeoutError) as error:
+            return error
+        self.connection = connection
+        connection.send(frame(Hello(VERSION, self._token, self.subscriber is not None)))
+        try:
+            await _stay_while_alive(connection, self._limits.silent_s)
+        finally:
+            connection.disconnect()
+        self.connection = None
+        return self._end()
 
-    async def _speak(self, line: "_Line") -> None:
-        """Greet, begin, and go on until the line is lost."""
-        line.send(frame(Hello(VERSION, self._token, self.subscriber is not None)))
-        self._line = line
-        await _stay_while_alive(line)
-        self._line = None
-        self.begun.clear()
-        for waiting in list(self._waiting_by_number.values()):
-            if not isinstance(waiting.question, _ASKED_AGAIN) and not waiting.answer.done():
-                waiting.answer.set_exception(AnswerLost())
+    def _end(self) -> Exception | None:
+        """Take no more requests; of those that are not sent again the outcome is unknown."""
+        if not self.ready.is_set():
+            return ConnectionError("the engine disconnected before it took requests")
+        self.ready.clear()
+        for pending in list(self._pending_by_number.values()):
+            if not isinstance(pending.request, SENT_AGAIN) and not pending.reply.done():
+                pending.reply.set_exception(AnswerLost())
+        return None
 
     def _begin(self) -> None:
-        """Take questions, those first that an earlier line lost."""
-        assert self._line is not None
-        for number, waiting in self._waiting_by_number.items():
-            self._line.send(frame(RequestMessage(number, waiting.question)))
-        self.begun.set()
+        """Take requests, after those that an earlier connection lost."""
+        assert self.connection is not None
+        for number, pending in self._pending_by_number.items():
+            self.connection.send(frame(RequestMessage(number, pending.request)))
+        self._failures.passed()
+        self.ready.set()
 
     def take(self, message: bytes) -> None:
-        """Take what the engine says."""
-        said = decode_engine(message)
-        match said:
+        """Handle a message of the engine."""
+        decoded = decode_engine(message)
+        match decoded:
             case CommittedMessage():
                 assert self.subscriber is not None
-                self.subscriber.on_committed(CommittedCommand(said.sequence, said.effects))
+                self.subscriber.on_committed(CommittedCommand(decoded.sequence, decoded.effects))
             case ReplyMessage() | RefusalMessage():
-                self._settle(said)
+                self._resolve(decoded)
             case StateBegin():
                 assert self.subscriber is not None
                 self.subscriber.begin()
@@ -177,21 +214,17 @@ class RemoteShard:
             case Pong():
                 pass
 
-    def _settle(self, said: ReplyMessage | RefusalMessage) -> None:
-        waiting = self._waiting_by_number.get(said.number)
-        if waiting is None or waiting.answer.done():
+    def _resolve(self, received: ReplyMessage | RefusalMessage) -> None:
+        pending = self._pending_by_number.get(received.number)
+        if pending is None or pending.reply.done():
             return
-        if isinstance(said, ReplyMessage):
-            waiting.answer.set_result(said.answer)
+        if isinstance(received, ReplyMessage):
+            pending.reply.set_result(received.reply)
         else:
-            waiting.answer.set_exception(refusal_of(said))
+            pending.reply.set_exception(decode_refusal(received.refusal))
 
 
-_ASKED_AGAIN: Final = (PlaceRequest, FindPlacementRequest, TablesRequest)
-_PING: Final = frame(Ping())
-
-
-class _Line(FramedConnection):
+class _Connection(FramedConnection):
     """One connection to the engine."""
 
     def __init__(self, shard: RemoteShard) -> None:
@@ -215,26 +248,27 @@ class _Line(FramedConnection):
         self._shard.take(message)
 
 
-async def _stay_while_alive(line: _Line) -> None:
-    """Return when the line is lost; an engine that says nothing, asked or not, is hung up on.
+async def _stay_while_alive(connection: _Connection, silent_s: float) -> None:
+    """Return when the connection is lost; disconnect from an engine without even a pong.
 
-    Looks are counted, not time: whoever was stopped itself hears first what came meanwhile.
+    Checks are counted instead of time: a client that was stopped itself first receives what arrived
+    while it was.
     """
-    quiet = 0
-    while not await _is_lost_within(line, SILENT_S / LOOKS):
-        quiet = 0 if line.has_received else quiet + 1
-        line.has_received = False
-        if quiet == LOOKS:
-            log.warning("hung up on an engine that is silent")
-            line.disconnect()
-            await line.lost.wait()
-        elif quiet:
-            line.send(_PING)
+    silent_checks = 0
+    while not await _is_lost_within(connection, silent_s / CHECKS):
+        silent_checks = 0 if connection.has_received else silent_checks + 1
+        connection.has_received = False
+        if silent_checks == CHECKS:
+            log.warning("engine is silent, and is disconnected", seconds=silent_s)
+            connection.disconnect()
+            await connection.lost.wait()
+        elif silent_checks:
+            connection.send(_PING)
 
 
-async def _is_lost_within(line: _Line, within_s: float) -> bool:
+async def _is_lost_within(connection: _Connection, within_s: float) -> bool:
     try:
         async with asyncio.timeout(within_s):
-            return await line.lost.wait()
+            return await connection.lost.wait()
     except TimeoutError:
         return False

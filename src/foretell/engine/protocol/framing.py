@@ -1,4 +1,4 @@
-"""A connection of messages, each with its length before it; what is said at once is sent at once."""
+"""A connection of messages, each after its length; all messages of one turn are written at once."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -11,18 +11,18 @@ from typing_extensions import override
 LENGTH_BYTES: Final = 4
 MESSAGE_BYTES_MAX: Final = 64 * 1024 * 1024
 UNREAD_BYTES_MAX: Final = 256 * 1024 * 1024
-"""How much of what it is told the other end may leave unread before it is hung up on."""
+"""How much the peer may leave unread before it is disconnected."""
 
 log = structlog.get_logger(__name__)
 
 
 def framed(message: bytes) -> bytes:
-    """Return a message as it goes over the wire."""
+    """Return a message with its length before it."""
     return len(message).to_bytes(LENGTH_BYTES, "little") + message
 
 
 class FramedConnection(asyncio.Protocol, ABC):
-    """One end; subclasses say what a message means."""
+    """One end of a connection; subclasses handle the messages."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -31,7 +31,7 @@ class FramedConnection(asyncio.Protocol, ABC):
 
     @abstractmethod
     def take(self, message: bytes) -> None:
-        """Take a message; ValueError and msgspec.MsgspecError hang up."""
+        """Handle a message; ValueError and msgspec.MsgspecError end the connection."""
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -50,12 +50,12 @@ class FramedConnection(asyncio.Protocol, ABC):
                 self.take(bytes(self._buffer[start + LENGTH_BYTES : end]))
                 start = end
         except (ValueError, msgspec.MsgspecError) as error:
-            log.warning("hung up on the other end", cause=str(error))
+            log.warning("peer disconnected", cause=str(error))
             self.disconnect()
         del self._buffer[:start]
 
     def send(self, frame: bytes) -> None:
-        """Send a framed message, with whatever else is said in this turn of the loop."""
+        """Send a framed message, together with all others of this turn of the event loop."""
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._flush)
         self._unsent.append(frame)
@@ -66,7 +66,7 @@ class FramedConnection(asyncio.Protocol, ABC):
             self._transport.abort()
 
     def _end(self, start: int) -> int | None:
-        """Return where the message that starts here ends, or None when it is not whole yet."""
+        """Return where the message that starts here ends, or None while it is incomplete."""
         if len(self._buffer) < start + LENGTH_BYTES:
             return None
         length = int.from_bytes(self._buffer[start : start + LENGTH_BYTES], "little")
@@ -80,6 +80,7 @@ class FramedConnection(asyncio.Protocol, ABC):
         if self._transport is None or self._transport.is_closing():
             return
         self._transport.write(b"".join(unsent))
-        if self._transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
-            log.error("hung up on one who does not read")
+        unread_bytes = self._transport.get_write_buffer_size()
+        if unread_bytes > UNREAD_BYTES_MAX:
+            log.error("peer disconnected", cause="it does not read", unread_bytes=unread_bytes)
             self.disconnect()

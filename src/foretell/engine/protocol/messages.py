@@ -1,79 +1,74 @@
-"""What goes between an engine and those who ask it from other processes.
+"""Messages between an engine and its clients in other processes.
 
-Who asks says first who it is, and whether it wants to hear what the engine does. Answers come in any
-order, each with the number of its question. What the engine does comes in its order, after the state
-that it begins with. A ping is answered at once, whatever else is owed: so a slow engine is told from
-one that is stopped. Both ends are of one installation: who greets wrongly is hung up on.
+A client greets first: it proves that it belongs to the installation, and states whether it
+subscribes to the engine's effects. Replies come in any order, each with the number of its request.
+Effects come in the engine's order, after the state that they follow. A ping is answered at once,
+whatever else is owed, which distinguishes a slow engine from one that is stopped.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
-from foretell.domain.errors import exchange as matching_errors
-from foretell.domain.errors import families as errors
-from foretell.domain.errors import order as trading_errors
-from foretell.domain.errors import storage as storage_errors
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.effects import Effect
 from foretell.engine.protocol.framing import framed
+from foretell.engine.protocol.refusal_codec import EncodedRefusal, encode_refusal
 from foretell.engine.protocol.requests import EngineReply, EngineRequest
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
-    """The first message: proof of belonging, and whether effects are wanted."""
+    """The first message: the installation's token, and whether effects are wanted."""
 
     version: int
     token: bytes
     subscribes: bool
 
 
-class RequestMessage(msgspec.Struct, frozen=True, array_like=True, tag="ask"):
-    """A question, by the asker's own number."""
+class RequestMessage(msgspec.Struct, frozen=True, array_like=True, tag="request"):
+    """A request, under the client's own number."""
 
     number: int
-    question: EngineRequest
+    request: EngineRequest
 
 
 class Ping(msgspec.Struct, frozen=True, array_like=True, tag="ping"):
-    """Whether the engine's event loop still turns; `Pong` follows at once."""
+    """A check that the engine's event loop runs; `Pong` follows at once."""
 
 
 class Pong(msgspec.Struct, frozen=True, array_like=True, tag="pong"):
-    """The answer to a ping, begun or not."""
+    """The answer to a ping, whether requests are taken yet or not."""
 
 
-class ReplyMessage(msgspec.Struct, frozen=True, array_like=True, tag="answered"):
-    """The answer to a question."""
-
-    number: int
-    answer: EngineReply
-
-
-class RefusalMessage(msgspec.Struct, frozen=True, array_like=True, tag="refused"):
-    """The refusal of a question."""
+class ReplyMessage(msgspec.Struct, frozen=True, array_like=True, tag="reply"):
+    """The reply to a request."""
 
     number: int
-    kind: str
-    message: str
-    details: dict[str, Any]
+    reply: EngineReply
 
 
-class StateBegin(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
-    """Forget what was heard of this engine: the state at a sequence follows, and `StateEnd` ends it."""
+class RefusalMessage(msgspec.Struct, frozen=True, array_like=True, tag="refusal"):
+    """The refusal of a request."""
+
+    number: int
+    refusal: EncodedRefusal
+
+
+class StateBegin(msgspec.Struct, frozen=True, array_like=True, tag="state_begin"):
+    """Forget this engine's state: the state at a sequence follows, up to `StateEnd`."""
 
     sequence: int
 
 
-class StateEnd(msgspec.Struct, frozen=True, array_like=True, tag="begun"):
-    """Questions are taken; the state, if it was wanted, is whole, and what is told now came after it."""
+class StateEnd(msgspec.Struct, frozen=True, array_like=True, tag="state_end"):
+    """Requests are taken; a subscriber has the whole state, and later effects follow it."""
 
 
-class CommittedMessage(msgspec.Struct, frozen=True, array_like=True, tag="told"):
-    """What one command did, or a part of the state that the rest follows."""
+class CommittedMessage(msgspec.Struct, frozen=True, array_like=True, tag="committed"):
+    """The effects of one command, or a part of the state that they follow."""
 
     sequence: int
     effects: Sequence[Effect]
@@ -83,7 +78,7 @@ FromClient = Hello | RequestMessage | Ping
 FromEngine = ReplyMessage | RefusalMessage | StateBegin | StateEnd | CommittedMessage | Pong
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_FROM_ASKER: Final[msgspec.msgpack.Decoder[FromClient]] = msgspec.msgpack.Decoder(FromClient)
+_FROM_CLIENT: Final[msgspec.msgpack.Decoder[FromClient]] = msgspec.msgpack.Decoder(FromClient)
 _FROM_ENGINE: Final[msgspec.msgpack.Decoder[FromEngine]] = msgspec.msgpack.Decoder(FromEngine)
 
 
@@ -93,37 +88,15 @@ def frame(message: FromClient | FromEngine) -> bytes:
 
 
 def decode_client(raw: bytes) -> FromClient:
-    """Return a message of one who asks; raises msgspec.MsgspecError."""
-    return _FROM_ASKER.decode(raw)
+    """Return a message from a client; raises msgspec.MsgspecError."""
+    return _FROM_CLIENT.decode(raw)
 
 
 def decode_engine(raw: bytes) -> FromEngine:
-    """Return a message of an engine; raises msgspec.MsgspecError."""
+    """Return a message from an engine; raises msgspec.MsgspecError."""
     return _FROM_ENGINE.decode(raw)
 
 
 def refused(number: int, refusal: ForetellError) -> RefusalMessage:
-    """Return a refusal as it is sent."""
-    return RefusalMessage(number, type(refusal).__name__, refusal.message, dict(refusal.details))
-
-
-def refusal_of(sent: RefusalMessage) -> ForetellError:
-    """Return the refusal that was sent, of its own class."""
-    kind = _KIND_BY_NAME.get(sent.kind, errors.Unavailable)
-    refusal = kind.__new__(kind)
-    ForetellError.__init__(refusal, sent.message, **sent.details)
-    return refusal
-
-
-def _kinds(kind: type[ForetellError]) -> Iterator[type[ForetellError]]:
-    yield kind
-    for child in kind.__subclasses__():
-        yield from _kinds(child)
-
-
-_ROOMS: Final = (errors, matching_errors, storage_errors, trading_errors)
-_KIND_BY_NAME: Final = {
-    kind.__name__: kind
-    for kind in _kinds(ForetellError)
-    if kind.__module__ in {room.__name__ for room in _ROOMS}
-}
+    """Return the message that refuses a request."""
+    return RefusalMessage(number, encode_refusal(refusal))

@@ -1,11 +1,11 @@
 """Requests that an engine or a treasury takes, and its replies.
 
-A request holds everything that its reply depends on but the time, which is the engine's own. It
-crosses a socket as it is when the engine runs in another process. The client raises a refusal.
+A request holds everything that its reply depends on except the time, which is the engine's own. It
+crosses a socket unchanged when the engine runs in another process. Each reply follows its request.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,51 +16,53 @@ from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.state import Placement
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
+# Orders
+
 
 class PlaceRequest(msgspec.Struct, frozen=True, array_like=True, tag="place"):
-    """Place an order; its time is when the engine gets it."""
+    """Place an order; its time is when the engine receives it."""
 
     command: PlaceOrder
 
 
 class PlaceReply(msgspec.Struct, frozen=True, array_like=True, tag="placed"):
-    """What became of an order, and whether it had been placed before."""
+    """The outcome of an order, and whether it had been placed before."""
 
     placement: Placement
     is_known: bool
 
 
 class FindPlacementRequest(msgspec.Struct, frozen=True, array_like=True, tag="find"):
-    """Say whether an order was ever placed."""
+    """Return whether an order was ever placed."""
 
     order_id: Bytes32
 
 
 class FindPlacementReply(msgspec.Struct, frozen=True, array_like=True, tag="found"):
-    """What became of an order at once, or None when it never was placed."""
+    """The outcome of an order when it was placed, or None if it never was."""
 
     placement: Placement | None
 
 
-class CheckOrderRequest(msgspec.Struct, frozen=True, array_like=True, tag="judge"):
+class CheckOrderRequest(msgspec.Struct, frozen=True, array_like=True, tag="check"):
     """Refuse an order that would be refused if it were placed now; nothing changes."""
 
     command: PlaceOrder
 
 
-class CheckOrderReply(msgspec.Struct, frozen=True, array_like=True, tag="judged"):
-    """Nothing speaks against the order."""
+class CheckOrderReply(msgspec.Struct, frozen=True, array_like=True, tag="checked"):
+    """The order would be accepted."""
 
 
 class CancelOrdersRequest(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
-    """Take orders out of the book that an address signed."""
+    """Cancel the named orders that an address signed."""
 
     signer: Address
     order_ids: Sequence[Bytes32]
 
 
 class CancelMatchingRequest(msgspec.Struct, frozen=True, array_like=True, tag="cancel_matching"):
-    """Take every order that an address signed out of the book, of a key, market or token alone."""
+    """Cancel all orders that an address signed, or those of one API key, market or token."""
 
     signer: Address
     wallets: Sequence[Address]
@@ -70,14 +72,17 @@ class CancelMatchingRequest(msgspec.Struct, frozen=True, array_like=True, tag="c
 
 
 class CancelOrdersReply(msgspec.Struct, frozen=True, array_like=True, tag="canceled"):
-    """Which orders are out of the book by this question, and why the others are not."""
+    """The orders that this request canceled, and the reason for each other one."""
 
     canceled: list[Bytes32]
     not_canceled: dict[Bytes32, str]
 
 
+# Accounts, heartbeats and tables
+
+
 class AccountRequest(msgspec.Struct, frozen=True, array_like=True, tag="account"):
-    """Say what a wallet has of an asset, and lets each of the exchanges move."""
+    """Return what a wallet holds of an asset, and what it allows each of the exchanges to move."""
 
     wallet: Address
     asset: AssetId
@@ -94,30 +99,33 @@ class AccountReply(msgspec.Struct, frozen=True, array_like=True, tag="account_vi
     observed_block: int
 
 
-class HeartbeatRequest(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
-    """Take a beat of a key, which names the one before it."""
+class HeartbeatRequest(msgspec.Struct, frozen=True, array_like=True, tag="heartbeat"):
+    """Take a heartbeat of an API key, which names the one before it."""
 
     key_id: str
     address: Address
     heartbeat_id: str | None
 
 
+class HeartbeatReply(msgspec.Struct, frozen=True, array_like=True, tag="heartbeat_id"):
+    """The id that the next heartbeat must name."""
+
+    heartbeat_id: str
+
+
 class TablesRequest(msgspec.Struct, frozen=True, array_like=True, tag="await_tables"):
-    """Say when the tables hold everything that is durable now."""
+    """Reply when the tables hold everything that is durable now."""
 
 
 class TablesReply(msgspec.Struct, frozen=True, array_like=True, tag="tables_ready"):
     """The tables hold it."""
 
 
-class HeartbeatReply(msgspec.Struct, frozen=True, array_like=True, tag="beaten"):
-    """What the next beat must name."""
-
-    heartbeat_id: str
+# Allocations of collateral: the treasury asks its shards for all but the last
 
 
 class JoinRequest(msgspec.Struct, frozen=True, array_like=True, tag="join"):
-    """Take collateral from a treasury from now on, which knows the shard by this name."""
+    """Take collateral from the treasury from now on; it knows the shard by this name."""
 
     shard: str
 
@@ -127,7 +135,7 @@ class JoinReply(msgspec.Struct, frozen=True, array_like=True, tag="joined"):
 
 
 class TakeRequest(msgspec.Struct, frozen=True, array_like=True, tag="take"):
-    """Take what the treasury gave the shard in all, of some wallets."""
+    """Take what the treasury has given the shard in total, for some wallets."""
 
     shard: str
     given: Sequence[AllocationTotal]
@@ -138,9 +146,9 @@ class TakeReply(msgspec.Struct, frozen=True, array_like=True, tag="taken"):
 
 
 class ReturnRequest(msgspec.Struct, frozen=True, array_like=True, tag="give_back"):
-    """Give of a wallet's slice back what is free, until so much was returned in all.
+    """Give back free units of a wallet's allocation, until so much was returned in total.
 
-    What was given in all is told too, so that what is still on its way can be given back. By force,
+    It states the total given as well, so that a grant on its way can be returned. When forced,
     orders are closed until enough is free.
     """
 
@@ -151,16 +159,16 @@ class ReturnRequest(msgspec.Struct, frozen=True, array_like=True, tag="give_back
 
 
 class ReturnReply(msgspec.Struct, frozen=True, array_like=True, tag="given_back"):
-    """What was returned in all."""
+    """The total returned."""
 
     returned: AllocationTotal
 
 
 class ReportRequest(msgspec.Struct, frozen=True, array_like=True, tag="report"):
-    """Say what became of the shard's slices, those from a place in their order on.
+    """Return the shard's allocations from position `start` on.
 
-    Whoever names a block wants them as of that block alone; whoever names the sequence of an earlier
-    report, those alone that changed after it.
+    With `block_hash`, only those as of that block; with `since`, the sequence of an earlier report,
+    only those that changed after it.
     """
 
     start: int
@@ -169,10 +177,10 @@ class ReportRequest(msgspec.Struct, frozen=True, array_like=True, tag="report"):
 
 
 class ReportReply(msgspec.Struct, frozen=True, array_like=True, tag="reported"):
-    """A part of the slices, `count` in all, as of the block that the shard has observed.
+    """A part of the `count` allocations, as of the block that the shard has observed.
 
-    There is none of them when another block was wanted. Slices keep their order, and new ones
-    come last. When it is not `is_whole`, it is those that changed, in one part.
+    It is empty when another block was requested. Allocations keep their order, and new ones come
+    last. When it is not `is_whole`, it holds all that changed, in one part.
     """
 
     shard: str
@@ -185,7 +193,7 @@ class ReportReply(msgspec.Struct, frozen=True, array_like=True, tag="reported"):
 
 
 class FundRequest(msgspec.Struct, frozen=True, array_like=True, tag="fund"):
-    """Give a shard of a wallet's collateral, until it was given so much in all: for a treasury."""
+    """Give a shard of a wallet's collateral, until so much was given in total: for a treasury."""
 
     shard: str
     wallet: Address
@@ -193,53 +201,46 @@ class FundRequest(msgspec.Struct, frozen=True, array_like=True, tag="fund"):
 
 
 class FundReply(msgspec.Struct, frozen=True, array_like=True, tag="funded"):
-    """What the shard was given in all; less than it wanted when the wallet has no more."""
+    """The total given; it is less than requested when the wallet has no more."""
 
     given: AllocationTotal
 
 
-ReadRequest = FindPlacementRequest | CheckOrderRequest | AccountRequest
-
-
-AllocationRequest = JoinRequest | TakeRequest | ReturnRequest
-
+# Unions, for decoders and signatures
 
 ShardRequest = (
-    PlaceRequest | CancelOrdersRequest | CancelMatchingRequest | ReadRequest | AllocationRequest
+    PlaceRequest
+    | FindPlacementRequest
+    | CheckOrderRequest
+    | CancelOrdersRequest
+    | CancelMatchingRequest
+    | AccountRequest
+    | JoinRequest
+    | TakeRequest
+    | ReturnRequest
 )
-
+"""A request that needs the engine of a shard alone."""
 
 EngineRequest = ShardRequest | HeartbeatRequest | TablesRequest | ReportRequest | FundRequest
 
-
-AllocationReply = JoinReply | TakeReply | ReturnReply
-
-
-ShardReply = (
+EngineReply = (
     PlaceReply
     | FindPlacementReply
     | CheckOrderReply
     | CancelOrdersReply
     | AccountReply
-    | AllocationReply
+    | HeartbeatReply
+    | TablesReply
+    | JoinReply
+    | TakeReply
+    | ReturnReply
+    | ReportReply
+    | FundReply
 )
 
 
-EngineReply = ShardReply | HeartbeatReply | TablesReply | ReportReply | FundReply
-
-
-class EngineEndpoint(Protocol):
-    """Whatever can be asked: an engine, or a treasury, wherever it runs."""
-
-    async def ask(self, question: EngineRequest) -> EngineReply:
-        """Return the answer, durable if anything changed; or raise the refusal."""
-
-
 class CommittedCommand(NamedTuple):
-    """What one journalled command did, told once it is durable."""
+    """The effects of one journalled command, published once it is durable."""
 
     sequence: int
     effects: Sequence[Effect]
-
-
-Subscriber = Callable[[CommittedCommand], None]

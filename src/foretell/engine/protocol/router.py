@@ -1,39 +1,30 @@
-"""The engines of an installation, each with the markets that are its own, wherever they run.
+"""The router from a market or a wallet to the engines that serve it.
 
-Most installations have one engine, in the process that serves clients. Larger ones have several, each
-in a process of its own. A market belongs to one of them for ever; a wallet's collateral is shared out.
+Most installations have one engine, in the process that serves clients. Larger ones have several,
+each in a process of its own. A market belongs to one of them permanently; a wallet's collateral is
+allocated to several.
 """
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.sharding import shard_of
+from foretell.engine.protocol.endpoint import EngineEndpoint, Shard
 from foretell.engine.protocol.requests import (
     AccountReply,
     AccountRequest,
     CancelMatchingRequest,
     CancelOrdersReply,
     CancelOrdersRequest,
-    EngineEndpoint,
     EngineReply,
     EngineRequest,
     HeartbeatReply,
     HeartbeatRequest,
 )
 
-SomeAnswer = TypeVar("SomeAnswer", bound=EngineReply)
-
-
-class Shard(Protocol):
-    """One engine, as those see it who ask it."""
-
-    async def ask(self, question: EngineRequest) -> EngineReply:
-        """Return the answer, durable if anything changed; or raise the refusal."""
-
-    async def wait_for_tables(self) -> None:
-        """Return when the tables hold everything that is durable now, or refuse."""
+Reply = TypeVar("Reply", bound=EngineReply)
 
 
 class Shards:
@@ -44,38 +35,37 @@ class Shards:
         self._shards = tuple(shards)
         self._treasury = treasury
 
-    async def ask(
-        self, condition_id: Bytes32, question: EngineRequest, kind: type[SomeAnswer]
-    ) -> SomeAnswer:
-        """Return what the engine of a market answers, or raise its refusal."""
-        shard = self._shards[shard_of(condition_id, len(self._shards))]
-        answer = await shard.ask(question)
-        assert isinstance(answer, kind)
-        return answer
+    async def handle(
+        self, condition_id: Bytes32, request: EngineRequest, kind: type[Reply]
+    ) -> Reply:
+        """Return the reply of a market's engine, or raise its refusal."""
+        reply = await self._shards[shard_of(condition_id, len(self._shards))].handle(request)
+        assert isinstance(reply, kind)
+        return reply
 
     async def cancel(
-        self, question: CancelOrdersRequest | CancelMatchingRequest
+        self, request: CancelOrdersRequest | CancelMatchingRequest
     ) -> CancelOrdersReply:
-        """Take orders out of whichever book they are in."""
-        answers = await self._ask_all(question, CancelOrdersReply)
-        canceled = dict.fromkeys(order_id for answer in answers for order_id in answer.canceled)
+        """Cancel orders in all engines."""
+        replies = await self._handle_all(request, CancelOrdersReply)
+        canceled = dict.fromkeys(order_id for reply in replies for order_id in reply.canceled)
         return CancelOrdersReply(
             list(canceled),
             {
                 order_id: reason
-                for answer in answers
-                for order_id, reason in answer.not_canceled.items()
+                for reply in replies
+                for order_id, reason in reply.not_canceled.items()
                 if order_id not in canceled
             },
         )
 
-    async def account(self, question: AccountRequest, condition_id: Bytes32 | None) -> AccountReply:
-        """Return what a wallet has: of a market's token, or of collateral in all engines together."""
+    async def account(self, request: AccountRequest, condition_id: Bytes32 | None) -> AccountReply:
+        """Return what a wallet holds: of a market's token, or of collateral in all engines."""
         if condition_id is not None:
-            return await self.ask(condition_id, question, AccountReply)
-        views = await self._ask_all(question, AccountReply)
+            return await self.handle(condition_id, request, AccountReply)
+        views = await self._handle_all(request, AccountReply)
         if self._treasury is not None:
-            free = await self._treasury.ask(question)
+            free = await self._treasury.handle(request)
             assert isinstance(free, AccountReply)
             views.append(free)
         return AccountReply(
@@ -86,19 +76,19 @@ class Shards:
             observed_block=min(view.observed_block for view in views),
         )
 
-    async def beat(self, question: HeartbeatRequest) -> str:
-        """Take a beat of a key, and return the name of this one; the first engine keeps them."""
-        answer = await self._shards[0].ask(question)
-        assert isinstance(answer, HeartbeatReply)
-        return answer.heartbeat_id
+    async def beat(self, request: HeartbeatRequest) -> str:
+        """Take a heartbeat, and return its id; the first engine keeps them."""
+        reply = await self._shards[0].handle(request)
+        assert isinstance(reply, HeartbeatReply)
+        return reply.heartbeat_id
 
     async def wait_for_tables(self) -> None:
         """Return when the tables hold everything that is durable now, or refuse."""
         await asyncio.gather(*(shard.wait_for_tables() for shard in self._shards))
 
-    async def _ask_all(self, question: EngineRequest, kind: type[SomeAnswer]) -> list[SomeAnswer]:
-        typed: list[SomeAnswer] = []
-        for answer in await asyncio.gather(*(shard.ask(question) for shard in self._shards)):
-            assert isinstance(answer, kind)
-            typed.append(answer)
-        return typed
+    async def _handle_all(self, request: EngineRequest, kind: type[Reply]) -> list[Reply]:
+        replies: list[Reply] = []
+        for reply in await asyncio.gather(*(shard.handle(request) for shard in self._shards)):
+            assert isinstance(reply, kind)
+            replies.append(reply)
+        return replies

@@ -29,6 +29,7 @@ from foretell.domain.exchange.commands import (
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.observe_chain import OBSERVED_PER_COMMAND_MAX, split_observation
 from foretell.domain.exchange.order import MarketRules
+from foretell.domain.exchange.settlement import RefusedOrder
 from foretell.domain.exchange.state import State, UnsettledTrade
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address
@@ -51,7 +52,7 @@ from foretell.store.index.cancellations import (
     load_raised_nonces,
 )
 from foretell.store.index.conditions import load_payouts
-from foretell.store.outbox.refused_orders import RefusedOrder, load_refused_orders
+from foretell.store.outbox.refused_orders import load_refused_orders
 from foretell.store.outbox.settlements import Landing, load_landings
 
 PACE: Final = Pace(busy_s=1.0, idle_s=1.0)

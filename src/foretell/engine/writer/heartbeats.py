@@ -1,8 +1,8 @@
-"""The dead man's switch: a key that began to send beats loses its orders when they stop.
+"""The dead man's switch: an API key that sends heartbeats loses its orders when they stop.
 
-That a key beats is stored, the beats are not: after a restart every such key has the whole time
-again, and its next beat is told which one to name. A beat that is taken counts, however late it is:
-what is found overdue is stopped only if it was not renewed since.
+The store keeps which keys send heartbeats, not the heartbeats: after a restart every such key has
+the whole time again, and its next heartbeat is refused with the id that it must name. A heartbeat
+that is taken counts however late it is: an overdue key is stopped only if it was not renewed since.
 """
 
 import asyncio
@@ -18,13 +18,18 @@ from foretell.domain.errors.order import HeartbeatMismatch
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrdersReply
 from foretell.store.database import Database
-from foretell.store.trading.heartbeats import Beating, load_beatings, record_beating, record_stopped
+from foretell.store.trading.heartbeats import (
+    HeartbeatRow,
+    load_heartbeats,
+    record_heartbeats,
+    remove_heartbeats,
+)
 
 BEAT_WITHIN_MS: Final = 10_000
-LOOK_S: Final = 0.5
+CHECK_INTERVAL_S: Final = 0.5
 
 Cancel = Callable[[CancelMatchingRequest], Awaitable[CancelOrdersReply]]
-"""Takes orders out of whichever book they are in."""
+"""Cancels orders in all engines."""
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +42,7 @@ class _Pulse:
 
 
 class Heartbeats:
-    """Every key that beats, and when its next beat is due."""
+    """Every key that sends heartbeats, and when its next one is due."""
 
     def __init__(
         self,
@@ -57,14 +62,14 @@ class Heartbeats:
         self._changing = asyncio.Lock()
 
     async def start(self) -> None:
-        """Wait anew for every key that beat before the restart."""
+        """Give every key that sent heartbeats before the restart the whole time again."""
         async with self._database.reading() as tx:
-            beatings = await load_beatings(tx)
+            beatings = await load_heartbeats(tx)
         for beating in beatings:
             self._pulse_by_key[beating.key_id] = self._pulse(beating.address)
 
     async def beat(self, key_id: str, address: Address, heartbeat_id: str | None) -> str:
-        """Take a beat, which names the last one, and return the name of this one."""
+        """Take a heartbeat, which names the last one, and return the id of this one."""
         pulse = self._pulse_by_key.get(key_id)
         if pulse is None:
             if heartbeat_id:
@@ -76,20 +81,20 @@ class Heartbeats:
         return renewed.heartbeat_id
 
     async def run(self) -> None:
-        """Cancel, for ever, the orders of keys whose beats have stopped."""
+        """Cancel the orders of keys whose heartbeats stop, until cancelled."""
         while True:
             await self.run_once()
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(CHECK_INTERVAL_S)
 
     async def run_once(self) -> None:
-        """Cancel the orders of keys whose next beat is overdue."""
+        """Cancel the orders of keys whose next heartbeat is overdue."""
         now_ms = self._now_ms()
         for key_id, pulse in list(self._pulse_by_key.items()):
             if pulse.due_at_ms < now_ms:
                 try:
                     await self._stop(key_id, pulse)
                 except ForetellError as error:
-                    log.warning("heartbeat", key_id=key_id, cause=error.message)
+                    log.warning("orders not canceled", key_id=key_id, cause=error.message)
 
     async def _begin(self, key_id: str, address: Address) -> str:
         async with self._changing:
@@ -97,13 +102,13 @@ class Heartbeats:
             if pulse is None:
                 pulse = self._pulse_by_key[key_id] = self._pulse(address)
                 async with self._database.writing() as tx:
-                    await record_beating(tx, Beating(key_id, address, self._now_ms()))
+                    await record_heartbeats(tx, HeartbeatRow(key_id, address, self._now_ms()))
             return pulse.heartbeat_id
 
     async def _stop(self, key_id: str, pulse: _Pulse) -> None:
-        """Cancel, then forget: what breaks off in between is done again, after a restart too.
+        """Cancel the orders, then forget the key: after a failure or a restart both are repeated.
 
-        Nothing is done when the key has beaten since its pulse was looked at.
+        Do nothing if the key was renewed since `pulse` was read.
         """
         async with self._changing:
             if self._pulse_by_key.get(key_id) is not pulse:
@@ -111,14 +116,14 @@ class Heartbeats:
             del self._pulse_by_key[key_id]
             try:
                 wallets = self._wallets.of(pulse.address)
-                wanted = CancelMatchingRequest(pulse.address, wallets, owner=key_id)
-                count = len((await self._cancel(wanted)).canceled)
+                request = CancelMatchingRequest(pulse.address, wallets, owner=key_id)
+                count = len((await self._cancel(request)).canceled)
                 async with self._database.writing() as tx:
-                    await record_stopped(tx, key_id)
+                    await remove_heartbeats(tx, key_id)
             except ForetellError:
                 self._pulse_by_key[key_id] = pulse
                 raise
-        log.info("heartbeat stopped", key_id=key_id, orders=count)
+        log.info("heartbeats stopped", key_id=key_id, orders=count)
 
     def _pulse(self, address: Address) -> _Pulse:
         return _Pulse(address, self._new_uuid(), self._now_ms() + BEAT_WITHIN_MS)

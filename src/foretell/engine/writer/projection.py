@@ -1,8 +1,8 @@
-"""The journal told to the tables: orders, trades, fills and quotes, exactly once.
+"""The projection of the journal into tables: orders, trades, fills and quotes, exactly once.
 
-The rows of a command and the sequence up to which the tables are true are written in one
-transaction, so a restart goes on where it stopped and nothing is written twice. Tables may be some
-milliseconds behind the engine; nobody waits for them.
+The rows of a command and the sequence that the tables are at are written in one transaction, so a
+restart resumes where it stopped and writes nothing twice. The tables may be some milliseconds
+behind the engine; no order waits for them.
 """
 
 import asyncio
@@ -60,88 +60,95 @@ COMMANDS_BEHIND_MAX: Final = 100_000
 HELD_AT_START_MAX: Final = 10_000
 MINUTE_MS: Final = 1000 * MINUTE_S
 PAUSE_S: Final = 0.1
-"""How long to gather what comes between two writes: one costs milliseconds, however small it is.
+"""How long to gather commands between two writes: each costs milliseconds, however small it is.
 
-Nobody who waits for the tables waits for that.
+`flush_now` ends the pause for a request that waits for the tables.
 """
 
 
 class Projection:
-    """Writes what the engine tells, of each of several engines under its own name."""
+    """The tables' side of one engine; each of several has a name of its own."""
 
-    def __init__(self, database: Database, name: str = ALONE.name) -> None:
+    def __init__(
+        self,
+        database: Database,
+        name: str = ALONE.name,
+        *,
+        held_at_start_max: int = HELD_AT_START_MAX,
+    ) -> None:
         self._database = database
         self._name = name
-        self._pending: list[CommittedCommand] = []
+        self._held_at_start_max = held_at_start_max
+        self.pending: list[CommittedCommand] = []
         self._wakes = asyncio.Event()
-        self._hurries = asyncio.Event()
+        self._flushes = asyncio.Event()
         self._market_by_id: dict[Bytes32, OpenMarket] = {}
         self._quote_by_id: dict[Bytes32, Quote] = {}
         self.sequence = 0
 
     async def start(self) -> None:
-        """Read how far the tables are true."""
+        """Load the sequence that the tables are at."""
         async with self._database.reading() as tx:
             self.sequence = await load_sequence(tx, self._name)
             self._quote_by_id = dict(await load_quotes(tx))
 
     def check_journal(self, journal_sequence: int) -> None:
-        """Refuse a journal that ends before what the tables hold: it is not the one they tell of."""
+        """Refuse a journal that ends before the tables' sequence: they are of another one."""
         if journal_sequence < self.sequence:
             raise JournalBehindTables(self.sequence, journal_sequence)
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Take what a command did, unless the tables have it already."""
+        """Take the effects of a command, unless the tables have them already."""
         for effect in committed.effects:
             if isinstance(effect, MarketOpened | MarketRestored):
                 self._market_by_id[effect.market.condition_id] = effect.market
         if committed.sequence > self.sequence:
-            self._pending.append(committed)
+            self.pending.append(committed)
             self._wakes.set()
 
     @property
     def is_behind(self) -> bool:
         """Whether so much waits to be written that no more orders should be taken."""
-        return len(self._pending) > COMMANDS_BEHIND_MAX
+        return len(self.pending) > COMMANDS_BEHIND_MAX
 
     async def drain_if_large(self) -> None:
-        """Write what was heard if it is much: a start may tell of a whole journal."""
-        if len(self._pending) >= HELD_AT_START_MAX:
+        """Write what was taken if it is much: a start may publish a whole journal."""
+        if len(self.pending) >= self._held_at_start_max:
             await self.catch_up()
 
     async def run(self) -> None:
-        """Write, for ever, what is heard."""
+        """Write what was taken, until cancelled."""
         while True:
             await self._wakes.wait()
-            self._hurries.clear()
+            self._flushes.clear()
             await self._write()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PAUSE_S):
-                    await self._hurries.wait()
+                    await self._flushes.wait()
 
     def flush_now(self) -> None:
-        """Write what was heard at once: somebody waits for it."""
-        self._hurries.set()
+        """Write what was taken without the pause."""
+        self._flushes.set()
 
     async def catch_up(self) -> None:
-        """Write everything that was heard until now; what fails is tried again at the next call."""
-        while self._pending:
+        """Write everything that was taken until now; the next call repeats what fails."""
+        while self.pending:
             await self._write()
 
     async def _write(self) -> None:
-        part = self._pending[:COMMANDS_PER_WRITE_MAX]
+        part = self.pending[:COMMANDS_PER_WRITE_MAX]
         if part:
             batch = _Batch(self._market_by_id, self._quote_by_id)
             for committed in part:
                 for effect in committed.effects:
-                    batch.take(committed.sequence, effect)
+                    batch.apply(committed.sequence, effect)
             async with self._database.writing() as tx:
                 await batch.record(tx)
                 await record_sequence(tx, self._name, part[-1].sequence)
             self._quote_by_id.update(batch.quote_by_id())
             self.sequence = part[-1].sequence
-            del self._pending[: len(part)]
-        if not self._pending:
+            del self.pending[: len(part)]
+        if not self.pending:
             self._wakes.clear()
 
 
@@ -151,7 +158,7 @@ class _Placed(NamedTuple):
 
 
 class _Batch:
-    """The rows of some commands, each order and trade as it stands after the last of them."""
+    """The rows of some commands: each order and trade as it is after the last of them."""
 
     def __init__(
         self, market_by_id: dict[Bytes32, OpenMarket], quote_by_id: dict[Bytes32, Quote]
@@ -167,7 +174,7 @@ class _Batch:
         self._quotes: dict[Bytes32, _LatestQuote] = {}
 
     def quote_by_id(self) -> dict[Bytes32, Quote]:
-        """Return the quotes that changed, as they are now."""
+        """Return the changed quotes, as they are now."""
         return {condition_id: latest.quote() for condition_id, latest in self._quotes.items()}
 
     async def record(self, tx: Transaction) -> None:
@@ -183,8 +190,8 @@ class _Batch:
         await record_quotes(tx, list(self.quote_by_id().values()))
         await record_quote_points(tx, self._points)
 
-    def take(self, sequence: int, effect: Effect) -> None:
-        """Add what an effect means for the rows."""
+    def apply(self, sequence: int, effect: Effect) -> None:
+        """Change the rows that an effect concerns."""
         match effect:
             case OrderPlaced():
                 self._placed[effect.command.order_id] = _Placed(sequence, effect)
@@ -208,7 +215,7 @@ class _Batch:
                 pass
 
     def _new_orders(self) -> list[OrderRow]:
-        """Return the orders that were placed, with what became of them; only older ones change."""
+        """Return the orders placed in this batch as they are now, their changes included."""
         return [
             _order_row(placed, self._changed.pop(order_id, None))
             for order_id, placed in self._placed.items()
@@ -244,7 +251,7 @@ class _Batch:
         latest.volume_units += trade.cost_units
 
     def _advance(self, effect: TradeAdvanced) -> None:
-        """Keep how far a trade has come; one that was split meanwhile is advanced after that."""
+        """Keep the status of a trade; one that was split in this batch is advanced after that."""
         row = self._traded.get(effect.trade_id)
         is_split = any(split.kept.trade_id == effect.trade_id for split in self._split)
         if row is not None and not is_split:
@@ -271,7 +278,7 @@ class _Batch:
             latest.best_ask_ticks = effect.best_ask_ticks
 
     def _latest(self, condition_id: Bytes32, at_ms: int) -> "_LatestQuote":
-        """Return the quote to be changed now; it was the last of its minute if that is over."""
+        """Return the quote to change; if its minute is over, keep it first as that minute's last."""
         latest = self._quotes.get(condition_id)
         if latest is None:
             latest = self._quotes[condition_id] = _LatestQuote(self._known_quotes[condition_id])
@@ -282,7 +289,7 @@ class _Batch:
         return latest
 
     def _keep_point(self, latest: "_LatestQuote") -> None:
-        """Keep a quote as the last of its minute; that a market opened is no point of its history."""
+        """Keep a quote as the last of its minute, unless all it saw was the opening of its market."""
         if latest.is_pointed:
             key = QuoteKey(latest.condition_id, latest.updated_at_ms // MINUTE_MS)
             self._points[key] = BookTop(
@@ -294,7 +301,7 @@ class _Batch:
 
 
 class _LatestQuote:
-    """A quote on its way through a batch."""
+    """A quote that a batch changes."""
 
     __slots__ = (*Quote._fields, "is_pointed")
 
@@ -310,14 +317,14 @@ class _LatestQuote:
         self.is_pointed = False
 
     def refine(self, changed: TickChanged) -> None:
-        """Tell the same prices in finer ticks."""
+        """State the same prices in finer ticks."""
         top = BookTop(
             self.ticks_per_one, self.best_bid_ticks, self.best_ask_ticks, self.last_price_ticks
         ).refined(changed.ticks_per_one)
         self.ticks_per_one, self.best_bid_ticks, self.best_ask_ticks, self.last_price_ticks = top
 
     def quote(self) -> Quote:
-        """Return it as it is now."""
+        """Return the quote as it is now."""
         return Quote._make(getattr(self, name) for name in Quote._fields)
 
 

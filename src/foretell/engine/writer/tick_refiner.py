@@ -1,8 +1,8 @@
-"""Markets that came to trade where their tick is too coarse: seen in what the engine tells.
+"""The refiner of ticks: markets that trade near 0 or 1 get a finer tick.
 
-What becomes of their tick is the domain's rule. The change is a command as any other, sequenced in
-the journal after the trade that it follows, so a replay asks no rule. A start hears of the last price
-of each market, and makes up for a change that a crash came before if that price is still at the edge.
+The domain decides the new tick. The change is a command, sequenced in the journal after the trade
+that it follows, so a replay needs no rule. At a start the last price of each market is published,
+so a change that a crash prevented is made then if that price is still at the edge.
 """
 
 import asyncio
@@ -20,45 +20,46 @@ RETRY_S: Final = 1.0
 
 
 class TickRefiner:
-    """The markets of one engine whose tick is to become finer."""
+    """The markets of one engine whose ticks must become finer."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, retry_s: float = RETRY_S) -> None:
         self._engine = engine
-        self._ticks_by_id: dict[Bytes32, int] = {}
+        self._retry_s = retry_s
+        self.ticks_by_id: dict[Bytes32, int] = {}
         self._wakes = asyncio.Event()
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Look at the price of every trade, and at the last one of a market that is restored."""
+        """Check the price of every trade, and the last price of a restored market."""
         for effect in committed.effects:
             if isinstance(effect, TradeMatched):
                 trade = effect.trade
                 last_price = trade.fills[-1].price_ticks
-                self._judge(trade.condition_id, trade.ticks_per_one, last_price)
+                self._check(trade.condition_id, trade.ticks_per_one, last_price)
             elif isinstance(effect, MarketRestored) and effect.last_price_ticks is not None:
                 ticks_per_one = effect.rules.ticks_per_one
-                self._judge(effect.market.condition_id, ticks_per_one, effect.last_price_ticks)
+                self._check(effect.market.condition_id, ticks_per_one, effect.last_price_ticks)
 
     async def run(self) -> None:
-        """Change, for ever, the ticks that are too coarse; what cannot be done now is tried again."""
+        """Change ticks that are too coarse, until cancelled; retry while the engine refuses."""
         while True:
             await self._wakes.wait()
             try:
                 await self._change()
             except Unavailable:
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(self._retry_s)
 
-    def _judge(self, condition_id: Bytes32, ticks_per_one: int, last_price_ticks: int) -> None:
-        wanted = ticks_after_trade(ticks_per_one, last_price_ticks)
-        if wanted != ticks_per_one:
-            self._ticks_by_id[condition_id] = wanted
+    def _check(self, condition_id: Bytes32, ticks_per_one: int, last_price_ticks: int) -> None:
+        finer = ticks_after_trade(ticks_per_one, last_price_ticks)
+        if finer != ticks_per_one:
+            self.ticks_by_id[condition_id] = finer
             self._wakes.set()
 
     async def _change(self) -> None:
-        while self._ticks_by_id:
-            condition_id, wanted = next(iter(self._ticks_by_id.items()))
+        while self.ticks_by_id:
+            condition_id, finer = next(iter(self.ticks_by_id.items()))
             market = self._engine.state.market_by_id[condition_id]
-            if market.rules.ticks_per_one < wanted:
+            if market.rules.ticks_per_one < finer:
                 at_ms = self._engine.clock_ms()
-                await self._engine.submit(ChangeTick(at_ms, condition_id, wanted))
-            del self._ticks_by_id[condition_id]
+                await self._engine.submit(ChangeTick(at_ms, condition_id, finer))
+            del self.ticks_by_id[condition_id]
         self._wakes.clear()

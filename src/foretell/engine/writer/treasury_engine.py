@@ -1,7 +1,7 @@
-"""The single writer of the treasury: as the engine of a shard, with another state to fold.
+"""The single writer of the treasury: the same as the engine of a shard, over another state.
 
-A command is applied at once and answered when the journal has it. If the journal fails it stops for
-good, and only a start from the journal goes on.
+A command is applied at once, and its result returned when the journal has it. If the journal fails
+the engine stops, and only a start from the journal resumes.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ log = structlog.get_logger(__name__)
 class _Waiting(NamedTuple):
     sequence: int
     result: Granting | None
-    answer: asyncio.Future[Granting | None]
+    reply: asyncio.Future[Granting | None]
 
 
 class TreasuryEngine:
-    """The treasury's state, and the journal that it is a fold of."""
+    """The treasury: the state that its journal folds into."""
 
     def __init__(self, journal: Journal, now_ms: Callable[[], int]) -> None:
         self._journal = journal
@@ -42,15 +42,15 @@ class TreasuryEngine:
         self._is_ready = False
         self._sequence = 0
         self.synced_sequence = 0
-        """Up to where everything that was applied is durable."""
+        """The sequence up to which everything applied is durable."""
         self.failed = asyncio.Event()
         self.now_ms = now_ms
         self.state = Treasury()
 
     async def start(self) -> None:
-        """Restore the newest snapshot, fold the rest of the journal, and begin to take commands."""
+        """Restore the newest snapshot, replay the rest of the journal, and take commands."""
         await self._replay()
-        self._journal.start(self._synced, self._fail)
+        self._journal.start(self._synced, self.fail)
         self._is_ready = True
 
     async def _replay(self) -> None:
@@ -66,7 +66,7 @@ class TreasuryEngine:
         self.synced_sequence = self._sequence
 
     async def submit(self, command: TreasuryCommand) -> Granting | None:
-        """Return what the command did, once that and all before it is durable."""
+        """Return the result of the command, once it and all before it are durable."""
         self._check_open()
         outcome = self._apply(command)
         if not (outcome.is_change or self._waiting):
@@ -80,7 +80,7 @@ class TreasuryEngine:
             await self._enqueue(None)
 
     async def close(self) -> None:
-        """Take no more commands and make durable what was taken."""
+        """Take no more commands, and make durable those that were taken."""
         self._is_ready = False
         await self._journal.close()
         await asyncio.sleep(0)
@@ -92,34 +92,35 @@ class TreasuryEngine:
             raise EngineRestarting
 
     def _apply(self, command: TreasuryCommand) -> TreasuryOutcome:
-        """Return the outcome, given to the journal; a fault of ours in between is the end."""
+        """Return the outcome after appending the command; an exception stops the engine."""
         try:
             outcome = apply_to_treasury(self.state, command)
             if outcome.is_change:
                 self._sequence = self._journal.append(encode_treasury_command(command))
         except BaseException as fault:
-            self._fail(EngineStopped(f"{type(fault).__name__} while taking a command"))
+            self.fail(EngineStopped(f"{type(fault).__name__} while taking a command"))
             raise
         return outcome
 
     def _enqueue(self, result: Granting | None) -> asyncio.Future[Granting | None]:
-        answer: asyncio.Future[Granting | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(self._sequence, result, answer))
-        return answer
+        reply: asyncio.Future[Granting | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(self._sequence, result, reply))
+        return reply
 
     def _synced(self, sequence: int) -> None:
         self.synced_sequence = sequence
         while self._waiting and self._waiting[0].sequence <= sequence:
             waiting = self._waiting.popleft()
-            if not waiting.answer.done():
-                waiting.answer.set_result(waiting.result)
+            if not waiting.reply.done():
+                waiting.reply.set_result(waiting.result)
 
-    def _fail(self, failure: Exception) -> None:
+    def fail(self, failure: Exception) -> None:
+        """Stop: refuse the commands that wait, and all later ones."""
         self._failure = failure
         log.error("treasury journal failed", cause=str(failure))
         for waiting in self._waiting:
-            if not waiting.answer.done():
-                waiting.answer.set_exception(EngineStopped(str(failure)))
-                waiting.answer.exception()
+            if not waiting.reply.done():
+                waiting.reply.set_exception(EngineStopped(str(failure)))
+                waiting.reply.exception()  # retrieved here, since its caller may be gone
         self._waiting.clear()
         self.failed.set()

@@ -1,4 +1,4 @@
-"""A folder belongs to one process at a time."""
+"""The lock of a folder that one process uses at a time."""
 
 import contextlib
 import fcntl
@@ -12,7 +12,7 @@ PROCESS_ID_DIGITS_MAX: Final = 10
 
 
 def lock_folder(folder: Path) -> int:
-    """Return a handle that keeps every other process out of the folder, or refuse.
+    """Return a handle that locks the folder against every other process, or refuse.
 
     The lock ends with the handle or with the process, whichever is first. The file holds the id of the
     process, for the refusal alone.
@@ -34,7 +34,7 @@ def _note_process(handle: int) -> None:
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process works in the folder now."""
+    """Return whether a process uses the folder now."""
     path = folder / "lock"
     if not path.exists():
         return False
@@ -49,5 +49,5 @@ def is_locked(folder: Path) -> bool:
 
 
 def unlock_folder(handle: int) -> None:
-    """Let other processes in."""
+    """Release the folder for other processes."""
     os.close(handle)

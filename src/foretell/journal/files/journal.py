@@ -1,11 +1,11 @@
 """The journal of one machine: files of zeros, written in place and synced in groups.
 
-A writer thread takes whatever was appended while the last sync ran, writes it and syncs once: that
-is the group commit. Segments are filled with zeros beforehand, so that a sync moves data and no
-file size, which halves its time. A folder belongs to one process at a time.
+A writer thread takes everything that was appended during the last sync, writes it and syncs once:
+the group commit. Segments are filled with zeros beforehand, so that a sync writes data and no file
+size, which halves its time. One process uses a folder at a time.
 
-A disk that is full is waited for: what could not be written is written again, to the same place,
-and nobody is told of it before it is synced. A sync that fails ends the journal for good.
+While the disk is full the writer waits and writes the same bytes to the same place again; nothing
+is reported before it is synced. A sync that fails ends the journal.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from foretell.journal.files.segments import HEAD_BYTES, chain_at, find_end
 from foretell.journal.files.snapshots import (
     ChainedSnapshot,
     check_snapshots,
-    let_go,
+    compact,
     newest_sequence,
     newest_snapshot,
     remove_parts,
@@ -42,19 +42,31 @@ MARK_EVERY_S: Final = 1.0
 class FileJournal:
     """A journal in a folder; see `journal.port.Journal`."""
 
-    def __init__(self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+    # Group commit: `append` only adds to `_appended`, and while the writer thread syncs, appends go
+    # on. The next write takes all of them, so one sync serves as many commands as came during the
+    # one before: latency stays that of one or two syncs, and throughput grows with the load.
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        full_retry_s: float = FULL_RETRY_S,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        room = segment_bytes - HEAD_BYTES - HEADER_BYTES - ALIGNMENT
-        self._payload_bytes_max = min(PAYLOAD_BYTES_MAX, room)
+        self.full_retry_s = full_retry_s
+        record_bytes_max = segment_bytes - HEAD_BYTES - ALIGNMENT
+        self._payload_bytes_max = min(PAYLOAD_BYTES_MAX, record_bytes_max - HEADER_BYTES)
         self._lock = lock_folder(folder)
         try:
             remove_parts(folder)
-            self._tail = SegmentTail(folder, find_end(folder), segment_bytes)
+            end = find_end(folder)
+            self.tail = SegmentTail(folder, end, segment_bytes, full_retry_s=full_retry_s)
         except BaseException:
             unlock_folder(self._lock)
             raise
-        self._last_sequence = self._tail.end.sequence
+        self._last_sequence = self.tail.end.sequence
         self._appended: list[bytes] = []
         self._wakes = threading.Condition()
         self._is_closing = self._is_waking = False
@@ -64,15 +76,15 @@ class FileJournal:
         self._mark_at = time.monotonic() + MARK_EVERY_S
 
     @property
-    def room(self) -> Capacity:
+    def capacity(self) -> Capacity:
         """How much more can be written."""
         if self._is_stuck:
             return Capacity.NONE
-        return Capacity.SCARCE if self._tail.is_scarce else Capacity.AMPLE
+        return Capacity.SCARCE if self.tail.is_scarce else Capacity.AMPLE
 
     @property
     def folder(self) -> Path:
-        """Where its files are."""
+        """The folder of its files."""
         return self._folder
 
     @property
@@ -85,18 +97,18 @@ class FileJournal:
         return read_entries(self._folder, after)
 
     def snapshot(self) -> Snapshot | None:
-        """Return the newest snapshot that is whole, passing over those that are not."""
-        check_snapshots(self._folder, self._tail.end.sequence)
+        """Return the newest intact snapshot, if there is one."""
+        check_snapshots(self._folder, self.tail.end.sequence)
         return newest_snapshot(self._folder)
 
     async def keep_snapshot(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot, and let go of what the two newest do not need."""
-        assert 0 < snapshot.sequence <= self._tail.end.sequence
+        """Keep a snapshot, and remove what the two newest do not need."""
+        assert 0 < snapshot.sequence <= self.tail.end.sequence
 
         def keep() -> None:
             chain = chain_at(self._folder, snapshot.sequence)
             write_snapshot(self._folder, ChainedSnapshot(snapshot, chain))
-            let_go(self._folder)
+            compact(self._folder)
 
         await asyncio.to_thread(keep)
 
@@ -105,13 +117,13 @@ class FileJournal:
         return newest_sequence(self._folder)
 
     def begin_snapshot(self) -> InFolder:
-        """Return the folder, without what was left of snapshots that were not finished."""
+        """Return the folder, after removing the remains of unfinished snapshots."""
         remove_parts(self._folder)
         return InFolder(str(self._folder))
 
-    async def let_go(self, *, keeps_all: bool = False) -> int:
-        """Let go of what the two newest snapshots do not need; return how many segments went."""
-        return await asyncio.to_thread(let_go, self._folder, keeps_all=keeps_all)
+    async def compact(self, *, keeps_all: bool = False) -> int:
+        """Remove what the two newest snapshots do not need; return how many segments."""
+        return await asyncio.to_thread(compact, self._folder, keeps_all=keeps_all)
 
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
@@ -126,10 +138,10 @@ class FileJournal:
                     self._mark_if_due(is_idle=not payloads)
                     while payloads:
                         payloads = payloads[self._write(payloads) :]
-                        loop.call_soon_threadsafe(on_synced, self._tail.end.sequence)
-            except Exception as error:  # noqa: BLE001 - whatever ends the writer is told, or all wait
-                words = error.strerror if isinstance(error, OSError) else str(error)
-                failure = JournalFailed(f"{type(error).__name__}: {words}")
+                        loop.call_soon_threadsafe(on_synced, self.tail.end.sequence)
+            except Exception as error:  # noqa: BLE001 - it is reported, or all would wait
+                cause = error.strerror if isinstance(error, OSError) else str(error)
+                failure = JournalFailed(f"{type(error).__name__}: {cause}")
                 loop.call_soon_threadsafe(on_failed, failure)
 
         self._writer = threading.Thread(target=run, name="journal", daemon=True)
@@ -148,25 +160,25 @@ class FileJournal:
         return self._last_sequence
 
     def _wake(self) -> None:
-        """Wake the writer, once for all that was appended within a turn of the event loop."""
+        """Wake the writer, once for all that was appended in a turn of the event loop."""
         self._is_waking = False
         with self._wakes:
             self._wakes.notify()
 
     async def close(self) -> None:
-        """Make durable what was appended, and let go of the folder."""
+        """Make durable what was appended, and release the folder."""
         with self._wakes:
             self._is_closing = True
             self._wakes.notify()
         if self._writer is not None:
             await asyncio.to_thread(self._writer.join)
-        self._tail.close()
+        self.tail.close()
         unlock_folder(self._lock)
 
     def _take(self) -> Sequence[bytes] | None:
-        """Wait for payloads; an empty answer means that a mark is due, None that it is over."""
+        """Wait for payloads; return () when a mark is due, and None when the journal is closed."""
         with self._wakes:
-            is_marked = self._tail.is_marked or (self._is_closing and self._is_mark_stuck)
+            is_marked = self.tail.is_marked or (self._is_closing and self._is_mark_stuck)
             while not self._appended and not self._is_closing:
                 if not self._wakes.wait(None if is_marked else MARK_AFTER_S):
                     return ()
@@ -178,27 +190,27 @@ class FileJournal:
     def _write(self, payloads: Sequence[bytes]) -> int:
         """Write some of the payloads, and return how many; while the disk is full, try again.
 
-        What was not synced was not told of either, so the same bytes go to the same place.
+        Nothing of them was synced or reported, so the same bytes go to the same place.
         """
         while True:
             is_last_try = self._is_closing
             try:
-                written = self._tail.write(payloads)
+                written = self.tail.write(payloads)
             except DiskFull as full:
                 if is_last_try:
                     raise OSError(errno.ENOSPC, "no space left, and it closes") from full
                 self._is_stuck = True
                 with self._wakes:
-                    self._wakes.wait_for(lambda: self._is_closing, FULL_RETRY_S)
+                    self._wakes.wait_for(lambda: self._is_closing, self.full_retry_s)
             else:
                 self._is_stuck = False
                 return written
 
     def _mark_if_due(self, *, is_idle: bool) -> None:
-        """Let the mark vouch for what is written; it may lag behind when the disk is full."""
+        """Have the mark cover what is written; it may lag behind while the disk is full."""
         if is_idle or time.monotonic() >= self._mark_at:
             try:
-                self._tail.mark()
+                self.tail.mark()
             except DiskFull:
                 self._is_mark_stuck = True
             self._mark_at = time.monotonic() + MARK_EVERY_S

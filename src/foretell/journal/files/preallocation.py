@@ -1,8 +1,8 @@
-"""Files of zeros that wait to become segments: the spare, and the reserve for when the disk is full.
+"""Preallocation of segments: a spare, and a reserve for when the disk is full.
 
-Both are filled beside the writer. When the disk has no room for a spare, the reserve becomes it: so
-what frees people from their orders can still be written for a while. From then on there is little
-room, until the disk takes both files again.
+Both are filled with zeros in a thread of their own. When the disk has no room for a new spare, the
+reserve becomes the spare, so that cancels can still be written for a while. From then on capacity
+is scarce, until the disk has room for both files again.
 """
 
 import errno
@@ -30,21 +30,33 @@ class DiskFull(Exception):
 class SegmentPool:
     """The spare and the reserve of a folder, each as long as a segment."""
 
-    def __init__(self, folder: Path, segment_bytes: int) -> None:
+    # A thread fills both files, since zeros for a segment take longer than a sync may. It alone
+    # makes a spare and touches the reserve; the journal's writer alone renames a spare. What both
+    # read is under `_changes`, which is not held while a file is filled.
+
+    def __init__(
+        self, folder: Path, segment_bytes: int, *, full_retry_s: float = FULL_RETRY_S
+    ) -> None:
         self._spare, self._reserve = folder / SPARE_NAME, folder / RESERVE_NAME
         self._segment_bytes = segment_bytes
+        self.full_retry_s = full_retry_s
         self._changes = threading.Condition()
         self._has_spare = self._has_reserve = False
         self._is_closing = False
         self._failure: Exception | None = None
         self.is_scarce = False
-        self._filler = threading.Thread(target=self._fill_for_ever, name="blanks", daemon=True)
+        self._filler = threading.Thread(target=self._run, name="preallocation", daemon=True)
         self._filler.start()
 
-    def take(self) -> Path:
-        """Return the spare, waiting while it is filled, or refuse because the disk is full.
+    @property
+    def is_filled(self) -> bool:
+        """Whether the spare and the reserve are both there."""
+        return self._has_spare and self._has_reserve
 
-        Whoever has given it another name says so with `taken`.
+    def take(self) -> Path:
+        """Return the spare, after waiting while it is filled, or refuse because the disk is full.
+
+        The caller renames it, and then calls `taken`.
         """
         with self._changes:
             self._changes.wait_for(lambda: self._has_spare or self._failure or self.is_scarce)
@@ -67,29 +79,27 @@ class SegmentPool:
             self._changes.notify_all()
         self._filler.join()
 
-    def _fill_for_ever(self) -> None:
+    def _run(self) -> None:
         while self._wait_for_work():
             try:
-                self._fill_what_lacks()
+                self._fill_missing()
             except OSError as error:
                 if error.errno in FULL:
-                    self._make_do()
+                    self._use_reserve()
                 else:
                     self._fail(error)
             except Exception as error:  # noqa: BLE001 - it is raised where the spare is taken
                 self._fail(error)
 
     def _wait_for_work(self) -> bool:
-        """Wait until something lacks, or for room while the disk is full; say whether to go on."""
+        """Wait until a file is missing, and on a full disk for the next try; return whether to go on."""
         with self._changes:
             if self.is_scarce and not self._is_closing:
-                self._changes.wait(FULL_RETRY_S)
-            self._changes.wait_for(
-                lambda: self._is_closing or not (self._has_spare and self._has_reserve)
-            )
+                self._changes.wait(self.full_retry_s)
+            self._changes.wait_for(lambda: self._is_closing or not self.is_filled)
             return not self._is_closing and self._failure is None
 
-    def _fill_what_lacks(self) -> None:
+    def _fill_missing(self) -> None:
         if not self._has_spare:
             _fill(self._spare, self._segment_bytes)
             with self._changes:
@@ -103,8 +113,8 @@ class SegmentPool:
                 log.warning("disk has room again")
             self.is_scarce = False
 
-    def _make_do(self) -> None:
-        """Let the reserve be the spare; what could not be filled gives back what it took."""
+    def _use_reserve(self) -> None:
+        """Make the reserve the spare; a file that could not be filled gives back its room."""
         with self._changes:
             if not self.is_scarce:
                 log.error("disk full", left_bytes=self._segment_bytes)
@@ -125,9 +135,9 @@ class SegmentPool:
 
 
 def _fill(path: Path, size_bytes: int) -> None:
-    """Make a synced file of zeros; one that is there keeps the room that it has.
+    """Create a synced file of zeros; one that exists keeps the room that it has.
 
-    Room is asked for before anything is written, so a disk that is nearly full is not filled.
+    Room is allocated before anything is written, so that a disk that is nearly full is not filled.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -141,7 +151,7 @@ def _fill(path: Path, size_bytes: int) -> None:
 
 
 def write_at(handle: int, data: bytes | bytearray, offset: int) -> None:
-    """Write all of it, however many calls that takes."""
+    """Write all of the data, in as many calls as that takes."""
     view = memoryview(data)
     while view:
         written = os.pwrite(handle, view, offset)

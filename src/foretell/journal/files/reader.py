@@ -1,7 +1,7 @@
-"""A journal's files read without a lock: their entries, and the state that these make.
+"""Read a journal's files without a lock: their entries, and the state that they fold into.
 
-Reading up to a sequence that is durable is safe while another process writes: what is durable is
-never touched again, and only whoever has the lock lets go of the oldest segments.
+Reading up to a durable sequence is safe while another process writes: what is durable is never
+changed, and only the holder of the lock removes the oldest segments.
 """
 
 from collections.abc import Generator
@@ -17,7 +17,7 @@ from foretell.runtime.garbage_collection import collection_paused
 
 
 class Folded(NamedTuple):
-    """A state, and the sequence that it is true at."""
+    """A state and its sequence."""
 
     state: State
     sequence: int
@@ -26,9 +26,9 @@ class Folded(NamedTuple):
 def read_entries(
     folder: Path, after: int = 0, until: int | None = None
 ) -> Generator[Entry, None, None]:
-    """Yield what a journal's files hold after a sequence, in order; damage raises.
+    """Yield the entries of a journal's files after a sequence; damage raises JournalDamaged.
 
-    What comes after `until` is not looked at, so it may be half written just now.
+    Nothing after `until` is read, since it may be half written now.
     """
     paths = segment_paths(folder)
     started = [index for index, path in enumerate(paths) if int(path.stem) <= after + 1]
@@ -53,7 +53,7 @@ def read_entries(
 
 
 def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Folded:
-    """Return the state that the entries after a snapshot make of it, or of nothing."""
+    """Return the state after all entries, begun with a snapshot or empty."""
     sequence = 0 if base is None else base.sequence
     with collection_paused():
         shard = ShardFold(None if base is None else base.payload)

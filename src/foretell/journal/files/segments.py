@@ -1,4 +1,4 @@
-"""The files of a journal: how they are named, begun, read and judged.
+"""The segments of a journal: their names, headers, records and checks.
 
 A segment is named after its first sequence, begins with a header that carries the chain so far, and
 holds records up to the first zeros. Only the newest may end in a record that was cut short.
@@ -31,7 +31,7 @@ HEAD_BYTES: Final = 40
 
 
 class End(NamedTuple):
-    """Where the next record goes, and what it follows."""
+    """The place of the next record, and what it follows."""
 
     path: Path | None
     offset: int
@@ -48,7 +48,7 @@ def segment_name(first_sequence: int) -> str:
 
 
 def segment_paths(folder: Path) -> list[Path]:
-    """Return the segments of a journal, the oldest first; another name for one is damage."""
+    """Return the segments of a journal, the oldest first; a file with another name is damage."""
     paths = sorted(folder.glob(f"*{SUFFIX}"))
     for path in paths:
         digits = path.stem
@@ -64,7 +64,7 @@ def encode_head(first_sequence: int, chain: bytes) -> bytes:
 
 
 def read_segment(path: Path) -> tuple[bytes, End]:
-    """Return a segment's bytes, and where its first record goes."""
+    """Return a segment's bytes, and the place of its first record."""
     buffer = path.read_bytes()
     if len(buffer) < HEAD_BYTES or buffer[:HEAD_BYTES] != _true_head(buffer, path):
         raise JournalDamaged(path.name, 0, "the header is not one of this segment")
@@ -80,19 +80,19 @@ def _true_head(buffer: bytes, path: Path) -> bytes:
 
 
 def read_records(buffer: bytes, begin: End, until: int | None = None) -> tuple[list[bytes], End]:
-    """Return the payloads of a segment's records that follow each other, and the end after them.
+    """Return the payloads of a segment's consecutive records, and the end after them.
 
-    What comes after the sequence `until` is not looked at.
+    Nothing after the sequence `until` is read.
     """
     run = read_run(buffer, Run([], begin.sequence, begin.chain, begin.offset), until)
     return run.payloads, End(begin.path, run.end, run.sequence, run.chain)
 
 
 def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
-    """Refuse a segment whose bytes after its last record are not what a stop can leave behind.
+    """Refuse a segment if no crash of ours can have left the bytes after its last record.
 
-    Zeros are what was never written. In the newest segment a write may have been cut short: then
-    sectors of it are still zeros, and nothing later says that it was synced.
+    Zeros were never written. In the newest segment a write may have been cut short: then some of
+    its sectors are still zeros, and no later record states that it was synced.
     """
     assert end.path is not None
     if not buffer[end.offset :].rstrip(b"\x00"):
@@ -106,7 +106,7 @@ def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
 
 
 def _synced_later(buffer: bytes, offset: int) -> int:
-    """Return the highest sequence that any whole record further on knows to be synced."""
+    """Return the highest sequence that any intact later record states to be synced."""
     synced = 0
     for start in range(offset, len(buffer) - HEADER_BYTES, ALIGNMENT):
         if any(buffer[start : start + 4]):
@@ -129,13 +129,13 @@ def _is_cut_short(buffer: bytes, offset: int) -> bool:
 
 
 def has_entries_after(folder: Path, sequence: int) -> bool:
-    """Return whether what comes after a sequence has not been let go of."""
+    """Return whether the entries after a sequence are still there."""
     paths = segment_paths(folder)
     return bool(paths) and int(paths[0].stem) <= sequence + 1
 
 
 def chain_at(folder: Path, sequence: int) -> bytes:
-    """Return the chain after a sequence that is durable, or refuse one that is not there."""
+    """Return the chain after a durable sequence, or refuse one that is not there."""
     holding = [path for path in segment_paths(folder) if int(path.stem) <= sequence + 1]
     if not holding:
         raise JournalDamaged(str(folder), 0, f"the segment of sequence {sequence + 1} is gone")
@@ -147,7 +147,7 @@ def chain_at(folder: Path, sequence: int) -> bytes:
 
 
 def find_end(folder: Path) -> End:
-    """Return where the journal goes on; a record cut short is still there, to be erased."""
+    """Return where the journal continues; a record that was cut short is not erased yet."""
     paths = segment_paths(folder)
     end = EMPTY
     if paths:
@@ -162,26 +162,26 @@ def find_end(folder: Path) -> End:
 
 
 class Mark:
-    """A file beside the segments that says, now and then, up to where they were synced.
+    """A file next to the segments that states up to which sequence they were synced.
 
-    Two slots are written in turn, so that a write that is cut short leaves the other one. It may lag
-    behind the records, never be ahead of them.
+    Two slots are written in turn, so that a write that is cut short leaves the other one intact.
+    The mark may lag behind the records, and is never ahead of them.
     """
 
     def __init__(self, folder: Path) -> None:
         path = folder / MARK_NAME
         self.sequence = Mark.read(folder)
         self._slot = 0
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        if os.fstat(self._handle).st_size == 0:
-            os.pwrite(self._handle, bytes(2 * SECTOR_BYTES), 0)
+        self.handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        if os.fstat(self.handle).st_size == 0:
+            os.pwrite(self.handle, bytes(2 * SECTOR_BYTES), 0)
             self.write(0)
             self.write(0)
             sync_folder(folder)
 
     @staticmethod
     def read(folder: Path) -> int:
-        """Return the highest sequence that the file vouches for."""
+        """Return the highest sequence that the file states."""
         path = folder / MARK_NAME
         raw = path.read_bytes() if path.exists() else b""
         slots = [_MARK.unpack_from(raw, at) for at in range(0, len(raw) - 11, SECTOR_BYTES)]
@@ -191,15 +191,15 @@ class Mark:
         return max(sequences, default=0)
 
     def write(self, sequence: int) -> None:
-        """Vouch for a sequence that is synced."""
-        os.pwrite(self._handle, _mark(sequence), self._slot * SECTOR_BYTES)
-        os.fdatasync(self._handle)
+        """State that a sequence is synced."""
+        os.pwrite(self.handle, _mark(sequence), self._slot * SECTOR_BYTES)
+        os.fdatasync(self.handle)
         self._slot = 1 - self._slot
         self.sequence = sequence
 
     def close(self) -> None:
-        """Let go of the file."""
-        os.close(self._handle)
+        """Close the file."""
+        os.close(self.handle)
 
 
 def _mark(sequence: int) -> bytes:

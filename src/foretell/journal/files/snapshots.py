@@ -1,8 +1,8 @@
-"""The files of snapshots: how they are written, read, chosen, and what they make superfluous.
+"""The files of snapshots: writing, reading, choosing, and the removal of what they replace.
 
-A snapshot is named after the last sequence that is in it and bears the chain of that record, so it
-belongs to one journal and to one place in it. It gets its name when it is whole and synced. The two
-newest are kept, and the entries after the older of them: one damaged snapshot costs time only.
+A snapshot is named after the last sequence in it and bears the chain of that record, so it belongs
+to one place in one journal. It gets its name when it is complete and synced. The two newest are
+kept, and the entries after the older one: a single damaged snapshot costs only time.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 
 class ChainedSnapshot(NamedTuple):
-    """A snapshot, and the chain of the last record that is in it."""
+    """A snapshot, and the chain of the last record in it."""
 
     snapshot: Snapshot
     chain: bytes
@@ -44,7 +44,7 @@ def snapshot_name(sequence: int) -> str:
 
 
 def snapshot_paths(folder: Path) -> list[Path]:
-    """Return the snapshots of a journal, the oldest first; another name for one is damage."""
+    """Return the snapshots of a journal, the oldest first; a file with another name is damage."""
     paths = sorted(folder.glob(f"*{SUFFIX}"))
     for path in paths:
         digits = path.stem
@@ -59,7 +59,7 @@ def newest_sequence(folder: Path) -> int:
 
 
 def write_snapshot(folder: Path, chained: ChainedSnapshot) -> Path:
-    """Write and sync a snapshot; it is there whole or not at all."""
+    """Write and sync a snapshot; it appears complete or not at all."""
     snapshot = chained.snapshot
     head = _HEAD.pack(MAGIC, snapshot.sequence, chained.chain, len(snapshot.payload))
     path = folder / snapshot_name(snapshot.sequence)
@@ -79,7 +79,7 @@ def write_snapshot(folder: Path, chained: ChainedSnapshot) -> Path:
 
 
 def read_snapshot(path: Path) -> ChainedSnapshot:
-    """Return what a file holds; one that is not whole raises JournalDamaged."""
+    """Return the snapshot of a file; one that is not intact raises JournalDamaged."""
     with path.open("rb") as file:
         head, checksum = file.read(_HEAD.size), file.read(_CHECKSUM_BYTES)
         payload = file.read()
@@ -92,16 +92,16 @@ def read_snapshot(path: Path) -> ChainedSnapshot:
 
 
 def newest_snapshot(folder: Path) -> Snapshot | None:
-    """Return the newest snapshot that is whole and of this journal, if there is one.
+    """Return the newest snapshot that is intact and of this journal, if there is one.
 
-    Those that are not are passed over, as long as the entries are there that they stood for.
+    Others are skipped, as long as the entries that they replace are still there.
     """
     damages: list[JournalDamaged] = []
     for path in reversed(snapshot_paths(folder)):
         try:
             return _matching(folder, path)
         except JournalDamaged as damage:
-            log.warning("snapshot passed over", file=path.name, cause=damage.message)
+            log.warning("snapshot skipped", file=path.name, cause=damage.message)
             damages.append(damage)
     if damages and not has_entries_after(folder, 0):
         raise damages[0]
@@ -109,7 +109,7 @@ def newest_snapshot(folder: Path) -> Snapshot | None:
 
 
 def check_snapshots(folder: Path, last_sequence: int) -> None:
-    """Refuse a journal that ends before a snapshot of it: entries that were synced are gone."""
+    """Refuse a journal that ends before one of its snapshots: synced entries are gone."""
     sequence = newest_sequence(folder)
     if sequence > last_sequence:
         raise JournalDamaged(
@@ -120,17 +120,17 @@ def check_snapshots(folder: Path, last_sequence: int) -> None:
 
 
 def remove_parts(folder: Path) -> None:
-    """Remove what was left of snapshots that were not finished."""
+    """Remove the remains of unfinished snapshots."""
     for part in folder.glob(f"*{PART_SUFFIX}"):
         part.unlink(missing_ok=True)
 
 
-def let_go(folder: Path, *, keeps_all: bool = False) -> int:
+def compact(folder: Path, *, keeps_all: bool = False) -> int:
     """Remove what the two newest snapshots do not need, and return how many segments that were.
 
-    With `keeps_all` no segment goes, and of the snapshots all but the two.
-    Only whoever has the folder locked may call this. If either of the two is damaged, everything is
-    kept. The oldest goes first, so whatever stops this leaves a journal without a gap.
+    With `keeps_all` no segment is removed, only older snapshots. Only the holder of the folder's
+    lock may call this. If either of the two is damaged, everything is kept. The oldest segment is
+    removed first, so that a crash at any moment leaves a journal without a gap.
     """
     snapshots = snapshot_paths(folder)
     kept = snapshots[-SNAPSHOTS_KEPT:]

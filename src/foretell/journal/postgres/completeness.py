@@ -1,4 +1,4 @@
-"""Whether a shard's journal in PostgreSQL is whole from its first command on, and nobody leads it."""
+"""The check that a shard's journal in PostgreSQL is complete and has no leader."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ _ENDS: Final = "SELECT min(sequence), max(sequence) FROM journal.record WHERE sh
 
 
 async def check_beginning(place: JournalPlace, sequence: int) -> None:
-    """Refuse a journal that somebody leads, that has let go of its beginning, or ends before a sequence."""
+    """Refuse a journal that has a leader, lacks its beginning, or ends before a sequence."""
     endpoint = await find_endpoint(place)
     if endpoint is not None:
         raise LeaseHeld(place.shard, endpoint)

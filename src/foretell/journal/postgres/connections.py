@@ -1,9 +1,9 @@
 """Connections to the PostgreSQL of a journal: every wait has an end, and a commit is durable.
 
-A URL may name several servers of which one leads at a time: all are asked at once, so that one that
-is silent costs nothing, and the first that takes writes is the one. Each is opened by the thread that
-uses it, and thrown away after any failure: what its last statement did is unknown then, and is looked
-up on a new one.
+A URL may name several servers, one of which leads at a time: all are tried at once, so that a
+silent one costs nothing, and the first that takes writes is used. A connection belongs to the
+thread that opened it, and is dropped after any failure: the outcome of its last statement is
+unknown then, and is looked up on a new connection.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import asyncpg
 
 from foretell.domain.errors.storage import JournalFailed
+from foretell.runtime.backoff import pauses_s
 from foretell.runtime.event_loop_thread import LoopThread
 
 Connection = asyncpg.Connection
@@ -22,7 +23,7 @@ Connection = asyncpg.Connection
 CONNECT_DEADLINE_S: Final = 5.0
 STATEMENT_DEADLINE_S: Final = 10.0
 LOCK_DEADLINE_S: Final = 5.0
-HANG_UP_DEADLINE_S: Final = 0.5
+DISCONNECT_DEADLINE_S: Final = 0.5
 RETRY_S: Final = 0.02
 RETRY_S_MAX: Final = 0.5
 
@@ -33,8 +34,9 @@ LOST: Final = (
     asyncpg.InternalClientError,
 )
 
-# PostgreSQL: no connection, read-only (a standby, soon to lead), rolled back, out of resources,
-# no lock in time, shut down or canceled, the system's fault.
+# SQLSTATEs after which a new connection may succeed: no connection, read-only (a standby that is
+# promoted soon), rolled back, out of resources, no lock in time, shut down or canceled, system
+# error.
 _PASSING_STATES: Final = ("08", "25006", "40", "53", "55P03", "57", "58")
 
 DRIVER: Final = "postgresql+asyncpg://"
@@ -45,7 +47,7 @@ _SERVER_SETTINGS: Final = {
     "tcp_user_timeout": f"{STATEMENT_DEADLINE_S:.0f}s",
 }
 
-# A cluster may ask for more than this (remote_apply), never for less.
+# A cluster may be configured for more than this (remote_apply), never for less.
 _COMMIT_DURABLY: Final = """
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')
@@ -56,7 +58,7 @@ T = TypeVar("T")
 
 
 async def connect(url: str) -> asyncpg.Connection:
-    """Return a new connection to the server that takes writes; one of LOST says why there is none."""
+    """Return a new connection to the server that takes writes; raises one of LOST."""
     attempts = [asyncio.ensure_future(_connect(each)) for each in servers(url)]
     chosen: asyncpg.Connection | None = None
     failures: list[BaseException] = []
@@ -76,7 +78,7 @@ async def connect(url: str) -> asyncpg.Connection:
 async def _give_up(
     attempts: Sequence["asyncio.Task[asyncpg.Connection]"], chosen: asyncpg.Connection | None
 ) -> None:
-    """End every attempt but the one that is chosen."""
+    """End every attempt except the chosen one."""
     for attempt in attempts:
         attempt.cancel()
     for outcome in await asyncio.gather(*attempts, return_exceptions=True):
@@ -85,9 +87,9 @@ async def _give_up(
 
 
 def servers(url: str) -> list[str]:
-    """Return a URL for each server that one names, as libpq or as SQLAlchemy has them named.
+    """Return one URL for each server that a URL names, in the notation of libpq or of SQLAlchemy.
 
-    That is `?host=a,b&port=1,2` or `?host=a:1&host=b:2` or `//user@a:1,b:2/`.
+    These are `?host=a,b&port=1,2`, `?host=a:1&host=b:2` and `//user@a:1,b:2/`.
     """
     url = url.replace(DRIVER, "postgresql://", 1)
     parts = urlsplit(url)
@@ -128,7 +130,7 @@ async def _connect(url: str) -> asyncpg.Connection:
 
 @contextlib.asynccontextmanager
 async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
-    """Give a connection for one piece of work."""
+    """Yield a connection for one piece of work."""
     connection = await connect(url)
     try:
         yield connection
@@ -138,14 +140,14 @@ async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
     await disconnect(connection)
 
 
-def ask(url: str, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) -> T:
-    """Do a piece of work on a connection and in a thread of its own; the calling thread waits."""
+def with_connection(url: str, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) -> T:
+    """Return the result of work on a new connection in a new thread; the calling thread waits."""
 
     async def do() -> T:
         async with connected(url) as connection:
             return await work(connection)
 
-    thread = LoopThread("journal question")
+    thread = LoopThread("journal query")
     try:
         return thread.run(do())
     except LOST as error:
@@ -155,29 +157,26 @@ def ask(url: str, work: Callable[[asyncpg.Connection], Coroutine[Any, Any, T]]) 
 
 
 async def disconnect(connection: asyncpg.Connection) -> None:
-    """Close a connection, politely if the server still answers."""
+    """Close a connection, with a goodbye if the server still answers."""
     try:
-        await connection.close(timeout=HANG_UP_DEADLINE_S)
+        await connection.close(timeout=DISCONNECT_DEADLINE_S)
     except LOST:
         connection.terminate()
 
 
 def is_passing(error: BaseException) -> bool:
-    """Return whether a new connection may get an answer."""
+    """Return whether a new connection may succeed after this error."""
     if isinstance(error, asyncpg.PostgresError):
         return (error.sqlstate or "").startswith(_PASSING_STATES)
     return isinstance(error, LOST)
 
 
-def retry_delays_s() -> Iterator[float]:
+def retry_pauses_s() -> Iterator[float]:
     """Yield how long to wait before each further attempt."""
-    delay_s = RETRY_S
-    while True:
-        yield delay_s
-        delay_s = min(2 * delay_s, RETRY_S_MAX)
+    return pauses_s(RETRY_S, RETRY_S_MAX)
 
 
 def cause_of(error: BaseException) -> str:
-    """Return what an operator should read of a failure: no statement, no value."""
+    """Return what a log may say of a failure: no statement, no value."""
     state = getattr(error, "sqlstate", None)
     return f"{type(error).__name__}, SQLSTATE {state}" if state else type(error).__name__

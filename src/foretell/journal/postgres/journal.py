@@ -1,8 +1,8 @@
 """The journal of one shard in PostgreSQL, for more than one machine.
 
-Several processes may want to write it; the one with the lease does, the others wait for theirs.
-A thread with its own connection writes whatever was appended while the last commit ran, in one
-statement that fails when the lease is another's: that is the group commit, and the fence.
+Of several processes the one with the lease writes it, and the others wait for the lease. A thread
+with its own connection writes everything that was appended during the last commit, in one statement
+that fails when the lease is another's: the group commit, and the fence.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from foretell.journal.framing import PAYLOAD_BYTES_MAX, next_chain
 from foretell.journal.port import Capacity, Entry, InRows, Snapshot
 from foretell.journal.postgres.connections import (
     LOST,
-    ask,
     cause_of,
     connect,
     disconnect,
     is_passing,
-    retry_delays_s,
+    retry_pauses_s,
+    with_connection,
 )
 from foretell.journal.postgres.leases import Candidate, JournalPlace, Lease
 from foretell.journal.postgres.rows import (
@@ -56,14 +56,14 @@ log = structlog.get_logger(__name__)
 def open_journal(
     place: JournalPlace, candidate: Candidate, *, patience_s: float = 0.0
 ) -> "PostgresJournal":
-    """Return a shard's journal once its lease is ours; the calling thread waits.
+    """Return a shard's journal once its lease is taken; the calling thread waits.
 
-    Another's lease that outlasts our patience is refused with LeaseHeld.
+    Raises LeaseHeld when another's lease outlasts the patience.
     """
     lease = Lease(place, candidate)
     try:
         lease.acquire(patience_s)
-        tail = ask(place.url, lambda connection: find_tail(connection, place.shard))
+        tail = with_connection(place.url, lambda connection: find_tail(connection, place.shard))
     except BaseException:
         lease.close()
         raise
@@ -71,7 +71,7 @@ def open_journal(
 
 
 async def lead(place: JournalPlace, candidate: Candidate) -> "PostgresJournal":
-    """Return a shard's journal once its lease is ours, however long that takes."""
+    """Return a shard's journal once its lease is taken, however long that takes."""
     while True:
         opening = asyncio.ensure_future(
             asyncio.to_thread(open_journal, place, candidate, patience_s=candidate.lease_s)
@@ -87,7 +87,7 @@ async def lead(place: JournalPlace, candidate: Candidate) -> "PostgresJournal":
 
 
 class PostgresJournal:
-    """A shard's journal whose lease is ours; see `journal.port.Journal`."""
+    """A shard's journal while this process holds its lease; see `journal.port.Journal`."""
 
     def __init__(self, place: JournalPlace, lease: Lease, tail: Tail) -> None:
         self._place = place
@@ -104,8 +104,8 @@ class PostgresJournal:
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
 
-        A server that led before, and does not know yet that another does, has less than was there
-        when the lease was taken: it is refused with JournalFailed.
+        A former leader that does not know yet that another server leads has fewer entries than
+        there were when the lease was taken: it is refused with JournalFailed.
         """
         end = after
         for entry in read_entries(self._place.url, self._place.shard, after):
@@ -121,63 +121,65 @@ class PostgresJournal:
         assert self._writing is None
         loop = asyncio.get_running_loop()
         self._writing = self._writer.start(
-            lambda sequence: _tell(loop, on_synced, sequence),
-            lambda failure: _tell(loop, on_failed, failure),
+            lambda sequence: _call(loop, on_synced, sequence),
+            lambda failure: _call(loop, on_failed, failure),
         )
 
     def append(self, payload: bytes, command_id: bytes | None = None) -> int:
         """Take a payload and return its sequence; it is not durable yet."""
         assert 0 < len(payload) <= PAYLOAD_BYTES_MAX
         self._last_sequence += 1
-        # A sequence is shorter than any hash, so that it is no other command's id.
+        # Eight bytes are shorter than any hash, so a sequence never equals the id of an order.
         command_id = command_id or self._last_sequence.to_bytes(8, "big")
         self._writer.take(command_id, payload)
         return self._last_sequence
 
     @property
-    def room(self) -> Capacity:
-        """How much more can be written: a full database shows in its statements alone."""
+    def capacity(self) -> Capacity:
+        """How much more can be written: only a failing statement reveals a full database."""
         return Capacity.AMPLE
 
     def snapshot(self) -> Snapshot | None:
-        """Return the newest snapshot that is whole, None when there is none."""
+        """Return the newest intact snapshot, None when there is none."""
         shard = self._place.shard
-        return ask(self._place.url, lambda connection: newest_snapshot(connection, shard))
+        return with_connection(
+            self._place.url, lambda connection: newest_snapshot(connection, shard)
+        )
 
     async def keep_snapshot(self, snapshot: Snapshot) -> None:
-        """Make a snapshot durable, and let go of entries that the two newest do not need."""
+        """Make a snapshot durable, and remove entries that the two newest do not need."""
 
         async def keep(connection: asyncpg.Connection) -> None:
             await keep_snapshot(connection, self._place.shard, self._lease.holder, snapshot)
             await compact(connection, self._place.shard)
 
-        await asyncio.to_thread(ask, self._place.url, keep)
+        await asyncio.to_thread(with_connection, self._place.url, keep)
 
     async def snapshot_sequence(self) -> int:
         """Return the sequence of the newest snapshot, 0 when there is none."""
         shard = self._place.shard
         return await asyncio.to_thread(
-            ask, self._place.url, lambda connection: newest_sequence(connection, shard)
+            with_connection, self._place.url, lambda connection: newest_sequence(connection, shard)
         )
 
     def begin_snapshot(self) -> InRows:
-        """Return where the rows are, and whose lease lets another process keep a snapshot.
+        """Return the address of the rows, with the lease's holder, for a process that keeps a snapshot.
 
-        Parts without a head are no snapshot: the next of that sequence writes over them.
+        Parts without a head are no snapshot: the next one of that sequence overwrites them.
         """
         return InRows(self._place.url, self._place.shard, self._lease.holder)
 
-    async def let_go(self, *, keeps_all: bool = False) -> int:
-        """Let go of what the two newest snapshots do not need; return how many entries that was."""
+    async def compact(self, *, keeps_all: bool = False) -> int:
+        """Remove what the two newest snapshots do not need; return how many entries."""
         shard = self._place.shard
         return await asyncio.to_thread(
-            ask,
+            with_connection,
             self._place.url,
             lambda connection: compact(connection, shard, keeps_all=keeps_all),
         )
 
     async def close(self) -> None:
-        """Make durable what was appended, and give the lease back."""
+        """Make durable what was appended, and release the lease."""
         if self._writing is not None:
             self._writer.stop()
             await asyncio.wrap_future(self._writing)
@@ -185,13 +187,17 @@ class PostgresJournal:
         await asyncio.to_thread(self._lease.close)
 
 
-def _tell(loop: asyncio.AbstractEventLoop, subscriber: Callable[[T], None], told: T) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits
-        loop.call_soon_threadsafe(subscriber, told)
+def _call(loop: asyncio.AbstractEventLoop, callback: Callable[[T], None], value: T) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed already: no caller waits
+        loop.call_soon_threadsafe(callback, value)
 
 
 class _Writer:
-    """The thread that makes batches durable, and what waits for it."""
+    """The thread that makes batches durable, and the payloads that wait for it."""
+
+    # Group commit: payloads that come while one batch commits make up the next one. The thread has
+    # an event loop of its own, so that a busy engine delays no commit, nor a commit the engine;
+    # only `_appended` and the flags next to it cross between the two, under `_lock`.
 
     def __init__(self, place: JournalPlace, lease: Lease, tail: Tail) -> None:
         self._place = place
@@ -200,7 +206,7 @@ class _Writer:
         self._thread = LoopThread("journal")
         self._connection: asyncpg.Connection | None = None
         self._epoch = 0
-        self._is_doubtful = False
+        self._is_in_doubt = False
         self._appended: deque[tuple[bytes, bytes]] = deque()
         self._lock = threading.Lock()
         self._woken = asyncio.Event()
@@ -211,12 +217,12 @@ class _Writer:
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
     ) -> Future[None]:
-        """Begin to write; what comes back is done when nothing more will be written."""
+        """Begin to write; the future is done when nothing more will be written."""
         self._lease.on_lost(lambda: self._soon(self._interrupt))
         return self._thread.submit(self._run(on_synced, on_failed))
 
     def take(self, command_id: bytes, payload: bytes) -> None:
-        """Take a payload for a later batch."""
+        """Take a payload for the next batch."""
         with self._lock:
             self._appended.append((command_id, payload))
             is_idle, self._is_idle = self._is_idle, False
@@ -238,14 +244,14 @@ class _Writer:
         self._soon(self._woken.set)
 
     def _interrupt(self) -> None:
-        """End whatever the writer waits for: the lease is lost."""
+        """End the writer's current wait: the lease is lost."""
         self._woken.set()
         if self._limit is not None and not self._limit.expired():
-            with contextlib.suppress(RuntimeError):  # that batch is over
+            with contextlib.suppress(RuntimeError):  # that batch has ended
                 self._limit.reschedule(self._thread.loop.time())
 
     def _soon(self, act: Callable[[], None]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
+        with contextlib.suppress(RuntimeError):  # the loop is closed already
             self._thread.loop.call_soon_threadsafe(act)
 
     async def _run(
@@ -257,13 +263,13 @@ class _Writer:
                 self._tail = Tail(rows[-1].sequence, rows[-1].chain)
                 self._lease.synced = self._tail.sequence
                 on_synced(self._tail.sequence)
-        except Exception as error:  # noqa: BLE001 - whatever ends the writer is told, or all wait
+        except Exception as error:  # noqa: BLE001 - it is reported, or all would wait
             failure = error if isinstance(error, JournalFailed) else JournalFailed(cause_of(error))
             on_failed(failure)
             await asyncio.to_thread(self._lease.close)
 
     async def _next_rows(self) -> Sequence[Row]:
-        """Wait for what was appended, and chain it; none means that it is over."""
+        """Wait for payloads, and return them as a chain of rows; none when the writer stops."""
         while True:
             self._lease.check()
             self._woken.clear()
@@ -292,24 +298,24 @@ class _Writer:
         return rows
 
     async def _make_durable(self, rows: Sequence[Row]) -> None:
-        """Return once the rows are durable; give up when the lease would have ended meanwhile."""
+        """Return once the rows are durable; give up after the length of a lease."""
         try:
             async with asyncio.timeout(self._lease.lease_s) as self._limit:
-                for delay_s in retry_delays_s():
+                for pause_s in retry_pauses_s():
                     if await self._is_durable(rows):
                         return
                     self._lease.check()
-                    await asyncio.sleep(delay_s)
+                    await asyncio.sleep(pause_s)
         except TimeoutError:
             self._lease.check()
             raise JournalFailed(f"no commit within {self._lease.lease_s} s") from None
 
     async def _is_durable(self, rows: Sequence[Row]) -> bool:
-        """Write rows, or return that nobody knows what became of them.
+        """Write rows, or return False when their outcome is unknown.
 
-        A new connection begins a new epoch. That is refused to whoever has lost the lease, waits
-        for what the connection before still does, and makes void what may still arrive from it: so
-        what is looked up then stays as it is.
+        A new connection begins a new epoch first. That is refused without the lease, waits for what
+        the previous connection still runs, and fences off what may still arrive from it: what is
+        looked up after it is final.
         """
         shard, is_there = self._place.shard, False
         try:
@@ -322,9 +328,9 @@ class _Writer:
             self._drop_connection()
             if not is_passing(error):
                 raise
-            log.warning("journal batch in doubt", shard=shard, cause=cause_of(error))
+            log.warning("batch outcome unknown", shard=shard, cause=cause_of(error))
             return False
-        if self._is_doubtful:
+        if self._is_in_doubt:
             self._drop_connection()
             return False
         return True
@@ -332,23 +338,23 @@ class _Writer:
     async def _connect(self) -> asyncpg.Connection:
         connection = await connect(self._place.url)
         try:
-            connection.add_log_listener(self._doubt)
-            self._is_doubtful = False
+            connection.add_log_listener(self._on_warning)
+            self._is_in_doubt = False
             self._epoch = await self._lease.next_epoch(connection)
         except BaseException:
             connection.terminate()
             raise
         return connection
 
-    def _doubt(self, _connection: asyncpg.Connection, message: object) -> None:
-        """Take no commit for durable that the server warns of.
+    def _on_warning(self, _connection: asyncpg.Connection, message: object) -> None:
+        """Treat a commit that the server warns of as not durable.
 
-        It does so when somebody cancels the wait for a synchronous standby: the commit succeeds,
-        and may be lost with the primary. Beginning the next epoch waits for the standby again; when
-        that wait is canceled too, what is looked up then proves nothing.
+        It warns when an operator cancels the wait for a synchronous standby: the commit succeeds,
+        and may be lost with the primary. Beginning the next epoch waits for the standby again; if
+        that wait is canceled too, the lookup after it proves nothing.
         """
-        log.warning("journal warned", shard=self._place.shard, message=str(message))
-        self._is_doubtful = True
+        log.warning("database warns", shard=self._place.shard, message=str(message))
+        self._is_in_doubt = True
 
     async def _disconnect(self) -> None:
         if self._connection is not None:

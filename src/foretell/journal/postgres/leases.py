@@ -1,12 +1,13 @@
-"""The lease of a shard: who may write its journal, until when, and in which epoch.
+"""The lease of a shard: its holder may write the journal, until a time and in an epoch.
 
-The lease is a row beside the journal. Its end is told by the database's clock, and it is renewed by
-a thread of its own on a connection of its own, so that nothing else that the process does can let
-it end. The holder counts from when it asked, less a margin: it stops before the row's time is over.
+The lease is a row next to the journal. It ends by the database's clock, and is renewed by a thread
+of its own on a connection of its own, so that nothing else in the process delays a renewal. The
+holder counts from when it sent the renewal, less a margin: it stops before the row's time is over.
 
-Every append names an epoch and is refused when the row has another one. Whoever takes the lease
-begins a new epoch, and so does the holder with each new connection that it writes on: what was
-sent on the one before, and may still arrive, is refused from then on.
+Every append names an epoch and is refused when the row has another one: the epoch is the fence. A
+process that takes the lease begins a new epoch, and so does the holder with each new connection
+that it writes on: a statement sent on an earlier one, which may still arrive, is refused from then
+on.
 """
 
 import asyncio
@@ -21,23 +22,24 @@ import asyncpg
 import structlog
 
 from foretell.domain.errors.storage import JournalFailed, LeaseHeld, LeaseLost
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.postgres.connections import (
     LOST,
     cause_of,
     connect,
     connected,
     is_passing,
-    retry_delays_s,
+    retry_pauses_s,
 )
 from foretell.journal.postgres.schema import prepare_schema
 from foretell.runtime.event_loop_thread import LoopThread
 
 LEASE_S: Final = 3.0
-"""The database may be silent for half of it; a shard without a leader waits hardly longer than it."""
+"""The database may be silent for half of it; a new leader takes little longer than it."""
 RENEWALS_PER_LEASE: Final = 3
-LOOKS_PER_LEASE: Final = 10
+CHECKS_PER_LEASE: Final = 10
 MARGIN: Final = 0.1
-"""The part of a lease that its holder does not use: clocks do not run equally fast."""
+"""The part of a lease that its holder does not use, since clocks run at different rates."""
 
 _LOOK: Final = """
 SELECT endpoint, extract(epoch FROM until - clock_timestamp())::float8 AS left_s
@@ -78,16 +80,16 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JournalPlace:
-    """Where a shard's journal is: its database, which shard, and of how many."""
+    """The place of a shard's journal: its database, its number, and the number of shards."""
 
     url: str = field(repr=False)  # it may hold a password
-    shard: int
+    shard: ShardNumber
     shard_count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Who wants a lease: an id that nobody else has or had, and how to reach it."""
+    """A process that wants a lease: an id that no other one has or had, and its endpoint."""
 
     holder: bytes
     endpoint: str
@@ -95,7 +97,7 @@ class Candidate:
 
 
 async def find_endpoint(place: JournalPlace) -> str | None:
-    """Return how to reach who holds a shard's lease now, or None when nobody does."""
+    """Return the endpoint of the holder of a shard's lease, or None when there is none."""
     try:
         async with connected(place.url) as connection:
             await prepare_schema(connection, place.shard_count)
@@ -106,7 +108,7 @@ async def find_endpoint(place: JournalPlace) -> str | None:
 
 
 class Lease:
-    """A lease, from when it is asked for until it is lost or given back."""
+    """A lease, from its request until it is lost or released."""
 
     def __init__(self, place: JournalPlace, candidate: Candidate) -> None:
         self.place = place
@@ -121,39 +123,39 @@ class Lease:
 
     @property
     def lease_s(self) -> float:
-        """How long the lease lasts when nobody renews it."""
+        """How long the lease lasts without a renewal."""
         return self._candidate.lease_s
 
     @property
     def holder(self) -> bytes:
-        """The id of who holds the lease."""
+        """The id of the lease's holder."""
         return self._candidate.holder
 
     def acquire(self, patience_s: float) -> None:
-        """Wait until the lease is ours, and renew it from then on; or refuse."""
+        """Wait until the lease is taken, and renew it from then on; or refuse."""
         self._thread.run(self._acquire(patience_s))
         self._keeping = self._thread.submit(self._keep())
 
-    def on_lost(self, tell: Callable[[], None]) -> None:
-        """Tell this one, in a thread of our own, when the lease is lost."""
-        self._on_lost = tell
+    def on_lost(self, callback: Callable[[], None]) -> None:
+        """Call back, in the lease's thread, when the lease is lost."""
+        self._on_lost = callback
 
     def check(self) -> None:
-        """Refuse when the lease is lost, or its time is over and nobody noticed yet."""
+        """Refuse when the lease is lost, or its time is over."""
         if self._loss is None and time.monotonic() >= self._ends_at:
             self._loss = self._lost("it was not renewed in time")
         if self._loss is not None:
             raise self._loss
 
     async def next_epoch(self, connection: asyncpg.Connection) -> int:
-        """Begin a new epoch, for this connection; nothing sent on another one counts any more."""
+        """Begin a new epoch for this connection; statements on earlier ones are refused from now on."""
         epoch: int | None = await connection.fetchval(_NEXT_EPOCH, self.place.shard, self.holder)
         if epoch is None:
             raise self._lost("the database says that it ended")
         return epoch
 
     def close(self) -> None:
-        """Give the lease back, so that another may have it at once."""
+        """Release the lease, so that another process may take it at once."""
         if self._thread.is_running:
             with contextlib.suppress(*LOST):
                 self._thread.run(self._release())
@@ -164,26 +166,26 @@ class Lease:
 
     async def _acquire(self, patience_s: float) -> None:
         give_up_at = time.monotonic() + patience_s
-        delays_s = retry_delays_s()
+        pauses = retry_pauses_s()
         while True:
             try:
                 left_s, endpoint = await self._try_to_take()
             except LOST as error:
                 self._disconnect()
-                left_s, endpoint = next(delays_s), ""
+                left_s, endpoint = next(pauses), ""
                 if not is_passing(error) or time.monotonic() + left_s >= give_up_at:
                     raise JournalFailed(cause_of(error)) from error
             if self._ends_at:
                 return
-            left_s = min(max(left_s, 0.0), self.lease_s / LOOKS_PER_LEASE)
+            left_s = min(max(left_s, 0.0), self.lease_s / CHECKS_PER_LEASE)
             if time.monotonic() + left_s >= give_up_at:
                 raise LeaseHeld(self.place.shard, endpoint)
             await asyncio.sleep(left_s)
 
     async def _try_to_take(self) -> tuple[float, str]:
-        """Take the lease if its time is over; else return how long it still lasts, and whose it is.
+        """Take the lease if it is over; else return how long it still lasts, and its endpoint.
 
-        To look before taking keeps those who wait from ever locking the row.
+        The row is read before it is written, so that waiting processes never lock it.
         """
         connection = await self._connected()
         held = await connection.fetchrow(_LOOK, self.place.shard, self.holder)
@@ -192,7 +194,7 @@ class Lease:
         epoch = await connection.fetchval(
             _TAKE, self.place.shard, self.holder, self.lease_s, self._candidate.endpoint
         )
-        # To take may have waited for a batch of the holder before; to renew waits for nothing.
+        # Taking may have waited for a batch of the previous holder; renewing waits for nothing.
         if epoch is None or not await self._is_renewed():
             return 0.0, "another, since a moment ago"
         log.info("lease taken", shard=self.place.shard, epoch=epoch)
@@ -205,23 +207,23 @@ class Lease:
                 await asyncio.sleep(self.lease_s / RENEWALS_PER_LEASE)
                 self.check()
                 await self._renew()
-        except Exception as error:  # noqa: BLE001 - whatever ends the renewals ends the lease
+        except Exception as error:  # noqa: BLE001 - any error ends the renewals and the lease
             self._loss = error if isinstance(error, LeaseLost) else self._lost(cause_of(error))
-            log.error("lease lost", shard=self.place.shard, cause=str(self._loss))  # noqa: TRY400 - told, with its cause
+            log.error("lease lost", shard=self.place.shard, cause=str(self._loss))  # noqa: TRY400 - the cause is in it
             self._on_lost()
 
     async def _renew(self) -> None:
         try:
             async with asyncio.timeout_at(self._ends_at):
-                for delay_s in retry_delays_s():
+                for pause_s in retry_pauses_s():
                     if await self._is_renewed():
                         return
-                    await asyncio.sleep(delay_s)
+                    await asyncio.sleep(pause_s)
         except TimeoutError:
             raise self._lost("the database did not answer in time") from None
 
     async def _is_renewed(self) -> bool:
-        """Renew the lease, or return that nobody knows, or raise that it is lost."""
+        """Renew the lease; return False if the outcome is unknown, raise if the lease is lost."""
         try:
             connection = await self._connected()
             asked_at = time.monotonic()
@@ -245,7 +247,7 @@ class Lease:
         return True
 
     async def _release(self) -> None:
-        """Give back what is held, on a new connection: this one may have a renewal under way."""
+        """Release the lease on a new connection: a renewal may be under way on the present one."""
         if self._keeping is not None:
             self._keeping.cancel()
         self._disconnect()

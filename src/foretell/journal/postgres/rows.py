@@ -1,7 +1,7 @@
-"""A shard's journal as rows: written in one statement, read in slices, never with a hole.
+"""A shard's journal as rows: written in one statement, read in batches, never with a gap.
 
-One statement both checks the fence and inserts a batch, so it is done or not done whatever becomes
-of its sender, and a sender that is stopped half-way holds nothing that others wait for.
+One statement both checks the fence and inserts a batch. It takes effect as a whole or not at all,
+and a sender that stops half-way holds no lock that others wait for.
 """
 
 from collections.abc import Generator, Sequence
@@ -11,14 +11,19 @@ from typing import Any, Final, NamedTuple, TypeVar
 import asyncpg
 
 from foretell.domain.errors.storage import JournalFailed, JournalRowsDamaged
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.framing import CHAIN_START, next_chain
 from foretell.journal.port import Entry
 from foretell.journal.postgres.connections import LOST, cause_of, connect
 from foretell.runtime.event_loop_thread import LoopThread
 
-DELETE_BATCH_RECORDS: Final = 2_000
-SLICE_BYTES: Final = 16 * 1024 * 1024
+READ_BATCH_RECORDS: Final = 2_000
+READ_BATCH_BYTES: Final = 16 * 1024 * 1024
 
+# The fence: FOR KEY SHARE lets renewals of the lease pass and keeps the epoch, which is part of a
+# key, from changing until the rows are in. A process that begins the next epoch waits for this
+# statement, and a statement that arrives after that finds no row of its epoch, so it inserts
+# nothing.
 _INSERT: Final = """
 WITH fence AS MATERIALIZED (
     SELECT epoch FROM journal.lease
@@ -44,14 +49,14 @@ SELECT chain FROM journal.snapshot WHERE shard = $1 AND sequence = $2
 LIMIT 1
 """
 _SYNCED: Final = "SELECT synced FROM journal.lease WHERE shard = $1"
-_SLICE: Final = """
+_READ_BATCH: Final = """
 SELECT sequence, chain, payload FROM (
     SELECT sequence, chain, payload,
         sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
     FROM (
         SELECT sequence, chain, payload FROM journal.record
         WHERE shard = $1 AND sequence > $2 ORDER BY sequence LIMIT $3
-    ) AS slice
+    ) AS batch
 ) AS measured
 WHERE bytes_before < $4 ORDER BY sequence
 """
@@ -61,7 +66,7 @@ T = TypeVar("T")
 
 
 class Row(NamedTuple):
-    """A record to be written."""
+    """A record to write."""
 
     sequence: int
     command_id: bytes
@@ -70,16 +75,16 @@ class Row(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """What the next record follows."""
+    """The record that the next one follows."""
 
     sequence: int
     chain: bytes
 
 
 async def insert_rows(
-    connection: asyncpg.Connection, shard: int, epoch: int, rows: Sequence[Row]
+    connection: asyncpg.Connection, shard: ShardNumber, epoch: int, rows: Sequence[Row]
 ) -> bool:
-    """Make rows durable; or return that the lease is not of this epoch any more, or over."""
+    """Make rows durable; return False when the lease is over, or of another epoch."""
     columns = list(zip(*rows, strict=True))
     done = await connection.execute(_INSERT, shard, epoch, *columns)
     count = int(done.rpartition(" ")[2])
@@ -87,7 +92,9 @@ async def insert_rows(
     return count > 0
 
 
-async def are_durable(connection: asyncpg.Connection, shard: int, rows: Sequence[Row]) -> bool:
+async def are_durable(
+    connection: asyncpg.Connection, shard: ShardNumber, rows: Sequence[Row]
+) -> bool:
     """Return whether rows are in the journal, all of them as they were written."""
     found = await connection.fetch(_CHAINS, shard, rows[0].sequence, rows[-1].sequence)
     if not found:
@@ -99,8 +106,8 @@ async def are_durable(connection: asyncpg.Connection, shard: int, rows: Sequence
     return True
 
 
-async def find_tail(connection: asyncpg.Connection, shard: int) -> Tail:
-    """Return where the journal goes on; refuse one whose newest records are gone."""
+async def find_tail(connection: asyncpg.Connection, shard: ShardNumber) -> Tail:
+    """Return the end of the journal; refuse a journal that lost its newest records."""
     found = await connection.fetchrow(_TAIL, shard)
     tail = Tail(0, CHAIN_START) if found is None else Tail(found["sequence"], found["chain"])
     synced = await connection.fetchval(_SYNCED, shard)
@@ -110,14 +117,19 @@ async def find_tail(connection: asyncpg.Connection, shard: int) -> Tail:
 
 
 def read_entries(
-    url: str, shard: int, after: int = 0, *, delete_batch_records: int = DELETE_BATCH_RECORDS
+    url: str,
+    shard: ShardNumber,
+    after: int = 0,
+    *,
+    batch_records: int = READ_BATCH_RECORDS,
+    batch_bytes: int = READ_BATCH_BYTES,
 ) -> Generator[Entry, None, None]:
     """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
 
-    While a slice is used, the next one is fetched by a thread of its own.
+    While one batch is used, the next one is fetched in a thread of its own.
     """
     thread = LoopThread("journal reader")
-    reader = _Reader(url, shard, delete_batch_records)
+    reader = _Reader(url, shard, batch_records, batch_bytes)
     try:
         end = _outcome(thread.submit(reader.begin(after)))
         pending = thread.submit(reader.fetch(after))
@@ -133,16 +145,17 @@ def read_entries(
 
 
 class _Reader:
-    """A connection that slices are fetched on, one after the other."""
+    """A connection that fetches batches, one after the other."""
 
-    def __init__(self, url: str, shard: int, delete_batch_records: int) -> None:
+    def __init__(self, url: str, shard: ShardNumber, batch_records: int, batch_bytes: int) -> None:
         self._url = url
         self._shard = shard
-        self._delete_batch_records = delete_batch_records
+        self._batch_records = batch_records
+        self._batch_bytes = batch_bytes
         self._connection: asyncpg.Connection | None = None
 
     async def begin(self, after: int) -> Tail:
-        """Return what the first entry must follow."""
+        """Return the record that the first entry must follow."""
         self._connection = await connect(self._url)
         chain = await self._connection.fetchval(_CHAIN_AT, self._shard, after)
         return Tail(after, CHAIN_START if after == 0 else chain or b"")
@@ -151,11 +164,11 @@ class _Reader:
         """Return the next rows, none at the end."""
         assert self._connection is not None
         return await self._connection.fetch(
-            _SLICE, self._shard, after, self._delete_batch_records, SLICE_BYTES
+            _READ_BATCH, self._shard, after, self._batch_records, self._batch_bytes
         )
 
     async def close(self) -> None:
-        """Let go of the connection, whatever is under way on it."""
+        """Close the connection, whatever is under way on it."""
         if self._connection is not None:
             self._connection.terminate()
 
@@ -167,8 +180,8 @@ def _outcome(pending: Future[T]) -> T:
         raise JournalFailed(cause_of(error)) from error
 
 
-def _check_run(shard: int, end: Tail, rows: Sequence[Any]) -> None:
-    """Refuse rows that do not follow an end, each the one before."""
+def _check_run(shard: ShardNumber, end: Tail, rows: Sequence[Any]) -> None:
+    """Refuse rows that do not each follow the one before, the first an end."""
     sequence, chain = end
     for seen, seen_chain, payload in rows:
         sequence += 1

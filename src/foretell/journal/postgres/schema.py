@@ -1,6 +1,6 @@
 """The tables of the journals that one database keeps, in a schema of their own.
 
-The journal makes them itself: the database of a shard may be another one than the store's.
+The journal creates them itself, since a shard's database may be another one than the store's.
 """
 
 from typing import Final
@@ -13,8 +13,8 @@ VERSION: Final = 1
 
 _LOCK_KEY: Final = 0x464F5245  # one creator at a time, whatever the shard
 
-# The epoch stands in a unique index, which makes it part of a key: a statement that holds the row
-# FOR KEY SHARE keeps everybody from changing the epoch, and lets the lease be renewed meanwhile.
+# The epoch is in a unique index, which makes it part of a key: a statement that locks the row
+# FOR KEY SHARE keeps other processes from changing the epoch, and lets the lease be renewed.
 _TABLES: Final = """
 CREATE SCHEMA IF NOT EXISTS journal;
 CREATE TABLE journal.form (
@@ -62,7 +62,7 @@ _IS_MISSING: Final = "SELECT to_regclass('journal.form') IS NULL"
 
 
 async def prepare_schema(connection: asyncpg.Connection, shard_count: int) -> None:
-    """Make the tables if there are none; refuse those of another form or number of shards."""
+    """Create the tables if there are none; refuse those of another form or number of shards."""
     if await connection.fetchval(_IS_MISSING):
         await _make_tables(connection, shard_count)
     form = await connection.fetchrow("SELECT version, shard_count FROM journal.form")
@@ -73,9 +73,9 @@ async def prepare_schema(connection: asyncpg.Connection, shard_count: int) -> No
 
 
 async def _make_tables(connection: asyncpg.Connection, shard_count: int) -> None:
-    """Make the tables unless somebody else did meanwhile.
+    """Create the tables unless another process just did.
 
-    The lock is not of a transaction: one would not see what was made while it waited for it.
+    The lock belongs to the session: a transaction that waits for it would not see the new tables.
     """
     await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
     if await connection.fetchval(_IS_MISSING):

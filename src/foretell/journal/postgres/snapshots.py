@@ -1,6 +1,6 @@
-"""Snapshots of a shard beside its journal, in parts, and the removal of what they make needless.
+"""Snapshots of a shard next to its journal, in parts, and the removal of what they replace.
 
-A snapshot counts from the moment that its head is there, which is written after its parts.
+A snapshot is valid from when its head is written, which follows its parts.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import asyncpg
 import structlog
 
 from foretell.domain.errors.storage import JournalRowsDamaged, LeaseLost
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.port import Snapshot
 
 PART_BYTES: Final = 4 * 1024 * 1024
@@ -59,16 +60,21 @@ log = structlog.get_logger(__name__)
 
 
 async def keep_snapshot(
-    connection: asyncpg.Connection, shard: int, holder: bytes, snapshot: Snapshot
+    connection: asyncpg.Connection,
+    shard: ShardNumber,
+    holder: bytes,
+    snapshot: Snapshot,
+    *,
+    part_bytes: int = PART_BYTES,
 ) -> None:
-    """Make a snapshot durable; what it is of must be in the journal, and the lease be the holder's.
+    """Make a snapshot durable; its sequence must be in the journal, and the lease be the holder's.
 
-    Kept again, it is the same snapshot, so an attempt whose outcome is unknown may be repeated.
+    Keeping it again changes nothing, so an attempt with an unknown outcome may be repeated.
     """
     chain = await connection.fetchval(_CHAIN, shard, snapshot.sequence)
     assert chain is not None, "a snapshot is of a sequence that is durable"
     payload = memoryview(snapshot.payload)
-    parts = [payload[at : at + PART_BYTES] for at in range(0, len(payload), PART_BYTES)]
+    parts = [payload[at : at + part_bytes] for at in range(0, len(payload), part_bytes)]
     for number, part in enumerate(parts):
         done = await connection.execute(
             _KEEP_PART, shard, holder, snapshot.sequence, number, bytes(part)
@@ -81,10 +87,10 @@ async def keep_snapshot(
     _check_fence(done, shard)
 
 
-async def newest_snapshot(connection: asyncpg.Connection, shard: int) -> Snapshot | None:
-    """Return the newest snapshot that is whole, if the entries after it are still there.
+async def newest_snapshot(connection: asyncpg.Connection, shard: ShardNumber) -> Snapshot | None:
+    """Return the newest intact snapshot, if the entries after it are still there.
 
-    A damaged one is passed over for the one before, or for the entries from the first on.
+    A damaged one is skipped for the one before, or for the entries from the first on.
     """
     heads = await connection.fetch(_HEADS, shard)
     first = await connection.fetchval(_FIRST, shard)
@@ -100,16 +106,22 @@ async def newest_snapshot(connection: asyncpg.Connection, shard: int) -> Snapsho
     return None
 
 
-async def newest_sequence(connection: asyncpg.Connection, shard: int) -> int:
-    """Return the sequence of the newest snapshot, whole or not; 0 when there is none."""
+async def newest_sequence(connection: asyncpg.Connection, shard: ShardNumber) -> int:
+    """Return the sequence of the newest snapshot, intact or not; 0 when there is none."""
     sequence: int = await connection.fetchval(_NEWEST, shard)
     return sequence
 
 
-async def compact(connection: asyncpg.Connection, shard: int, *, keeps_all: bool = False) -> int:
-    """Remove, a slice at a time, what the newest snapshots do not need; return how many entries.
+async def compact(
+    connection: asyncpg.Connection,
+    shard: ShardNumber,
+    *,
+    keeps_all: bool = False,
+    batch_records: int = DELETE_BATCH_RECORDS,
+) -> int:
+    """Remove, in batches, what the newest snapshots do not need; return how many entries.
 
-    With `keeps_all` no entry goes.
+    With `keeps_all` no entry is removed.
     """
     needed_after: int | None = await connection.fetchval(_NEEDED_AFTER, shard, KEPT_COUNT - 1)
     first: int | None = await connection.fetchval(_FIRST, shard)
@@ -119,14 +131,14 @@ async def compact(connection: asyncpg.Connection, shard: int, *, keeps_all: bool
     await connection.execute(_FORGET_PARTS, shard, needed_after)
     if keeps_all:
         return 0
-    for start in range(first, needed_after + 1, DELETE_BATCH_RECORDS):
-        end = min(start + DELETE_BATCH_RECORDS - 1, needed_after)
+    for start in range(first, needed_after + 1, batch_records):
+        end = min(start + batch_records - 1, needed_after)
         await connection.execute(_FORGET_RECORDS, shard, end)
     return max(needed_after + 1 - first, 0)
 
 
 async def _read(
-    connection: asyncpg.Connection, shard: int, sequence: int, part_count: int
+    connection: asyncpg.Connection, shard: ShardNumber, sequence: int, part_count: int
 ) -> Snapshot:
     parts = [
         await connection.fetchval(_PART, shard, sequence, number) for number in range(part_count)
@@ -141,6 +153,6 @@ def _checksum(snapshot: Snapshot, chain: bytes) -> bytes:
     return digest.digest()
 
 
-def _check_fence(done: str, shard: int) -> None:
+def _check_fence(done: str, shard: ShardNumber) -> None:
     if done == "INSERT 0 0":
         raise LeaseLost(shard, "a snapshot was refused")

@@ -7,14 +7,14 @@ from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.creation.payload import ResolutionType
 from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.market_creation import MarketCreator, SandboxMarket, iso_time_in
-from foretell.sdk.payloads import MarketDraft, binary_payload
+from foretell.sdk.payloads import NewMarket, binary_payload
 
 OPEN_DAYS: Final = 30
 
 
 async def make_market(
     session: DemoSession,
-    draft: MarketDraft,
+    draft: NewMarket,
     creator_key: bytes,
     note: Callable[[str], object] = lambda _: None,
 ) -> SandboxMarket:
@@ -41,9 +41,9 @@ async def _state_price(session: DemoSession, stack: ResolutionType) -> None:
 
 def demo_draft(
     session: DemoSession, number: int, resolution_type: ResolutionType = ResolutionType.DIRECT
-) -> MarketDraft:
+) -> NewMarket:
     """Return the draft of a market that no earlier demo asked."""
-    return MarketDraft(
+    return NewMarket(
         creator=session.caller(session.account(AccountRole.CREATOR)).address,
         title=f"Will the demo end well? ({number})",
         slug=f"demo-ends-well-{number}",
@@ -53,9 +53,9 @@ def demo_draft(
     )
 
 
-def event_draft(session: DemoSession, number: int) -> MarketDraft:
+def event_draft(session: DemoSession, number: int) -> NewMarket:
     """Return the draft of an event that no earlier demo asked, without its outcomes."""
-    return MarketDraft(
+    return NewMarket(
         creator=session.caller(session.account(AccountRole.CREATOR)).address,
         title=f"Who wins the demo? ({number})",
         slug=f"demo-winner-{number}",

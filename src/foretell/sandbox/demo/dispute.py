@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from foretell.chain.reader import Reader
-from foretell.chain.views import ViewCall, ask
+from foretell.chain.views import ViewCall, call_view
 from foretell.domain.contracts.calldata import PRICE_NO, PRICE_YES, Approve, RedeemPositions
 from foretell.domain.contracts.oracle import OWED, RESOLVE, WITHDRAW, PriceRequest
 from foretell.domain.contracts.sandbox_accounts import AccountRole
@@ -198,7 +198,7 @@ async def _redeem(session: DemoSession, market: SandboxMarket, dana: TradingClie
 
 
 async def _owed(session: DemoSession, stack: Stack, account: Address) -> int:
-    return int(await ask(session.rpc, ViewCall(stack.oracle, OWED, (account,))))
+    return int(await call_view(session.rpc, ViewCall(stack.oracle, OWED, (account,))))
 
 
 async def _balance(

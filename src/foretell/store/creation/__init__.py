@@ -1,1 +1,1 @@
-"""Tables of market creation."""
+"""Tables that creation writes."""

@@ -1,7 +1,7 @@
-"""Claims: which request holds a slug, or the right to make a condition into a market.
+"""Claims: the request that holds a slug, or the right to open a condition's market.
 
-A name has one holder. Two that claim it at once are told apart by the database, not by who looked
-first.
+A name has one holder. The database decides between two requests that claim it at once. Written by
+creation.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from foretell.store.tables import claims, requests
 
 
 async def load_claims(tx: Transaction, names: Sequence[str]) -> list[Claim]:
-    """Return who holds each of these names that somebody holds."""
+    """Return the claims on these names; a free name has none."""
     rows = await tx.all(
         sa.select(claims, requests.c.creator, requests.c.status)
         .join(requests, requests.c.request_id == claims.c.request_id)
@@ -38,7 +38,7 @@ async def load_claims(tx: Transaction, names: Sequence[str]) -> list[Claim]:
 async def record_claims(
     tx: Transaction, request_id: str, names: Sequence[str], taken: Sequence[Claim], now_ms: int
 ) -> bool:
-    """Give names to a request, some of them from their holders; say whether it got all of them."""
+    """Claim names for a request, replacing the `taken` claims; return whether it holds all of them."""
     for held in taken:
         await tx.execute(
             claims.delete().where(
@@ -46,10 +46,10 @@ async def record_claims(
             )
         )
     dialect = postgresql if tx.dialect == "postgresql" else sqlite
-    got = 0
+    claimed = 0
     for name in names:
         statement = dialect.insert(claims).values(
             name=name, request_id=request_id, claimed_at_ms=now_ms
         )
-        got += await tx.execute(statement.on_conflict_do_nothing())
-    return got == len(names)
+        claimed += await tx.execute(statement.on_conflict_do_nothing())
+    return claimed == len(names)

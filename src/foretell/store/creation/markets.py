@@ -1,4 +1,7 @@
-"""Markets that trade, and the events that group them. A row here opens a market."""
+"""Markets that trade, and the events that group them; a new row opens a market.
+
+Written by creation.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +22,7 @@ _IDS_LOCK: Final = 0x666F7266
 
 @dataclass(frozen=True, slots=True)
 class MarketRow:
-    """A market: what it asks, what its tokens are, and what it wants of orders."""
+    """A market: its question, its tokens, and its rules for orders."""
 
     condition_id: Bytes32
     question_id: Bytes32
@@ -42,12 +45,12 @@ class MarketRow:
     is_neg_risk: bool = False
     neg_risk_market_id: Bytes32 | None = None
     neg_risk_request_id: Bytes32 | None = None
-    """What the resolution adapter of an event calls the question."""
+    """The question's id at the resolution adapter of an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """An event, the tags it goes under, and its markets."""
+    """An event with its tags and its markets."""
 
     request_id: str
     slug: str
@@ -65,7 +68,7 @@ class EventRow:
 
 
 async def record_event(tx: Transaction, event: EventRow, now_ms: int) -> int:
-    """Open an event's markets, and return the event's id; ids count on from the last ones."""
+    """Open an event's markets and return the event's id; ids continue from the last ones."""
     if tx.dialect == "postgresql":
         await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(_IDS_LOCK)))
     event_id = await _next_id(tx, events.c.event_id)
@@ -83,7 +86,7 @@ async def record_event(tx: Transaction, event: EventRow, now_ms: int) -> int:
 
 
 async def load_markets(tx: Transaction) -> list[MarketRow]:
-    """Return every market, in the order in which they were opened."""
+    """Return every market, in the order of opening."""
     rows = await tx.all(sa.select(markets).order_by(markets.c.market_id))
     return [_market(row) for row in rows]
 
@@ -101,7 +104,7 @@ async def _next_id(tx: Transaction, column: sa.Column[Any]) -> int:
 async def _record_tags(
     tx: Transaction, event_id: int, categories: Sequence[Category], now_ms: int
 ) -> None:
-    """Put the event under its tags; a tag keeps the label that it was first given."""
+    """Tag the event; a tag keeps its first label."""
     slugs = [category.slug for category in categories]
     rows = await tx.all(sa.select(tags.c.tag_id, tags.c.slug).where(tags.c.slug.in_(slugs)))
     id_by_slug = {row.slug: row.tag_id for row in rows}

@@ -1,7 +1,7 @@
-"""Creation requests: every step of a request is a row that the next step finds again.
+"""Creation requests: each step of a request is stored, and the next step continues from it.
 
-A move is a compare-and-set: it says which status it moves from, and does nothing when the request
-is no longer there.
+A move is a compare-and-set: it names the status it moves from, and does nothing when the request has
+another status by now. Written by creation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ RUNNING_MAX: Final = 1000
 
 
 class RequestTx(NamedTuple):
-    """A hash that the creator sent for an item, and whether the chain bore it out."""
+    """A hash that the creator sent for an item, and whether the chain confirmed it."""
 
     item_id: str
     tx_hash: Bytes32
@@ -42,7 +42,7 @@ class RequestTx(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CreationRequest:
-    """A request as it stands; documents are in the words of the wire."""
+    """A stored request; its documents have the wire's field names."""
 
     challenge: Challenge
     status: RequestStatus
@@ -61,22 +61,22 @@ class CreationRequest:
 
     @property
     def request_id(self) -> str:
-        """The id that its creator knows it by."""
+        """The request's id."""
         return self.challenge.request_id
 
     @property
     def creator(self) -> Address:
-        """Who signs and sends everything."""
+        """The account that signs the request and sends its transactions."""
         return self.challenge.creator
 
     @property
     def hash_by_id(self) -> dict[str, Bytes32]:
-        """The hash of each item that has one."""
+        """The hash of each item that has one, by item id."""
         return {tx.item_id: tx.tx_hash for tx in self.txs}
 
 
 async def record_challenge(tx: Transaction, challenge: Challenge, now_ms: int) -> None:
-    """Store a new request, which waits for its creator's signature."""
+    """Store a new request that waits for its creator's signature."""
     await tx.execute(
         requests.insert().values(
             request_id=challenge.request_id,
@@ -106,10 +106,10 @@ async def load_request(tx: Transaction, request_id: str) -> CreationRequest | No
 async def load_latest(
     tx: Transaction, creator: Address, chain_id: int | None, now_ms: int
 ) -> CreationRequest | None:
-    """Return the newest request of a creator that can go on.
+    """Return the newest request of a creator that can continue.
 
-    Anyone may ask for a challenge in a creator's name, so one that was never signed counts only
-    when there is no other.
+    Anyone may request a challenge in a creator's name, so an unsigned one is returned only when
+    there is no other.
     """
     is_unsigned = requests.c.status == RequestStatus.AUTH_PENDING
     conditions = [
@@ -132,7 +132,7 @@ async def load_latest(
 
 
 async def load_running(tx: Transaction) -> Sequence[str]:
-    """Return the ids of the requests that have work to do, the longest waiting first."""
+    """Return the ids of the requests with work to do, the longest waiting first."""
     rows = await tx.all(
         sa.select(requests.c.request_id)
         .where(requests.c.status.in_(RUNNING))
@@ -149,7 +149,7 @@ async def move_request(
     now_ms: int,
     **changes: Any,
 ) -> bool:
-    """Move a request along its life, with what changes by it, unless somebody else moved it."""
+    """Apply a trigger and its changes to a request; return False when it was moved in between."""
     next_status = advance_request(request.status, trigger)
     changed = await tx.execute(
         requests.update()
@@ -163,7 +163,7 @@ async def move_request(
 async def record_image_ids(
     tx: Transaction, request_id: str, id_by_field: Mapping[str, str], now_ms: int
 ) -> None:
-    """Store under which ids a request's images are kept."""
+    """Store the media ids of a request's images, by field."""
     await tx.execute(
         requests.update()
         .where(requests.c.request_id == request_id)
@@ -174,9 +174,9 @@ async def record_image_ids(
 async def record_txs(
     tx: Transaction, request: CreationRequest, sent: Sequence[PlanTx], now_ms: int
 ) -> bool:
-    """Store the hashes that were sent, each in place of an earlier one, if the request stands still.
+    """Store hashes, each replacing an earlier one; return False when the request was moved.
 
-    From here to the end of the transaction nobody else moves the request or sends hashes for it.
+    The request stays locked against other moves and hashes until the transaction ends.
     """
     changed = await tx.execute(
         requests.update()
@@ -205,7 +205,7 @@ async def record_txs(
 
 
 async def record_verified(tx: Transaction, request_id: str, item_ids: Sequence[str]) -> None:
-    """Remember that the chain bore out these items."""
+    """Store that the chain confirmed these items."""
     await tx.execute(
         request_txs.update()
         .where(request_txs.c.request_id == request_id, request_txs.c.item_id.in_(item_ids))
@@ -216,7 +216,7 @@ async def record_verified(tx: Transaction, request_id: str, item_ids: Sequence[s
 async def record_images(
     tx: Transaction, request_id: str, content_by_field: Mapping[str, bytes]
 ) -> None:
-    """Keep the images of a request until they are stored for good."""
+    """Store the images of a request until the media store has them."""
     rows = [
         {"request_id": request_id, "field": field, "content": content}
         for field, content in content_by_field.items()
@@ -225,7 +225,7 @@ async def record_images(
 
 
 async def load_images(tx: Transaction, request_id: str) -> dict[str, bytes]:
-    """Return the images that are kept for a request, by the field they came in."""
+    """Return the stored images of a request, by field."""
     rows = await tx.all(
         sa.select(request_images)
         .where(request_images.c.request_id == request_id)
@@ -235,12 +235,12 @@ async def load_images(tx: Transaction, request_id: str) -> dict[str, bytes]:
 
 
 async def drop_images(tx: Transaction, request_id: str) -> None:
-    """Keep the images of a request no longer."""
+    """Delete the stored images of a request."""
     await tx.execute(request_images.delete().where(request_images.c.request_id == request_id))
 
 
 async def drop_expired(tx: Transaction, before_ms: int) -> int:
-    """Forget challenges that nobody signed and that expired before a time; return how many."""
+    """Delete unsigned challenges that expired before a time; return how many."""
     return await tx.execute(
         requests.delete().where(
             requests.c.status == RequestStatus.AUTH_PENDING, requests.c.expires_at_ms < before_ms
@@ -249,7 +249,7 @@ async def drop_expired(tx: Transaction, before_ms: int) -> int:
 
 
 class UnsignedCount(NamedTuple):
-    """How many challenges are kept that nobody signed, and how many of them can still be."""
+    """The number of stored unsigned challenges, and of those among them that have not expired."""
 
     kept: int
     unexpired: int
@@ -258,7 +258,7 @@ class UnsignedCount(NamedTuple):
 async def count_unsigned(
     tx: Transaction, now_ms: int, creator: Address | None = None
 ) -> UnsignedCount:
-    """Return how many challenges wait or waited in vain, of one creator or of all."""
+    """Return how many unsigned challenges there are, of one creator or of all."""
     is_unexpired = requests.c.expires_at_ms >= now_ms
     row = await tx.first(
         sa.select(sa.func.count(), sa.func.count().filter(is_unexpired))
@@ -272,9 +272,9 @@ async def count_unsigned(
 async def drop_surplus(
     tx: Transaction, most: int, now_ms: int, creator: Address | None = None
 ) -> int:
-    """Forget expired challenges, the oldest first, while there are more than a number unsigned.
+    """Delete expired challenges, the oldest first, while there are more than `most` unsigned ones.
 
-    Of one creator or of all. One that can still be signed stays, however many there are.
+    Of one creator or of all. Challenges that can still be signed stay, however many there are.
     """
     surplus = (
         sa.select(requests.c.request_id)

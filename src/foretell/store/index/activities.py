@@ -1,4 +1,7 @@
-"""What wallets did on the chain: trades, splits, merges and redemptions; and the exchange's fills."""
+"""Acts of wallets on the chain (trades, splits, merges, redemptions), and the exchange's fills.
+
+Written by the indexer.
+"""
 
 import enum
 from collections.abc import Collection, Sequence
@@ -15,7 +18,7 @@ from foretell.store.tables import activities, exchange_fills
 
 
 class ActivityKind(enum.StrEnum):
-    """What a wallet did."""
+    """The kind of a wallet's act."""
 
     TRADE = "TRADE"
     SPLIT = "SPLIT"
@@ -43,7 +46,7 @@ class ActivityRow(NamedTuple):
 
 
 class ExchangeFill(NamedTuple):
-    """What the exchange did to one order in one match, before the fee, which is of what it got."""
+    """A fill of one order in one match; the amounts are before the fee, which is taken of the proceeds."""
 
     block_number: int
     log_index: int
@@ -61,15 +64,15 @@ class ExchangeFill(NamedTuple):
 
 
 class ActivityOrder(enum.Enum):
-    """What activities are sorted by."""
+    """Sort keys of activities, by their columns."""
 
-    TIMESTAMP = "timestamp_s"
-    TOKENS = "size_units"
-    CASH = "cost_units"
+    TIME = "timestamp_s"
+    SIZE = "size_units"
+    COST = "cost_units"
 
 
 class ActivityFilter(NamedTuple):
-    """Which activities are meant; None leaves a field open. Both ends of the time are included."""
+    """A filter for activities; None matches every value, and both ends of the time are included."""
 
     wallet: Address | None = None
     condition_ids: Collection[Bytes32] | None = None
@@ -83,16 +86,16 @@ class ActivityFilter(NamedTuple):
 
 
 class ActivityPage(NamedTuple):
-    """Which part of a sorted list is meant."""
+    """One page of a sorted list."""
 
     limit: int
     offset: int = 0
-    order: ActivityOrder = ActivityOrder.TIMESTAMP
+    order: ActivityOrder = ActivityOrder.TIME
     is_descending: bool = True
 
 
 class TradingTotals(NamedTuple):
-    """How much a wallet has traded, as maker and as taker."""
+    """The trades of a wallet, as maker and as taker, added up."""
 
     trades: int
     conditions: int
@@ -100,13 +103,13 @@ class TradingTotals(NamedTuple):
 
 
 async def record_activities(tx: Transaction, acts: Sequence[ActivityRow]) -> None:
-    """Store what wallets did."""
+    """Store acts of wallets."""
     if acts:
         await tx.execute(activities.insert(), [_activity_values(act) for act in acts])
 
 
 async def record_exchange_fills(tx: Transaction, fills: Sequence[ExchangeFill]) -> None:
-    """Store what the exchange did."""
+    """Store fills of the exchange."""
     if fills:
         rows = [fill._asdict() | {"side": fill.side.name} for fill in fills]
         await tx.execute(exchange_fills.insert(), rows)
@@ -115,7 +118,7 @@ async def record_exchange_fills(tx: Transaction, fills: Sequence[ExchangeFill]) 
 async def load_activities(
     tx: Transaction, chosen: ActivityFilter, page: ActivityPage
 ) -> Sequence[ActivityRow]:
-    """Return one page of the activities that the filter lets through."""
+    """Return one page of the activities that match the filter."""
     columns: list[sa.ColumnElement[Any]] = [activities.c[page.order.value]]
     columns += [activities.c.block_number, activities.c.log_index, activities.c.part]
     rows = await tx.all(
@@ -129,7 +132,7 @@ async def load_activities(
 
 
 async def load_trading_totals(tx: Transaction, wallet: Address) -> TradingTotals:
-    """Return how often, in how many conditions and for how much a wallet has traded."""
+    """Return a wallet's number of trades, of traded conditions, and its volume."""
     row = await tx.first(
         sa.select(
             sa.func.count().label("trades"),
@@ -142,7 +145,7 @@ async def load_trading_totals(tx: Transaction, wallet: Address) -> TradingTotals
 
 
 async def load_last_price(tx: Transaction, token_id: AssetId) -> TradePrice | None:
-    """Return the price of a token's newest fill, if it was ever traded."""
+    """Return the price of a token's newest fill, or None before its first trade."""
     row = await tx.first(
         sa.select(exchange_fills.c.cost_units, exchange_fills.c.size_units)
         .where(exchange_fills.c.token_id == token_id)

@@ -1,8 +1,8 @@
-"""What wallets hold and allow, as of the last indexed block.
+"""Balances, allowances and locked collateral, as of the last indexed block; written by the indexer.
 
-A reader that follows changes keeps the number and hash of the block up to which it has read. When
-that block's hash is another one now, a reorg took back what it read, rows that are not here any more
-included: it must read the wallets that it knows anew.
+A reader that follows changes stores the number and the hash of the last block it has read. When that
+block has another hash now, a reorg has undone what it read, and may have deleted rows: the reader must
+load all the wallets that it knows again.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -24,7 +24,7 @@ from foretell.store.tables import allowances, balances, locked_collateral
 
 
 class Balance(NamedTuple):
-    """What a wallet holds of an asset since a block; a row that is missing is zero."""
+    """A wallet's balance of an asset since a block; a missing row means zero."""
 
     wallet: Address
     asset: AssetId
@@ -33,9 +33,9 @@ class Balance(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """What a wallet lets a spender move since a block, of collateral or of all its tokens.
+    """The amount that a spender may move since a block, of a wallet's collateral or of its tokens.
 
-    The largest amount, 2^63 - 1, means no limit; a row that is missing is zero.
+    The largest amount, 2^63 - 1, means no limit; a missing row means zero.
     """
 
     wallet: Address
@@ -46,7 +46,7 @@ class Allowance(NamedTuple):
 
 
 class LockedCollateral(NamedTuple):
-    """The collateral behind a condition: what split into it, less what merged or was redeemed."""
+    """The collateral locked for a condition: split, less merged and redeemed."""
 
     condition_id: Bytes32
     units: int
@@ -64,21 +64,21 @@ async def record_allowances(tx: Transaction, changes: Sequence[Allowance]) -> No
 
 
 async def record_locked(tx: Transaction, changes: Sequence[LockedCollateral]) -> None:
-    """Store what is locked after blocks, in the order of the blocks."""
+    """Store locked collateral after blocks, in the order of the blocks."""
     await record_states(tx, LOCKED_COLLATERAL, [change._asdict() for change in changes])
 
 
 async def load_balances(
     tx: Transaction, keys: Iterable[tuple[Address, AssetId]]
 ) -> Sequence[Balance]:
-    """Return what these wallets hold of these assets; one that is missing is zero."""
+    """Return these balances; a missing one is zero."""
     return [Balance._make(row) for row in await load_rows(tx, balances, balances.primary_key, keys)]
 
 
 async def load_allowances(
     tx: Transaction, keys: Iterable[tuple[Address, Address, bool]]
 ) -> Sequence[Allowance]:
-    """Return what these wallets allow these spenders; one that is missing is zero."""
+    """Return these allowances; a missing one is zero."""
     return [
         Allowance._make(row)
         for row in await load_rows(tx, allowances, allowances.primary_key, keys)
@@ -86,19 +86,19 @@ async def load_allowances(
 
 
 async def load_balances_changed(tx: Transaction, since_block: int) -> Sequence[Balance]:
-    """Return what balances are now that changed in a later block than this."""
+    """Return the balances that changed after this block."""
     changed = balances.c.block_number > since_block
     return [Balance._make(row) for row in await tx.all(sa.select(balances).where(changed))]
 
 
 async def load_allowances_changed(tx: Transaction, since_block: int) -> Sequence[Allowance]:
-    """Return what allowances are now that changed in a later block than this."""
+    """Return the allowances that changed after this block."""
     changed = allowances.c.block_number > since_block
     return [Allowance._make(row) for row in await tx.all(sa.select(allowances).where(changed))]
 
 
 async def load_collateral_changed(tx: Transaction, since_block: int) -> Sequence[Balance]:
-    """Return what balances of collateral are now that changed in a later block than this."""
+    """Return the collateral balances that changed after this block."""
     changed = sa.and_(balances.c.block_number > since_block, balances.c.asset == COLLATERAL)
     return [Balance._make(row) for row in await tx.all(sa.select(balances).where(changed))]
 
@@ -106,7 +106,7 @@ async def load_collateral_changed(tx: Transaction, since_block: int) -> Sequence
 async def load_holders(
     tx: Transaction, token_id: AssetId, *, units_min: int, limit: int
 ) -> Sequence[Balance]:
-    """Return who holds at least so much of a token, the largest first."""
+    """Return the balances of a token from `units_min` on, the largest first."""
     rows = await tx.all(
         sa.select(balances)
         .where(balances.c.asset == token_id, balances.c.units >= max(1, units_min))
@@ -117,14 +117,14 @@ async def load_holders(
 
 
 async def load_locked(tx: Transaction, ids: Collection[Bytes32]) -> Sequence[LockedCollateral]:
-    """Return what is locked behind these conditions: their open interest."""
+    """Return the locked collateral of these conditions: their open interest."""
     keys = [(condition_id,) for condition_id in ids]
     rows = await load_rows(tx, locked_collateral, locked_collateral.primary_key, keys)
     return [LockedCollateral._make(row) for row in rows]
 
 
 async def load_most_locked(tx: Transaction, limit: int) -> Sequence[LockedCollateral]:
-    """Return the conditions with the most collateral behind them, the largest first."""
+    """Return the conditions with the most locked collateral, the largest first."""
     rows = await tx.all(
         sa.select(locked_collateral)
         .order_by(locked_collateral.c.units.desc(), locked_collateral.c.condition_id)

@@ -1,4 +1,4 @@
-"""The blocks that were indexed, as far back as a reorg may reach."""
+"""Indexed blocks, as far back as a reorg may reach; written by the indexer."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -13,7 +13,7 @@ TOPIC: Final = "chain"
 
 
 class Block(NamedTuple):
-    """A block of the chain, and the one that it stands on."""
+    """A block of the chain, with the hash of its parent."""
 
     block_number: int
     block_hash: Bytes32
@@ -22,24 +22,24 @@ class Block(NamedTuple):
 
 
 async def record_blocks(tx: Transaction, indexed: Sequence[Block]) -> None:
-    """Store blocks whose logs are stored in the same transaction, and tell whoever waits."""
+    """Store blocks whose logs are stored in the same transaction, and announce them."""
     await tx.execute(blocks.insert(), [block._asdict() for block in indexed])
     await tx.announce(TOPIC)
 
 
 async def prune_blocks(tx: Transaction, below_number: int) -> None:
-    """Forget blocks that no reorg can reach."""
+    """Delete blocks that no reorg can reach."""
     await tx.execute(blocks.delete().where(blocks.c.block_number < below_number))
 
 
 async def load_last_block(tx: Transaction) -> Block | None:
-    """Return the newest block that is indexed: everything up to it is in the tables."""
+    """Return the newest indexed block; the tables contain everything up to it."""
     row = await tx.first(sa.select(blocks).order_by(blocks.c.block_number.desc()).limit(1))
     return None if row is None else Block._make(row)
 
 
 async def load_block_hash(tx: Transaction, block_number: int) -> Bytes32 | None:
-    """Return the hash of the block at this height, if it is indexed and not yet pruned."""
+    """Return the hash of the block at this height, or None when it is not indexed or pruned."""
     number = blocks.c.block_number
     known: Bytes32 | None = await tx.scalar(
         sa.select(blocks.c.block_hash).where(number == block_number)

@@ -1,4 +1,7 @@
-"""What makers ended at an exchange: single orders, and all that they had signed with a nonce."""
+"""Cancellations of makers at an exchange: single orders, and all orders below a nonce.
+
+Written by the indexer.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +14,7 @@ from foretell.store.tables import canceled_orders, raised_nonces
 
 
 class CanceledOrder(NamedTuple):
-    """An order that its maker ended."""
+    """An order that its maker canceled."""
 
     block_number: int
     log_index: int
@@ -21,7 +24,7 @@ class CanceledOrder(NamedTuple):
 
 
 class RaisedNonce(NamedTuple):
-    """A maker's new nonce: what it signed with a lower one is over."""
+    """A maker's new nonce; it cancels all orders signed with a lower one."""
 
     block_number: int
     log_index: int
@@ -32,19 +35,19 @@ class RaisedNonce(NamedTuple):
 
 
 async def record_canceled_orders(tx: Transaction, canceled: Sequence[CanceledOrder]) -> None:
-    """Store orders that were ended."""
+    """Store canceled orders."""
     if canceled:
         await tx.execute(canceled_orders.insert(), [each._asdict() for each in canceled])
 
 
 async def record_raised_nonces(tx: Transaction, raised: Sequence[RaisedNonce]) -> None:
-    """Store nonces that were raised."""
+    """Store raised nonces."""
     if raised:
         await tx.execute(raised_nonces.insert(), [each._asdict() for each in raised])
 
 
 async def load_canceled_orders(tx: Transaction, since_block: int) -> Sequence[CanceledOrder]:
-    """Return the orders that were ended in a later block than this, the first one first."""
+    """Return the orders that were canceled after this block, the oldest first."""
     rows = await tx.all(
         sa.select(canceled_orders)
         .where(canceled_orders.c.block_number > since_block)
@@ -54,7 +57,7 @@ async def load_canceled_orders(tx: Transaction, since_block: int) -> Sequence[Ca
 
 
 async def load_raised_nonces(tx: Transaction, since_block: int) -> Sequence[RaisedNonce]:
-    """Return the nonces that were raised in a later block than this, the last one last."""
+    """Return the nonces that were raised after this block, the oldest first."""
     rows = await tx.all(
         sa.select(raised_nonces)
         .where(raised_nonces.c.block_number > since_block)

@@ -1,4 +1,4 @@
-"""Conditions that the chain knows, their tokens, and what their oracles reported."""
+"""Prepared conditions, their tokens, and the payouts of their oracles; written by the indexer."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from foretell.store.tables import conditions, payouts
 
 
 class Condition(NamedTuple):
-    """A question with its oracle, and the two outcome tokens that our collateral backs."""
+    """A question with its oracle, and its two outcome tokens in the deployment's collateral."""
 
     block_number: int
     log_index: int
@@ -27,7 +27,7 @@ class Condition(NamedTuple):
 
 
 class PayoutReport(NamedTuple):
-    """What an oracle reported, once and for all."""
+    """An oracle's final report."""
 
     block_number: int
     log_index: int
@@ -40,36 +40,36 @@ class PayoutReport(NamedTuple):
 
     @property
     def payout(self) -> Payout:
-        """The numerators alone."""
+        """The payout's numerators."""
         return Payout(self.payout_yes, self.payout_no)
 
 
 async def record_conditions(tx: Transaction, prepared: Sequence[Condition]) -> None:
-    """Store conditions that were prepared."""
+    """Store prepared conditions."""
     if prepared:
         await tx.execute(conditions.insert(), [condition._asdict() for condition in prepared])
 
 
 async def record_payouts(tx: Transaction, reports: Sequence[PayoutReport]) -> None:
-    """Store what oracles reported."""
+    """Store reported payouts."""
     if reports:
         await tx.execute(payouts.insert(), [report._asdict() for report in reports])
 
 
 async def load_conditions(tx: Transaction, ids: Collection[Bytes32]) -> list[Condition]:
-    """Return those of these conditions that the chain knows."""
+    """Return these conditions; those unknown to the chain are left out."""
     return await _load(tx, conditions.c.condition_id, ids)
 
 
 async def load_conditions_of_tokens(tx: Transaction, ids: Collection[AssetId]) -> list[Condition]:
-    """Return the conditions that these tokens are outcomes of, each once."""
+    """Return the conditions of these tokens, each once."""
     found = await _load(tx, conditions.c.token_yes, ids)
     found += await _load(tx, conditions.c.token_no, ids)
     return list(dict.fromkeys(found))
 
 
 async def load_payouts(tx: Transaction, ids: Collection[Bytes32]) -> list[PayoutReport]:
-    """Return what was reported on these conditions; one that is missing is unresolved."""
+    """Return the payouts of these conditions; a missing one is unresolved."""
     keys = [(condition_id,) for condition_id in ids]
     rows = await load_rows(tx, payouts, [payouts.c.condition_id], keys)
     return [PayoutReport._make(row) for row in rows]

@@ -1,8 +1,8 @@
-"""What is current beside how it came to be: a table, and a twin that holds its history.
+"""Tables of current values, each with a table of its history.
 
-Both have the same columns. The history has one row for each block that changed something, as it was
-after that block; the current table repeats the newest of each. So going back to a block is deleting
-history above it and repeating again.
+Both have the same columns. The history has one row for each block that changed a value, as it was after
+that block; the current table repeats the newest row of each key. So going back to a block is deleting
+the history above it and repeating the newest rows again. Written by the indexer.
 """
 
 from collections.abc import Sequence
@@ -23,33 +23,35 @@ from foretell.store.tables import (
 )
 
 
-class Twins(NamedTuple):
-    """A table of what is current, and its history."""
+class VersionedTable(NamedTuple):
+    """A table of current values, and the table of its history."""
 
     current: sa.Table
     history: sa.Table
 
 
-BALANCES: Final = Twins(balances, balance_changes)
-ALLOWANCES: Final = Twins(allowances, allowance_changes)
-POSITIONS: Final = Twins(positions, position_changes)
-LOCKED_COLLATERAL: Final = Twins(locked_collateral, locked_collateral_changes)
-ALL_TWINS: Final = (BALANCES, ALLOWANCES, POSITIONS, LOCKED_COLLATERAL)
+BALANCES: Final = VersionedTable(balances, balance_changes)
+ALLOWANCES: Final = VersionedTable(allowances, allowance_changes)
+POSITIONS: Final = VersionedTable(positions, position_changes)
+LOCKED_COLLATERAL: Final = VersionedTable(locked_collateral, locked_collateral_changes)
+VERSIONED_TABLES: Final = (BALANCES, ALLOWANCES, POSITIONS, LOCKED_COLLATERAL)
 
 
-async def record_states(tx: Transaction, twins: Twins, rows: Sequence[dict[str, Any]]) -> None:
-    """Store states after blocks, in the order of the blocks; the last of each key is current."""
+async def record_states(
+    tx: Transaction, table: VersionedTable, rows: Sequence[dict[str, Any]]
+) -> None:
+    """Store values after blocks, in the order of the blocks; the last of each key is current."""
     if not rows:
         return
-    await tx.execute(twins.history.insert(), rows)
-    names = [column.name for column in twins.current.primary_key]
+    await tx.execute(table.history.insert(), rows)
+    names = [column.name for column in table.current.primary_key]
     current = {tuple(row[name] for name in names): row for row in rows}
-    await _replace(tx, twins.current, list(current.values()))
+    await _replace(tx, table.current, list(current.values()))
 
 
-async def restore_states(tx: Transaction, twins: Twins, block_number: int) -> None:
-    """Go back to how everything was after this block."""
-    current, history = twins
+async def restore_states(tx: Transaction, table: VersionedTable, block_number: int) -> None:
+    """Restore the values as they were after this block."""
+    current, history = table
     await tx.execute(history.delete().where(history.c.block_number > block_number))
     newest = history.alias()
     touched = [newest.c[column.name] == column for column in current.primary_key]

@@ -1,4 +1,7 @@
-"""Answers of the optimistic stack: what was proposed, and what was disputed."""
+"""Answers at the optimistic oracle: proposals and disputes.
+
+Written by the indexer.
+"""
 
 import enum
 from collections.abc import Collection, Sequence
@@ -12,14 +15,14 @@ from foretell.store.tables import answers
 
 
 class AnswerStep(enum.StrEnum):
-    """What somebody did about a question's answer."""
+    """A step towards a question's answer."""
 
     PROPOSED = "proposed"
     DISPUTED = "disputed"
 
 
 class Answer(NamedTuple):
-    """A step towards the answer of a question, as its adapter knows the question.
+    """A step towards the answer of a question, with the question's id at the adapter.
 
     The price is a decimal string: it may have 256 bits.
     """
@@ -37,13 +40,13 @@ class Answer(NamedTuple):
 
 
 async def record_answers(tx: Transaction, steps: Sequence[Answer]) -> None:
-    """Store steps that were taken."""
+    """Store steps."""
     if steps:
         await tx.execute(answers.insert(), [step._asdict() for step in steps])
 
 
 async def load_answers(tx: Transaction, question_ids: Collection[str]) -> Sequence[Answer]:
-    """Return the steps that were taken about these questions, the first one first."""
+    """Return the steps of these questions, the oldest first."""
     rows = await tx.all(
         sa.select(answers)
         .where(answers.c.question_id.in_(question_ids))

@@ -1,4 +1,4 @@
-"""Positions: what each wallet holds of each token, what it cost and what it brought."""
+"""Positions of wallets in tokens: size, cost and realized gain; written by the indexer."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from foretell.store.tables import positions
 
 
 class PositionRow(NamedTuple):
-    """A position since a block; `domain/holdings.py` says what the amounts mean."""
+    """A position since a block; `domain/portfolio/positions.py` defines the amounts."""
 
     wallet: Address
     token_id: AssetId
@@ -28,7 +28,7 @@ class PositionRow(NamedTuple):
 
     @property
     def position(self) -> Position:
-        """The amounts alone."""
+        """The amounts of the position."""
         return Position(
             self.size_units,
             self.cost_units,
@@ -46,6 +46,6 @@ async def record_positions(tx: Transaction, changes: Sequence[PositionRow]) -> N
 async def load_positions(
     tx: Transaction, keys: Iterable[tuple[Address, AssetId]]
 ) -> Sequence[PositionRow]:
-    """Return the positions of these wallets in these tokens, those that there are."""
+    """Return the positions of these wallets in these tokens; missing ones are left out."""
     rows = await load_rows(tx, positions, positions.primary_key, keys)
     return [PositionRow._make(row) for row in rows]

@@ -1,9 +1,9 @@
-"""Going back to a block: one rule for everything that was read off the chain."""
+"""Unwinding all indexed tables to a block; written by the indexer."""
 
 from typing import Final
 
 from foretell.store.database import Transaction
-from foretell.store.index.history_tables import ALL_TWINS, restore_states
+from foretell.store.index.history_tables import VERSIONED_TABLES, restore_states
 from foretell.store.tables import (
     activities,
     answers,
@@ -25,12 +25,12 @@ ONCE: Final = (
     answers,
     activities,
 )
-"""Tables whose rows are written once, by the block that they bear."""
+"""Tables whose rows are written once, with their block."""
 
 
 async def unwind(tx: Transaction, block_number: int) -> None:
-    """Leave every table as it was after this block."""
+    """Restore every table as it was after this block."""
     for table in ONCE:
         await tx.execute(table.delete().where(table.c.block_number > block_number))
-    for twins in ALL_TWINS:
-        await restore_states(tx, twins, block_number)
+    for versioned in VERSIONED_TABLES:
+        await restore_states(tx, versioned, block_number)

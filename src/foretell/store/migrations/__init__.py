@@ -1,7 +1,7 @@
-"""Migrations: what turns an older database into today's, applied when a process starts.
+"""Migrations from older schemas to today's, applied when a process starts.
 
-A migration is never edited once a release applied it; `tests/store/test_migrations.py` holds the
-last of them against the tables.
+A migration is never edited once a release has applied it; `tests/store/test_migrations.py` compares the
+result of the last one with the tables.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ def _upgrade(connection: sa.Connection) -> None:
 
 
 def configuration(connection: sa.Connection, folder: Path = FOLDER) -> Config:
-    """Return what Alembic needs to know to work on this connection."""
+    """Return Alembic's configuration for this connection."""
     config = Config()
     config.set_main_option("script_location", str(folder))
     config.attributes["connection"] = connection
@@ -38,7 +38,7 @@ def configuration(connection: sa.Connection, folder: Path = FOLDER) -> Config:
 
 
 def write_migration(name: str, url: str, folder: Path = FOLDER) -> None:
-    """Write the migration from the schema of a database to the tables, for a maintainer."""
+    """Write the migration from a database's schema to the tables; for maintainers."""
 
     def write(connection: sa.Connection) -> None:
         alembic.command.revision(configuration(connection, folder), name, autogenerate=True)

@@ -1,1 +1,1 @@
-"""Tables of transactions that are sent: settlement and relayer."""
+"""Tables of what is sent to the chain: by settlement, the relayer and creation."""

@@ -1,32 +1,17 @@
-"""Orders that keep a trade from settling, as settlement found out: what the engine is told of them."""
+"""Orders that keep a trade from settling; written by settlement, read by the engine."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from foretell.domain.values.hexadecimal import Bytes32
+from foretell.domain.exchange.settlement import RefusedOrder
 from foretell.store.database import Transaction
 from foretell.store.outbox.settlements import TOPIC
 from foretell.store.tables import refused_orders
 
 
-class RefusedOrder(NamedTuple):
-    """An order of a trade that the chain refuses, and why.
-
-    Orders of one `part` leave the trade together; in part 0 are those that stay. One that
-    `is_blamed` would be refused whatever it meets.
-    """
-
-    trade_id: str
-    order_id: Bytes32
-    part: int
-    cause: str
-    is_blamed: bool
-
-
 async def record_refused_orders(tx: Transaction, refused: Sequence[RefusedOrder]) -> None:
-    """Store what was found out; what was known of the same order in the same trade is replaced."""
+    """Store refused orders; an earlier row of the same order in the same trade is replaced."""
     for each in refused:
         same = sa.and_(
             refused_orders.c.trade_id == each.trade_id, refused_orders.c.order_id == each.order_id
@@ -38,7 +23,7 @@ async def record_refused_orders(tx: Transaction, refused: Sequence[RefusedOrder]
 
 
 async def load_refused_orders(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[RefusedOrder]:
-    """Return what was found out about these trades, part by part."""
+    """Return the refused orders of these trades, part by part."""
     rows = await tx.all(
         sa.select(refused_orders)
         .where(refused_orders.c.trade_id.in_(trade_ids))

@@ -1,7 +1,7 @@
-"""What owners of wallets signed and sent in, and how it stands.
+"""Relay requests: what owners of wallets signed and submitted, and its state.
 
-A claim belongs to one open request at a time: the database sees to it, whoever looked first. A move
-is a compare-and-set, and gives the claim back when it ends the request.
+A claim belongs to one open request at a time; the database decides between two that arrive at once. A
+move is a compare-and-set, and releases the claim when it ends the request. Written by the relayer.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _DEAD: Final = sorted(state.value for state in DEAD)
 
 
 async def record_relay(tx: Transaction, request: RelayRequest) -> bool:
-    """Store a new request, or return False when an open one has its claim."""
+    """Store a new request, or return False when an open request has its claim."""
     dialect = postgresql if tx.dialect == "postgresql" else sqlite
     statement = dialect.insert(relay_requests).values(
         transaction_id=request.transaction_id,
@@ -49,7 +49,7 @@ async def record_relay(tx: Transaction, request: RelayRequest) -> bool:
 
 
 async def record_relay_move(tx: Transaction, was: RelayRequest, now: RelayRequest) -> bool:
-    """Store a step of a life, or return False when the request was no longer where it was."""
+    """Store a new state, or return False when the request is no longer in the old one."""
     changed = await tx.execute(
         relay_requests.update()
         .where(
@@ -63,13 +63,13 @@ async def record_relay_move(tx: Transaction, was: RelayRequest, now: RelayReques
 
 
 async def load_relay(tx: Transaction, transaction_id: str) -> RelayRequest | None:
-    """Return a request, if there is one of this id."""
+    """Return a request by its id, or None."""
     found = await _load(tx, relay_requests.c.transaction_id == transaction_id, limit=1)
     return found[0] if found else None
 
 
 async def load_same_relay(tx: Transaction, wallet: Address, digest: Bytes32) -> RelayRequest | None:
-    """Return the request in which the owner signed exactly this, unless it came to nothing."""
+    """Return the request with the same signed digest, unless it failed."""
     columns = relay_requests.c
     is_same = (columns.wallet == wallet) & (columns.digest == digest)
     found = await _load(tx, is_same & columns.state.not_in(_DEAD), limit=1)
@@ -79,7 +79,10 @@ async def load_same_relay(tx: Transaction, wallet: Address, digest: Bytes32) -> 
 async def load_claimed_nonces(
     tx: Transaction, wallet: Address, from_nonce: int, *, is_open: bool = True
 ) -> frozenset[int]:
-    """Return the nonces from this one on that requests have, those on the chain for good or not."""
+    """Return the nonces of a wallet's requests from `from_nonce` on.
+
+    With `is_open` those of open requests, otherwise those of all requests that have not failed.
+    """
     columns = relay_requests.c
     has_nonce = (columns.wallet == wallet) & (columns.safe_nonce >= from_nonce)
     counts = columns.state.in_(_OPEN) if is_open else columns.state.not_in(_DEAD)
@@ -93,7 +96,7 @@ async def load_open_relays(tx: Transaction, limit: int) -> Sequence[RelayRequest
 
 
 async def load_relays_of(tx: Transaction, address: Address, limit: int) -> Sequence[RelayRequest]:
-    """Return what an address signed, or sent in for others, the newest first."""
+    """Return the requests that an address signed or submitted for others, the newest first."""
     columns = relay_requests.c
     rows = await tx.all(
         sa.select(relay_requests)
@@ -118,7 +121,7 @@ async def _load(
 
 
 def _changing(request: RelayRequest) -> dict[str, Any]:
-    """Return the columns that a life changes."""
+    """Return the columns that a move changes."""
     return {
         "claim": request.claim,
         "state": request.state.value,

@@ -1,4 +1,7 @@
-"""Which transaction carries a trade, and what the chain has of it."""
+"""Settlements: the transaction that carries a trade, and its outcome on the chain.
+
+Written by settlement.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
@@ -6,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.domain.evm.transaction import TxStatus
+from foretell.domain.exchange.settlement import Settlement
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
@@ -25,23 +29,8 @@ TOPIC: Final = "settlements"
 UNSETTLED: Final = (TradeStatus.MATCHED.value, TradeStatus.RETRYING.value)
 
 
-class Settlement(NamedTuple):
-    """How a trade's settlement stands; without `tx_id` nothing was sent since it last failed.
-
-    `refusals` counts how often in a row the node would not take it, for reasons of its own.
-    """
-
-    trade_id: str
-    tx_id: str | None = None
-    attempts: int = 0
-    retry_at_ms: int = 0
-    failure: str | None = None
-    is_given_up: bool = False
-    refusals: int = 0
-
-
 class Landing(NamedTuple):
-    """What can be said of a trade's settlement: the block it is in, or why it is in none."""
+    """The outcome of a trade's settlement: the block it is in, or why it is in none."""
 
     trade_id: str
     tx_hash: str | None
@@ -51,7 +40,7 @@ class Landing(NamedTuple):
 
 
 async def record_settlement(tx: Transaction, settlement: Settlement) -> None:
-    """Store how a trade's settlement stands."""
+    """Store the progress of a trade's settlement."""
     values = settlement._asdict()
     known = settled_trades.update().where(settled_trades.c.trade_id == settlement.trade_id)
     if not await tx.execute(known.values(values)):
@@ -62,9 +51,9 @@ async def record_settlement(tx: Transaction, settlement: Settlement) -> None:
 async def load_due_settlements(
     tx: Transaction, now_ms: int, limit: int, closed: Collection[Address] = ()
 ) -> Sequence[Settlement]:
-    """Return the oldest unsettled trades that nothing under way carries and that may be tried.
+    """Return the oldest unsettled trades that no transaction carries and that may be tried.
 
-    One that is to be split waits until it is, and one of a closed exchange until that opens.
+    A trade that is to be split waits for the split, and one of a closed exchange until it opens.
     """
     is_closed = trades.c.condition_id.in_(
         sa.select(markets.c.condition_id).where(markets.c.exchange.in_(closed))
@@ -105,7 +94,7 @@ def _is_to_be_split() -> sa.Exists:
 
 
 async def load_open_settlements(tx: Transaction) -> Sequence[Settlement]:
-    """Return the settlements whose transaction may be under way, or has come to nothing."""
+    """Return the settlements whose transaction may be on its way, or has failed."""
     is_on_its_way = sa.or_(
         settlement_txs.c.status.is_(None), settlement_txs.c.status != TxStatus.CONFIRMED.value
     )
@@ -120,14 +109,14 @@ async def load_open_settlements(tx: Transaction) -> Sequence[Settlement]:
 
 
 async def has_unsettled(tx: Transaction) -> bool:
-    """Return whether any trade is in no block yet, and not given up."""
+    """Return whether any trade is in no block yet and not given up."""
     return await tx.first(_unsettled().limit(1)) is not None
 
 
 async def has_unsettled_before(tx: Transaction, trade: TradeRow) -> bool:
-    """Return whether an earlier trade, that is in no block yet, moves assets of the same wallets.
+    """Return whether an earlier trade that is in no block yet moves assets of the same wallets.
 
-    What a later trade gives may be what such a trade has still to bring.
+    A later trade may give what such a trade has yet to bring.
     """
     wallets = {trade.trade.taker, *(fill.maker for fill in trade.trade.fills)}
     is_maker = (
@@ -154,9 +143,9 @@ def _unsettled() -> sa.Select[tuple[str]]:
 
 
 async def load_landings(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[Landing]:
-    """Return how these trades stand on the chain, as far as it is indexed.
+    """Return the outcome of these trades as of the last indexed block.
 
-    Any attempt of a transaction may be the one that was mined; the exchange's own log says which.
+    Any attempt of a transaction may be the one that was mined; the exchange's own log shows which.
     """
     rows = await tx.all(
         sa.select(

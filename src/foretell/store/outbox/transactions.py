@@ -1,7 +1,7 @@
-"""What a product has sent to the chain, each product in its own pair of tables.
+"""Transactions that a product has sent to the chain, each product in its own pair of tables.
 
-`TxOutbox` is what the chain's sender keeps its rows in. Every change announces the product's topic,
-so whoever waits for an outcome wakes when it is there.
+`TxOutbox` stores the rows of the chain's sender. Every change announces the product's topic. The tables
+are written by settlement, the relayer and creation.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from foretell.store.tables import (
 
 
 class TxTables(NamedTuple):
-    """One product's tables, and the topic that tells of changes in them."""
+    """One product's tables, and the topic that announces their changes."""
 
     txs: sa.Table
     attempts: sa.Table
@@ -37,25 +37,25 @@ REGISTRATION: Final = TxTables(registration_txs, registration_tx_attempts, "regi
 
 
 async def load_tx(tx: Transaction, tables: TxTables, tx_id: str) -> SentTx | None:
-    """Return what was sent under this id, if anything was."""
+    """Return the transaction with this id, or None."""
     found = await _load(tx, tables, tables.txs.c.tx_id == tx_id, limit=1)
     return found[0] if found else None
 
 
 async def load_txs(tx: Transaction, tables: TxTables, tx_ids: Sequence[str]) -> Sequence[SentTx]:
-    """Return what was sent under these ids, in the order of their nonces."""
+    """Return the transactions with these ids, in the order of their nonces."""
     return await _load(tx, tables, tables.txs.c.tx_id.in_(tx_ids), limit=len(tx_ids))
 
 
 class TxOutbox:
-    """One product's tables as the chain's sender uses them."""
+    """The chain sender's access to one product's tables."""
 
     def __init__(self, database: Database, tables: TxTables) -> None:
         self._database = database
         self._tables = tables
 
     async def load(self, tx_id: str) -> SentTx | None:
-        """Return the transaction with this id, if there is one."""
+        """Return the transaction with this id, or None."""
         async with self._database.reading() as tx:
             return await load_tx(tx, self._tables, tx_id)
 
@@ -67,7 +67,7 @@ class TxOutbox:
             return await _load(tx, self._tables, unfinished, limit)
 
     async def load_at_nonce(self, sender: Address, account_nonce: int) -> SentTx | None:
-        """Return the transaction that has this nonce, if there is one."""
+        """Return the transaction with this nonce, or None."""
         columns = self._tables.txs.c
         async with self._database.reading() as tx:
             at_nonce = (columns.sender == sender) & (columns.account_nonce == account_nonce)
@@ -75,7 +75,7 @@ class TxOutbox:
         return found[0] if found else None
 
     async def load_last_nonce(self, sender: Address) -> int | None:
-        """Return the highest nonce that any transaction of the account has."""
+        """Return the highest nonce of the account's transactions, or None without any."""
         columns = self._tables.txs.c
         async with self._database.reading() as tx:
             last: int | None = await tx.scalar(
@@ -121,7 +121,7 @@ class TxOutbox:
             await tx.announce(topic)
 
     async def record_move(self, was: SentTx, now: SentTx) -> bool:
-        """Store a step of a life, or return False when it was no longer where it was."""
+        """Store a new status, or return False when the transaction is no longer in the old one."""
         txs = self._tables.txs
         async with self._database.writing() as tx:
             changed = await tx.execute(
@@ -134,7 +134,7 @@ class TxOutbox:
 
 
 def _changing(tx: SentTx) -> Mapping[str, Any]:
-    """Return the columns that a life changes."""
+    """Return the columns that a move changes."""
     return {
         "status": tx.status.value,
         "failure": tx.failure,
@@ -181,7 +181,7 @@ def _sent_tx(row: sa.Row[Any], attempt_rows: Iterable[sa.Row[Any]]) -> SentTx:
         )
         for attempt in attempt_rows
     ]
-    # Fees never fall from one attempt to the next; at the cap, only the one that gives up follows.
+    # Fees never fall from one attempt to the next; after the cap only the no-op attempt follows.
     attempts.sort(key=lambda attempt: (attempt.fees, is_noop(attempt.raw, sender)))
     return SentTx(
         tx_id=row.tx_id,

@@ -1,1 +1,1 @@
-"""Read models over several tables."""
+"""Read models over the tables of several products."""

@@ -1,7 +1,7 @@
-"""Events, markets and tags with everything that they are shown with, by their ids.
+"""Events, markets and tags with all that they are displayed with, by their ids.
 
-Nothing here chooses or sorts: `selections.py` finds the ids. What is added up over markets and over
-time is added up by the database, so that a page costs what its rows cost.
+`catalog_filters.py` selects and sorts the ids. Sums over markets and over time are computed by the
+database, so that a page costs what its rows cost.
 """
 
 from collections import defaultdict
@@ -43,7 +43,7 @@ _CHANGE_PERIODS_MS: Final = (HOUR_MS, DAY_MS, WEEK_MS, MONTH_MS)
 
 
 class VolumeSums(NamedTuple):
-    """Collateral that was traded: ever, and within the last day, week, 30 days and 365 days."""
+    """Traded collateral: in total, and within the last day, week, 30 days and 365 days."""
 
     total_units: int
     day_units: int
@@ -53,7 +53,7 @@ class VolumeSums(NamedTuple):
 
 
 class CatalogTag(NamedTuple):
-    """A tag, and how many events go under it."""
+    """A tag, and the number of its events."""
 
     tag_id: int
     label: str
@@ -63,7 +63,7 @@ class CatalogTag(NamedTuple):
 
 
 class CatalogEvent(NamedTuple):
-    """An event, and what its markets add up to.
+    """An event, and the sums over its markets.
 
     `closed_at_s` is None as long as one of them is unresolved.
     """
@@ -90,10 +90,10 @@ class CatalogEvent(NamedTuple):
 
 
 class CatalogMarket(NamedTuple):
-    """A market, the book's top, the payout, and what was traded.
+    """A market, the top of its book, its payout and its volume.
 
-    `past_prices` are prices of the first outcome an hour, a day, a week and 30 days ago, None where
-    there was no trade before.
+    `past_prices` are the prices of Yes an hour, a day, a week and 30 days ago, None before the
+    first trade.
     """
 
     market_id: int
@@ -150,7 +150,7 @@ _MARKET_COLUMNS: Final = tuple(
 async def load_events(
     tx: Transaction, event_ids: Sequence[int], now_ms: int
 ) -> Sequence[CatalogEvent]:
-    """Return those of the events that there are, in the order of the ids."""
+    """Return these events in the order of the ids; unknown ids are left out."""
     facts = _facts(markets.c.event_id.in_(event_ids), now_ms).subquery()
     totals = (
         *(sa.func.sum(column) for column in _volume_columns(facts)),
@@ -178,10 +178,10 @@ async def load_events(
     return [event_by_id[event_id] for event_id in event_ids if event_id in event_by_id]
 
 
-async def load_markets(
+async def load_catalog_markets(
     tx: Transaction, market_ids: Sequence[int], now_ms: int
 ) -> Sequence[CatalogMarket]:
-    """Return those of the markets that there are, in the order of the ids."""
+    """Return these markets in the order of the ids; unknown ids are left out."""
     found = await _load_markets(tx, markets.c.market_id.in_(market_ids), now_ms)
     market_by_id = {market.market_id: market for market in found}
     return [market_by_id[market_id] for market_id in market_ids if market_id in market_by_id]
@@ -190,7 +190,7 @@ async def load_markets(
 async def load_markets_of_events(
     tx: Transaction, event_ids: Collection[int], now_ms: int
 ) -> Mapping[int, Sequence[CatalogMarket]]:
-    """Return the markets of each event, in the order in which they were opened."""
+    """Return the markets of each event, in the order of opening."""
     found = await _load_markets(tx, markets.c.event_id.in_(event_ids), now_ms)
     markets_by_event: defaultdict[int, list[CatalogMarket]] = defaultdict(list)
     for market in found:
@@ -199,20 +199,20 @@ async def load_markets_of_events(
 
 
 async def load_tags(tx: Transaction, tag_ids: Sequence[int]) -> Sequence[CatalogTag]:
-    """Return those of the tags that there are, in the order of the ids."""
+    """Return these tags in the order of the ids; unknown ids are left out."""
     rows = await tx.all(_tags().where(tags.c.tag_id.in_(tag_ids)))
     tag_by_id = {row.tag_id: CatalogTag._make(row) for row in rows}
     return [tag_by_id[tag_id] for tag_id in tag_ids if tag_id in tag_by_id]
 
 
 async def load_tag_by_slug(tx: Transaction, slug: str) -> CatalogTag | None:
-    """Return the tag of a slug."""
+    """Return the tag with this slug, or None."""
     row = await tx.first(_tags().where(tags.c.slug == slug))
     return None if row is None else CatalogTag._make(row)
 
 
 async def load_all_tags(tx: Transaction, tags_max: int) -> Sequence[CatalogTag]:
-    """Return so many tags, those with the most events first."""
+    """Return at most `tags_max` tags, those with the most events first."""
     count = sa.func.count(event_tags.c.event_id)
     rows = await tx.all(_tags().order_by(count.desc(), tags.c.tag_id).limit(tags_max))
     return [CatalogTag._make(row) for row in rows]
@@ -251,7 +251,7 @@ def _tags() -> sa.Select[Any]:
 
 
 def _facts(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Select[Any]:
-    """Return what each market of the scope adds to its event."""
+    """Return the values that each market of the scope adds to its event."""
     recent = _recent_volumes(scope, now_ms)
     volumes = [column for column in recent.c if column is not recent.c.condition_id]
     return (
@@ -280,7 +280,7 @@ def _facts(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Select[Any]:
 
 
 def _recent_volumes(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Subquery:
-    """Return what was traded lately in each market of the scope, as far as it did not fail."""
+    """Return the recent volumes of each market of the scope, without failed trades."""
     traded = trades.c
     sums = (
         sa.func.sum(sa.case((traded.matched_at_ms >= now_ms - period, traded.cost_units), else_=0))

@@ -1,7 +1,7 @@
-"""Which events, markets and tags a list holds, and in which order: filters and sort keys to ids.
+"""Selection and order of events, markets and tags: filters and sort keys to ids.
 
-A list goes on after a cursor, the sort values and the id of its last row, so that a page is the same
-whatever was added before it. Rows without a value come last, whichever way the list runs.
+A list continues after a cursor, the sort values and the id of its last row, so that a page stays the same
+when rows are added before it. Rows without a value come last in both directions.
 """
 
 import enum
@@ -39,7 +39,7 @@ SortValue = str | int | float | None
 
 
 class SortField(enum.Enum):
-    """What a list is sorted by."""
+    """Sort keys of lists."""
 
     ID = enum.auto()
     SLUG = enum.auto()
@@ -62,7 +62,7 @@ class SortField(enum.Enum):
 
     @property
     def is_text(self) -> bool:
-        """Whether its values are texts rather than numbers."""
+        """Whether its values are texts; all others are numbers."""
         return self in {SortField.SLUG, SortField.TITLE}
 
 
@@ -74,18 +74,18 @@ SUMMED: Final = (
     SortField.VOLUME_YEAR,
     SortField.LIQUIDITY,
 )
-"""What an event has as much of as all its markets together."""
+"""Sort keys of an event that are sums over its markets."""
 
 
 class Cursor(NamedTuple):
-    """Where a row stands in a list: its sort values and its id."""
+    """The place of a row in a list: its sort values and its id."""
 
     values: tuple[SortValue, ...]
     row_id: int
 
 
 class ListPage(NamedTuple):
-    """Which part of a sorted list is meant; equal rows are in the order of their ids."""
+    """One page of a sorted list; equal rows are in the order of their ids."""
 
     limit: int
     offset: int = 0
@@ -96,9 +96,9 @@ class ListPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
-    """What events are chosen by, and markets by their events; None and nothing leave a field open.
+    """A filter for events, and for markets by their events; None and empty match every value.
 
-    Ranges are of what the chosen thing itself has, least and most.
+    Ranges (least, most) apply to the values of the filtered events or markets themselves.
     """
 
     event_ids: Collection[int] | None = None
@@ -113,7 +113,7 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarketFilter(EventFilter):
-    """What only markets are chosen by."""
+    """A filter for markets."""
 
     market_ids: Collection[int] = ()
     slugs: Collection[str] = ()
@@ -126,14 +126,14 @@ class MarketFilter(EventFilter):
 async def load_event_ids(
     tx: Transaction, chosen: EventFilter, page: ListPage, now_ms: int
 ) -> Sequence[Cursor]:
-    """Return where the events of one page stand."""
+    """Return the cursors of one page of events."""
     keys = _event_keys(now_ms)
     query = sa.select(events.c.event_id).where(*_event_clauses(chosen, keys))
     return await _load_page(tx, query, keys, page)
 
 
 async def count_events(tx: Transaction, chosen: EventFilter, now_ms: int) -> int:
-    """Return how many events the filter lets through."""
+    """Return how many events match the filter."""
     clauses = _event_clauses(chosen, _event_keys(now_ms))
     return int(await tx.scalar(sa.select(sa.func.count()).select_from(events).where(*clauses)))
 
@@ -141,7 +141,7 @@ async def count_events(tx: Transaction, chosen: EventFilter, now_ms: int) -> int
 async def load_market_ids(
     tx: Transaction, chosen: MarketFilter, page: ListPage, now_ms: int
 ) -> Sequence[Cursor]:
-    """Return where the markets of one page stand."""
+    """Return the cursors of one page of markets."""
     keys = _market_keys(now_ms)
     query = (
         sa.select(markets.c.market_id)
@@ -152,7 +152,7 @@ async def load_market_ids(
 
 
 async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
-    """Return where the tags of one page stand."""
+    """Return the cursors of one page of tags."""
     keys = {
         SortField.ID: tags.c.tag_id,
         SortField.SLUG: tags.c.slug,
@@ -185,7 +185,7 @@ async def _load_page(
 
 
 def _plain(value: Any) -> SortValue:
-    """Return a value that JSON has a form for: PostgreSQL adds integers up to decimals."""
+    """Return a value fit for JSON: PostgreSQL sums integers to decimals."""
     return int(value) if isinstance(value, Decimal) else value
 
 
@@ -275,7 +275,7 @@ def _quoted() -> sa.Join:
 
 
 def _is_event_closed() -> Clause:
-    """Return that no market of the event is unresolved."""
+    """Return the condition that no market of the event is unresolved."""
     unresolved = (
         sa.select(markets.c.market_id)
         .select_from(markets.outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id))
@@ -314,7 +314,7 @@ def _market_clauses(chosen: MarketFilter, keys: Mapping[SortField, Key]) -> list
 
 
 def _newest_step() -> sa.ScalarSelect[Any]:
-    """Return what was done last about a market's answer."""
+    """Return the newest step towards a market's answer."""
     asked_id = sa.func.coalesce(markets.c.neg_risk_request_id, markets.c.question_id)
     return (
         sa.select(answers.c.step)
@@ -346,9 +346,9 @@ def _shared_clauses(chosen: EventFilter, keys: Mapping[SortField, Key]) -> list[
     return clauses
 
 
-def _is_tagged(is_meant: Clause) -> Clause:
+def _is_tagged(is_wanted: Clause) -> Clause:
     return events.c.event_id.in_(
         sa.select(event_tags.c.event_id)
         .join(tags, tags.c.tag_id == event_tags.c.tag_id)
-        .where(is_meant)
+        .where(is_wanted)
     )

@@ -1,7 +1,6 @@
-"""Who traded most, who gained most, and what was won: all wallets against each other.
+"""Rankings of all wallets by volume and by gain, and the largest wins.
 
-What a position was worth in the past is told by the history of quotes. Sums are floating point, to be
-rounded to base units.
+Past prices come from the history of quotes. Sums are floating point and are rounded to base units.
 """
 
 import enum
@@ -35,21 +34,21 @@ _IS_YES: Final = positions.c.token_id == conditions.c.token_yes
 
 
 class StandingOrder(enum.Enum):
-    """What wallets are ranked by."""
+    """Sort keys of rankings."""
 
-    PNL = "PNL"
-    VOL = "VOL"
+    GAIN = enum.auto()
+    VOLUME = enum.auto()
 
 
-class Race(NamedTuple):
-    """What counts: since when, in which main category; None leaves it open."""
+class RankingScope(NamedTuple):
+    """The time and the main category that a ranking covers; None covers all."""
 
     since_s: int | None
     main_category: str | None
 
 
 class Standing(NamedTuple):
-    """A wallet's place in a ranking."""
+    """A wallet's rank."""
 
     rank: int
     wallet: Address
@@ -58,7 +57,7 @@ class Standing(NamedTuple):
 
 
 class Win(NamedTuple):
-    """A position that was closed with a gain; the market's fields are None where it is not ours."""
+    """A position closed with a gain; the market's fields are None for a condition without a market."""
 
     wallet: Address
     event_title: str | None
@@ -71,23 +70,23 @@ class Win(NamedTuple):
 
 async def load_standings(
     tx: Transaction,
-    race: Race,
+    scope: RankingScope,
     order: StandingOrder,
     *,
     limit: int,
     offset: int,
     wallet: Address | None = None,
 ) -> Sequence[Standing]:
-    """Return a page of the ranking, or where one wallet stands in it.
+    """Return a page of the ranking, or the standing of one wallet.
 
-    A wallet that neither traded nor gained or lost anything meanwhile has no place.
+    A wallet without a trade, a gain or a loss in the scope is not ranked.
     """
-    gains, volumes = _gains(race).subquery(), _volumes(race).subquery()
+    gains, volumes = _gains(scope).subquery(), _volumes(scope).subquery()
     volume = sa.func.coalesce(volumes.c.volume_units, 0)
-    by = {StandingOrder.PNL: gains.c.gain, StandingOrder.VOL: volume}[order]
-    taking_part = volume > 0
-    if order is StandingOrder.PNL:
-        taking_part = sa.or_(taking_part, sa.func.abs(gains.c.gain) * 2 >= 1)
+    by = {StandingOrder.GAIN: gains.c.gain, StandingOrder.VOLUME: volume}[order]
+    is_ranked = volume > 0
+    if order is StandingOrder.GAIN:
+        is_ranked = sa.or_(is_ranked, sa.func.abs(gains.c.gain) * 2 >= 1)
     ranked = (
         sa.select(
             sa.func.row_number().over(order_by=(by.desc(), gains.c.wallet)).label("rank"),
@@ -96,7 +95,7 @@ async def load_standings(
             gains.c.gain,
         )
         .outerjoin(volumes, volumes.c.wallet == gains.c.wallet)
-        .where(taking_part)
+        .where(is_ranked)
         .subquery()
     )
     query = sa.select(ranked).order_by(ranked.c.rank).limit(limit).offset(offset)
@@ -108,8 +107,10 @@ async def load_standings(
     ]
 
 
-async def load_wins(tx: Transaction, race: Race, *, limit: int, offset: int) -> Sequence[Win]:
-    """Return the positions that were closed with the largest gains."""
+async def load_wins(
+    tx: Transaction, scope: RankingScope, *, limit: int, offset: int
+) -> Sequence[Win]:
+    """Return the closed positions with the largest gains."""
     held = positions.c
     query = (
         sa.select(
@@ -122,31 +123,31 @@ async def load_wins(tx: Transaction, race: Race, *, limit: int, offset: int) -> 
             held.realized_units,
         )
         .select_from(_listed(positions, held.condition_id))
-        .where(held.size_units == 0, held.realized_units > 0, *_of_category(race))
+        .where(held.size_units == 0, held.realized_units > 0, *_of_category(scope))
         .order_by(held.realized_units.desc(), held.wallet, held.token_id)
         .limit(limit)
         .offset(offset)
     )
-    if race.since_s is not None:
-        query = query.where(held.changed_at_s >= race.since_s)
+    if scope.since_s is not None:
+        query = query.where(held.changed_at_s >= scope.since_s)
     return [Win._make(row) for row in await tx.all(query)]
 
 
-def _volumes(race: Race) -> sa.Select[Any]:
-    """What each wallet traded."""
+def _volumes(scope: RankingScope) -> sa.Select[Any]:
+    """Return the volume of each wallet."""
     query = (
         sa.select(activities.c.wallet, sa.func.sum(activities.c.cost_units).label("volume_units"))
         .select_from(_listed(activities, activities.c.condition_id))
-        .where(activities.c.kind == ActivityKind.TRADE.value, *_of_category(race))
+        .where(activities.c.kind == ActivityKind.TRADE.value, *_of_category(scope))
         .group_by(activities.c.wallet)
     )
-    if race.since_s is not None:
-        query = query.where(activities.c.timestamp_s >= race.since_s)
+    if scope.since_s is not None:
+        query = query.where(activities.c.timestamp_s >= scope.since_s)
     return query
 
 
-def _gains(race: Race) -> sa.Select[Any]:
-    """What each wallet's positions gained, realised or not."""
+def _gains(scope: RankingScope) -> sa.Select[Any]:
+    """Return the realized and unrealized gain of each wallet."""
     held = positions.c
     tables = (
         _listed(positions, held.condition_id)
@@ -155,19 +156,19 @@ def _gains(race: Race) -> sa.Select[Any]:
         .outerjoin(payouts, payouts.c.condition_id == held.condition_id)
     )
     gain = _gain(held, of_token(current_price_of_yes(), _IS_YES))
-    if race.since_s is not None:
-        tables, before = _with_before(tables, race.since_s)
+    if scope.since_s is not None:
+        tables, before = _with_before(tables, scope.since_s)
         gain -= before
     return (
         sa.select(held.wallet, sa.func.sum(gain).label("gain"))
         .select_from(tables)
-        .where(*_of_category(race))
+        .where(*_of_category(scope))
         .group_by(held.wallet)
     )
 
 
 def _gain(position: Any, price: Real) -> Real:
-    """Return what a position realised, and is worth beyond its cost."""
+    """Return a position's realized gain, and its value beyond its cost."""
     return (
         real(position.realized_units)
         + real(position.size_units) * price
@@ -176,7 +177,7 @@ def _gain(position: Any, price: Real) -> Real:
 
 
 def _with_before(tables: sa.Join, since_s: int) -> tuple[sa.Join, Real]:
-    """Return the tables with the positions of a past moment, and what these had gained by then."""
+    """Return the tables joined with the positions of a past time, and their gain at that time."""
     held, older = positions.c, position_changes.alias("older")
     same = [older.c.wallet == held.wallet, older.c.token_id == held.token_id]
     newest = (
@@ -199,13 +200,13 @@ def _with_before(tables: sa.Join, since_s: int) -> tuple[sa.Join, Real]:
 
 
 def _listed(table: sa.Table, condition_id: sa.Column[Any]) -> sa.Join:
-    """Return the rows with their markets and events, where they have any."""
+    """Return the rows joined with their markets and events, if they have any."""
     return table.outerjoin(markets, markets.c.condition_id == condition_id).outerjoin(
         events, events.c.event_id == markets.c.event_id
     )
 
 
-def _of_category(race: Race) -> list[sa.ColumnElement[bool]]:
-    if race.main_category is None:
+def _of_category(scope: RankingScope) -> list[sa.ColumnElement[bool]]:
+    if scope.main_category is None:
         return []
-    return [events.c.main_category_slug == race.main_category]
+    return [events.c.main_category_slug == scope.main_category]

@@ -1,4 +1,4 @@
-"""Markets as the trading API lists them: what creation registered, with what oracles reported."""
+"""Market listings for the trading API: the market, its event, its tags and its payout."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -13,7 +13,7 @@ from foretell.store.tables import event_tags, events, markets, payouts, tags
 
 
 class Listing(NamedTuple):
-    """A market and its event, as people read of them."""
+    """A market with its event."""
 
     market_id: int
     condition_id: Bytes32
@@ -43,7 +43,7 @@ class Listing(NamedTuple):
     payout: Payout | None
 
     def outcome(self, *, is_yes: bool) -> str:
-        """Return what an outcome is called."""
+        """Return the name of an outcome."""
         return self.outcome_yes if is_yes else self.outcome_no
 
 
@@ -77,7 +77,7 @@ _COLUMNS: Final = (
 )
 
 
-async def load_listings(
+async def load_market_listings(
     tx: Transaction, offset: int, limit: int, *, is_unresolved_only: bool = False
 ) -> Sequence[Listing]:
     """Return a page of all markets, or of those without a payout, the oldest first."""
@@ -88,10 +88,10 @@ async def load_listings(
     return await _with_tags(tx, await tx.all(page))
 
 
-async def load_listings_of(
+async def load_market_listings_by_id(
     tx: Transaction, condition_ids: Sequence[str]
 ) -> Mapping[Bytes32, Listing]:
-    """Return those of these conditions that trade, by their id."""
+    """Return the listings of these conditions, by id; those without a market are left out."""
     rows = await tx.all(_query().where(markets.c.condition_id.in_(condition_ids)))
     return {listing.condition_id: listing for listing in await _with_tags(tx, rows)}
 

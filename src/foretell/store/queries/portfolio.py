@@ -1,4 +1,4 @@
-"""Holdings as their owners look at them: with the market, what the book says, and the payout."""
+"""A wallet's holdings, each with its market, the top of the book and the payout."""
 
 import enum
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ _LIKE_ESCAPE: Final = "\\"
 
 
 class MarketCaption(NamedTuple):
-    """What a market is listed as."""
+    """The names of a market and its event."""
 
     title: str
     slug: str
@@ -60,9 +60,9 @@ LISTED: Final = (
 
 
 class Holding(NamedTuple):
-    """A position and everything that its worth follows from.
+    """A position and everything that its value is computed from.
 
-    `listing` is None when the condition is not one of our markets, `top` when it never traded,
+    `listing` is None when the condition has no market here, `top` before its first quote, and
     `payout` before it is resolved.
     """
 
@@ -80,24 +80,24 @@ class Holding(NamedTuple):
 
 
 class HoldingOrder(enum.Enum):
-    """What holdings are sorted by."""
+    """Sort keys of holdings."""
 
-    CURRENT = "CURRENT"
-    INITIAL = "INITIAL"
-    TOKENS = "TOKENS"
-    CASHPNL = "CASHPNL"
-    PERCENTPNL = "PERCENTPNL"
-    TITLE = "TITLE"
-    RESOLVING = "RESOLVING"
-    PRICE = "PRICE"
-    AVGPRICE = "AVGPRICE"
-    REALIZEDPNL = "REALIZEDPNL"
-    TIMESTAMP = "TIMESTAMP"
+    VALUE = enum.auto()
+    COST = enum.auto()
+    SIZE = enum.auto()
+    GAIN = enum.auto()
+    GAIN_RATE = enum.auto()
+    TITLE = enum.auto()
+    END = enum.auto()
+    PRICE = enum.auto()
+    AVERAGE_PRICE = enum.auto()
+    REALIZED_GAIN = enum.auto()
+    CHANGE = enum.auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingFilter:
-    """Whose and which holdings are meant: open ones of a least size, or closed ones."""
+    """A filter for a wallet's holdings: open ones of a least size, or closed ones."""
 
     wallet: Address
     is_closed: bool = False
@@ -110,7 +110,7 @@ class HoldingFilter:
 
 
 class HoldingPage(NamedTuple):
-    """Which part of a sorted list is meant."""
+    """One page of a sorted list."""
 
     limit: int
     offset: int
@@ -119,7 +119,7 @@ class HoldingPage(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """Holdings of a wallet that have the same price, added up."""
+    """The sum of a wallet's holdings that have the same price."""
 
     is_yes: bool
     size_units: int
@@ -130,7 +130,7 @@ class Worth(NamedTuple):
 def in_markets(
     column: sa.ColumnElement[Any], condition_ids: Collection[Bytes32], event_ids: Collection[int]
 ) -> list[sa.ColumnElement[bool]]:
-    """Return that a condition is one of these, or one of these events'; nothing when none is named."""
+    """Return the clauses that a condition is one of these, or of these events; empty matches all."""
     clauses: list[sa.ColumnElement[bool]] = []
     if condition_ids:
         clauses.append(column.in_(sorted(condition_ids)))
@@ -143,7 +143,7 @@ def in_markets(
 
 
 def contains(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
-    """Return that a column holds the text, in any case as far as the database knows cases."""
+    """Return the condition that a column contains the text, in the database's case folding."""
     escaped = text
     for special in (_LIKE_ESCAPE, "%", "_"):
         escaped = escaped.replace(special, _LIKE_ESCAPE + special)
@@ -181,7 +181,7 @@ async def load_holdings(
 async def load_worths(
     tx: Transaction, wallet: Address, condition_ids: Collection[Bytes32] = ()
 ) -> Sequence[Worth]:
-    """Return how much a wallet holds, added up by what the price follows from."""
+    """Return the sums of a wallet's holdings, grouped by what the price is computed from."""
     priced = (_IS_YES.label("is_yes"), *QUOTED, *REPORTED)
     held = (
         sa.select(*priced, positions.c.size_units)
@@ -204,7 +204,7 @@ async def load_worths(
 async def load_conditions_of_events(
     tx: Transaction, event_ids: Collection[int]
 ) -> Sequence[Bytes32]:
-    """Return the conditions that these events group."""
+    """Return the conditions of these events."""
     rows = await tx.all(
         sa.select(markets.c.condition_id)
         .where(markets.c.event_id.in_(sorted(event_ids)))
@@ -216,7 +216,7 @@ async def load_conditions_of_events(
 async def load_volumes(
     tx: Transaction, condition_ids: Collection[Bytes32]
 ) -> Mapping[Bytes32, int]:
-    """Return the collateral that was ever traded in those conditions that are quoted."""
+    """Return the total volume of these conditions; those without a quote are left out."""
     rows = await tx.all(
         sa.select(quotes.c.condition_id, quotes.c.volume_units).where(
             quotes.c.condition_id.in_(sorted(condition_ids))
@@ -225,10 +225,10 @@ async def load_volumes(
     return {Bytes32(row.condition_id): row.volume_units for row in rows}
 
 
-async def load_listings(
+async def load_market_captions(
     tx: Transaction, condition_ids: Collection[Bytes32]
 ) -> Mapping[Bytes32, tuple[AssetId, MarketCaption | None]]:
-    """Return the first outcome's token of conditions, and the listing of those that are our markets."""
+    """Return the Yes token of conditions, and the caption of those that have a market."""
     rows = await tx.all(
         sa.select(conditions.c.condition_id, conditions.c.token_yes, *LISTED)
         .select_from(
@@ -238,11 +238,11 @@ async def load_listings(
         )
         .where(conditions.c.condition_id.in_(sorted(condition_ids)))
     )
-    return {Bytes32(row.condition_id): (AssetId(row.token_yes), _listing(row)) for row in rows}
+    return {Bytes32(row.condition_id): (AssetId(row.token_yes), _caption(row)) for row in rows}
 
 
 def _valued() -> sa.FromClause:
-    """Positions, each with all that is known of its condition."""
+    """Return positions joined with all that is known about their conditions."""
     return (
         positions.join(conditions, conditions.c.condition_id == positions.c.condition_id)
         .outerjoin(markets, markets.c.condition_id == positions.c.condition_id)
@@ -287,17 +287,17 @@ def _sort_key(order: HoldingOrder, *, is_closed: bool) -> sa.ColumnElement[Any]:
     if is_closed:
         cost, size = held.spent_units, held.bought_units
     keys = {
-        HoldingOrder.CURRENT: worth,
-        HoldingOrder.INITIAL: held.cost_units,
-        HoldingOrder.TOKENS: held.size_units,
-        HoldingOrder.CASHPNL: gain,
-        HoldingOrder.PERCENTPNL: sa.func.coalesce(gain / real(sa.func.nullif(cost, 0)), 0),
+        HoldingOrder.VALUE: worth,
+        HoldingOrder.COST: held.cost_units,
+        HoldingOrder.SIZE: held.size_units,
+        HoldingOrder.GAIN: gain,
+        HoldingOrder.GAIN_RATE: sa.func.coalesce(gain / real(sa.func.nullif(cost, 0)), 0),
         HoldingOrder.TITLE: markets.c.question,
-        HoldingOrder.RESOLVING: events.c.ends_at_ms,
+        HoldingOrder.END: events.c.ends_at_ms,
         HoldingOrder.PRICE: price,
-        HoldingOrder.AVGPRICE: sa.func.coalesce(real(cost) / real(sa.func.nullif(size, 0)), 0),
-        HoldingOrder.REALIZEDPNL: held.realized_units,
-        HoldingOrder.TIMESTAMP: held.changed_at_s,
+        HoldingOrder.AVERAGE_PRICE: sa.func.coalesce(real(cost) / real(sa.func.nullif(size, 0)), 0),
+        HoldingOrder.REALIZED_GAIN: held.realized_units,
+        HoldingOrder.CHANGE: held.changed_at_s,
     }
     return keys[order]
 
@@ -321,10 +321,10 @@ def _holding(row: Any) -> Holding:
         is_mergeable=row.size_units > 0 and bool(row.opposite_units),
         top=book_top(row),
         payout=payout(row),
-        listing=_listing(row),
+        listing=_caption(row),
     )
 
 
-def _listing(row: Any) -> MarketCaption | None:
-    """Return the listing in a row whose last columns are `LISTED`, if it is one of our markets."""
+def _caption(row: Any) -> MarketCaption | None:
+    """Return the caption in a row whose last columns are `LISTED`, or None without a market."""
     return None if row.title is None else MarketCaption._make(row[-len(LISTED) :])

@@ -1,4 +1,4 @@
-"""The texts that events are found by."""
+"""The texts by which events are found."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from foretell.store.tables import event_tags, events, markets, tags
 
 
 class SearchedEvent(NamedTuple):
-    """The texts that an event is found by."""
+    """An event with the texts by which it is found."""
 
     event_id: int
     updated_at_ms: int
@@ -20,7 +20,7 @@ class SearchedEvent(NamedTuple):
 async def load_searched_events(
     tx: Transaction, since_ms: int, after_id: int, limit: int
 ) -> Sequence[SearchedEvent]:
-    """Return events that were written since a moment, with what they are found by, by their ids."""
+    """Return events written since a time with the texts by which they are found, by ascending id."""
     rows = await tx.all(
         sa.select(events.c.event_id, events.c.updated_at_ms, events.c.title, events.c.slug)
         .where(events.c.updated_at_ms >= since_ms, events.c.event_id > after_id)

@@ -1,9 +1,9 @@
-"""What tokens are worth, as expressions to sort and filter by.
+"""Values of tokens, as SQL expressions to sort and filter by.
 
-The rules are those of `domain/prices.py`, which says what is shown; a test holds the two together.
-Here prices are floating point, because oracles may report numerators that overflow any product, and
-an order of rows needs no last digit. The queries join `quotes` and `payouts` from the outside; a
-price of the past is told by `quote_points`, and by payouts that were reported before.
+The rules are those of `domain/portfolio/prices.py`, which defines the displayed values; a test compares
+the two. Prices here are floating point, because oracles may report numerators that overflow any product,
+and an order of rows needs no last digit. Queries join `quotes` and `payouts` themselves; a past price
+comes from `quote_points`, and from payouts that were reported before.
 """
 
 from typing import Any, Final
@@ -35,17 +35,17 @@ def real(expression: Any) -> Real:
 
 
 def current_price_of_yes() -> Real:
-    """Return what the first outcome is valued at."""
+    """Return the price at which Yes is valued."""
     return _price_of_yes(payouts.c.payout_yes.is_not(None), _current(quotes.c))
 
 
 def listed_price_of_yes() -> Real:
-    """Return the price of the first outcome that a market is listed with."""
+    """Return the price of Yes in a market's listing."""
     return _price_of_yes(payouts.c.payout_yes.is_not(None), _listed(quotes.c))
 
 
 def current_price_of_yes_at(at_s: int, condition_id: sa.ColumnElement[Any]) -> Real:
-    """Return what a condition's first outcome was valued at; one half before it was quoted."""
+    """Return the price at which Yes was valued; one half before the first quote."""
     then = quote_points.alias()
     return _price_of_yes(
         payouts.c.timestamp_s < at_s,
@@ -54,7 +54,7 @@ def current_price_of_yes_at(at_s: int, condition_id: sa.ColumnElement[Any]) -> R
 
 
 def listed_price_of_yes_at(at_s: int, condition_id: sa.ColumnElement[Any]) -> Real:
-    """Return the price that a market was listed with, null before it was quoted."""
+    """Return the price of Yes in a market's listing at a time, null before the first quote."""
     then = quote_points.alias()
     return _price_of_yes(
         payouts.c.timestamp_s < at_s, _at(at_s, condition_id, then, _listed(then.c))
@@ -62,19 +62,19 @@ def listed_price_of_yes_at(at_s: int, condition_id: sa.ColumnElement[Any]) -> Re
 
 
 def of_token(price_of_yes: Real, is_yes: sa.ColumnElement[bool]) -> Real:
-    """Return the price of a token, which is of the first outcome or the other."""
+    """Return the price of a token, which is Yes or No."""
     return sa.case((is_yes, price_of_yes), else_=1 - price_of_yes)
 
 
 def liquidity() -> sa.ScalarSelect[Any]:
-    """Return the worth in base units of a quoted condition's resting orders near its listed price."""
+    """Return the value, in base units, of a condition's resting orders near its listed price."""
     ticks = sa.case(
         (orders.c.is_yes, orders.c.price_ticks),
         else_=orders.c.ticks_per_one - orders.c.price_ticks,
     )
     price = real(ticks) / real(orders.c.ticks_per_one)
     middle = listed_price_of_yes()
-    # In floating point 0.9 of 0.5 may be a hair more than 0.45, which is near enough.
+    # In floating point 0.9 of 0.5 may be slightly more than 0.45; the margin accepts it.
     reach = middle * LIQUIDITY_REACH.numerator / LIQUIDITY_REACH.denominator + real(1) / 10**9
     worth = sa.func.sum(real(orders.c.size_units - orders.c.matched_units) * price)
     return (
@@ -90,14 +90,14 @@ def liquidity() -> sa.ScalarSelect[Any]:
 
 
 def book_top(row: Any) -> BookTop | None:
-    """Return the quote in a row that selected `QUOTED`, or None when the market has none."""
+    """Return the quote in a row that selected `QUOTED`, or None without one."""
     if row.ticks_per_one is None:
         return None
     return BookTop(row.ticks_per_one, row.best_bid_ticks, row.best_ask_ticks, row.last_price_ticks)
 
 
 def payout(row: Any) -> Payout | None:
-    """Return the payout in a row that selected `REPORTED`, or None when there is none yet."""
+    """Return the payout in a row that selected `REPORTED`, or None before it."""
     return None if row.payout_yes is None else Payout(row.payout_yes, row.payout_no)
 
 
@@ -128,7 +128,7 @@ def _traded_price(quoted: Columns, is_midpoint: sa.ColumnElement[bool]) -> Real:
 
 
 def _at(at_s: int, condition_id: sa.ColumnElement[Any], then: sa.FromClause, price: Real) -> Real:
-    """Return the price in the last minute that was over at a moment."""
+    """Return the price in the last full minute before a time."""
     return (
         sa.select(price)
         .where(then.c.condition_id == condition_id, then.c.minute < at_s // MINUTE_S)

@@ -1,8 +1,8 @@
-"""Every table, once.
+"""All tables of the database.
 
-Each module holds the tables that one product writes; everyone may read. Amounts are integers in
-base units, times integers whose name says the unit. Token ids are decimal strings, addresses and
-hashes lower-case hex, so that a row reads like the wire.
+Each module has the tables of one group of products and names the product that writes each; every
+product may read them. Amounts are integers in base units, times integers with the unit in their name.
+Token ids are decimal strings, addresses and hashes lower-case hex, as on the wire.
 """
 
 from foretell.store.tables.columns import metadata

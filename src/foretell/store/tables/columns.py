@@ -1,4 +1,4 @@
-"""The columns that tables are made of, and the metadata that they belong to."""
+"""The kinds of columns, and the metadata that all tables belong to."""
 
 from typing import Any, Final
 
@@ -35,12 +35,12 @@ def flag(name: str) -> sa.Column[Any]:
 
 
 def document(name: str, *, nullable: bool = False) -> sa.Column[Any]:
-    """Return a column that holds a JSON document."""
+    """Return a column of JSON documents."""
     return sa.Column(name, sa.JSON(none_as_null=True), nullable=nullable)
 
 
 def place() -> tuple[sa.Column[Any], ...]:
-    """Where on the chain a row comes from; `part` tells rows of one log apart."""
+    """Return the columns of a row's place on the chain; `part` counts the rows of one log."""
     return (
         key("block_number", sa.BigInteger),
         key("log_index", sa.BigInteger),

@@ -1,4 +1,4 @@
-"""Requests, and the markets that come of them: written by creation."""
+"""Creation requests, and the markets they lead to; written by creation."""
 
 from typing import Final
 

@@ -1,8 +1,8 @@
-"""What the chain says: written by the indexer.
+"""The indexed chain; written by the indexer.
 
-Every row bears its block. What is current has a twin, its history: the same columns, one row for
-each block that changed it, as it was after that block. So a reorg is one rule for all tables
-(`store/unwinding.py`).
+Every row has its block. A table of current values has a history table: the same columns, one row for
+each block that changed a value, as it was after that block. So a reorg follows one rule for all tables
+(`store/index/unwind.py`).
 """
 
 from typing import Any, Final

@@ -1,4 +1,9 @@
-"""What settlement, the relayer and creation send, each product its own pair of tables."""
+"""Transactions sent to the chain, and what they are sent for.
+
+`settled_trades` and `refused_orders` are written by settlement, `relay_requests` by the relayer. Each
+product that sends has its own pair of transaction tables: `settlement_`, `relayed_` (the relayer) and
+`registration_` (creation).
+"""
 
 from typing import Final
 
@@ -8,7 +13,7 @@ from foretell.store.tables.columns import flag, integer, key, metadata, text
 
 
 def sent_txs(product: str) -> sa.Table:
-    """Return the table of what one product sends; an account nonce is used once."""
+    """Return the table of one product's transactions; an account nonce is used once."""
     return sa.Table(
         f"{product}_txs",
         metadata,
@@ -73,7 +78,7 @@ refused_orders: Final = sa.Table(
     text("cause"),
     flag("is_blamed"),
 )
-"""Orders that keep a trade from settling. Those of one part, from 1, leave it together."""
+"""Orders that keep a trade from settling; those of one part, from 1, leave it together."""
 
 relay_requests: Final = sa.Table(
     "relay_requests",
@@ -102,4 +107,4 @@ relay_requests: Final = sa.Table(
     sa.Index(None, "owner", "created_at_ms"),
     sa.Index(None, "submitter", "created_at_ms"),
 )
-"""A claim is what no other open request may have: a wallet's nonce."""
+"""A claim is unique among open requests: a wallet's nonce."""

@@ -1,4 +1,7 @@
-"""Keys, and the projection of the journal: written by trading."""
+"""Keys, and the projection of the journal.
+
+`api_keys` is written by trading, all other tables by the engine.
+"""
 
 from typing import Final
 

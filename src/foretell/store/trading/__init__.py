@@ -1,1 +1,1 @@
-"""Tables that trading writes."""
+"""Tables that trading and the engine write."""

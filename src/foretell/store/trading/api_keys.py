@@ -1,4 +1,7 @@
-"""API keys: the index of each set of credentials, never the set itself."""
+"""API keys: the index of each set of credentials, never the credentials themselves.
+
+Written by trading.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ REVOKED = "revoked"
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """What is kept of a key."""
+    """A key without its secrets."""
 
     key_id: str
     index: KeyIndex
@@ -28,18 +31,18 @@ class ApiKey:
 
     @property
     def is_active(self) -> bool:
-        """Whether the key still opens anything."""
+        """Whether the key is still accepted."""
         return self.status == ACTIVE
 
 
 async def lock_keys(tx: Transaction, address: Address) -> None:
-    """Let nobody else create keys of an address before this transaction ends."""
+    """Lock the keys of an address against other creators until this transaction ends."""
     if tx.dialect == "postgresql":
         await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtext(address))))
 
 
 async def record_key(tx: Transaction, key_id: str, index: KeyIndex, now_ms: int) -> None:
-    """Store a new key; the same index twice is refused by the database."""
+    """Store a new key; the database refuses a second one of the same index."""
     await tx.execute(
         api_keys.insert().values(
             key_id=key_id,
@@ -54,7 +57,7 @@ async def record_key(tx: Transaction, key_id: str, index: KeyIndex, now_ms: int)
 
 
 async def revoke_key(tx: Transaction, key_id: str, now_ms: int) -> bool:
-    """End a key for good, and say whether it was active till now."""
+    """Revoke a key permanently; return whether it was active."""
     changed = await tx.execute(
         api_keys.update()
         .where(api_keys.c.key_id == key_id, api_keys.c.status == ACTIVE)
@@ -71,7 +74,7 @@ async def load_key(tx: Transaction, key_id: str) -> ApiKey | None:
 
 
 async def load_keys(tx: Transaction, chain_id: int, address: Address) -> Sequence[ApiKey]:
-    """Return every key that an address ever had, the oldest first."""
+    """Return all keys of an address, revoked ones included, the oldest first."""
     rows = await tx.all(
         sa.select(api_keys)
         .where(api_keys.c.chain_id == chain_id, api_keys.c.address == address)

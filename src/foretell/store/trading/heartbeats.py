@@ -1,4 +1,7 @@
-"""Which API keys live by heartbeats: their orders are canceled when the beats stop."""
+"""API keys that send heartbeats: their orders are canceled when the heartbeats stop.
+
+Written by the engine.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,26 +13,26 @@ from foretell.store.database import Transaction
 from foretell.store.tables import heartbeats
 
 
-class Beating(NamedTuple):
-    """A key that began to send beats, and has not stopped."""
+class HeartbeatRow(NamedTuple):
+    """A key that has started to send heartbeats and has not stopped."""
 
     key_id: str
     address: Address
     started_at_ms: int
 
 
-async def record_beating(tx: Transaction, beating: Beating) -> None:
-    """Store that a key began to send beats."""
-    await record_stopped(tx, beating.key_id)
-    await tx.execute(heartbeats.insert().values(beating._asdict()))
+async def record_heartbeats(tx: Transaction, started: HeartbeatRow) -> None:
+    """Store that a key started to send heartbeats."""
+    await remove_heartbeats(tx, started.key_id)
+    await tx.execute(heartbeats.insert().values(started._asdict()))
 
 
-async def record_stopped(tx: Transaction, key_id: str) -> None:
-    """Store that a key sends beats no more."""
+async def remove_heartbeats(tx: Transaction, key_id: str) -> None:
+    """Store that a key has stopped sending heartbeats."""
     await tx.execute(heartbeats.delete().where(heartbeats.c.key_id == key_id))
 
 
-async def load_beatings(tx: Transaction) -> Sequence[Beating]:
-    """Return every key that sent beats when it was last heard of."""
+async def load_heartbeats(tx: Transaction) -> Sequence[HeartbeatRow]:
+    """Return every key that sends heartbeats, the earliest start first."""
     rows = await tx.all(sa.select(heartbeats).order_by(heartbeats.c.started_at_ms))
-    return [Beating(row.key_id, Address(row.address), row.started_at_ms) for row in rows]
+    return [HeartbeatRow(row.key_id, Address(row.address), row.started_at_ms) for row in rows]

@@ -1,4 +1,4 @@
-"""Orders as the journal's projection leaves them."""
+"""Orders, projected from the journal; written by the engine."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,7 @@ from foretell.store.tables import orders
 
 
 class OrderRow(NamedTuple):
-    """An order, as it was signed and as it stands."""
+    """An order as it was signed, with its current state."""
 
     order_id: Bytes32
     sequence: int
@@ -37,7 +37,7 @@ class OrderRow(NamedTuple):
 
 
 class OrderChange(NamedTuple):
-    """How an order stands after something happened to it."""
+    """The new state of an order."""
 
     order_id: Bytes32
     matched_units: int
@@ -47,7 +47,7 @@ class OrderChange(NamedTuple):
 
 
 class OrderFilter(NamedTuple):
-    """Which of a signer's live orders are meant; None leaves a field open."""
+    """A filter for a signer's live orders; None matches every value."""
 
     order_id: Bytes32 | None = None
     condition_id: Bytes32 | None = None
@@ -67,12 +67,12 @@ _CHANGE: Final = (
 
 
 async def record_orders(tx: Transaction, placed: Sequence[OrderRow]) -> None:
-    """Store orders that were placed."""
+    """Store placed orders."""
     await tx.insert_rows(orders, [_cells(order) for order in placed])
 
 
 async def record_changes(tx: Transaction, changes: Sequence[OrderChange]) -> None:
-    """Store how orders that were placed before stand now."""
+    """Store the new state of orders that were placed before."""
     rows = [
         (
             change.matched_units,
@@ -87,13 +87,13 @@ async def record_changes(tx: Transaction, changes: Sequence[OrderChange]) -> Non
 
 
 async def load_order(tx: Transaction, order_id: str) -> OrderRow | None:
-    """Return an order that was ever accepted."""
+    """Return an order that was accepted at any time."""
     row = await tx.first(sa.select(orders).where(orders.c.order_id == order_id))
     return None if row is None else _row(row)
 
 
 async def load_orders(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str, OrderRow]:
-    """Return those of the orders that were ever accepted, by their id."""
+    """Return the orders that were accepted at any time, by id; unknown ids are left out."""
     rows = await tx.all(sa.select(orders).where(orders.c.order_id.in_(order_ids)))
     return {row.order_id: _row(row) for row in rows}
 
@@ -103,7 +103,7 @@ async def load_live_orders(
 ) -> Sequence[OrderRow]:
     """Return a page of a signer's live orders, the newest first.
 
-    Each shard counts its own sequence, in which its orders' times never go back.
+    Each shard has its own sequence; times never decrease along it.
     """
     query = sa.select(orders).where(
         orders.c.signer == signer, orders.c.status == OrderStatus.LIVE.value
@@ -121,7 +121,7 @@ async def load_live_orders(
 
 
 def _cells(order: OrderRow) -> tuple[Any, ...]:
-    """Return the values of the table's columns, in their order."""
+    """Return the values of the columns in the table's order."""
     signed = order.signed
     return (
         order.order_id,

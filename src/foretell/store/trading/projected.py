@@ -1,4 +1,4 @@
-"""The tables that are made from the journal, all of them together."""
+"""All tables that are projected from the journal; written by the engine."""
 
 from typing import Final
 
@@ -11,12 +11,12 @@ PROJECTED: Final = (orders, trades, fills, quotes, quote_points)
 
 
 async def load_sequences(tx: Transaction) -> dict[str, int]:
-    """Return up to where each reader of a journal has come, by its name."""
+    """Return the last projected sequence of each reader of a journal, by its name."""
     return {row.name: row.sequence for row in await tx.all(sa.select(projections))}
 
 
 async def forget_projected(tx: Transaction) -> int:
-    """Empty the tables and let every reader of the journal begin anew; return how many rows went."""
+    """Empty the tables and reset every reader of the journal; return how many rows were deleted."""
     rows = 0
     for table in PROJECTED:
         rows += await tx.execute(table.delete())

@@ -1,4 +1,7 @@
-"""The history of quotes: the top of each book once a minute, as it was at the last change."""
+"""The history of quotes: the top of each book once a minute, after its last change.
+
+Written by the engine.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -20,19 +23,19 @@ class QuoteKey(NamedTuple):
 
 
 class HistoryPoint(NamedTuple):
-    """The top of a book as it was known at the end of a bucket."""
+    """The top of a book at the end of a bucket."""
 
     end_s: int
     top: BookTop
 
 
 async def record_quote_points(tx: Transaction, points: Mapping[QuoteKey, BookTop]) -> None:
-    """Store how books stood in their minutes, in place of what was stored of the same minute."""
+    """Store the tops of books by minute; each replaces the row of the same minute."""
     await tx.upsert_rows(quote_points, [(*key, *top) for key, top in points.items()])
 
 
 async def load_first_minute(tx: Transaction, condition_id: Bytes32) -> int | None:
-    """Return the first minute of a condition's history, if it has any."""
+    """Return the first minute of a condition's history, or None without any."""
     first = sa.select(sa.func.min(quote_points.c.minute)).where(
         quote_points.c.condition_id == condition_id
     )
@@ -43,9 +46,9 @@ async def load_first_minute(tx: Transaction, condition_id: Bytes32) -> int | Non
 async def load_history(
     tx: Transaction, condition_id: Bytes32, wanted: Buckets
 ) -> Sequence[HistoryPoint]:
-    """Return the last point known at the end of each bucket; none before the first one known.
+    """Return the last point before the end of each bucket, and nothing before the first point.
 
-    One look into the index for each bucket, however many points lie between two of them.
+    Each bucket costs one index lookup, however many points lie between two of them.
     """
     first_end = sa.cast(sa.literal(wanted.first_end_s), sa.BigInteger).label("end_s")
     ends = sa.select(first_end).cte("ends", recursive=True)

@@ -1,4 +1,4 @@
-"""Trades and their fills, quotes, and how far the journal has been projected."""
+"""Trades with their fills, quotes, and the progress of the projection; written by the engine."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -16,12 +16,12 @@ from foretell.store.tables import fills, projections, quotes, trades
 TOPIC = "trades"
 
 OLDEST_FIRST: Final = (trades.c.matched_at_ms, trades.c.sequence, trades.c.trade_id)
-"""Within a shard this is the order of its journal; of several, each counts its own sequence."""
+"""Within a shard this is the order of its journal; each shard has its own sequence."""
 NEWEST_FIRST: Final = (trades.c.matched_at_ms.desc(), trades.c.sequence.desc(), trades.c.trade_id)
 
 
 class TradeRow(NamedTuple):
-    """A trade, how far it has settled, and the tokens that it moves."""
+    """A trade, the progress of its settlement, and the tokens that it moves."""
 
     trade: Trade
     sequence: int
@@ -33,7 +33,7 @@ class TradeRow(NamedTuple):
 
 
 class TradeChange(NamedTuple):
-    """How far a trade has come."""
+    """The new status of a trade."""
 
     trade_id: str
     status: TradeStatus
@@ -42,7 +42,7 @@ class TradeChange(NamedTuple):
 
 
 class TradeParts(NamedTuple):
-    """A trade without the fills that left it, and the trades that those are now."""
+    """A trade without the fills that left it, and the new trades of those fills."""
 
     kept: Trade
     parts: Sequence[Trade]
@@ -52,7 +52,7 @@ class TradeParts(NamedTuple):
 
 
 class Quote(NamedTuple):
-    """The best prices of yes in a market, the last traded one, and the collateral traded so far."""
+    """The best prices of Yes in a market, its last traded price, and its volume."""
 
     condition_id: Bytes32
     ticks_per_one: int
@@ -65,7 +65,7 @@ class Quote(NamedTuple):
 
 
 class TradeFilter(NamedTuple):
-    """Which of a wallet's trades are meant; None leaves a field open."""
+    """A filter for a wallet's trades; None matches every value."""
 
     trade_id: str | None = None
     condition_id: Bytes32 | None = None
@@ -77,13 +77,13 @@ class TradeFilter(NamedTuple):
 
 
 async def load_sequence(tx: Transaction, name: str) -> int:
-    """Return up to where a reader of the journal has come."""
+    """Return the last projected sequence of a reader of the journal, 0 before the first."""
     sequence = await tx.scalar(sa.select(projections.c.sequence).where(projections.c.name == name))
     return sequence or 0
 
 
 async def record_sequence(tx: Transaction, name: str, sequence: int) -> None:
-    """Store up to where a reader of the journal has come, with what it wrote."""
+    """Store the last projected sequence of a reader, in the transaction of its rows."""
     changed = await tx.execute(
         projections.update().where(projections.c.name == name).values(sequence=sequence)
     )
@@ -111,7 +111,7 @@ async def record_trades(tx: Transaction, rows: Sequence[TradeRow]) -> None:
 
 
 async def record_trade_changes(tx: Transaction, changes: Sequence[TradeChange]) -> None:
-    """Store how far trades have come."""
+    """Store the new status of trades."""
     if changes:
         rows = [
             (change.status.value, change.tx_hash, change.updated_at_ms, change.trade_id)
@@ -122,7 +122,7 @@ async def record_trade_changes(tx: Transaction, changes: Sequence[TradeChange]) 
 
 
 async def record_trade_parts(tx: Transaction, split: TradeParts) -> None:
-    """Store a stored trade's parts beside it; they matched when it did."""
+    """Move fills of a stored trade to new trades, which matched when it did."""
     (whole,) = await load_trades_by_id(tx, [split.kept.trade_id])
     token_by_order = {
         fill.maker_order_id: token
@@ -159,7 +159,7 @@ async def record_trade_parts(tx: Transaction, split: TradeParts) -> None:
 
 
 async def record_quotes(tx: Transaction, changed: Sequence[Quote]) -> None:
-    """Store what markets are quoted at now."""
+    """Store the current quotes of markets."""
     await tx.upsert_rows(quotes, changed)
 
 
@@ -170,7 +170,7 @@ async def load_quotes(tx: Transaction) -> Mapping[Bytes32, Quote]:
 
 
 async def load_trades_by_id(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[TradeRow]:
-    """Return those of the trades that there are."""
+    """Return these trades; unknown ids are left out."""
     return await _with_fills(tx, sa.select(trades).where(trades.c.trade_id.in_(trade_ids)))
 
 
@@ -184,7 +184,7 @@ async def load_market_trades(
 
 
 async def load_trade_ids(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Return the trades that orders took part in, as taker or maker, by the order, in time."""
+    """Return the trades of orders, as taker or maker, by order id, the oldest first."""
     taken = sa.select(trades.c.taker_order_id.label("order_id"), trades.c.trade_id).where(
         trades.c.taker_order_id.in_(order_ids)
     )
@@ -259,7 +259,7 @@ async def _with_fills(tx: Transaction, query: sa.Select[Any]) -> Sequence[TradeR
 
 
 def _trade_cells(row: TradeRow) -> tuple[Any, ...]:
-    """Return the values of the table's columns, in their order."""
+    """Return the values of the columns in the table's order."""
     trade = row.trade
     return (
         trade.trade_id,
@@ -283,7 +283,7 @@ def _trade_cells(row: TradeRow) -> tuple[Any, ...]:
 
 
 def _fill_cells(row: TradeRow) -> Iterator[tuple[Any, ...]]:
-    """Yield, for each fill, the values of the table's columns, in their order."""
+    """Yield, for each fill, the values of the columns in the table's order."""
     for index, (fill, token) in enumerate(zip(row.trade.fills, row.fill_tokens, strict=True)):
         yield (
             row.trade.trade_id,

@@ -8,7 +8,7 @@ from typing import Final
 
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Database
-from foretell.store.queries.market_listings import Listing, load_listings_of
+from foretell.store.queries.market_listings import Listing, load_market_listings_by_id
 
 LISTINGS_PER_QUERY_MAX: Final = 500
 
@@ -31,7 +31,7 @@ class MarketNames:
         for start in range(0, len(missing), LISTINGS_PER_QUERY_MAX):
             async with self._database.reading() as tx:
                 part = missing[start : start + LISTINGS_PER_QUERY_MAX]
-                self._listing_by_id.update(await load_listings_of(tx, part))
+                self._listing_by_id.update(await load_market_listings_by_id(tx, part))
 
     def find(self, condition_id: Bytes32) -> Listing | None:
         """Return a listing that was read."""

@@ -8,7 +8,11 @@ from foretell.domain.errors.order import InvalidMarketId, MarketNotFound
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import parse_bytes32
 from foretell.edge.rendering import blob_url
-from foretell.store.queries.market_listings import Listing, load_listings, load_listings_of
+from foretell.store.queries.market_listings import (
+    Listing,
+    load_market_listings,
+    load_market_listings_by_id,
+)
 from foretell.store.trading.trades import load_market_trades
 from foretell.trading.context import TradingContext
 from foretell.trading.wire.markets import (
@@ -42,7 +46,7 @@ async def market_page(
     """
     offset = parse_cursor(cursor)
     async with context.database.reading() as tx:
-        listings = await load_listings(
+        listings = await load_market_listings(
             tx, offset, MARKETS_PER_PAGE + 1, is_unresolved_only=is_sampling
         )
     shown = [_as_shown(context, listing) for listing in listings]
@@ -82,7 +86,7 @@ async def _listing(context: TradingContext, condition_id: str) -> Listing:
     except MalformedHex as error:
         raise InvalidMarketId from error
     async with context.database.reading() as tx:
-        listing = (await load_listings_of(tx, [wanted])).get(wanted)
+        listing = (await load_market_listings_by_id(tx, [wanted])).get(wanted)
     if listing is None:
         raise MarketNotFound(wanted)
     return _as_shown(context, listing)

@@ -185,12 +185,12 @@ async def _cancel(
 
 
 async def _place(shards: Shards, command: PlaceOrder) -> PlacementReply:
-    return _reply(await shards.ask(command.condition_id, PlaceRequest(command), PlaceReply))
+    return _reply(await shards.handle(command.condition_id, PlaceRequest(command), PlaceReply))
 
 
 async def _is_known(shards: Shards, condition_id: Bytes32, order_id: Bytes32) -> bool:
     """Return whether the order was placed before: it is judged once, when it first comes."""
-    found = await shards.ask(condition_id, FindPlacementRequest(order_id), FindPlacementReply)
+    found = await shards.handle(condition_id, FindPlacementRequest(order_id), FindPlacementReply)
     return found.placement is not None
 
 

@@ -231,7 +231,7 @@ class _Trial:
             is_yes=self.place.is_yes,
             terms=self.terms,
         )
-        await self.context.shards.ask(
+        await self.context.shards.handle(
             command.condition_id, CheckOrderRequest(command), CheckOrderReply
         )
 

@@ -1,0 +1,101 @@
+"""The state that the broadcaster and the watcher of one account share."""
+
+import asyncio
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Final
+
+from foretell.chain.outbox import Outbox
+from foretell.chain.rpc import Rpc
+from foretell.chain.rpc_types import quantity_of
+from foretell.domain.evm.transaction import SentTx, TxMove, TxStatus, moved
+from foretell.domain.values.hexadecimal import Address, Bytes32
+
+FEE_CAP_WEI: Final = 1_000_000_000_000
+BUMP_AFTER_S: Final = 20
+REBROADCAST_AFTER_S: Final = 10
+RETRY_AFTER_S: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SenderOptions:
+    """Options of an account; `confirmations` counts blocks on top of a transaction's own."""
+
+    chain_id: int
+    confirmations: int = 1
+    fee_cap_wei: int = FEE_CAP_WEI
+
+
+class AttemptTimes:
+    """Times at which this process broadcast an attempt, and at which a node first accepted it.
+
+    The times are kept in memory only: after a restart every waiting attempt is broadcast again,
+    which changes nothing at a node that has it.
+    """
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        self._accepted_at_ms: dict[Bytes32, int] = {}
+        self._rebroadcast_at_ms: dict[Bytes32, int] = {}
+
+    def record_accepted(self, tx_hash: Bytes32) -> None:
+        """Record that a node has the attempt; the first time counts."""
+        self._accepted_at_ms.setdefault(tx_hash, self._now_ms())
+
+    def record_rebroadcast(self, tx_hash: Bytes32) -> None:
+        """Record that the watcher broadcasts the attempt now."""
+        self._rebroadcast_at_ms[tx_hash] = self._now_ms()
+
+    def is_stuck(self, tx_hash: Bytes32) -> bool:
+        """Return whether a node has had the attempt for so long that its fees must be too low."""
+        accepted_at_ms = self._accepted_at_ms.get(tx_hash)
+        return accepted_at_ms is not None and self._is_past(accepted_at_ms, BUMP_AFTER_S)
+
+    def is_due(self, tx: SentTx) -> bool:
+        """Return whether to broadcast the newest attempt again: a node may have dropped it."""
+        tx_hash = tx.newest.tx_hash
+        last_ms = self._rebroadcast_at_ms.get(tx_hash)
+        if tx.status is TxStatus.PENDING:
+            return last_ms is None or self._is_past(last_ms, RETRY_AFTER_S)
+        last_ms = last_ms or self._accepted_at_ms.get(tx_hash)
+        return last_ms is None or self._is_past(last_ms, REBROADCAST_AFTER_S)
+
+    def forget(self, tx_hash: Bytes32) -> None:
+        """Drop the times of an attempt, so that it is due at once."""
+        self._accepted_at_ms.pop(tx_hash, None)
+        self._rebroadcast_at_ms.pop(tx_hash, None)
+
+    def keep_only(self, tx_hashes: Collection[Bytes32]) -> None:
+        """Drop the times of all other attempts."""
+        for times in (self._accepted_at_ms, self._rebroadcast_at_ms):
+            for tx_hash in times.keys() - tx_hashes:
+                del times[tx_hash]
+
+    def _is_past(self, since_ms: int, seconds: int) -> bool:
+        return self._now_ms() - since_ms >= seconds * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SendingAccount:
+    """One account's node, outbox, options and clock.
+
+    Hold `lock` while reserving a nonce or replacing an attempt.
+    """
+
+    address: Address
+    rpc: Rpc
+    outbox: Outbox
+    options: SenderOptions
+    now_ms: Callable[[], int]
+    times: AttemptTimes
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def fetch_nonce(self, at: str) -> int:
+        """Return how many nonces of the account are used, `latest` or `pending`."""
+        answer = await self.rpc.call("eth_getTransactionCount", self.address, at)
+        return quantity_of(answer, "eth_getTransactionCount")
+
+    async def move(self, tx: SentTx, step: TxMove) -> SentTx | None:
+        """Return the transaction after a stored step, or None when another process moved it."""
+        after = moved(tx, step, self.now_ms())
+        return after if await self.outbox.record_move(tx, after) else None

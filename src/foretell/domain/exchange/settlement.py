@@ -1,0 +1,251 @@
+"""Decisions of settlement: the next try of a trade, and the orders that keep it from settling.
+
+Settlement loads a trade, simulates its call at a node, and records exactly what is decided here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+
+from foretell.domain.exchange.matching import Fill
+from foretell.domain.exchange.order import Side
+from foretell.domain.values.amounts import exact_cost_units, lot_units
+from foretell.domain.values.hexadecimal import Bytes32
+
+FAILURE_CHARS_MAX: Final = 500
+
+PART_STAYING: Final = 0
+PART_FIRST: Final = 1
+PART_SECOND: Final = 2
+
+ENDED_REASONS: Final = frozenset({"OrderFilledOrCancelled", "InvalidNonce", "OrderExpired"})
+"""Reverts of the exchange that are final for an order: no later block accepts it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettlementOptions:
+    """Limits and delays of settlement.
+
+    A trade that the chain refuses is tried again, each time after twice the delay, until it was
+    tried `attempts_max` times: about two minutes with these values.
+    """
+
+    in_flight_max: int = 32
+    """How many trades are on their way to the chain at once."""
+    attempts_max: int = 8
+    retry_delay_ms: int = 1_000
+    retry_delay_ms_max: int = 60_000
+    wait_delay_ms: int = 500
+    """Delay before the next try of a trade that waits for an earlier one."""
+    refusal_delay_ms: int = 500
+    """Delay after a node's first refusal of a trade; it doubles with each further refusal."""
+    refusal_delay_ms_max: int = 30_000
+
+
+class Settlement(NamedTuple):
+    """The progress of a trade's settlement; without `tx_id` nothing was sent since it last failed.
+
+    `refusals` counts how often in a row the node refused the transaction for reasons of its own.
+    """
+
+    trade_id: str
+    tx_id: str | None = None
+    attempts: int = 0
+    retry_at_ms: int = 0
+    failure: str | None = None
+    is_given_up: bool = False
+    refusals: int = 0
+
+
+class RefusedOrder(NamedTuple):
+    """An order of a trade that the chain refuses, and why.
+
+    Orders of one `part` leave the trade together; those in `PART_STAYING` stay. An order that
+    `is_blamed` would be refused in any trade.
+    """
+
+    trade_id: str
+    order_id: Bytes32
+    part: int
+    cause: str
+    is_blamed: bool
+
+
+class FailingFill(NamedTuple):
+    """A fill that reverts when the taker is tried with its maker alone.
+
+    `is_ended` when the maker's order is over; `is_blamed` when the order would revert with any
+    other taker too.
+    """
+
+    maker_order_id: Bytes32
+    cause: str
+    is_ended: bool
+    is_blamed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FailureReport:
+    """The refused orders of a trade that reverts, and the cause that ends the trade, if one does.
+
+    After an empty report the whole trade is tried again.
+    """
+
+    refused: tuple[RefusedOrder, ...] = ()
+    final_cause: str | None = None
+
+    @property
+    def releases_fills(self) -> bool:
+        """Whether fills leave the trade, which is then tried again without them."""
+        return self.final_cause is None and bool(self.refused)
+
+
+def named_settlement(settlement: Settlement) -> Settlement:
+    """Return the settlement with the id of the transaction for its next try.
+
+    The id is made of the trade and the number of the try, so after a crash the same transaction is
+    found or sent, never a second one.
+    """
+    return settlement._replace(tx_id=f"settle:{settlement.trade_id}:{settlement.attempts + 1}")
+
+
+def failed_settlement(
+    settlement: Settlement, cause: str, now_ms: int, options: SettlementOptions
+) -> Settlement:
+    """Return the settlement after a failed try: due after a delay that doubles, or given up."""
+    return Settlement(
+        trade_id=settlement.trade_id,
+        attempts=settlement.attempts + 1,
+        retry_at_ms=now_ms
+        + doubled_ms(options.retry_delay_ms, settlement.attempts, options.retry_delay_ms_max),
+        failure=cause[:FAILURE_CHARS_MAX],
+        is_given_up=settlement.attempts + 1 >= options.attempts_max,
+    )
+
+
+def refused_settlement(
+    settlement: Settlement, now_ms: int, options: SettlementOptions
+) -> Settlement:
+    """Return the settlement after a refusal by the node: due after a delay that doubles.
+
+    No try is counted.
+    """
+    delay_ms = doubled_ms(
+        options.refusal_delay_ms, settlement.refusals, options.refusal_delay_ms_max
+    )
+    return settlement._replace(
+        tx_id=None, retry_at_ms=now_ms + delay_ms, refusals=settlement.refusals + 1
+    )
+
+
+def waiting_settlement(
+    settlement: Settlement, now_ms: int, options: SettlementOptions
+) -> Settlement:
+    """Return the settlement of a trade that waits for an earlier one: due after a fixed delay.
+
+    No try is counted.
+    """
+    return settlement._replace(tx_id=None, retry_at_ms=now_ms + options.wait_delay_ms, refusals=0)
+
+
+def settlement_after_revert(
+    settlement: Settlement,
+    cause: str,
+    report: FailureReport,
+    now_ms: int,
+    options: SettlementOptions,
+) -> Settlement:
+    """Return the settlement after a revert that no earlier trade explains.
+
+    A trade with a final cause is given up. A trade that fills leave is due at once, and no try is
+    counted: it is not sent before the engine has split it. In all other cases a try has failed.
+    """
+    if report.final_cause is not None:
+        return failed_settlement(settlement, report.final_cause, now_ms, options)._replace(
+            is_given_up=True
+        )
+    if report.releases_fills:
+        return settlement._replace(tx_id=None, retry_at_ms=now_ms, refusals=0)
+    return failed_settlement(settlement, cause, now_ms, options)
+
+
+def doubled_ms(delay_ms: int, times: int, delay_ms_max: int) -> int:
+    """Return a delay after it doubled a number of times, at most the bound."""
+    assert 0 < delay_ms <= delay_ms_max
+    assert times >= 0
+    return min(delay_ms << times, delay_ms_max)
+
+
+def end_of(reason: str | None) -> str | None:
+    """Return the reason of a revert if it ends the order, else None."""
+    return reason if reason in ENDED_REASONS else None
+
+
+def taker_ended(trade_id: str, taker_order_id: Bytes32, cause: str) -> FailureReport:
+    """Return the report of a trade whose taker's order is over: nothing of it can settle."""
+    taker = RefusedOrder(trade_id, taker_order_id, PART_STAYING, cause, is_blamed=True)
+    return FailureReport((taker,), cause)
+
+
+def report_of_failing(
+    trade_id: str, failing: Sequence[FailingFill], *, has_passing: bool
+) -> FailureReport:
+    """Return which fills leave a trade of which some fills revert alone.
+
+    Fills of ended orders leave together and fail at once. The others that revert leave as a second
+    group, and are tried by themselves, only where another fill passes.
+    """
+    assert failing
+    ended = [each for each in failing if each.is_ended]
+    waiting = [each for each in failing if not each.is_ended]
+    if has_passing:
+        leaving = [
+            *_refused(trade_id, ended, PART_FIRST),
+            *_refused(trade_id, waiting, PART_SECOND),
+        ]
+        return FailureReport(tuple(leaving))
+    if waiting:
+        return FailureReport(_refused(trade_id, ended, PART_FIRST))
+    return FailureReport(_refused(trade_id, ended, PART_STAYING), ended[0].cause)
+
+
+def _refused(trade_id: str, failing: Sequence[FailingFill], part: int) -> tuple[RefusedOrder, ...]:
+    return tuple(
+        RefusedOrder(trade_id, each.maker_order_id, part, each.cause, each.is_blamed)
+        for each in failing
+    )
+
+
+def report_of_crowded(
+    trade_id: str, fills: Sequence[Fill], cause_by_order: dict[Bytes32, str]
+) -> FailureReport:
+    """Return which fills leave a trade of which each passes alone, but not all together.
+
+    `cause_by_order` has the revert of each fill that does not pass after those kept before it. No
+    maker is blamed. When nothing passes, not even the first fill, the whole trade is tried again.
+    """
+    leaving = tuple(
+        RefusedOrder(
+            trade_id,
+            fill.maker_order_id,
+            PART_FIRST,
+            cause_by_order[fill.maker_order_id],
+            is_blamed=False,
+        )
+        for fill in fills
+        if fill.maker_order_id in cause_by_order
+    )
+    return FailureReport(leaving if len(leaving) < len(fills) else ())
+
+
+def smallest_fill(fill: Fill, ticks_per_one: int) -> Fill:
+    """Return the smallest fill of the same order at the same price.
+
+    When even this reverts, the order would revert however little were taken of it.
+    """
+    size = lot_units(fill.price_ticks, ticks_per_one)
+    cost = exact_cost_units(size, fill.price_ticks, ticks_per_one)
+    making, taking = (cost, size) if fill.side is Side.BUY else (size, cost)
+    return msgspec.structs.replace(fill, size_units=size, making_units=making, taking_units=taking)

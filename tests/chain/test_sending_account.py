@@ -1,0 +1,77 @@
+from dataclasses import replace
+
+import pytest
+from tests.chain.conftest import Clock
+
+from foretell.chain.sending_account import AttemptTimes
+from foretell.domain.evm.raw_transaction import Fees
+from foretell.domain.evm.transaction import SentTx, TxAttempt, TxStatus
+from foretell.domain.values.hexadecimal import Address, Bytes32
+
+FIRST = Bytes32("0x" + "01" * 32)
+SECOND = Bytes32("0x" + "02" * 32)
+ACCOUNT = Address("0x" + "aa" * 20)
+TX = SentTx(
+    tx_id="pay-1",
+    sender=ACCOUNT,
+    account_nonce=1,
+    target=ACCOUNT,
+    calldata=b"",
+    gas=21_000,
+    status=TxStatus.SENT,
+    attempts=(TxAttempt(FIRST, b"", Fees(2, 1), 0),),
+    created_at_ms=0,
+    updated_at_ms=0,
+)
+
+
+@pytest.fixture
+def times(clock: Clock) -> AttemptTimes:
+    return AttemptTimes(clock.now_ms)
+
+
+@pytest.mark.parametrize("status", [TxStatus.PENDING, TxStatus.SENT])
+def test_an_attempt_of_an_earlier_process_is_due_at_once(
+    times: AttemptTimes, status: TxStatus
+) -> None:
+    assert times.is_due(replace(TX, status=status))
+    assert not times.is_stuck(FIRST)
+
+
+@pytest.mark.parametrize(("status", "due_after_s"), [(TxStatus.PENDING, 1), (TxStatus.SENT, 10)])
+def test_an_attempt_is_due_again_some_seconds_after_its_rebroadcast(
+    times: AttemptTimes, clock: Clock, status: TxStatus, due_after_s: int
+) -> None:
+    times.record_rebroadcast(FIRST)
+    clock.pass_seconds(due_after_s - 0.5)
+    assert not times.is_due(replace(TX, status=status))
+    clock.pass_seconds(0.5)
+    assert times.is_due(replace(TX, status=status))
+
+
+def test_an_attempt_is_stuck_twenty_seconds_after_a_node_first_accepted_it(
+    times: AttemptTimes, clock: Clock
+) -> None:
+    times.record_accepted(FIRST)
+    clock.pass_seconds(19)
+    times.record_accepted(FIRST)
+    assert not times.is_stuck(FIRST)
+    clock.pass_seconds(1)
+    assert times.is_stuck(FIRST)
+
+
+def test_a_forgotten_attempt_is_due_and_not_stuck(times: AttemptTimes, clock: Clock) -> None:
+    times.record_accepted(FIRST)
+    times.record_rebroadcast(FIRST)
+    clock.pass_seconds(60)
+    times.forget(FIRST)
+    assert times.is_due(TX)
+    assert not times.is_stuck(FIRST)
+
+
+def test_only_the_times_of_waiting_attempts_are_kept(times: AttemptTimes, clock: Clock) -> None:
+    times.record_accepted(FIRST)
+    times.record_accepted(SECOND)
+    clock.pass_seconds(20)
+    times.keep_only({SECOND})
+    assert (times.is_stuck(FIRST), times.is_stuck(SECOND)) == (False, True)

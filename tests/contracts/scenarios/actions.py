@@ -1,0 +1,165 @@
+"""Actions other than trading: split, merge, give, cancel, pause, convert, answer and redeem."""
+
+from tests.contracts.evm import reverts
+from tests.contracts.resolution import PRICE_NO, PRICE_YES
+from tests.contracts.scenarios.expected import COLLATERAL, QUESTIONS
+from tests.contracts.scenarios.rig import TradedPair
+from tests.contracts.scenarios.scenario import Scenario, Step
+from tests.contracts.scenarios.trading import address_key, book_of, is_open
+from tests.contracts.signing import ZERO_WORD
+
+
+def split(scenario: Scenario, step: Step) -> None:
+    who, traded = scenario.account(step.actor), scenario.traded(step.first)
+    amount = step.amount % 5_000
+    if set_call(scenario, who, traded, "splitPosition", amount):
+        scenario.expected.split(who, traded.lock, traded.pair, amount)
+    else:
+        refused = who == scenario.rig.hostile[0]
+        assert refused or scenario.expected.units[who, COLLATERAL] < amount
+
+
+def merge(scenario: Scenario, step: Step) -> None:
+    who, traded = scenario.account(step.actor), scenario.traded(step.first)
+    amount = step.amount % 5_000
+    if set_call(scenario, who, traded, "mergePositions", amount):
+        scenario.expected.merge(who, traded.lock, traded.pair, amount)
+    else:
+        assert min(scenario.expected.units[who, token] for token in traded.pair) < amount
+
+
+def set_call(scenario: Scenario, who: str, traded: TradedPair, name: str, amount: int) -> bool:
+    collateral = scenario.rig.world.collateral.address
+    arguments = (collateral, ZERO_WORD, traded.condition, [1, 2], amount)
+    return scenario.attempt(who, traded.splitter, name, *arguments)
+
+
+def give(scenario: Scenario, step: Step) -> None:
+    """Transfer tokens to an account, or to an exchange or the adapter, which refuse them."""
+    who, traded = scenario.account(step.actor), scenario.traded(step.first)
+    token, amount = traded.pair[step.second % 2], step.amount % 2_000
+    event = scenario.rig.neg_risk
+    closed = (event.adapter.address, event.exchange.address, scenario.rig.world.exchange.address)
+    places = (*scenario.accounts, *closed)
+    receiver = places[step.third % len(places)]
+    arguments = (who, receiver, token, amount, b"")
+    if scenario.attempt(who, scenario.rig.world.ctf, "safeTransferFrom", *arguments):
+        assert receiver not in closed
+        scenario.expected.move(token, who, receiver, amount)
+    else:
+        refusing = (*closed, scenario.rig.hostile[0])
+        assert receiver in refusing or scenario.expected.units[who, token] < amount
+
+
+def misdirect(scenario: Scenario, step: Step) -> None:
+    """Transfer collateral to an exchange or an adapter, from where no account may receive it."""
+    who, amount = scenario.trader(step.actor), step.amount % 100
+    event = scenario.rig.neg_risk
+    places = (event.adapter.address, event.exchange.address, scenario.rig.world.exchange.address)
+    receiver = places[step.first % len(places)]
+    if scenario.attempt(who, scenario.rig.world.collateral, "transfer", receiver, amount):
+        scenario.expected.move(COLLATERAL, who, receiver, amount)
+
+
+def cancel(scenario: Scenario, step: Step) -> None:
+    """Cancel an order, as its maker or another account, paused or not."""
+    traded, who = scenario.traded(step.first), scenario.account(step.actor)
+    orders = scenario.orders.get(book_of(traded), [])
+    if not orders:
+        return
+    order, resting = orders[-1 - step.second % len(orders)]
+    is_due = is_open(resting) and who == resting.who
+    is_cancelled = scenario.attempt(who, traded.exchange, "cancelOrder", order.fields)
+    assert is_cancelled == is_due
+    if is_cancelled:
+        resting.is_cancelled = True
+
+
+def raise_nonce(scenario: Scenario, step: Step) -> None:
+    traded, who = scenario.traded(step.first), scenario.account(step.actor)
+    if step.second % 16 == 0:
+        assert scenario.attempt(who, traded.exchange, "incrementNonce")
+        scenario.nonces[traded.exchange.address, address_key(who)] += 1
+
+
+def pause(scenario: Scenario, step: Step) -> None:
+    """Pause or unpause an exchange, as the admin; another account is refused."""
+    exchange, world = scenario.traded(step.first).exchange, scenario.rig.world
+    name = "pauseTrading" if step.second % 8 == 0 else "unpauseTrading"
+    assert not scenario.attempt(scenario.account(step.actor), exchange, name)
+    assert scenario.attempt(world.admin, exchange, name)
+    (scenario.paused.add if name == "pauseTrading" else scenario.paused.discard)(exchange.address)
+
+
+def convert(scenario: Scenario, step: Step) -> None:
+    event, who = scenario.rig.neg_risk, scenario.account(step.actor)
+    index_set, amount = step.first % 10, step.amount % 1_000
+    pairs = [traded.pair for traded in scenario.rig.questions]
+    given = [index for index in range(QUESTIONS) if index_set >> index & 1]
+    received = [index for index in range(QUESTIONS) if index not in given]
+    is_known = 0 < index_set < 1 << QUESTIONS and amount > 0
+    if scenario.attempt(who, event.adapter, "convertPositions", event.market(), index_set, amount):
+        assert is_known
+        for index in given:
+            scenario.expected.change(who, pairs[index][1], -amount)
+        for index in received:
+            scenario.expected.change(who, pairs[index][0], amount)
+        scenario.expected.move(COLLATERAL, event.wrapped.address, who, (len(given) - 1) * amount)
+        scenario.expected.converted += amount
+        scenario.done["converted"] += 1
+    else:
+        short = any(scenario.expected.units[who, pairs[index][1]] < amount for index in given)
+        assert not is_known or short or (who == scenario.rig.hostile[0] and received)
+
+
+def answer_market(scenario: Scenario, step: Step) -> None:
+    """Resolve the plain market at some steps, and always at the end."""
+    market, world = scenario.rig.market, scenario.rig.world
+    if market.pair[0] in scenario.expected.payout_by_token or step.second % 16:
+        return
+    payouts = ((1, 0), (0, 1), (1, 1), (3, 5))[step.first % 4]
+    world.ctf.send("reportPayouts", world.question, list(payouts), sender=world.oracle)
+    for token, numerator in zip(market.pair, payouts, strict=True):
+        scenario.expected.payout_by_token[token] = (numerator, sum(payouts))
+
+
+def answer_question(scenario: Scenario, step: Step) -> None:
+    """Answer a question at some steps; a second Yes is refused."""
+    index, is_yes = step.actor % QUESTIONS, step.amount % 3 == 0
+    if index in scenario.answered or step.second % 16:
+        return
+    is_second = is_yes and True in scenario.answered.values()
+    price = PRICE_YES if is_yes else PRICE_NO
+    if is_second:
+        with reverts("MarketAlreadyDetermined"):
+            scenario.rig.neg_risk.answer(index, price)
+        return
+    scenario.rig.neg_risk.answer(index, price)
+    scenario.answered[index] = is_yes
+    yes, no = scenario.rig.questions[index].pair
+    scenario.expected.payout_by_token |= {yes: (int(is_yes), 1), no: (int(not is_yes), 1)}
+
+
+def redeem(scenario: Scenario, step: Step) -> None:
+    """Redeem a pair, as any account, paused or not."""
+    who, traded = scenario.account(step.actor), scenario.traded(step.first)
+    redeem_pair(scenario, who, traded)
+
+
+def redeem_all(scenario: Scenario, who: str) -> None:
+    for traded in (scenario.rig.market, *scenario.rig.questions):
+        redeem_pair(scenario, who, traded)
+
+
+def redeem_pair(scenario: Scenario, who: str, traded: TradedPair) -> None:
+    held = [scenario.expected.units[who, token] for token in traded.pair]
+    collateral = scenario.rig.world.collateral.address
+    if traded is scenario.rig.market:
+        arguments: tuple[object, ...] = (collateral, ZERO_WORD, traded.condition, [1, 2])
+    else:
+        arguments = (traded.condition, held)
+    is_redeemed = scenario.attempt(who, traded.splitter, "redeemPositions", *arguments)
+    assert is_redeemed == (traded.pair[0] in scenario.expected.payout_by_token)
+    if is_redeemed:
+        for token, amount in zip(traded.pair, held, strict=True):
+            scenario.expected.redeem(who, traded.lock, token, amount)

@@ -1,0 +1,199 @@
+"""Random scenarios of questions in the optimistic stack: proposals, disputes, decisions and holds.
+
+After every step the oracle's balance equals its debts and the open requests, to the unit. At the end
+every question is answered and all money is withdrawn.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from tests.contracts.evm import Reverted
+from tests.contracts.fast_evm import FastEvm
+from tests.contracts.market import deploy_world
+from tests.contracts.optimistic import (
+    ARBITRATION_S,
+    BOND,
+    DISPUTED,
+    HOLD_S,
+    IGNORE,
+    LIVENESS_S,
+    PROPOSED,
+    REQUESTED,
+    REWARD,
+    SAFETY_S,
+    Optimistic,
+    deploy_optimistic,
+)
+from tests.contracts.resolution import PRICE_NO, PRICE_UNKNOWN, PRICE_YES, deploy_resolution
+
+STEP_BYTES: Final = 3
+QUESTIONS: Final = 2
+STARTING_UNITS: Final = 1_000 * BOND
+PRICES: Final = (PRICE_YES, PRICE_NO, PRICE_UNKNOWN, IGNORE)
+WAITS_S: Final = (60, SAFETY_S, SAFETY_S, SAFETY_S, LIVENESS_S, ARBITRATION_S)
+PAYOUTS: Final = ([1, 0], [0, 1], [1, 1], [1])
+ROUNDS_MAX: Final = 2
+NEXT_ACTS: Final = 7
+
+
+class Request(NamedTuple):
+    """A request as the oracle stores it."""
+
+    proposer: str
+    disputer: str
+    creator: str
+    reward: int
+    bond: int
+    liveness: int
+    proposed_price: int
+    price: int
+    requested_at: int
+    expires_at: int
+    disputed_at: int
+    available_at: int
+    allows_unknown: bool
+    successor: bytes
+
+    @property
+    def locked(self) -> int:
+        """The amount in the request that is not yet owed to an account."""
+        if self.available_at:
+            is_to_be_replaced = self.price == IGNORE and not any(self.successor)
+            return self.reward if is_to_be_replaced else 0
+        return self.reward + self.bond * (bool(self.expires_at) + bool(self.disputed_at))
+
+
+@cache
+def questions() -> tuple[Optimistic, ...]:
+    """Deploy the optimistic stack once; return its questions, not asked yet."""
+    optimistic = deploy_optimistic(deploy_resolution(deploy_world(FastEvm())))
+    world = optimistic.world
+    for account in (optimistic.proposer, optimistic.disputer):
+        world.collateral.send("mint", account, STARTING_UNITS, sender=world.minter)
+    return tuple(replace(optimistic, text=b"question %d" % number) for number in range(QUESTIONS))
+
+
+class DisputeScenario:
+    """One random scenario of all questions."""
+
+    def __init__(self) -> None:
+        self.questions = questions()
+        self.asked_at: dict[tuple[int, int], None] = {}
+        self.payouts: dict[int, tuple[int, int, int]] = {}
+        self.done: Counter[str] = Counter()
+
+    @property
+    def first(self) -> Optimistic:
+        return self.questions[0]
+
+    def attempt(self, action: Callable[..., object], *arguments: Any) -> bool:
+        """Make a call, and return whether it succeeded."""
+        try:
+            action(*arguments)
+        except Reverted:
+            return False
+        return True
+
+    def take(self, action: int, which: int, choice: int) -> None:
+        """Make one call about a question, and compare."""
+        number = which % QUESTIONS
+        question, price = self.questions[number], PRICES[choice % len(PRICES)]
+        choices = actions(question, price, choice)
+        name, perform = choices[action % len(choices)]
+        if name == "settle":
+            for asked_at in self.history(number)[choice % 2 : 1 + choice % 2]:
+                self.done[name] += self.attempt(question.settle, asked_at)
+        else:
+            self.done[name] += self.attempt(perform)
+        self.compare()
+
+    def history(self, number: int) -> list[int]:
+        """Return the times of a question's requests, the last one first."""
+        return [asked_at for asked, asked_at in self.asked_at if asked == number][::-1]
+
+    def requests(self) -> Iterator[Request]:
+        for number, asked_at in self.asked_at:
+            question = self.questions[number]
+            yield Request(*question.oracle.call("getRequest", *question.request(asked_at))[:14])
+
+    def compare(self) -> None:
+        """Compare the oracle's balance with its debts, and check that no answer changes."""
+        for number, question in enumerate(self.questions):
+            if not question.asked_at:
+                continue
+            self.asked_at[number, question.asked_at] = None
+            if question.payouts[2]:
+                assert self.payouts.setdefault(number, question.payouts) == question.payouts
+        locked = sum(request.locked for request in self.requests())
+        assert self.first.held == locked + sum(self.first.owed(*self.accounts))
+
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        first = self.first
+        return first.proposer, first.disputer, first.creator, first.treasury
+
+    def finish(self) -> None:
+        """Answer, settle and withdraw everything, and check that nothing is left."""
+        for number, question in enumerate(self.questions):
+            self.attempt(question.ask)
+            for _ in range(ROUNDS_MAX):
+                self.conclude(question)
+                self.compare()
+            assert question.payouts[2] > 0
+            for asked_at in self.history(number):
+                assert self.attempt(question.settle, asked_at)
+        for account in self.accounts:
+            self.attempt(withdraw, question, account)
+        assert self.first.held == 0
+
+    def conclude(self, question: Optimistic) -> None:
+        """Propose an answer if there is none, wait for every deadline, and resolve."""
+        if question.state() == REQUESTED:
+            self.attempt(question.propose, PRICE_YES)
+        question.wait(ARBITRATION_S + HOLD_S)
+        self.attempt(question.resolve)
+
+
+def actions(
+    question: Optimistic, price: int, choice: int
+) -> tuple[tuple[str, Callable[[], object]], ...]:
+    """Return the possible calls about a question."""
+
+    def as_admin(name: str, *more: object) -> Callable[[], object]:
+        return lambda: question.adapter.send(name, question.question, *more, sender=question.admin)
+
+    accounts = (question.proposer, question.disputer, question.creator, question.treasury)
+    next_acts = {
+        0: ("ask", lambda: question.ask(reward=REWARD * (choice % 4 != 0))),
+        REQUESTED: ("propose", lambda: question.propose(price)),
+        PROPOSED: ("dispute", question.dispute),
+        DISPUTED: ("decide", lambda: question.decide(price)),
+    }
+    waiting = ("wait", lambda: question.wait(WAITS_S[choice % len(WAITS_S)]))
+    names = ("flag", "flag", "unflag", "pause", "unpause")
+    return (
+        *(next_acts.get(question.state(), waiting),) * NEXT_ACTS,
+        *(waiting,) * 2,
+        ("resolve", question.resolve),
+        ("settle", question.settle),
+        *(("manual", as_admin("resolveManually", PAYOUTS[choice % len(PAYOUTS)])),) * 2,
+        ("withdraw", lambda: withdraw(question, accounts[choice % len(accounts)])),
+        *((name, as_admin(name)) for name in names),
+    )
+
+
+def withdraw(question: Optimistic, account: str) -> None:
+    question.oracle.send("withdraw", sender=account)
+
+
+def run_disputes(script: bytes) -> Counter[str]:
+    """Run a script, conclude every question, and count the calls."""
+    scenario = DisputeScenario()
+    with scenario.first.world.evm.rolled_back():
+        for start in range(0, len(script) - STEP_BYTES + 1, STEP_BYTES):
+            scenario.take(*script[start : start + STEP_BYTES])
+        scenario.finish()
+    return scenario.done

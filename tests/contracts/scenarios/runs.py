@@ -1,0 +1,77 @@
+"""Complete runs of scenarios on the real contracts, compared with expected balances.
+
+An allowed step must succeed, and a successful step must change exactly the expected balances. After
+every step the locked collateral covers all payouts; at the end none is left.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from tests.contracts.neg_risk import BURN
+from tests.contracts.scenarios.actions import (
+    answer_market,
+    answer_question,
+    cancel,
+    convert,
+    give,
+    merge,
+    misdirect,
+    pause,
+    raise_nonce,
+    redeem,
+    redeem_all,
+    split,
+)
+from tests.contracts.scenarios.expected import COLLATERAL, QUESTIONS
+from tests.contracts.scenarios.scenario import Scenario, Step, steps_of
+from tests.contracts.scenarios.trading import match, place
+
+ACTIONS: Final[tuple[Callable[[Scenario, Step], None], ...]] = (
+    *(split, split, split, merge, give, misdirect),
+    *(place, place, place, place, match, match, match, match, match, match),
+    *(cancel, raise_nonce, pause, convert, convert),
+    *(answer_market, answer_question, redeem),
+)
+
+
+def run(script: bytes) -> Counter[str]:
+    """Run a script, redeem everything, compare all balances, and count the actions."""
+    scenario = Scenario()
+    with scenario.rig.evm.rolled_back():
+        for step in steps_of(script):
+            take(scenario, step)
+        finish(scenario)
+    return scenario.done
+
+
+def take(scenario: Scenario, step: Step) -> None:
+    action = ACTIONS[step.action % len(ACTIONS)]
+    scenario.expected.touched.clear()
+    action(scenario, step)
+    scenario.done[action.__name__] += 1
+    scenario.compare(scenario.expected.touched)
+    scenario.check_covered()
+
+
+def finish(scenario: Scenario) -> None:
+    """Answer and redeem everything, and check that no locked collateral is left."""
+    scenario.expected.touched.clear()
+    answer_market(scenario, Step(0, 0, 0, 0, 0, 0))
+    for index in range(QUESTIONS):
+        answer_question(scenario, Step(0, index, 0, 0, 0, 1))
+    for who in (*scenario.accounts, scenario.rig.world.fee_receiver):
+        redeem_all(scenario, who)
+    event, market = scenario.rig.neg_risk, scenario.rig.market
+    if True not in scenario.answered.values() and scenario.expected.converted:
+        event.adapter.send(
+            "releaseUnclaimed", event.market(), QUESTIONS, sender=scenario.accounts[0]
+        )
+        scenario.expected.move(
+            COLLATERAL, event.wrapped.address, event.vault, scenario.expected.converted
+        )
+    scenario.compare({key for key, _ in scenario.expected.units.items() if key[0] != BURN})
+    assert scenario.expected.units[event.wrapped.address, COLLATERAL] == 0
+    left = scenario.expected.units[market.lock, COLLATERAL] - scenario.market_base
+    # Halves are rounded down, once for each holder and side.
+    assert 0 <= left <= 2 * (len(scenario.accounts) + 1)

@@ -1,0 +1,128 @@
+"""One random scenario: its accounts, their orders, and the invariants after every step.
+
+A script has eight bytes for each step: the action, the account, three choices and the amount.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from tests.contracts.evm import Contract, Reverted
+from tests.contracts.scenarios.expected import (
+    COLLATERAL,
+    QUESTIONS,
+    ExpectedBalances,
+    ExpectedOrder,
+    Key,
+)
+from tests.contracts.scenarios.rig import TradedPair, scenario_rig
+from tests.contracts.signing import Order
+
+STEP_BYTES: Final = 8
+TRADERS: Final = 4
+# Most steps are in a few markets, so that orders cross.
+PAIR_WEIGHTS: Final = (0, 0, 0, 1, 1, 1, 2, 3)
+
+
+class Step(NamedTuple):
+    """One step: the action, the account, three choices and an amount."""
+
+    action: int
+    actor: int
+    first: int
+    second: int
+    third: int
+    amount: int
+
+
+class Scenario:
+    """One random scenario."""
+
+    def __init__(self) -> None:
+        self.rig = scenario_rig()
+        self.expected = ExpectedBalances()
+        self.orders: dict[tuple[str, str], list[tuple[Order, ExpectedOrder]]] = {}
+        self.nonces: Counter[Key] = Counter()
+        self.paused: set[str] = set()
+        self.salt = 0
+        self.done: Counter[str] = Counter()
+        self.accounts = [*(actor.address for actor in self.rig.traders), *self.rig.hostile]
+        self.answered: dict[int, bool] = {}
+        self.refusal = ""
+        tokens = [token for traded in self.pairs for token in traded.pair]
+        places = (self.rig.market.lock, self.rig.questions[0].lock)
+        for who in (*self.accounts, self.rig.world.fee_receiver, *places):
+            self.expected.units[who, COLLATERAL] = self.on_chain(who, COLLATERAL)
+        for who in self.accounts:
+            for token in tokens:
+                self.expected.units[who, token] = self.on_chain(who, token)
+        # The collateral behind the sets of accounts outside the scenario.
+        market = self.rig.market
+        held = self.expected.held(market.pair[0])
+        self.market_base = self.expected.units[market.lock, COLLATERAL] - held
+
+    @property
+    def pairs(self) -> tuple[TradedPair, ...]:
+        return (self.rig.market, *self.rig.questions)
+
+    def account(self, number: int) -> str:
+        return self.accounts[number % len(self.accounts)]
+
+    def trader(self, number: int) -> str:
+        return self.accounts[number % TRADERS]
+
+    def traded(self, number: int) -> TradedPair:
+        return self.pairs[PAIR_WEIGHTS[number % len(PAIR_WEIGHTS)]]
+
+    def attempt(self, who: str, contract: Contract, name: str, *arguments: object) -> bool:
+        """Send a transaction, and return whether it succeeded."""
+        try:
+            contract.send(name, *arguments, sender=who)
+        except Reverted as refused:
+            self.refusal = refused.name
+            return False
+        return True
+
+    def compare(self, keys: set[Key]) -> None:
+        """Compare expected balances with the chain."""
+        for who, asset in keys:
+            assert self.on_chain(who, asset) == self.expected.units[who, asset], (who, asset)
+
+    def on_chain(self, who: str, asset: int) -> int:
+        world = self.rig.world
+        if asset == COLLATERAL:
+            units: int = world.collateral.call("balanceOf", who)
+        else:
+            units = world.ctf.call("balanceOf", who, asset)
+        return units
+
+    def check_covered(self) -> None:
+        """Check that the locked collateral covers every possible payout."""
+        market, questions = self.rig.market, self.rig.questions
+        if market.pair[0] not in self.expected.payout_by_token:
+            assert self.expected.held(market.pair[0]) == self.expected.held(market.pair[1])
+        locked = self.expected.units[market.lock, COLLATERAL] - self.market_base
+        payouts = [self.payout_of(market)]
+        assert locked >= self.expected.owed([market.pair], payouts)
+        pairs = [traded.pair for traded in questions]
+        held = self.expected.units[questions[0].lock, COLLATERAL]
+        for outcomes in self.outcomes():
+            assert held >= self.expected.owed(pairs, outcomes)
+
+    def payout_of(self, traded: TradedPair) -> tuple[int, int]:
+        """Return the payout of a pair; one half each before it is resolved."""
+        first, second = (self.expected.payout_by_token.get(token, (1, 2)) for token in traded.pair)
+        return first[0], second[0]
+
+    def outcomes(self) -> Iterator[list[tuple[int, int]]]:
+        """Yield the possible payouts of the questions: at most one Yes, and the given answers."""
+        for winner in (None, *range(QUESTIONS)):
+            answers = {index: index == winner for index in range(QUESTIONS)}
+            if all(answers[index] == said for index, said in self.answered.items()):
+                yield [(1, 0) if answers[index] else (0, 1) for index in range(QUESTIONS)]
+
+
+def steps_of(script: bytes) -> Iterator[Step]:
+    for start in range(0, len(script) - STEP_BYTES + 1, STEP_BYTES):
+        action, actor, first, second, third, low, high, _ = script[start : start + STEP_BYTES]
+        yield Step(action, actor, first, second, third, low + 256 * high)

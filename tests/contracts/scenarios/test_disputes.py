@@ -1,0 +1,23 @@
+"""Random scenarios of optimistic questions."""
+
+from collections import Counter
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from tests.contracts.scenarios.disputes import STEP_BYTES, run_disputes
+
+STEPS = 40
+SCENARIOS = 120
+
+
+def test_in_random_scenarios_every_question_is_answered_and_all_money_withdrawn() -> None:
+    done: Counter[str] = Counter()
+
+    # A failing scenario is shown without shrinking, which would take minutes.
+    @settings(max_examples=SCENARIOS, phases=[Phase.generate])
+    @given(script=st.binary(min_size=STEPS * STEP_BYTES, max_size=STEPS * STEP_BYTES))
+    def live(script: bytes) -> None:
+        done.update(run_disputes(script))
+
+    live()
+    assert min(done["propose"], done["dispute"], done["decide"], done["manual"]) > SCENARIOS // 4

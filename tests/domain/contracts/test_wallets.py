@@ -1,0 +1,51 @@
+import msgspec
+import pytest
+from tests.domain.contracts.test_deployment import a_deployment
+from tests.rigs.values import a_buy, an_address
+
+from foretell.domain.contracts.wallets import Wallets
+from foretell.domain.errors.order import WrongWallet
+from foretell.domain.exchange.order import SignatureType, SignedOrder
+
+ALICE = an_address("alice")
+SAFE = a_deployment().safe_of(ALICE)
+
+
+def of_maker(maker: str, signature_type: SignatureType) -> SignedOrder:
+    return msgspec.structs.replace(a_buy("alice"), maker=maker, signature_type=signature_type)
+
+
+def test_an_address_has_itself_and_its_safe_as_wallets() -> None:
+    assert Wallets(a_deployment()).of(ALICE) == (ALICE, SAFE)
+
+
+@pytest.mark.parametrize(
+    ("signature_type", "wallet"), [(SignatureType.EOA, ALICE), (SignatureType.SAFE, SAFE)]
+)
+def test_a_signature_type_stands_for_one_wallet_of_the_signer(
+    signature_type: SignatureType, wallet: str
+) -> None:
+    wallets = Wallets(a_deployment())
+    assert wallets.by_signature_type(ALICE, signature_type) == wallet
+    wallets.check_maker(of_maker(wallet, signature_type))
+
+
+@pytest.mark.parametrize(
+    ("maker", "signature_type"),
+    [
+        (SAFE, SignatureType.EOA),
+        (ALICE, SignatureType.SAFE),
+        (an_address("bob"), SignatureType.EOA),
+    ],
+)
+def test_an_order_of_another_wallet_is_refused(maker: str, signature_type: SignatureType) -> None:
+    with pytest.raises(WrongWallet, match=maker):
+        Wallets(a_deployment()).check_maker(of_maker(maker, signature_type))
+
+
+def test_a_wallet_is_the_same_after_it_left_the_cache() -> None:
+    owners = [an_address(f"owner {number}") for number in range(4)]
+    wallets = Wallets(a_deployment(), kept_max=2)
+    safes = [wallets.safe_of(owner) for owner in owners]
+    assert [wallets.safe_of(owner) for owner in owners] == safes
+    assert len(set(safes)) == 4

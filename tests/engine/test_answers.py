@@ -1,0 +1,56 @@
+"""The handlers of requests to one engine, over a journal in files."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from tests.rigs.values import (
+    NOW_MS,
+    TOKEN,
+    a_buy,
+    a_placing,
+    an_address,
+    an_open_market,
+    some_funds,
+)
+from tests.trading.rig import SEGMENT_BYTES
+
+from foretell.engine.answers import HANDLERS, cancel_orders, handle
+from foretell.engine.protocol.requests import CancelOrdersRequest, PlaceRequest, ShardRequest
+from foretell.engine.writer.engine import Engine
+from foretell.journal.files.journal import FileJournal
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def engine(tmp_path: Path) -> AsyncIterator[Engine]:
+    """An engine with a market, in which alice has funds."""
+    engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), lambda: NOW_MS)
+    await engine.start()
+    await engine.submit(an_open_market())
+    await engine.submit(some_funds("alice"))
+    yield engine
+    await engine.close()
+
+
+def test_every_request_to_a_shard_has_a_handler() -> None:
+    assert HANDLERS.keys() == set(get_args(ShardRequest))
+
+
+async def test_more_orders_than_one_command_may_cancel_are_canceled_by_several(
+    engine: Engine,
+) -> None:
+    commands = [
+        a_placing(a_buy("alice", size_units=5 * TOKEN, salt=str(salt))) for salt in range(5)
+    ]
+    for command in commands:
+        await handle(engine, PlaceRequest(command))
+    before = engine.sequence
+    order_ids = [command.order_id for command in commands]
+    request = CancelOrdersRequest(an_address("alice"), order_ids)
+    reply = await cancel_orders(engine, request, per_command_max=2)
+    assert (reply.canceled, reply.not_canceled) == (order_ids, {})
+    assert not engine.state.live_orders
+    assert engine.sequence == before + 3

@@ -1,0 +1,56 @@
+"""A stand-in for a small disk: it has no more room than a test gives it."""
+
+import contextlib
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+
+class SmallDisk:
+    """A folder with files that grow to so many bytes together; the rest is the real disk."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self.bytes_max = 10**9
+        self.takes_writes = True
+        self.refusals = 0
+        self._fallocate, self._pwrite = os.posix_fallocate, os.pwrite
+        monkeypatch.setattr(os, "posix_fallocate", self.posix_fallocate)
+        monkeypatch.setattr(os, "pwrite", self.pwrite)
+
+    def fill(self) -> None:
+        """Have no room for files that grow; existing bytes can be overwritten."""
+        self.bytes_max = 0
+
+    def heal(self) -> None:
+        """Have room again."""
+        self.bytes_max, self.takes_writes = 10**9, True
+
+    def posix_fallocate(self, handle: int, offset: int, size: int) -> None:
+        self._check(handle, offset + size)
+        self._fallocate(handle, offset, size)
+
+    def pwrite(self, handle: int, data: bytes, offset: int) -> int:
+        if not self.takes_writes:
+            self._refuse()
+        self._check(handle, offset + len(data))
+        return self._pwrite(handle, data, offset)
+
+    def _check(self, handle: int, end: int) -> None:
+        growth = max(0, end - os.fstat(handle).st_size)
+        if growth and self.used_bytes() + growth > self.bytes_max:
+            self._refuse()
+
+    def used_bytes(self) -> int:
+        """Return the size of all files together; one may be removed during the loop."""
+        used = 0
+        for path in self.folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                used += path.stat().st_size
+        return used
+
+    def _refuse(self) -> None:
+        self.refusals += 1
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

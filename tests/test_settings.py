@@ -13,7 +13,7 @@ def own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     forget_environment(monkeypatch, tmp_path)
 
 
-def test_nothing_set_is_the_sandbox_in_one_folder() -> None:
+def test_the_defaults_are_a_sandbox_in_one_folder() -> None:
     settings = Settings()
     assert settings.is_sandbox
     assert settings.chain_id == SANDBOX_CHAIN_ID
@@ -21,7 +21,7 @@ def test_nothing_set_is_the_sandbox_in_one_folder() -> None:
     assert settings.deployment_file == Path(".foretell/deployment.json")
 
 
-def test_a_node_that_is_named_is_no_sandbox() -> None:
+def test_a_named_node_is_not_a_sandbox() -> None:
     assert not Settings(rpc_url=SecretStr("http://127.0.0.1:1")).is_sandbox
 
 
@@ -35,7 +35,7 @@ def test_an_argument_is_read_before_the_environment_and_that_before_the_file(
     assert (settings.port, settings.chain_port, settings.confirmations) == (3, 2, 1)
 
 
-def test_the_database_is_a_file_of_the_data_folder_wherever_one_stands(tmp_path: Path) -> None:
+def test_the_database_is_a_file_of_the_data_folder_by_its_absolute_path(tmp_path: Path) -> None:
     database = Settings(data=Path("kept")).database
     assert database == f"sqlite+aiosqlite:///{tmp_path}/kept/foretell.db"
     named = "postgresql+asyncpg://db.example/foretell"
@@ -43,7 +43,7 @@ def test_the_database_is_a_file_of_the_data_folder_wherever_one_stands(tmp_path:
 
 
 @pytest.mark.parametrize("url", ["my.db", "sqlite:///my.db", "postgresql://db", "mysql://db"])
-def test_a_database_that_we_cannot_speak_to_is_refused(url: str) -> None:
+def test_a_database_with_another_driver_is_refused(url: str) -> None:
     with pytest.raises(ValidationError, match="database_url"):
         Settings(database_url=SecretStr(url))
 
@@ -56,7 +56,7 @@ def test_a_database_that_we_cannot_speak_to_is_refused(url: str) -> None:
         ("0.0.0.0", "https://api.example/", "https://api.example"),
     ],
 )
-def test_clients_are_told_an_address_that_they_can_use(
+def test_the_address_for_clients_is_the_public_one(
     host: str, public_url: str | None, base_url: str
 ) -> None:
     assert Settings(host=host, port=9000, public_url=public_url).base_url == base_url
@@ -69,9 +69,7 @@ def test_a_log_level_is_read_in_any_case(monkeypatch: pytest.MonkeyPatch, text: 
 
 
 @pytest.mark.parametrize("text", ["loud", "", "10", "notset"])
-def test_a_log_level_that_there_is_not_is_refused(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_an_unknown_log_level_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("FORETELL_LOG_LEVEL", text)
     with pytest.raises(ValidationError, match="log_level"):
         Settings()
@@ -93,11 +91,11 @@ def test_the_databases_password_is_not_shown() -> None:
     assert "hunter2" not in repr(Settings(database_url=SecretStr(url)))
 
 
-def test_images_are_beside_the_apis_unless_creation_is_served_apart() -> None:
+def test_images_are_served_by_the_same_process_unless_an_address_is_set() -> None:
     assert Settings().blob_base_url == "http://127.0.0.1:8000/create-market"
     assert Settings(blobs_url="https://make.example/").blob_base_url == "https://make.example"
 
 
-def test_a_variable_that_is_no_setting_is_found_and_those_of_the_tests_are_left_alone() -> None:
+def test_unknown_variables_are_found_and_those_of_the_tests_are_not() -> None:
     names = ["FORETELL_PORT", "FORETELL_PROT", "foretell_host", "FORETELL_TEST_POSTGRES", "HOME"]
     assert unknown_variables(names) == ["FORETELL_PROT"]

@@ -1,7 +1,7 @@
-"""What an operator may set, from the environment (FORETELL_…) or from foretell.toml.
+"""The settings of an installation, from the environment (FORETELL_…) or from foretell.toml.
 
-Nothing set means the sandbox: a chain, a database and every service of its own, in one folder.
-Values are read here once; the parts get them as arguments.
+Without any setting an installation is the sandbox: a chain, a database and every product, in one folder.
+Values are read here once; everything else gets them as arguments.
 """
 
 from collections.abc import Iterable
@@ -39,23 +39,23 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, toml_file="foretell.toml", extra="forbid", frozen=True
     )
 
-    data: Path = Field(default=Path(".foretell"), description="folder of everything that is kept")
+    data: Path = Field(default=Path(".foretell"), description="folder of everything that is stored")
     host: str = Field(default="127.0.0.1", description="address that the APIs listen on")
     port: int = Field(default=8000, ge=1, le=65535, description="port that the APIs listen on")
     public_url: str | None = Field(
         default=None,
-        description="how clients reach the APIs, when it is not the address listened on",
+        description="base URL of the APIs for clients; the address listened on if unset",
     )
     blobs_url: str | None = Field(
         default=None,
-        description="where clients fetch images and metadata, when market creation is served apart",
+        description="base URL of images and metadata, when market creation runs in another process",
     )
     database_url: SecretStr | None = Field(
         default=None,
         description="SQLAlchemy URL of the database; a SQLite file in the data folder if unset",
     )
     rpc_url: SecretStr | None = Field(
-        default=None, description="JSON-RPC URL of the node; a dev chain of our own if unset"
+        default=None, description="JSON-RPC URL of the node; a dev chain of its own if unset"
     )
     chain_id: int = Field(default=SANDBOX_CHAIN_ID, ge=1, description="id of the chain")
     chain_port: int = Field(default=8545, ge=1, le=65535, description="port of the dev chain")
@@ -68,8 +68,8 @@ class Settings(BaseSettings):
     )
     master_key: SecretStr | None = Field(
         default=None,
-        description="64 hex digits that API credentials are derived from; made once and kept in"
-        " the data folder in the sandbox",
+        description="64 hex digits that API credentials are derived from; in the sandbox made once and"
+        " kept in the data folder",
     )
     operator_key: SecretStr | None = Field(
         default=None, description="private key of the account that settles trades"
@@ -81,19 +81,21 @@ class Settings(BaseSettings):
         default=None, description="private key of the account that sends Safe transactions"
     )
     storage_key: SecretStr | None = Field(
-        default=None, description="private key that signs stored metadata; hold nothing with it"
+        default=None,
+        description="private key that signs stored metadata; its account needs no funds",
     )
     admin_key: SecretStr | None = Field(
-        default=None, description="private key that deploys the contracts and appoints; for deploy"
+        default=None,
+        description="private key that deploys the contracts and grants their roles; for deploy",
     )
     collateral: str | None = Field(
-        default=None, description="address of the collateral token on a chain that has one"
+        default=None, description="address of the collateral token, on a chain that has one"
     )
     fee_receiver: str | None = Field(
-        default=None, description="address that the operator's fees go to"
+        default=None, description="address that receives the operator's fees"
     )
     community_pool: str | None = Field(
-        default=None, description="address that the community's part of creation fees goes to"
+        default=None, description="address that receives the community's part of creation fees"
     )
     deployment: Path | None = Field(
         default=None,
@@ -101,10 +103,13 @@ class Settings(BaseSettings):
     )
     stores_locally: bool = Field(
         default=False,
-        description="keep metadata on this machine alone, though the chain is not the sandbox's",
+        description="keep metadata on this machine alone on a chain other than the sandbox's",
     )
     confirmations: int = Field(
-        default=1, ge=1, le=1000, description="blocks on top of a transaction before it is believed"
+        default=1,
+        ge=1,
+        le=1000,
+        description="blocks on top of a transaction before it counts as final",
     )
     market_ticks_per_one: int = Field(
         default=100,
@@ -118,18 +123,18 @@ class Settings(BaseSettings):
     snapshot_every: int = Field(
         default=250_000,
         ge=0,
-        description="commands between two snapshots of the journal; 0: none, all of it is kept",
+        description="commands between two snapshots of the journal; 0: no snapshots, all commands are kept",
     )
     journal_keeps: Literal["recent", "all"] = Field(
         default="recent",
-        description="whether commands are removed that no start needs: kept, all tables can be made anew",
+        description="`recent` removes commands that no start needs; with `all` every table can be rebuilt",
     )
     shards: int = Field(
         default=0,
         ge=0,
         le=SHARDS_MAX,
-        description="matching engines in processes of their own; with 0 there is one, in the process"
-        " that serves trading",
+        description="matching engines in processes of their own; 0: one, in the process that serves"
+        " trading",
     )
     journal: Literal["file", "postgres"] = Field(
         default="file",
@@ -138,13 +143,13 @@ class Settings(BaseSettings):
     )
     shard_map: Path | None = Field(
         default=None,
-        description="file that names the database of each shard's journal; all are in the database"
+        description="file that names the database of each shard's journal; all are in `database_url`"
         " if unset",
     )
     engine_host: str | None = Field(
         default=None,
-        description="address that engines listen on for processes of other machines; they listen to"
-        " this machine alone if unset",
+        description="address that engines listen on for processes of other machines; a Unix socket of"
+        " this machine if unset",
     )
     log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")
@@ -179,17 +184,22 @@ class Settings(BaseSettings):
 
     @property
     def is_sandbox(self) -> bool:
-        """Whether the chain is a dev chain of our own, with its public keys."""
+        """Whether the chain is the installation's own dev chain, with public keys."""
         return self.rpc_url is None
 
     @property
+    def devchain_url(self) -> str:
+        """The JSON-RPC URL of the sandbox's chain."""
+        return f"http://127.0.0.1:{self.chain_port}"
+
+    @property
     def deployment_file(self) -> Path:
-        """Where deployment.json is."""
+        """The path of deployment.json."""
         return self.deployment or self.data / "deployment.json"
 
     @property
     def base_url(self) -> str:
-        """How clients reach the APIs."""
+        """The base URL of the APIs for clients."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return (self.public_url or f"http://{host}:{self.port}").rstrip("/")
 
@@ -202,17 +212,17 @@ class Settings(BaseSettings):
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the database is a file, which processes that work together cannot share."""
+        """Whether the database is a file, which several processes cannot share."""
         return self.database.startswith(SQLITE)
 
     @property
     def blob_base_url(self) -> str:
-        """Where clients fetch images and metadata."""
+        """The base URL of images and metadata for clients."""
         return (self.blobs_url or f"{self.base_url}/create-market").rstrip("/")
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:
-    """Return those of the names that look like settings and are none: somebody misspelled one."""
+    """Return the names that look like settings and are not: misspelled ones."""
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     return sorted(
         name

@@ -1,4 +1,4 @@
-"""Settings of an installation that disturbs no other."""
+"""Settings of an installation that does not disturb others."""
 
 from pathlib import Path
 

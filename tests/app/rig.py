@@ -1,4 +1,4 @@
-"""Installations in this process, each with a folder and ports of its own, and what is left of them."""
+"""Installations in this process, each with a folder and ports of its own, and the processes they leave."""
 
 import asyncio
 import contextlib
@@ -13,36 +13,37 @@ import httpx
 import pytest
 from tests.rigs.ports import free_port
 
-from foretell.app.gateway import KEEP_ALIVE_S, bind, build_server
+from foretell.app.gateway import bind, build_server
+from foretell.app.http.bounded_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastRoutes
 from foretell.app.installation import Installation
 from foretell.app.roles import ALL_ROLES, Role
 from foretell.edge.telemetry import AsgiApp
 from foretell.settings import Settings
 
-LOOK_S = 0.005
-GONE_WITHIN_S = 20.0
+POLL_S = 0.005
+ENDED_WITHIN_S = 20.0
 
 
 def forget_environment(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Let nothing that whoever runs the tests has set, or keeps in a file, reach the settings."""
+    """Keep the environment and the file of the person who runs the tests out of the settings."""
     for name in [name for name in os.environ if name.startswith("FORETELL_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(folder)
 
 
 def sandbox_settings(folder: Path, **given: Any) -> Settings:
-    """Return what `foretell up` would be set to, on ports that nothing listens on."""
+    """Return the settings of `foretell up`, on ports that nothing listens on."""
     ports = {"port": free_port(), "chain_port": free_port()}
     return Settings(**{"data": folder / "data", **ports, **given})
 
 
 @contextlib.asynccontextmanager
 async def installed(
-    settings: Settings, roles: Collection[Role] = ALL_ROLES
+    settings: Settings, roles: Collection[Role] = ALL_ROLES, **options: Any
 ) -> AsyncIterator[Installation]:
-    """Give an installation that answers, and stop it whatever happens."""
-    installation = Installation(settings, roles)
+    """Give an installation that answers, and stop it at the end of the block."""
+    installation = Installation(settings, roles, **options)
     await installation.start()
     try:
         yield installation
@@ -52,15 +53,16 @@ async def installed(
 
 @contextlib.asynccontextmanager
 async def serving(
-    app: AsgiApp, fast_routes: FastRoutes = NO_FAST_ROUTES, *, keep_alive_s: float = KEEP_ALIVE_S
+    app: AsgiApp,
+    fast_routes: FastRoutes = NO_FAST_ROUTES,
+    limits: ConnectionLimits = CONNECTION_LIMITS,
 ) -> AsyncIterator[str]:
     """Serve an application by the real server on a free port, and give its host and port."""
     listener = bind("127.0.0.1", 0, "FORETELL_PORT")
-    server = build_server(app, "127.0.0.1", 0, fast_routes)
-    vars(server.config)["timeout_keep_alive"] = keep_alive_s
+    server = build_server(app, "127.0.0.1", 0, fast_routes, limits)
     running = asyncio.create_task(server.serve([listener]))
     while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
     try:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
     finally:
@@ -74,7 +76,7 @@ async def get(settings: Settings, path: str) -> httpx.Response:
 
 
 def anvil_pid(settings: Settings) -> int:
-    """Return the process of the chain, as its keeper wrote it down."""
+    """Return the process id of the chain, as its shell wrote it down."""
     return int((settings.data / "chain" / "anvil.pid").read_text())
 
 
@@ -89,10 +91,10 @@ def processes_on(settings: Settings) -> list[int]:
 
 
 def processes_left(settings: Settings) -> list[int]:
-    """Return what still works on the data folder when what was told to end has had its moment."""
-    ends_at_s = time.monotonic() + GONE_WITHIN_S
+    """Return the processes that still work on the data folder some time after they were stopped."""
+    ends_at_s = time.monotonic() + ENDED_WITHIN_S
     while (found := processes_on(settings)) and time.monotonic() < ends_at_s:
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     return found
 
 

@@ -43,13 +43,13 @@ async def check_every_loop(rig: TradingRig, alice: Trader) -> None:
         await expired.wait()
     await rig.open("rain")
     async with asyncio.timeout(10):
-        while rig.context.streams.market.announcements:  # noqa: ASYNC110 - in its own time
+        while rig.context.streams.market.announcements:  # noqa: ASYNC110 - publishes no event
             await asyncio.sleep(0.01)
     await rig.settle_tables()
     assert not rig.host.engine.state.live_orders
 
 
-async def test_a_loop_that_breaks_off_begins_again(database_file: Path, tmp_path: Path) -> None:
+async def test_a_loop_that_fails_is_started_again(database_file: Path, tmp_path: Path) -> None:
     async with a_rig(tmp_path / "journal", database_file, Clock(), writes=False) as rig:
         running = asyncio.create_task(run_together(rig.trading.loops().values()))
         await rename(rig, "quotes", "hidden")
@@ -72,7 +72,7 @@ async def test_a_start_knows_the_names_of_every_market(database_file: Path, tmp_
 
 @contextlib.asynccontextmanager
 async def restarted(rig: TradingRig, folder: Path) -> AsyncIterator[EngineHost]:
-    """Give a host over the tables of a venue and another journal, before they are started."""
+    """Give a host over the tables of a rig and another journal, before they are started."""
     engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), rig.clock.now_ms)
     yield EngineHost(engine, Projection(rig.context.database), rig.host.heartbeats)
     await engine.close()
@@ -80,7 +80,7 @@ async def restarted(rig: TradingRig, folder: Path) -> AsyncIterator[EngineHost]:
 
 @pytest.fixture
 async def begun(database_file: Path, tmp_path: Path) -> AsyncIterator[TradingRig]:
-    """A venue with three commands in its tables, and a copy of its journal after two of them."""
+    """A rig with three commands in its tables, and a copy of its journal after two of them."""
     async with a_rig(tmp_path / "journal", database_file) as rig:
         await rig.open("market", "alice")
         await rig.settle_tables()
@@ -90,7 +90,7 @@ async def begun(database_file: Path, tmp_path: Path) -> AsyncIterator[TradingRig
         yield rig
 
 
-@pytest.mark.parametrize(("folder", "end"), [("backup", 2), ("begun anew", 0)])
+@pytest.mark.parametrize(("folder", "end"), [("backup", 2), ("new", 0)])
 async def test_a_start_refuses_a_journal_that_is_behind_the_tables(
     begun: TradingRig, tmp_path: Path, folder: str, end: int
 ) -> None:

@@ -13,8 +13,8 @@ from foretell.domain.errors.command import SocketsUnsafe
 pytestmark = pytest.mark.anyio
 
 
-class Greeted(asyncio.Protocol):
-    """Says who it is to whoever comes."""
+class Greeting(asyncio.Protocol):
+    """Greets every client."""
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -24,7 +24,7 @@ class Greeted(asyncio.Protocol):
 
 
 class Reading(asyncio.Protocol):
-    """Remembers what it is told."""
+    """Keeps what it receives."""
 
     def __init__(self) -> None:
         self.read: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -41,17 +41,17 @@ class Reading(asyncio.Protocol):
 
 @pytest.fixture(autouse=True)
 def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder where temporary files go, its path short enough for a socket's."""
+    """The folder of temporary files, with a path short enough for a socket."""
     with tempfile.TemporaryDirectory(prefix="ft-") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
         yield Path(folder)
 
 
 @pytest.mark.parametrize(("host", "kind"), [(None, UNIX), ("127.0.0.1", TCP)])
-async def test_who_listens_is_found_by_its_endpoint(
+async def test_a_listener_is_found_by_its_endpoint(
     tmp_path: Path, host: str | None, kind: str
 ) -> None:
-    listening = await listen(Greeted, socket_path(tmp_path, "one"), host)
+    listening = await listen(Greeting, socket_path(tmp_path, "one"), host)
     reading = Reading()
 
     async def find() -> str:
@@ -68,12 +68,12 @@ async def test_who_listens_is_found_by_its_endpoint(
 async def test_a_socket_that_a_killed_process_left_is_taken_over(tmp_path: Path) -> None:
     path = socket_path(tmp_path, "one")
     path.touch()
-    listening = await listen(Greeted, path, None)
+    listening = await listen(Greeting, path, None)
     assert path.is_socket()
     await listening.close()
 
 
-async def test_an_engine_that_is_nowhere_cannot_be_connected_to() -> None:
+async def test_an_engine_that_does_not_listen_cannot_be_connected_to() -> None:
     async def find() -> None:
         return None
 
@@ -88,14 +88,14 @@ def test_each_data_folder_has_sockets_of_its_own(tmp_path: Path) -> None:
     assert socket_path(tmp_path / "one", "engine-1").parent == one.parent
 
 
-def test_a_path_to_a_socket_is_short_however_long_that_of_the_data_is(
+def test_the_path_of_a_socket_is_short_for_a_long_path_of_data_too(
     tmp_path: Path, temporary: Path
 ) -> None:
     path = socket_path(tmp_path / ("a" * 200), "engine-0-01234567")
     assert len(str(path)) - len(str(temporary)) < 60
 
 
-def test_a_folder_that_others_may_enter_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_other_users_can_enter_is_refused(tmp_path: Path) -> None:
     folder = socket_path(tmp_path, "one").parent
     assert folder.stat().st_mode & 0o777 == 0o700
     os.chmod(folder, 0o755)  # noqa: PTH101 - a mode, not a path
@@ -103,7 +103,7 @@ def test_a_folder_that_others_may_enter_is_refused(tmp_path: Path) -> None:
         socket_path(tmp_path, "one")
 
 
-def test_installations_know_each_other_apart_by_their_master_keys() -> None:
+def test_installations_with_other_master_keys_have_other_tokens() -> None:
     assert engine_token(b"one") == engine_token(b"one")
     assert engine_token(b"one") != engine_token(b"other")
     assert b"one" not in engine_token(b"one")

@@ -19,7 +19,7 @@ BASE_URL = "http://api.example"
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with the path as this application sees it; a WebSocket's frames come back."""
+    """Answer with the path that this application sees; a WebSocket gets it in a frame."""
     seen = [scope["path"], scope["raw_path"].decode(), scope["query_string"].decode()]
     if scope["type"] == "http":
         head = {"type": "http.response.start", "status": 200, "headers": []}
@@ -36,7 +36,7 @@ def a_gateway(*prefixes: str) -> Gateway:
     return Gateway(dict.fromkeys(prefixes, echo), BASE_URL)
 
 
-async def ask(app: AsgiApp, path: str) -> httpx.Response:
+async def fetch(app: AsgiApp, path: str) -> httpx.Response:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=BASE_URL) as http:
         return await http.get(path)
 
@@ -58,16 +58,16 @@ def taken() -> Iterator[socket.socket]:
     ],
 )
 async def test_an_api_sees_the_path_that_its_clients_sign(path: str, seen: list[str]) -> None:
-    assert (await ask(a_gateway("/clob", "/data"), path)).json() == seen
+    assert (await fetch(a_gateway("/clob", "/data"), path)).json() == seen
 
 
 async def test_an_api_alone_is_served_without_a_prefix() -> None:
-    assert (await ask(a_gateway(""), "/order")).json() == ["/order", "/order", ""]
-    assert (await ask(a_gateway(""), "/")).json() == ["/", "/", ""]
+    assert (await fetch(a_gateway(""), "/order")).json() == ["/order", "/order", ""]
+    assert (await fetch(a_gateway(""), "/")).json() == ["/", "/", ""]
 
 
 async def test_the_root_says_where_the_apis_are() -> None:
-    answer = await ask(a_gateway("/clob", "/create-market"), "/")
+    answer = await fetch(a_gateway("/clob", "/create-market"), "/")
     assert answer.headers["content-type"] == "application/json"
     assert answer.json() == {
         "clob": "http://api.example/clob",
@@ -75,15 +75,15 @@ async def test_the_root_says_where_the_apis_are() -> None:
     }
 
 
-async def test_the_metrics_are_beside_the_apis() -> None:
-    answer = await ask(a_gateway("/clob"), "/metrics")
+async def test_the_metrics_are_next_to_the_apis() -> None:
+    answer = await fetch(a_gateway("/clob"), "/metrics")
     assert answer.status_code == 200
     assert "foretell_request_seconds" in answer.text
 
 
 @pytest.mark.parametrize("path", ["/order", "/clobber/order", "/CLOB/order", "//clob/order"])
-async def test_a_path_of_no_api_is_a_404_that_names_it(path: str) -> None:
-    answer = await ask(a_gateway("/clob"), BASE_URL + path)
+async def test_a_path_without_an_api_is_a_404_that_names_it(path: str) -> None:
+    answer = await fetch(a_gateway("/clob"), BASE_URL + path)
     assert answer.status_code == 404
     assert answer.json()["error"] == {
         "code": "unknown_route",
@@ -100,7 +100,7 @@ async def test_a_stream_is_routed_by_its_prefix_too() -> None:
         assert msgspec.json.decode(await stream.recv()) == ["/ws/market", "/ws/market", ""]
 
 
-async def test_a_stream_of_no_api_is_refused() -> None:
+async def test_a_stream_without_an_api_is_refused() -> None:
     async with serving(a_gateway("/clob")) as host:
         with pytest.raises(InvalidStatus, match="403"):
             await connect(f"ws://{host}/ws/market", proxy=None)
@@ -147,7 +147,7 @@ def test_a_port_of_another_program_is_refused_with_the_setting_that_changes_it(
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "::ffff:192.0.2.1"])
-def test_an_address_that_is_not_this_machines_is_refused_as_such(host: str) -> None:
+def test_an_address_of_another_machine_is_refused_as_such(host: str) -> None:
     with pytest.raises(CannotListen, match="FORETELL_HOST"):
         bind(host, 8000, "FORETELL_PORT")
 

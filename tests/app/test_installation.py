@@ -22,7 +22,6 @@ from tests.app.rig import (
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_key
 
-from foretell.app import installation as module
 from foretell.app.installation import Installation
 from foretell.app.roles import Role
 from foretell.chain.deploy import store_deployment
@@ -32,6 +31,7 @@ from foretell.domain.errors.command import MissingKey, PartEnded, PortTaken
 from foretell.domain.errors.exchange import EngineStopped
 from foretell.domain.errors.storage import FolderInUse
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
+from foretell.runtime.child_processes import RestartPauses
 from foretell.sdk.http import wait_for
 from foretell.settings import Settings
 
@@ -49,7 +49,7 @@ WITHIN_S = 10.0
 
 
 class Broken(Exception):
-    """What a test breaks a part with."""
+    """The error that a test raises in a part."""
 
 
 @pytest.fixture
@@ -82,12 +82,12 @@ async def test_every_api_answers_once_it_is_started(
     assert (await get(settings, "/")).json()["clob"] == f"{settings.base_url}/clob"
 
 
-async def test_until_it_has_started_every_api_says_that_it_will(settings: Settings) -> None:
+async def test_until_it_has_started_every_api_says_that_it_is_starting(settings: Settings) -> None:
     running = Installation(settings)
     starting = asyncio.create_task(running.start())
     try:
         async with asyncio.timeout(WITHIN_S):
-            while is_free(settings.port):  # noqa: ASYNC110 - nobody tells
+            while is_free(settings.port):  # noqa: ASYNC110 - the server publishes no event
                 await asyncio.sleep(0)
         answers = {path: await get(settings, path) for path in HEALTH_PATHS}
         assert not starting.done()
@@ -109,7 +109,7 @@ async def test_a_process_with_one_api_serves_it_at_the_root(settings: Settings) 
         assert (await get(settings, "/data/")).status_code == 404
 
 
-async def test_a_process_of_loops_listens_nowhere(settings: Settings) -> None:
+async def test_a_process_without_an_api_does_not_listen(settings: Settings) -> None:
     async with installed(settings, [Role.INDEXER, Role.SETTLEMENT]) as running:
         assert is_free(settings.port)
         with pytest.raises(TimeoutError):
@@ -126,7 +126,7 @@ async def test_stopping_leaves_no_process_and_frees_folder_and_ports(settings: S
     unlock_folder(lock_folder(settings.data))
 
 
-async def test_stopping_twice_is_stopping(settings: Settings) -> None:
+async def test_stopping_twice_is_stopping_once(settings: Settings) -> None:
     async with installed(settings) as running:
         await running.stop()
         assert processes_left(settings) == []
@@ -142,7 +142,7 @@ async def test_the_next_start_goes_on_with_the_same_contracts_and_keys(settings:
 @pytest.mark.usefixtures("running")
 async def test_a_folder_belongs_to_one_installation(settings: Settings, tmp_path: Path) -> None:
     second = Installation(sandbox_settings(tmp_path))
-    with pytest.raises(FolderInUse, match="data"):
+    with pytest.raises(FolderInUse, match=rf"data \(process {os.getpid()}\)$"):
         await second.start()
     assert (await get(settings, "/clob/ok")).status_code == 200
 
@@ -171,10 +171,10 @@ async def test_a_port_of_another_program_is_refused_and_nothing_is_left(
     unlock_folder(lock_folder(settings.data))
 
 
-async def test_a_start_that_is_broken_off_leaves_nothing(settings: Settings) -> None:
+async def test_a_start_that_is_canceled_leaves_nothing(settings: Settings) -> None:
     starting = asyncio.create_task(Installation(settings).start())
     async with asyncio.timeout(WITHIN_S):
-        while not (settings.data / "chain" / "anvil.pid").exists():  # noqa: ASYNC110 - nobody tells of a file
+        while not (settings.data / "chain" / "anvil.pid").exists():  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.01)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -183,21 +183,23 @@ async def test_a_start_that_is_broken_off_leaves_nothing(settings: Settings) -> 
     unlock_folder(lock_folder(settings.data))
 
 
-async def test_a_part_that_breaks_down_stops_everything_and_is_named(
+async def test_a_part_that_fails_stops_everything_and_is_named(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = asyncio.Event()
 
-    async def break_down(_: object) -> None:
+    async def fail_later(_: object) -> None:
         await gate.wait()
         raise Broken
 
-    monkeypatch.setattr("foretell.settlement.worker.run", break_down)
+    monkeypatch.setattr("foretell.settlement.worker.run", fail_later)
     async with installed(settings) as running:
         with capture_logs() as logs:
             gate.set()
             assert isinstance(await ended(running), Broken)
-    assert [each["part"] for each in logs if "broke down" in each["event"]] == ["settlement"]
+    assert [
+        each["part"] for each in logs if each["event"] == "a part of the installation failed"
+    ] == ["settlement"]
 
 
 async def test_a_journal_that_fails_stops_everything(
@@ -217,33 +219,31 @@ async def test_a_journal_that_fails_stops_everything(
 async def test_a_server_that_ends_by_itself_stops_everything(
     running: Installation, settings: Settings
 ) -> None:
-    assert running._server is not None
-    running._server.limit_max_requests = 1
+    assert running.api is not None
+    running.api.server.limit_max_requests = 1
     assert (await get(settings, "/")).status_code == 200
     assert isinstance(await ended(running), PartEnded)
 
 
-async def test_a_chain_that_ends_is_started_again_with_what_it_had(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "CHAIN_RESTART_S", 0.05)
-    async with installed(settings) as running:
+async def test_a_chain_that_ends_is_started_again_with_its_state(settings: Settings) -> None:
+    async with installed(settings, chain_restarts=RestartPauses(first_s=0.05)) as running:
         assert running.deployment is not None
         exchange, before = running.deployment.exchange, anvil_pid(settings)
         with capture_logs() as logs:
             os.kill(before, signal.SIGTERM)
 
-            async def run_once() -> str | None:
+            async def fetch_code() -> str | None:
                 try:
                     code: str = await rpc.call("eth_getCode", exchange, "latest")
                     return code if anvil_pid(settings) != before else None
                 except (ChainUnavailable, FileNotFoundError, ValueError):
-                    return None  # it is down, or writes its id just now
+                    return None  # it is down, or is just writing its id
 
             async with Rpc(f"http://127.0.0.1:{settings.chain_port}") as rpc:
-                assert len(await wait_for("the chain", run_once, WITHIN_S)) > 2
+                assert len(await wait_for("the chain", fetch_code, WITHIN_S)) > 2
         assert (await get(settings, "/clob/ok")).status_code == 200
-    assert "the chain ended and is started again" in {each["event"] for each in logs}
+    ended = [each for each in logs if each["event"] == "process ended and is started again"]
+    assert [each["process"] for each in ended] == ["chain"]
 
 
 async def test_an_operators_installation_runs_on_the_node_that_is_named(
@@ -266,7 +266,7 @@ async def test_an_operators_api_starts_though_its_node_does_not_answer_yet(
         assert (await get(settings, "/status")).text == "OK"
 
 
-async def test_an_operator_who_has_not_deployed_is_told_to(
+async def test_a_missing_deployment_is_refused_with_the_command_that_makes_one(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
     settings = production(tmp_path, sandbox.rpc_url)
@@ -290,9 +290,7 @@ async def test_a_deployment_that_is_unfit_is_refused(
         await Installation(settings).start()
 
 
-async def test_a_deployment_that_is_no_deployment_is_refused(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
+async def test_a_malformed_deployment_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
     settings = production(tmp_path, sandbox.rpc_url)
     settings.data.mkdir()
     settings.deployment_file.write_text("{}")
@@ -307,7 +305,7 @@ async def test_a_node_of_another_chain_is_refused(sandbox: Sandbox, tmp_path: Pa
         await Installation(settings).start()
 
 
-async def test_an_operator_without_keys_is_refused_before_anything_is_asked(
+async def test_a_missing_key_is_refused_before_the_node_is_asked(
     tmp_path: Path,
 ) -> None:
     settings = production(tmp_path, "http://127.0.0.1:1", relayer_key=None)

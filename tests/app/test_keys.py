@@ -1,4 +1,6 @@
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -6,7 +8,7 @@ from pydantic import SecretStr
 from tests.app.rig import sandbox_settings
 from tests.rigs.values import a_key
 
-from foretell.app.keys import MASTER_KEY_FILE, InstallationKeys, open_keys
+from foretell.app.keys import MASTER_KEY_FILE, NO_KEYS, SENDERS, KeyName, open_keys
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_ACCOUNTS,
     SANDBOX_CHAIN_ID,
@@ -18,23 +20,25 @@ from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.errors.command import MissingKey
 from foretell.settings import Settings
 
-KEYS = ("master_key", "operator_key", "registrar_key", "relayer_key", "storage_key")
-SENDERS = ("operator_key", "registrar_key", "relayer_key")
+KEYS = tuple(name for name in KeyName if name is not KeyName.ADMIN)
 NODE = SecretStr("http://127.0.0.1:1")
+
+OPTIMIZED = """
+import sys
+from foretell.app.keys import KeyName, open_keys
+from foretell.domain.errors.command import MissingKey
+from foretell.settings import Settings
+
+assert False, "this process does not run under -O"
+try:
+    open_keys(Settings(rpc_url="http://127.0.0.1:1"), frozenset({KeyName.RELAYER}))
+except MissingKey as refusal:
+    print(refusal.message)
+"""
 
 
 def own_keys() -> dict[str, SecretStr]:
     return {name: SecretStr(a_key(name).hex()) for name in KEYS}
-
-
-def named(setting: str) -> str:
-    """Return what the vault calls the key of a setting."""
-    return setting.removesuffix("_key")
-
-
-def key_of(vault: InstallationKeys, setting: str) -> bytes:
-    key: bytes = getattr(vault, named(setting))
-    return key
 
 
 def production(folder: Path, **given: object) -> Settings:
@@ -44,7 +48,7 @@ def production(folder: Path, **given: object) -> Settings:
 
 def test_the_sandboxs_accounts_have_their_public_keys(settings: Settings) -> None:
     settings.data.mkdir()
-    vault = open_keys(settings, [])
+    keys = open_keys(settings, NO_KEYS)
     public = [
         sandbox_account(role, SANDBOX_CHAIN_ID).private_key
         for role in (
@@ -54,20 +58,20 @@ def test_the_sandboxs_accounts_have_their_public_keys(settings: Settings) -> Non
             AccountRole.STORAGE,
         )
     ]
-    assert [vault.operator, vault.registrar, vault.relayer, vault.storage] == public
+    assert [keys.operator, keys.registrar, keys.relayer, keys.storage] == public
 
 
 def test_a_sandboxs_master_key_is_made_once_and_kept(settings: Settings) -> None:
     settings.data.mkdir()
-    made = open_keys(settings, []).master
-    assert open_keys(settings, []).master == made
+    made = open_keys(settings, NO_KEYS).master
+    assert open_keys(settings, NO_KEYS).master == made
     assert (settings.data / MASTER_KEY_FILE).read_bytes() == made
     assert len(made) == 32
 
 
 def test_only_its_owner_may_read_the_kept_master_key(settings: Settings) -> None:
     settings.data.mkdir()
-    open_keys(settings, [named("master_key")])
+    open_keys(settings, frozenset({KeyName.MASTER}))
     (kept,) = settings.data.iterdir()
     assert (kept.name, stat.S_IMODE(kept.stat().st_mode)) == (MASTER_KEY_FILE, 0o600)
 
@@ -76,82 +80,85 @@ def test_every_sandbox_has_a_master_key_of_its_own(tmp_path: Path) -> None:
     folders = [tmp_path / "one", tmp_path / "other"]
     for folder in folders:
         folder.mkdir()
-    one, other = (open_keys(sandbox_settings(tmp_path, data=folder), []) for folder in folders)
+    one, other = (open_keys(sandbox_settings(tmp_path, data=folder), NO_KEYS) for folder in folders)
     assert one.master != other.master
 
 
 @pytest.mark.parametrize("content", [b"", b"short", bytes(33)])
 def test_a_kept_master_key_of_another_length_is_refused(settings: Settings, content: bytes) -> None:
-    """An empty one would let everybody derive everybody's credentials."""
+    """With an empty key every credential could be derived."""
     settings.data.mkdir()
     (settings.data / MASTER_KEY_FILE).write_bytes(content)
     with pytest.raises(MissingKey, match=r"FORETELL_MASTER_KEY is kept in .* 32 bytes"):
-        open_keys(settings, [named("master_key")])
+        open_keys(settings, frozenset({KeyName.MASTER}))
 
 
 def test_a_sandbox_takes_a_master_key_that_is_given_and_keeps_no_other(tmp_path: Path) -> None:
     settings = sandbox_settings(tmp_path, master_key=SecretStr("0x" + a_key("master").hex()))
-    assert open_keys(settings, []).master == a_key("master")
+    assert open_keys(settings, NO_KEYS).master == a_key("master")
     assert not (settings.data / MASTER_KEY_FILE).exists()
 
 
 def test_public_keys_are_refused_on_any_other_chain(tmp_path: Path) -> None:
     master = SecretStr(a_key("master").hex())
-    vault = open_keys(sandbox_settings(tmp_path, chain_id=137, master_key=master), [])
+    keys = open_keys(sandbox_settings(tmp_path, chain_id=137, master_key=master), NO_KEYS)
     with pytest.raises(SandboxOnly, match="chain 137"):
-        key_of(vault, "operator_key")
+        keys.key(KeyName.OPERATOR)
 
 
 def test_an_operator_gives_every_key(tmp_path: Path) -> None:
-    vault = open_keys(production(tmp_path), [])
-    assert {name: key_of(vault, name) for name in KEYS} == {name: a_key(name) for name in KEYS}
+    keys = open_keys(production(tmp_path), NO_KEYS)
+    assert {name: keys.key(name) for name in KEYS} == {name: a_key(name) for name in KEYS}
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_a_key_that_no_part_asks_for_need_not_be_there(tmp_path: Path, name: str) -> None:
-    vault = open_keys(
-        production(tmp_path, **{**dict.fromkeys(KEYS), name: own_keys()[name]}), [named(name)]
-    )
-    assert key_of(vault, name) == a_key(name)
+def test_a_key_that_no_product_needs_may_be_missing(tmp_path: Path, name: KeyName) -> None:
+    alone = {each: secret if each == name else None for each, secret in own_keys().items()}
+    keys = open_keys(production(tmp_path, **alone), frozenset({name}))
+    assert keys.key(name) == a_key(name)
 
 
-@pytest.mark.parametrize("name", KEYS)
-def test_a_key_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", KeyName)
+def test_a_key_that_is_missing_is_named(tmp_path: Path, name: KeyName) -> None:
     with pytest.raises(MissingKey, match=f"^FORETELL_{name.upper()} is not set$"):
-        open_keys(production(tmp_path, **{name: None}), [named(name)])
+        open_keys(production(tmp_path, **{name: None}), frozenset({name}))
 
 
-@pytest.mark.parametrize("name", KEYS)
+def test_a_missing_key_is_refused_without_assertions(tmp_path: Path) -> None:
+    command = [sys.executable, "-O", "-c", OPTIMIZED]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("FORETELL_RELAYER_KEY is not set\n", "")
+
+
+@pytest.mark.parametrize("name", KeyName)
 @pytest.mark.parametrize("text", ["", "0x", "hunter2", "ab" * 31, "ab" * 33, "zz" * 32])
-def test_a_key_that_is_none_is_refused_and_not_repeated(
-    tmp_path: Path, name: str, text: str
+def test_a_malformed_key_is_refused_and_not_repeated(
+    tmp_path: Path, name: KeyName, text: str
 ) -> None:
     with pytest.raises(MissingKey) as refused:
-        open_keys(production(tmp_path, **{name: SecretStr(text)}), [named(name)])
+        open_keys(production(tmp_path, **{name: SecretStr(text)}), frozenset({name}))
     assert refused.value.message == f"FORETELL_{name.upper()} is not 64 hex digits"
 
 
-@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("name", KeyName)
 @pytest.mark.parametrize("account", SANDBOX_ACCOUNTS, ids=lambda account: account.address)
-def test_a_key_that_the_whole_world_knows_is_refused(
-    tmp_path: Path, name: str, account: SandboxAccount
-) -> None:
+def test_a_public_key_is_refused(tmp_path: Path, name: KeyName, account: SandboxAccount) -> None:
     public = SecretStr(account.private_key.hex())
     with pytest.raises(MissingKey, match=f"FORETELL_{name.upper()} is one of the sandbox's"):
-        open_keys(production(tmp_path, **{name: public}), [named(name)])
+        open_keys(production(tmp_path, **{name: public}), frozenset({name}))
 
 
 @pytest.mark.parametrize(("first", "second"), [(SENDERS[0], SENDERS[1]), (SENDERS[1], SENDERS[2])])
 def test_two_queues_of_transactions_never_share_an_account(
-    tmp_path: Path, first: str, second: str
+    tmp_path: Path, first: KeyName, second: KeyName
 ) -> None:
     shared = {second: own_keys()[first]}
     with pytest.raises(MissingKey, match=f"FORETELL_{second.upper()} is that of .*{first.upper()}"):
-        open_keys(production(tmp_path, **shared), [])
+        open_keys(production(tmp_path, **shared), NO_KEYS)
 
 
 def test_no_key_is_shown_by_the_keys_or_the_settings(tmp_path: Path) -> None:
     settings = production(tmp_path)
-    shown = f"{open_keys(settings, [])!r} {settings!r} {settings}"
+    shown = f"{open_keys(settings, NO_KEYS)!r} {settings!r} {settings}"
     assert [name for name in KEYS if a_key(name).hex() in shown] == []
     assert [name for name in KEYS if repr(a_key(name)) in shown] == []

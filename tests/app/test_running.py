@@ -29,7 +29,7 @@ from foretell.settings import Settings
 def fail(secret):
     raise ValueError("broken")
 
-def tell(**given):
+def log_with(**given):
     set_up_logs(Settings(**given))
     log = structlog.get_logger()
     log.debug("so quiet")
@@ -41,14 +41,14 @@ def tell(**given):
         log.exception("trouble")
     print("{CUT}", file=sys.stderr)
 
-tell()
-tell(log_level="info")
-tell(log_json=True)
+log_with()
+log_with(log_level="info")
+log_with(log_json=True)
 """
 
 
 class Logged(NamedTuple):
-    """What was logged under three settings."""
+    """The logs of one process under three settings."""
 
     plain: str
     from_info: str
@@ -56,24 +56,24 @@ class Logged(NamedTuple):
 
 
 class Run:
-    """What happened in a run, in order."""
+    """The steps of a run, in order."""
 
     def __init__(self) -> None:
-        self.story: list[str] = []
+        self.steps: list[str] = []
 
     async def greet_and_stop(self) -> None:
-        self.story.append("greeted")
+        self.steps.append("greeted")
         signal.raise_signal(signal.SIGTERM)
         await asyncio.sleep(0)
 
     async def greet_and_stay(self) -> None:
-        self.story.append("greeted")
+        self.steps.append("greeted")
 
     async def greet_and_fail(self) -> None:
         raise NotInTime("a greeting", 1)
 
-    def part(self) -> None:
-        self.story.append("parted")
+    def when_stopped(self) -> None:
+        self.steps.append("stopped")
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def installation(settings: Settings) -> Installation:
 
 
 class Stalling(Installation):
-    """An installation whose start takes forever, and that is told to stop meanwhile."""
+    """An installation that gets a signal while its start hangs."""
 
     @override
     async def start(self) -> None:
@@ -96,8 +96,8 @@ class Stalling(Installation):
         await asyncio.sleep(LONG_S)
 
 
-class Breaking(Installation):
-    """An installation of which a part breaks down some time after its start."""
+class Failing(Installation):
+    """An installation with a part that fails some time after the start."""
 
     @override
     async def wait(self) -> None:
@@ -113,33 +113,33 @@ def check_nothing_is_left(settings: Settings) -> None:
 def test_an_installation_runs_until_a_signal_comes(
     installation: Installation, settings: Settings, run: Run
 ) -> None:
-    run_until_stopped(installation, run.greet_and_stop, run.part)
-    assert run.story == ["greeted", "parted"]
+    run_until_stopped(installation, run.greet_and_stop, run.when_stopped)
+    assert run.steps == ["greeted", "stopped"]
     check_nothing_is_left(settings)
 
 
 def test_it_answers_when_it_greets(
     installation: Installation, settings: Settings, run: Run
 ) -> None:
-    async def run_once() -> None:
-        run.story.append((await get(settings, "/")).text)
+    async def fetch_and_stop() -> None:
+        run.steps.append((await get(settings, "/")).text)
         await run.greet_and_stop()
 
-    run_until_stopped(installation, run_once, run.part)
-    assert run.story == ['{"data":"OK"}', "greeted", "parted"]
+    run_until_stopped(installation, fetch_and_stop, run.when_stopped)
+    assert run.steps == ['{"data":"OK"}', "greeted", "stopped"]
 
 
-def test_a_signal_while_it_starts_breaks_the_start_off(settings: Settings, run: Run) -> None:
-    run_until_stopped(Stalling(settings), run.greet_and_stay, run.part)
-    assert run.story == ["parted"]
+def test_a_signal_while_it_starts_cancels_the_start(settings: Settings, run: Run) -> None:
+    run_until_stopped(Stalling(settings), run.greet_and_stay, run.when_stopped)
+    assert run.steps == ["stopped"]
     check_nothing_is_left(settings)
 
 
-def test_a_start_that_is_refused_is_told_and_leaves_nothing(tmp_path: Path, run: Run) -> None:
+def test_a_start_that_is_refused_raises_and_leaves_nothing(tmp_path: Path, run: Run) -> None:
     settings = sandbox_settings(tmp_path, anvil=tmp_path / "nothing")
     with pytest.raises(Exception, match="anvil is not installed"):
-        run_until_stopped(Installation(settings), run.greet_and_stay, run.part)
-    assert run.story == ["parted"]
+        run_until_stopped(Installation(settings), run.greet_and_stay, run.when_stopped)
+    assert run.steps == ["stopped"]
     check_nothing_is_left(settings)
 
 
@@ -147,25 +147,25 @@ def test_a_greeting_that_fails_stops_it(
     installation: Installation, settings: Settings, run: Run
 ) -> None:
     with pytest.raises(NotInTime, match="a greeting"):
-        run_until_stopped(installation, run.greet_and_fail, run.part)
-    assert run.story == ["parted"]
+        run_until_stopped(installation, run.greet_and_fail, run.when_stopped)
+    assert run.steps == ["stopped"]
     check_nothing_is_left(settings)
 
 
-def test_a_part_that_breaks_down_stops_it(settings: Settings, run: Run) -> None:
+def test_a_part_that_fails_stops_it(settings: Settings, run: Run) -> None:
     with pytest.raises(ExceptionGroup) as group:
-        run_until_stopped(Breaking(settings, [Role.DATA]), run.greet_and_stay, run.part)
+        run_until_stopped(Failing(settings, [Role.DATA]), run.greet_and_stay, run.when_stopped)
     assert group.group_contains(NotInTime)
-    assert run.story == ["greeted", "parted"]
+    assert run.steps == ["greeted", "stopped"]
     check_nothing_is_left(settings)
 
 
-def test_a_part_that_breaks_down_during_the_greeting_stops_it(settings: Settings, run: Run) -> None:
+def test_a_part_that_fails_during_the_greeting_stops_it(settings: Settings, run: Run) -> None:
     async def dawdle() -> None:
         await asyncio.sleep(LONG_S)
 
     with pytest.raises(ExceptionGroup):
-        run_until_stopped(Breaking(settings, [Role.DATA]), dawdle, run.part)
+        run_until_stopped(Failing(settings, [Role.DATA]), dawdle, run.when_stopped)
     check_nothing_is_left(settings)
 
 
@@ -175,7 +175,7 @@ def test_the_signals_of_terminals_and_supervisors_stop_it() -> None:
 
 @pytest.fixture(scope="session")
 def logged() -> Logged:
-    """What a process logs as it is set up by itself, from a lower level on, and as JSON."""
+    """The logs of a process with default settings, from a lower level on, and as JSON."""
     called = subprocess.run(
         [sys.executable, "-c", LOGGING], cwd="/", capture_output=True, text=True, check=True
     )
@@ -186,7 +186,7 @@ def logged() -> Logged:
 
 
 @ONCE
-def test_warnings_are_logged_and_what_is_less_is_not(logged: Logged) -> None:
+def test_warnings_are_logged_and_lower_levels_are_not(logged: Logged) -> None:
     assert "loud" in logged.plain
     assert "quiet" not in logged.plain
 
@@ -210,6 +210,6 @@ def test_logs_may_be_json_lines(logged: Logged) -> None:
 
 @ONCE
 def test_a_trace_never_shows_the_values_of_variables(logged: Logged) -> None:
-    traces = [told for told in logged if "ValueError: broken" in told]
+    traces = [text for text in logged if "ValueError: broken" in text]
     assert len(traces) == len(logged)
-    assert [told for told in logged if "hunter2" in told] == []
+    assert [text for text in logged if "hunter2" in text] == []

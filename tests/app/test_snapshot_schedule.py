@@ -1,15 +1,15 @@
-"""When the next snapshot of the journal is due, and the process that makes it."""
+"""Snapshots of the journal: when one is due, and the process that makes it."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.domain.exchange.digest import digest
 from tests.rigs.journals import PostgresJournals
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_placing, an_open_market, some_funds
 
-from foretell.app import snapshot_schedule
 from foretell.app.snapshot_schedule import Schedule, Snapshots
 from foretell.domain.errors.storage import JournalDamaged, SnapshotFailed
 from foretell.domain.treasury.commands import AdmitShard
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.anyio
 SEGMENT_BYTES = 16 * 1024
 
 
-class Room:
-    """An engine and what takes its snapshots; the tables are as far as a test says."""
+class SnapshotRig:
+    """An engine and the snapshots of its journal; a test sets how far the tables are."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -33,8 +33,8 @@ class Room:
         self.tables_sequence = 0
         self.salt = 0
 
-    def snapshots(self, every: int = 50, *, keeps_all: bool = False) -> Snapshots:
-        schedule = Schedule(every, keeps_all)
+    def snapshots(self, every: int = 50, **limits: Any) -> Snapshots:
+        schedule = Schedule(every, **limits)
         return Snapshots(self.journal, lambda: self.tables_sequence, schedule)
 
     async def place(self, count: int) -> None:
@@ -55,109 +55,103 @@ def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Journal:
 
 
 @pytest.fixture
-async def room(journal: Journal) -> AsyncIterator[Room]:
-    room = Room(journal)
-    await room.engine.start()
-    await room.engine.submit(an_open_market())
-    await room.engine.submit(some_funds("alice"))
-    yield room
-    await room.engine.close()
+async def rig(journal: Journal) -> AsyncIterator[SnapshotRig]:
+    rig = SnapshotRig(journal)
+    await rig.engine.start()
+    await rig.engine.submit(an_open_market())
+    await rig.engine.submit(some_funds("alice"))
+    yield rig
+    await rig.engine.close()
 
 
-async def test_a_snapshot_is_taken_when_enough_commands_came(room: Room) -> None:
-    await room.place(47)
-    assert not await room.snapshots().take_if_due()
-    await room.place(1)
-    assert await room.snapshots().take_if_due()
-    assert await room.journal.snapshot_sequence() == 50
-    assert not await room.snapshots().take_if_due()
+async def test_a_snapshot_is_taken_when_enough_commands_came(rig: SnapshotRig) -> None:
+    await rig.place(47)
+    assert not await rig.snapshots().take_if_due()
+    await rig.place(1)
+    assert await rig.snapshots().take_if_due()
+    assert await rig.journal.snapshot_sequence() == 50
+    assert not await rig.snapshots().take_if_due()
 
 
-async def test_with_an_interval_of_none_there_is_no_snapshot(room: Room) -> None:
-    await room.place(100)
-    assert not await room.snapshots(0).take_if_due()
+async def test_an_interval_of_zero_takes_no_snapshot(rig: SnapshotRig) -> None:
+    await rig.place(100)
+    assert not await rig.snapshots(0).take_if_due()
 
 
-async def test_a_journal_that_keeps_all_lets_go_of_older_snapshots_alone(room: Room) -> None:
-    snapshot_schedule = room.snapshots(keeps_all=True)
+async def test_a_journal_that_keeps_all_removes_older_snapshots_alone(rig: SnapshotRig) -> None:
+    snapshots = rig.snapshots(keeps_all=True)
     for _ in range(3):
-        await room.place(60)
-        assert await snapshot_schedule.take_if_due()
-    assert [entry.sequence for entry in room.journal.entries()] == list(range(1, 183))
+        await rig.place(60)
+        assert await snapshots.take_if_due()
+    assert [entry.sequence for entry in rig.journal.entries()] == list(range(1, 183))
 
 
-async def test_a_snapshot_is_never_ahead_of_the_tables(room: Room) -> None:
-    await room.place(100)
-    room.tables_sequence = 60
-    assert await room.snapshots().take_if_due()
-    assert await room.journal.snapshot_sequence() == 60
+async def test_a_snapshot_is_never_ahead_of_the_tables(rig: SnapshotRig) -> None:
+    await rig.place(100)
+    rig.tables_sequence = 60
+    assert await rig.snapshots().take_if_due()
+    assert await rig.journal.snapshot_sequence() == 60
 
 
-async def test_the_second_snapshot_lets_go_of_what_came_before_the_first(room: Room) -> None:
+async def test_the_second_snapshot_removes_the_commands_before_the_first(rig: SnapshotRig) -> None:
     for _ in range(2):
-        await room.place(100)
-        await room.snapshots().take_if_due()
-    await room.place(7)
+        await rig.place(100)
+        await rig.snapshots().take_if_due()
+    await rig.place(7)
     with pytest.raises(JournalDamaged):
-        next(room.journal.entries())
-    snapshot = await asyncio.to_thread(room.journal.snapshot)
+        next(rig.journal.entries())
+    snapshot = await asyncio.to_thread(rig.journal.snapshot)
     assert snapshot is not None
     fold = ShardFold(snapshot.payload)
-    for entry in room.journal.entries(snapshot.sequence):
+    for entry in rig.journal.entries(snapshot.sequence):
         fold.take(entry.payload)
-    assert digest(fold.state) == digest(room.engine.state)
+    assert digest(fold.state) == digest(rig.engine.state)
 
 
-async def test_what_takes_snapshots_knows_of_those_that_it_took(room: Room) -> None:
-    snapshot_schedule = room.snapshots()
-    await room.place(48)
-    assert [await snapshot_schedule.take_if_due() for _ in range(2)] == [True, False]
-    await room.place(50)
-    assert [await snapshot_schedule.take_if_due() for _ in range(2)] == [True, False]
-    assert await room.journal.snapshot_sequence() == 100
+async def test_a_snapshot_counts_from_the_one_before(rig: SnapshotRig) -> None:
+    snapshots = rig.snapshots()
+    await rig.place(48)
+    assert [await snapshots.take_if_due() for _ in range(2)] == [True, False]
+    await rig.place(50)
+    assert [await snapshots.take_if_due() for _ in range(2)] == [True, False]
+    assert await rig.journal.snapshot_sequence() == 100
 
 
-async def test_a_process_that_makes_no_snapshot_says_why(room: Room) -> None:
-    await room.place(60)
+async def test_a_snapshot_that_fails_says_why(rig: SnapshotRig) -> None:
+    await rig.place(60)
     with pytest.raises(SnapshotFailed, match="63 was durable"):
-        await room.snapshots()._take(63)
+        await rig.snapshots().take(63)
 
 
-async def test_a_process_that_takes_too_long_is_ended(
-    room: Room, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshot_schedule, "DEADLINE_S", 0.01)
-    await room.place(60)
+async def test_a_process_that_takes_too_long_is_ended(rig: SnapshotRig) -> None:
+    await rig.place(60)
     with pytest.raises(SnapshotFailed, match="longer than"):
-        await room.snapshots().take_if_due()
-    assert await room.journal.snapshot_sequence() == 0
+        await rig.snapshots(deadline_s=0.01).take_if_due()
+    assert await rig.journal.snapshot_sequence() == 0
 
 
-async def test_after_a_failure_the_next_one_is_taken_in_its_time(
-    room: Room, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshot_schedule, "DEADLINE_S", 0.01)
-    monkeypatch.setattr(snapshot_schedule, "RETRY_S", 0.01)
-    await room.place(60)
-    running = asyncio.create_task(room.snapshots().run())
+async def test_a_snapshot_that_failed_is_taken_later(rig: SnapshotRig) -> None:
+    snapshots = rig.snapshots(deadline_s=0.01, retry_s=0.01)
+    await rig.place(60)
+    running = asyncio.create_task(snapshots.run())
     await asyncio.sleep(0.1)
-    monkeypatch.setattr(snapshot_schedule, "DEADLINE_S", 60.0)
+    snapshots.schedule = snapshots.schedule._replace(deadline_s=60.0)
     async with asyncio.timeout(30):
-        while await room.journal.snapshot_sequence() != 62:  # noqa: ASYNC110 - a process makes it
+        while await rig.journal.snapshot_sequence() != 62:  # noqa: ASYNC110 - a process makes it
             await asyncio.sleep(0.02)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_a_treasury_s_journal_is_kept_short_in_the_same_way(journal: Journal) -> None:
+async def test_a_treasury_s_journal_has_snapshots_too(journal: Journal) -> None:
     engine = TreasuryEngine(journal, lambda: NOW_MS)
     await engine.start()
-    snapshot_schedule = Snapshots(
+    snapshots = Snapshots(
         journal, lambda: engine.synced_sequence, Schedule(5), JournalKind.TREASURY
     )
     for number in range(1, 13):
         await engine.submit(AdmitShard(NOW_MS, f"shard {number}"))
-        await snapshot_schedule.take_if_due()
+        await snapshots.take_if_due()
     assert await journal.snapshot_sequence() == 10
     again = TreasuryEngine(journal, lambda: NOW_MS)
     await again._replay()

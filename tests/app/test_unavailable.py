@@ -53,7 +53,7 @@ async def test_a_stream_is_refused_as_requests_are() -> None:
 
 
 @pytest.mark.parametrize("role", PREFIX_BY_ROLE)
-async def test_every_api_has_an_answer(role: Role) -> None:
+async def test_every_api_has_a_refusal(role: Role) -> None:
     async with serving(UnavailableApp(role)) as host, httpx.AsyncClient() as client:
         answer = await client.get(f"http://{host}/")
     assert answer.status_code in {425, 503}

@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 from tests.app.rig import is_free, sandbox_settings
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import a_key
@@ -14,8 +15,10 @@ from tests.rigs.values import a_key
 from foretell.app.worker_processes import Fleet
 from foretell.bench.rigs.world import make_world
 from foretell.chain.deploy import store_deployment
-from foretell.domain.errors.command import PortTaken
-from foretell.domain.errors.storage import FolderInUse
+from foretell.domain.errors.command import ChildRefused, PortTaken
+from foretell.domain.errors.storage import FolderInUse, ShardCountChanged
+from foretell.domain.values.sharding import ShardNumber
+from foretell.journal.postgres.leases import JournalPlace, find_endpoint
 from foretell.settings import Settings
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("fleet")]
@@ -26,7 +29,7 @@ WORKERS = 2
 
 @pytest.fixture
 def settings(tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    """Settings of an operator whose node does not answer just now, as its processes read them."""
+    """Settings of an operator with a node that does not answer now, as child processes read them."""
     postgres.empty_database()
     own = sandbox_settings(
         tmp_path,
@@ -67,7 +70,7 @@ def members(settings: Settings) -> dict[int, str]:
     return found
 
 
-async def test_processes_that_are_killed_are_started_again_and_folder_and_port_stay(
+async def test_killed_processes_are_started_again_and_folder_and_port_stay_taken(
     fleet: Fleet, settings: Settings
 ) -> None:
     with pytest.raises(FolderInUse):
@@ -77,7 +80,7 @@ async def test_processes_that_are_killed_are_started_again_and_folder_and_port_s
     for pid in before:
         os.kill(pid, signal.SIGKILL)
     async with asyncio.timeout(WITHIN_S):
-        while len(members(settings).keys() - before) < WORKERS + 1:  # noqa: ASYNC110 - nobody tells
+        while len(members(settings).keys() - before) < WORKERS + 1:  # noqa: ASYNC110 - other processes
             await asyncio.sleep(0.05)
         async with httpx.AsyncClient(timeout=WITHIN_S) as client:
             answer = await client.get(f"http://127.0.0.1:{settings.port}/ok")
@@ -86,9 +89,44 @@ async def test_processes_that_are_killed_are_started_again_and_folder_and_port_s
         await asyncio.wait_for(fleet.wait(), 0.01)
 
 
-async def test_a_fleet_whose_port_is_taken_starts_nothing(settings: Settings) -> None:
+async def test_a_fleet_with_a_port_of_another_program_starts_no_process(settings: Settings) -> None:
     listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", settings.port)
     async with listener:
         with pytest.raises(PortTaken):
             await Fleet(settings, 1).start()
     assert members(settings) == {}
+
+
+async def test_another_number_of_shards_is_refused_before_a_process_starts(
+    settings: Settings, journal_url: str
+) -> None:
+    await find_endpoint(JournalPlace(journal_url, ShardNumber(0), 2))
+    changed = {"shards": 3, "journal": "postgres", "database_url": SecretStr(journal_url)}
+    with capture_logs() as logs, pytest.raises(ShardCountChanged, match="made with 2 shards"):
+        await Fleet(settings.model_copy(update=changed), WORKERS).start()
+    assert logs == []
+    assert members(settings) == {}
+    assert is_free(settings.port)
+
+
+async def test_fewer_shards_than_journals_in_files_are_refused_before_a_process_starts(
+    settings: Settings,
+) -> None:
+    for shard in range(3):
+        (settings.data / f"journal-{shard}").mkdir()
+    (settings.data / "journal-treasury").mkdir()
+    with pytest.raises(ShardCountChanged, match="made with 3 shards, and now 1 are asked for"):
+        await Fleet(settings, WORKERS).start()
+    assert members(settings) == {}
+
+
+async def test_a_child_that_refuses_to_run_ends_the_fleet(
+    settings: Settings, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings.deployment_file.unlink()
+    async with asyncio.timeout(WITHIN_S):
+        with pytest.raises(ExceptionGroup) as group:
+            await Fleet(settings, WORKERS).start()
+    assert group.group_contains(ChildRefused)
+    assert members(settings) == {}
+    assert "deployment.json is not there; run foretell deploy" in capfd.readouterr().err

@@ -3,7 +3,7 @@ from typing import cast
 
 import pytest
 
-from foretell.bench.rigs.journal_writer import Writing
+from foretell.bench.rigs.journal_writer import JournalWriter
 from foretell.domain.errors.command import BenchFailed
 from foretell.domain.errors.storage import JournalFailed
 from foretell.journal.port import Journal
@@ -30,6 +30,6 @@ class BrokenJournal:
 
 
 async def test_a_journal_that_fails_ends_the_benchmark() -> None:
-    writing = Writing(cast("Journal", BrokenJournal()))
+    writer = JournalWriter(cast("Journal", BrokenJournal()))
     with pytest.raises(BenchFailed, match="the disk is gone"):
-        await writing.write([b"payload"])
+        await writer.write([b"payload"])

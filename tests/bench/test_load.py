@@ -1,4 +1,4 @@
-"""How requests are sent, to a server that answers as slowly as a test wants."""
+"""Load on a server that answers as slowly as a test wants."""
 
 import asyncio
 import contextlib
@@ -31,9 +31,9 @@ class Answering(asyncio.Protocol):
     @override
     def data_received(self, data: bytes) -> None:
         assert data == REQUEST
-        asyncio.get_running_loop().call_later(self._delay_s, self._say)
+        asyncio.get_running_loop().call_later(self._delay_s, self._answer_now)
 
-    def _say(self) -> None:
+    def _answer_now(self) -> None:
         assert self.transport is not None
         if not self.transport.is_closing():
             self.transport.write(self._answer)
@@ -70,7 +70,7 @@ async def test_paced_requests_take_as_long_as_their_pace() -> None:
     assert answers.seconds >= 0.2
 
 
-async def test_a_request_that_waits_for_a_connection_is_late_from_when_it_was_due() -> None:
+async def test_a_latency_includes_the_wait_for_a_connection() -> None:
     """Each takes 20 ms and one is due every millisecond, so the last waits for all before it."""
     async with a_server(delay_s=0.02) as port:
         answers = await send_paced(port, [REQUEST] * 10, 1, per_s=1_000)
@@ -79,7 +79,7 @@ async def test_a_request_that_waits_for_a_connection_is_late_from_when_it_was_du
 
 
 @pytest.mark.parametrize("per_s", [None, 500.0])
-async def test_an_answer_that_is_no_success_ends_a_round(per_s: float | None) -> None:
+async def test_an_answer_with_another_status_ends_a_round(per_s: float | None) -> None:
     async with a_server(status=503) as port:
         with pytest.raises(BenchFailed, match="HTTP 503"):
             await (

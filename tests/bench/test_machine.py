@@ -5,19 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from foretell.bench.rigs import machine
 from foretell.bench.rigs.machine import Usage, others_words, sync_s, usage_with
 
 BUSY = "import time\nwhile time.process_time() < 0.3: pass\ninput()"
 
 
-def test_what_others_used_is_what_everybody_used_without_us() -> None:
-    before = Usage(at_s=10, everybody_s=100, own_s=50)
-    later = Usage(at_s=12, everybody_s=103, own_s=52)
+def test_the_use_of_others_is_all_use_without_our_own() -> None:
+    before = Usage(at_s=10, all_s=100, own_s=50)
+    later = Usage(at_s=12, all_s=103, own_s=52)
     assert before.others_cores(later) == 0.5
 
 
-def test_what_the_kernel_rounds_away_is_nobodys() -> None:
+def test_rounding_of_the_kernel_counts_for_no_program() -> None:
     assert Usage(0, 0, 0).others_cores(Usage(1, 1, 1.01)) == 0
 
 
@@ -26,7 +25,7 @@ def test_more_than_a_tenth_of_a_core_is_marked(cores: float, words: str) -> None
     assert others_words(cores) == words
 
 
-def test_what_a_child_uses_is_ours() -> None:
+def test_the_use_of_a_child_is_our_own() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
@@ -39,13 +38,10 @@ def test_what_a_child_uses_is_ours() -> None:
         child.communicate(b"\n")
     mine = ended.user + ended.system - own.user - own.system
     assert after.own_s - before.own_s - mine > 0
-    assert after.everybody_s >= before.everybody_s
+    assert after.all_s >= before.all_s
     assert after.at_s > before.at_s
 
 
-def test_a_sync_takes_some_time_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(machine, "SYNCS", 3)
-    assert sync_s(tmp_path) > 0
+def test_a_sync_takes_some_time_and_leaves_nothing(tmp_path: Path) -> None:
+    assert sync_s(tmp_path, 3) > 0
     assert list(tmp_path.iterdir()) == []

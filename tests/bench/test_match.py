@@ -9,9 +9,8 @@ import pytest
 from rich.console import Console
 from tests.rigs.values import a_key
 
-from foretell.bench import match
 from foretell.bench.match import HOW_TO_GET_PEERS, Field, Speeds, run_bench_match
-from foretell.bench.rigs.command_stream import Stream
+from foretell.bench.rigs.command_stream import CommandStream
 from foretell.bench.rigs.engines import (
     PEERS,
     BookFill,
@@ -34,42 +33,39 @@ def world() -> World:
     return make_world(a_key("bench"))
 
 
-def printed(monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(match, "DEPTHS", DEPTHS)
+def printed_by_a_run() -> str:
     file = io.StringIO()
-    run_bench_match(2, 300, Console(file=file, width=200))
+    run_bench_match(2, 300, Console(file=file, width=200), DEPTHS)
     return file.getvalue()
 
 
-def test_matching_is_told_by_the_depth_of_the_book_beside_the_best_peer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    told = printed(monkeypatch)
+def test_matching_is_printed_by_depth_next_to_the_best_peer() -> None:
+    printed = printed_by_a_run()
     rows = re.findall(
-        r"│ (\d+) +│ [\d,]+ +│ ([\d,]+) +│ ([\d,]+) +│ ([\d,]+) +│ (\d+\.\d\d) +│ (\d+) ", told
+        r"│ (\d+) +│ [\d,]+ +│ ([\d,]+) +│ ([\d,]+) +│ ([\d,]+) +│ (\d+\.\d\d) +│ (\d+) ", printed
     )
     assert [int(row[0]) for row in rows] == [10, 10, 20, 20, 40, 40]
     for _, book, light, py, ratio, fills in rows:
         ours, *peers = (float(each.replace(",", "")) for each in (book, light, py))
         assert float(ratio) == pytest.approx(ours / max(peers), abs=0.02)
         assert int(fills) == pytest.approx(75, abs=1)
-    assert "with 40 resting orders that there are with 20" in told
+    assert "with 40 resting orders that there are with 20" in printed
     assert re.search(
-        r"^match: \d+\.\d\d \(10 resting\), \d+\.\d\d \(20 resting\),", told, re.MULTILINE
+        r"^match: \d+\.\d\d \(10 resting\), \d+\.\d\d \(20 resting\),", printed, re.MULTILINE
     )
 
 
-def test_without_peers_the_engine_is_measured_and_it_is_said_how_to_get_them(
+def test_without_peers_the_engine_is_measured_with_a_note_on_installing_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    told = printed(monkeypatch)
-    assert "match-depth: " in told
-    assert HOW_TO_GET_PEERS in told
-    assert not re.search("^match: ", told, re.MULTILINE)
+    printed = printed_by_a_run()
+    assert "match-depth: " in printed
+    assert HOW_TO_GET_PEERS in printed
+    assert not re.search("^match: ", printed, re.MULTILINE)
 
 
-def test_every_peer_is_there_where_the_tests_run() -> None:
+def test_every_peer_is_installed_for_the_tests() -> None:
     assert installed_peers().keys() == PEERS.keys()
 
 
@@ -83,12 +79,12 @@ def contender(request: pytest.FixtureRequest, world: World) -> Contender:
     return makers[request.param]()
 
 
-def test_each_tells_whom_every_taker_met(contender: Contender) -> None:
-    """In the second round a best order is left in part, and met before the next one."""
+def test_each_contender_reports_the_makers_of_every_fill(contender: Contender) -> None:
+    """In the second round a best order stays in part, and is met before the next one."""
     first_best, second_best = 10 + 2, 10 + 4 + 2
     done = list(islice(operations(10), 10 + 2 * ROUND))
-    said = contender.run(contender.prepare(done))
-    assert contender.fills(said) == [
+    results = contender.run(contender.prepare(done))
+    assert contender.fills(results) == [
         BookFill(first_best, 1, 41),
         BookFill(first_best, 1, 41),
         BookFill(second_best, 2, 41),
@@ -96,7 +92,7 @@ def test_each_tells_whom_every_taker_met(contender: Contender) -> None:
 
 
 class Liar:
-    """A contender that tells of no fill."""
+    """A contender that reports no fill."""
 
     def prepare(self, operations: Sequence[Any]) -> Sequence[Any]:
         return operations
@@ -104,25 +100,27 @@ class Liar:
     def run(self, prepared: Sequence[Any]) -> Sequence[Any]:
         return prepared
 
-    def fills(self, said: Sequence[Any]) -> list[BookFill]:
-        del said
+    def fills(self, results: Sequence[Any]) -> list[BookFill]:
+        del results
         return []
 
 
 def test_other_fills_fail_the_benchmark() -> None:
     field = Field(10, {"book": OwnBook(), "liar": Liar()})
-    with pytest.raises(BenchFailed, match="liar told other fills"):
+    with pytest.raises(BenchFailed, match="liar reported other fills"):
         field.measure(ROUND)
 
 
 @pytest.mark.parametrize("markets", [1, 7])
-def test_the_rounds_of_a_stream_leave_every_book_as_deep(world: World, markets: int) -> None:
+def test_the_rounds_of_a_stream_keep_the_depth_of_every_book(world: World, markets: int) -> None:
     state = State()
     for opening in market_commands(world, 0):
         apply(state, opening)
     apply(state, funding_command(world, 0))
     depth = 100
-    for command in islice(Stream(world, markets).commands(depth), depth + markets * 2 * ROUND):
+    for command in islice(
+        CommandStream(world, markets).commands(depth), depth + markets * 2 * ROUND
+    ):
         assert apply(state, command).is_change
     assert len(state.live_orders) == depth
     depths = [len(list(market.book.orders())) for market in state.market_by_id.values()]
@@ -130,7 +128,7 @@ def test_the_rounds_of_a_stream_leave_every_book_as_deep(world: World, markets: 
     assert len(state.unsettled_trades) == 2 * markets
 
 
-def test_the_ratio_is_to_the_fastest_peer() -> None:
+def test_the_ratio_is_over_the_fastest_peer() -> None:
     speeds = Speeds(10, {"engine": 1.0, "book": 6.0, "a": 2.0, "b": 3.0}, 0, 0.0)
     assert speeds.ratio == 2.0
     assert speeds._replace(per_s={"engine": 1.0, "book": 6.0}).ratio is None

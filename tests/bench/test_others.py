@@ -1,4 +1,4 @@
-"""The benchmarks beside `bench order`: latency, durable."""
+"""The benchmarks of single orders and of pairs of rounds: latency, steady rate, durable."""
 
 import io
 import re
@@ -7,23 +7,17 @@ import pytest
 from rich.console import Console
 from tests.rigs.values import a_key
 
-from foretell.bench import latency, order
 from foretell.bench.durable import run_bench_durable
 from foretell.bench.latency import run_bench_latency, steps_s
-from foretell.bench.rigs import machine
+from foretell.bench.rigs.order_rounds import OrderPlan
 from foretell.bench.rigs.world import World, make_world
 from foretell.bench.steady_rate import run_bench_steady_rate
 
-ORDERS = 100
+PLAN = OrderPlan(1, 100, 4, warm_up_orders=20, recoveries=100, syncs=5)
 
 
 @pytest.fixture
-def console(monkeypatch: pytest.MonkeyPatch) -> Console:
-    """Where a benchmark prints that takes as little time as may be."""
-    monkeypatch.setattr(machine, "RECOVERIES", 100)
-    monkeypatch.setattr(machine, "SYNCS", 5)
-    monkeypatch.setattr(order, "WARM_UP_ORDERS", 20)
-    monkeypatch.setattr(latency, "STEPS_ORDERS", 20)
+def console() -> Console:
     return Console(file=io.StringIO(), width=200)
 
 
@@ -32,42 +26,44 @@ def world() -> World:
     return make_world(a_key("bench"))
 
 
-def told(console: Console) -> str:
+def printed(console: Console) -> str:
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
-def test_latency_is_told_beside_its_floor(console: Console) -> None:
-    run_bench_latency(1, ORDERS, console)
+def test_latency_is_printed_next_to_its_floor(console: Console) -> None:
+    run_bench_latency(PLAN, console, steps_orders=20)
     (figures,) = re.findall(
         r"p50 (\S+) ms is (\S+) times its floor of (\S+) ms \(steps (\S+), fdatasync (\S+)\)",
-        told(console),
+        printed(console),
     )
-    p50, times, rig, steps, sync = map(float, figures)
-    assert rig == pytest.approx(steps + sync, abs=0.02)
-    assert times == pytest.approx(p50 / rig, rel=0.1)
-    assert "(median of 1 rounds of 100, 1 connection)" in told(console)
+    p50, times, floor, steps, sync = map(float, figures)
+    assert floor == pytest.approx(steps + sync, abs=0.02)
+    assert times == pytest.approx(p50 / floor, rel=0.1)
+    assert "(median of 1 rounds of 100, 1 connection)" in printed(console)
 
 
 def test_the_steps_of_an_order_take_longer_than_recovering_its_signer(world: World) -> None:
     assert steps_s(world, 20) > 20e-6
 
 
-def test_what_durability_costs_is_told_of_pairs_of_rounds(console: Console) -> None:
-    run_bench_durable(1, ORDERS, 4, console)
-    rows = re.findall(r"│ \d +│ ([\d,]+) +│", told(console))
+def test_the_cost_of_durability_is_printed_for_pairs_of_rounds(console: Console) -> None:
+    run_bench_durable(PLAN, console)
+    rows = re.findall(r"│ \d +│ ([\d,]+) +│", printed(console))
     durable, loose = (float(row.replace(",", "")) for row in rows)
-    (ratio,) = re.findall(r"^durable-cost: (\d+\.\d\d) of the orders", told(console), re.MULTILINE)
+    (ratio,) = re.findall(
+        r"^durable-cost: (\d+\.\d\d) of the orders", printed(console), re.MULTILINE
+    )
     assert float(ratio) == pytest.approx(durable / loose, abs=0.02)
-    assert "(median of 1 pairs of rounds of 100, 4 connections)" in told(console)
+    assert "(median of 1 pairs of rounds of 100, 4 connections)" in printed(console)
 
 
-def test_slow_orders_are_told_beside_ordinary_ones_at_a_steady_rate(console: Console) -> None:
-    run_bench_steady_rate(1, ORDERS, 0.5, console)
+def test_slow_orders_are_printed_next_to_ordinary_ones_at_a_steady_rate(console: Console) -> None:
+    run_bench_steady_rate(PLAN, 0.5, console)
     ((most, paced, p50, p99, ratio),) = re.findall(
-        r"│ 1 +│ ([\d,]+) +│ ([\d,]+) +│ (\S+) +│ (\S+) +│ (\S+) +│", told(console)
+        r"│ 1 +│ ([\d,]+) +│ ([\d,]+) +│ (\S+) +│ (\S+) +│ (\S+) +│", printed(console)
     )
     rates = [float(each.replace(",", "")) for each in (most, paced)]
     assert rates[1] < 0.7 * rates[0]
     assert float(ratio) == pytest.approx(float(p99) / float(p50), rel=0.05)
-    assert " at 0.5 of the most (median of 1 rounds of 100, 32 connections)" in told(console)
+    assert " at 0.5 of the most (median of 1 rounds of 100, 32 connections)" in printed(console)

@@ -8,10 +8,8 @@ import uvloop
 from rich.console import Console
 from tests.rigs.values import a_key
 
-from foretell.bench import replay
-from foretell.bench.replay import StartRound, run_bench_replay
-from foretell.bench.rigs import journal_fixture
-from foretell.bench.rigs.journal_fixture import write_past
+from foretell.bench.replay import StartRound, measure_start, run_bench_replay
+from foretell.bench.rigs.journal_fixture import write_journal_fixture
 from foretell.bench.rigs.startup import FoldFigures, Restored
 from foretell.bench.rigs.world import World, make_world
 from foretell.domain.errors.command import BenchFailed
@@ -30,26 +28,26 @@ def world() -> World:
     return make_world(a_key("bench"))
 
 
-def test_a_run_tells_its_ratio_its_start_and_the_memory_of_an_order() -> None:
+def test_a_run_prints_its_ratio_its_start_and_the_memory_of_an_order() -> None:
     file = io.StringIO()
     run_bench_replay(1, ORDERS, EVENTS, Console(file=file, width=200))
-    told = file.getvalue()
+    printed = file.getvalue()
     ((records, commands, ratio, ready),) = re.findall(
-        r"│ 1 +│ ([\d,]+) +│ ([\d,]+) +│ (\d+\.\d\d) +│ (\d+\.\d) ", told
+        r"│ 1 +│ ([\d,]+) +│ ([\d,]+) +│ (\d+\.\d\d) +│ (\d+\.\d) ", printed
     )
     rates = [float(each.replace(",", "")) for each in (records, commands)]
     assert float(ratio) == pytest.approx(rates[0] / rates[1], abs=0.02)
-    assert f"restart: ready after {ready} s, of which the snapshot takes 0." in told
-    assert f"replay: {ratio} records" in told
-    (order_bytes,) = re.findall(r"^memory: ([\d,]+) bytes for each", told, re.MULTILINE)
+    assert f"restart: ready after {ready} s, of which the snapshot takes 0." in printed
+    assert f"replay: {ratio} records" in printed
+    (order_bytes,) = re.findall(r"^memory: ([\d,]+) bytes for each", printed, re.MULTILINE)
     assert int(order_bytes.replace(",", "")) > 500
 
 
-def test_the_journal_of_a_run_holds_what_was_asked_for(
-    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+def test_the_journal_of_a_run_has_the_numbers_that_were_asked_for(
+    tmp_path: Path, world: World
 ) -> None:
-    monkeypatch.setattr(journal_fixture, "TRADES_PER_BLOCK", 20)
-    last = uvloop.run(write_past(tmp_path, world, ORDERS, EVENTS))
+    writing = write_journal_fixture(tmp_path, world, ORDERS, EVENTS, trades_per_block=20)
+    last = uvloop.run(writing)
     snapshot = newest_snapshot(tmp_path)
     assert snapshot is not None
     assert len(decode_state(snapshot.payload).live_orders) == ORDERS
@@ -61,28 +59,22 @@ def test_the_journal_of_a_run_holds_what_was_asked_for(
     assert verify(tmp_path).last_sequence == last
 
 
-def test_every_block_settles_the_trades_before_it(
-    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(journal_fixture, "TRADES_PER_BLOCK", 50)
+def test_every_block_settles_the_trades_before_it(tmp_path: Path, world: World) -> None:
     until_block = len(world.conditions) * 6 + 1
-    uvloop.run(write_past(tmp_path, world, ORDERS, until_block))
+    uvloop.run(write_journal_fixture(tmp_path, world, ORDERS, until_block, trades_per_block=50))
     state, _ = fold(tmp_path, newest_snapshot(tmp_path))
     assert (state.observed_block, len(state.unsettled_trades)) == (2, 0)
     assert len(state.live_orders) == ORDERS + len(world.conditions)
 
 
-def test_states_that_differ_fail_the_benchmark(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_states_that_differ_fail_the_benchmark(tmp_path: Path) -> None:
     memory = Restored(1.0, 1.0, FoldFigures(1, 1.0, "another", 0))
-    told = iter([FoldFigures(1, 1.0, "one", 0), memory, 1.0])
-    monkeypatch.setattr(replay, "_in_new_process", lambda *_: next(told))
+    results = iter([FoldFigures(1, 1.0, "one", 0), memory, 1.0])
     with pytest.raises(BenchFailed, match="in another state"):
-        replay._measure(tmp_path, a_key("bench"))
+        measure_start(tmp_path, a_key("bench"), run=lambda *_: next(results))
 
 
-def test_the_ratio_is_of_records_to_commands() -> None:
+def test_the_ratio_is_records_over_commands() -> None:
     memory = Restored(0.5, 800.0, FoldFigures(100, 1.0, "", 0.1))
     shown = StartRound(FoldFigures(100, 4.0, "", 0.2), memory, 9.0)
     assert (shown.ratio, shown.others_cores) == (0.25, 0.2)

@@ -8,7 +8,7 @@ from tests.rigs.values import a_key
 
 from foretell.app.clock_and_ids import now_ms
 from foretell.bench.rigs.load import make_requests, send_all
-from foretell.bench.rigs.trading_alone import Alone, trading_alone
+from foretell.bench.rigs.trading_alone import TradingAlone, trading_alone
 from foretell.bench.rigs.world import World, funding_command, make_world, market_commands
 from foretell.domain.errors.command import ApiRefused, BenchFailed
 from foretell.sdk.http import HttpClient
@@ -26,13 +26,13 @@ def world() -> World:
 
 
 @pytest.fixture
-async def alone(world: World, tmp_path: Path) -> AsyncIterator[Alone]:
+async def alone(world: World, tmp_path: Path) -> AsyncIterator[TradingAlone]:
     async with trading_alone(world.deployment, world.master_key, tmp_path) as alone:
         yield alone
 
 
-async def furnish(alone: Alone, world: World) -> None:
-    """Give the users of the world their keys, open its markets and fund everybody."""
+async def furnish(alone: TradingAlone, world: World) -> None:
+    """Record the keys of the users, open the markets and fund all users."""
     async with alone.database.writing() as tx:
         for user in world.users:
             await record_key(tx, user.credentials.key_id, user.index, now_ms())
@@ -41,13 +41,13 @@ async def furnish(alone: Alone, world: World) -> None:
     await alone.engine.submit(funding_command(world, alone.engine.clock_ms()))
 
 
-async def test_trading_alone_answers_as_soon_as_it_is_given(alone: Alone) -> None:
+async def test_trading_alone_answers_as_soon_as_it_is_started(alone: TradingAlone) -> None:
     async with HttpClient(f"http://127.0.0.1:{alone.port}{PATH}") as client:
         assert await client.get("/ok") == "OK"
 
 
-async def test_trading_alone_takes_signed_orders_and_matches_them(
-    alone: Alone, world: World
+async def test_trading_alone_accepts_signed_orders_and_matches_them(
+    alone: TradingAlone, world: World
 ) -> None:
     await furnish(alone, world)
     before = alone.engine.sequence
@@ -65,14 +65,14 @@ async def test_trading_alone_takes_signed_orders_and_matches_them(
     assert price["side"] in {"BUY", "SELL"}
 
 
-async def test_an_order_of_nobody_who_is_known_ends_a_round(alone: Alone, world: World) -> None:
+async def test_an_order_of_an_unknown_user_ends_a_round(alone: TradingAlone, world: World) -> None:
     requests = make_requests(world, PATH, 3, 0, now_ms() // 1000)
     with pytest.raises(BenchFailed, match="HTTP 401"):
         await send_all(alone.port, requests, connections=1)
 
 
 async def test_an_order_in_a_market_that_is_not_open_is_refused_by_name(
-    alone: Alone, world: World
+    alone: TradingAlone, world: World
 ) -> None:
     async with HttpClient(f"http://127.0.0.1:{alone.port}{PATH}") as client:
         with pytest.raises(ApiRefused, match="No orderbook exists"):

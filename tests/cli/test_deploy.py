@@ -65,7 +65,7 @@ async def is_granted(
     return int(answer, 16) == 1
 
 
-async def test_a_sandboxs_node_gets_the_sandboxs_contracts(
+async def test_the_sandboxs_contracts_are_deployed_to_a_dev_chain(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
     settings = sandbox_settings(tmp_path, rpc_url=SecretStr(sandbox.rpc_url))
@@ -76,7 +76,7 @@ async def test_a_sandboxs_node_gets_the_sandboxs_contracts(
     assert checksum_address(sandbox.deployment.exchange) in printed
 
 
-async def test_an_operators_node_gets_contracts_that_obey_the_operators_keys(
+async def test_contracts_of_an_operator_grant_roles_to_the_operators_keys(
     fresh_sandbox: Sandbox, operators: MakeSettings
 ) -> None:
     settings, sandbox = operators(), fresh_sandbox
@@ -114,7 +114,7 @@ async def test_a_key_that_is_missing_is_named(operators: MakeSettings, name: str
         await deployed(operators(**{name: None}))
 
 
-async def test_a_node_of_another_chain_gets_nothing(operators: MakeSettings) -> None:
+async def test_nothing_is_deployed_to_a_node_of_another_chain(operators: MakeSettings) -> None:
     settings = operators(chain_id=137)
     with pytest.raises(WrongChain, match="serves chain 80002, and 137 is wanted"):
         await deployed(settings)
@@ -123,13 +123,13 @@ async def test_a_node_of_another_chain_gets_nothing(operators: MakeSettings) -> 
 
 @pytest.fixture
 def written(sandbox: Sandbox, tmp_path: Path) -> Settings:
-    """Settings of somebody who has the file of what is on the node."""
+    """Settings with the file of the deployment on the node."""
     settings = sandbox_settings(tmp_path, rpc_url=SecretStr(sandbox.rpc_url))
     store_deployment(settings.deployment_file, sandbox.deployment)
     return settings
 
 
-async def test_a_check_finds_everything_as_it_is_written_and_sends_nothing(
+async def test_a_check_compares_every_contract_and_sends_nothing(
     sandbox: Sandbox, written: Settings
 ) -> None:
     before = await sandbox.rpc.call("eth_blockNumber")

@@ -19,31 +19,31 @@ from foretell.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
-NOBODY = "0x" + "00" * 20
+OTHER_ADDRESS = "0x" + "00" * 20
 
 
-def find_failing_orders(settings: Settings) -> tuple[str, str]:
-    """Return what the doctor prints and what ails."""
+def examined(settings: Settings, **options: int) -> tuple[str, str]:
+    """Return what the doctor prints, and its refusal."""
     console = Console(file=io.StringIO(), width=200)
     ailing = ""
     try:
-        run_doctor(settings, console)
+        run_doctor(settings, console, **options)
     except Ailing as error:
         ailing = error.message
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue(), ailing
 
 
-def say_ready(settings: Settings, rpc_url: str) -> None:
-    """Leave what an installation says of itself."""
+def write_ready_file(settings: Settings, rpc_url: str) -> None:
+    """Write the file of a running installation."""
     settings.data.mkdir(exist_ok=True)
     deployment = make_world(a_key("doctor")).deployment
     market = SeededMarket("", "", "", "")
     write_ready(settings.data, describe(settings.base_url, rpc_url, deployment, market))
 
 
-def test_a_machine_with_everything_is_well(settings: Settings) -> None:
-    printed, ailing = find_failing_orders(settings)
+def test_a_machine_with_everything_passes(settings: Settings) -> None:
+    printed, ailing = examined(settings)
     assert (ailing, printed.count("✗")) == ("", 0)
     assert f"none runs on {settings.data}" in printed
     assert f"Foretell │ {version('foretell')}" in re.sub(" +", " ", printed)
@@ -52,48 +52,45 @@ def test_a_machine_with_everything_is_well(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("field", "what"), [("anvil", "anvil"), ("npm_folder", "anvil, contracts from npm")]
 )
-def test_what_is_not_installed_is_told_with_where_it_was_looked_for(
+def test_a_missing_program_is_reported_with_the_folder_that_was_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str, what: str
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     nowhere = tmp_path / "[nowhere]"
-    printed, ailing = find_failing_orders(sandbox_settings(tmp_path, **{field: nowhere}))
+    printed, ailing = examined(sandbox_settings(tmp_path, **{field: nowhere}))
     assert ailing == f"not well: {what}"
     assert f"looked for it in {nowhere}" in printed
 
 
-def test_a_disk_that_is_full_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "FREE_BYTES_MIN", 2**80)
-    assert find_failing_orders(settings)[1] == "not well: disk"
+def test_a_full_disk_is_reported(settings: Settings) -> None:
+    assert examined(settings, free_bytes_min=2**80)[1] == "not well: disk"
 
 
-def test_signatures_that_do_not_recover_are_told(
+def test_a_failed_recovery_of_signers_is_reported(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "recover_signer", lambda *_: NOBODY)
-    printed, ailing = find_failing_orders(settings)
+    monkeypatch.setattr(doctor, "recover_signer", lambda *_: OTHER_ADDRESS)
+    printed, ailing = examined(settings)
     assert ailing == "not well: signatures"
     assert "not well: recovery of signers" in printed
 
 
-def test_a_folder_that_is_not_there_yet_is_measured_where_it_will_be(tmp_path: Path) -> None:
-    printed, ailing = find_failing_orders(
-        sandbox_settings(tmp_path, data=tmp_path / "a" / "b" / "c")
-    )
+def test_a_folder_that_does_not_exist_yet_is_measured_at_its_parent(tmp_path: Path) -> None:
+    printed, ailing = examined(sandbox_settings(tmp_path, data=tmp_path / "a" / "b" / "c"))
     assert (ailing, f"MB free at {tmp_path}" in printed) == ("", True)
 
 
-def test_an_installation_that_was_killed_is_told_api_by_api(settings: Settings) -> None:
-    say_ready(settings, f"http://127.0.0.1:{free_port()}")
-    printed, ailing = find_failing_orders(settings)
+def test_a_killed_installation_is_reported_api_by_api(settings: Settings) -> None:
+    write_ready_file(settings, f"http://127.0.0.1:{free_port()}")
+    printed, ailing = examined(settings)
     assert ailing == "not well: trading, market creation, relayer, data, discovery, chain"
     assert printed.count("does not answer (ConnectError)") == 5
 
 
-async def test_an_installation_that_runs_is_told_api_by_api(settings: Settings) -> None:
+async def test_a_running_installation_is_reported_api_by_api(settings: Settings) -> None:
     async with installed(settings):
-        say_ready(settings, f"http://127.0.0.1:{settings.chain_port}")
-        printed, ailing = await asyncio.to_thread(find_failing_orders, settings)
+        write_ready_file(settings, f"http://127.0.0.1:{settings.chain_port}")
+        printed, ailing = await asyncio.to_thread(examined, settings)
     assert ailing == ""
     names = ("trading", "market creation", "relayer", "data", "discovery", "chain")
     assert [name for name in names if f"│ {name} " not in printed] == []

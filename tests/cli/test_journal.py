@@ -1,4 +1,4 @@
-"""`foretell journal`: looking at a journal from the outside."""
+"""`foretell journal`: a journal is checked, replayed and exported."""
 
 import asyncio
 import json
@@ -51,19 +51,19 @@ def files_of(data: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (data / "journal").iterdir()}
 
 
-def test_verify_says_what_there_is(call: Call, data: Path) -> None:
+def test_verify_prints_what_the_journal_holds(call: Call, data: Path) -> None:
     before = files_of(data)
     called = call("journal", "verify", "--data", str(data))
     assert (called.code, called.err) == (0, "")
-    said = " ".join(called.out.split())
-    assert "sequences 1 to 63" in said
-    assert "records 63" in said
-    assert "snapshots 30" in said
+    printed = " ".join(called.out.split())
+    assert "sequences 1 to 63" in printed
+    assert "records 63" in printed
+    assert "snapshots 30" in printed
     assert files_of(data) == before
 
 
 @pytest.mark.parametrize("command", ["verify", "replay", "export"])
-def test_the_journal_of_an_engine_apart_is_named_by_its_number(
+def test_the_journal_of_an_engine_process_is_named_by_its_number(
     call: Call, data: Path, command: str
 ) -> None:
     of_the_only_one = call("journal", command, "--data", str(data)).out
@@ -98,17 +98,15 @@ def test_verify_finds_a_snapshot_of_another_journal(call: Call, data: Path) -> N
     folder = data / "other"
     commands = [*COMMANDS[:2], a_placing(a_sell("bob", price_ticks=41)), *COMMANDS[3:]]
     asyncio.run(written(FileJournal(folder), [encode_command(command) for command in commands]))
-    stranger = take_snapshot(folder, 50)
-    (data / "journal" / stranger.name).write_bytes(stranger.read_bytes())
+    foreign = take_snapshot(folder, 50)
+    (data / "journal" / foreign.name).write_bytes(foreign.read_bytes())
     called = call("journal", "verify", "--data", str(data))
     assert called.code == 1
     assert "it is of another journal" in called.err
 
 
-def test_verify_looks_at_a_journal_in_use_as_far_as_its_mark_vouches(
-    call: Call, data: Path
-) -> None:
-    """What comes after is half written."""
+def test_verify_checks_a_journal_in_use_up_to_its_sync_mark(call: Call, data: Path) -> None:
+    """Records after it may be half written."""
     path = segment_paths(data / "journal")[-1]
     raw = path.read_bytes().rstrip(b"\x00")
     path.write_bytes((raw + bytes(-len(raw) % 8)).ljust(16 * 1024, b"\xff"))
@@ -116,11 +114,11 @@ def test_verify_looks_at_a_journal_in_use_as_far_as_its_mark_vouches(
     called = call("journal", "verify", "--data", str(data))
     unlock_folder(lock)
     assert called.code == 0
-    assert "what came after the last mark was not looked at" in called.out
+    assert "records after the last sync mark were not checked" in called.out
     assert call("journal", "verify", "--data", str(data)).code == 1
 
 
-def test_verify_misses_what_the_mark_vouches_for_in_a_journal_in_use(
+def test_verify_misses_a_record_before_the_sync_mark_of_a_journal_in_use(
     call: Call, data: Path
 ) -> None:
     segment_paths(data / "journal")[-1].unlink()
@@ -135,18 +133,18 @@ def test_verify_misses_what_the_mark_vouches_for_in_a_journal_in_use(
     ("options", "begins", "records"),
     [(("--from-start",), "the start", "63"), ((), "the snapshot at 30", "33")],
 )
-def test_replay_ends_in_the_same_state_from_anywhere(
+def test_replay_ends_in_the_same_state_from_the_start_and_from_a_snapshot(
     call: Call, data: Path, options: tuple[str, ...], begins: str, records: str
 ) -> None:
     called = call("journal", "replay", "--data", str(data), *options)
-    said = " ".join(called.out.split())
+    printed = " ".join(called.out.split())
     assert (called.code, called.err) == (0, "")
-    assert f"from {begins}" in said
-    assert f"records {records}, the last of them 63" in said
-    assert f"state {final_digest()}" in said
+    assert f"from {begins}" in printed
+    assert f"records {records}, the last of them 63" in printed
+    assert f"state {final_digest()}" in printed
 
 
-def test_replay_from_a_start_that_was_let_go_says_so(call: Call, data: Path) -> None:
+def test_replay_says_that_the_first_commands_were_removed(call: Call, data: Path) -> None:
     take_snapshot(data / "journal", 60)
     assert compact(data / "journal")
     called = call("journal", "replay", "--data", str(data), "--from-start")
@@ -187,13 +185,13 @@ def test_export_writes_every_command_with_the_names_of_its_fields(data: Path) ->
         (("--from", "64"), []),
     ],
 )
-def test_export_writes_what_was_asked_for(
+def test_export_writes_the_range_that_is_named(
     data: Path, options: tuple[str, ...], sequences: list[int]
 ) -> None:
     assert [line["sequence"] for line in exported(data, *options)] == sequences
 
 
-def test_export_begins_with_what_is_kept(data: Path) -> None:
+def test_export_begins_with_the_oldest_command_kept(data: Path) -> None:
     take_snapshot(data / "journal", 60)
     compact(data / "journal")
     first = int(segment_paths(data / "journal")[0].stem)
@@ -201,7 +199,7 @@ def test_export_begins_with_what_is_kept(data: Path) -> None:
     assert exported(data)[0]["sequence"] == first
 
 
-def test_a_reader_of_the_export_may_stop_reading(data: Path) -> None:
+def test_a_reader_of_the_export_may_close_it(data: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     ran = subprocess.run(

@@ -15,20 +15,20 @@ COMMANDS = {
     (): "A whole prediction-market exchange",
     ("up",): "Run everything on this machine",
     ("serve",): "Run chosen roles",
-    ("deploy",): "Put the contracts on the chain",
+    ("deploy",): "Deploy the contracts",
     ("demo",): "Play a market from creation to redemption",
-    ("doctor",): "Look whether everything that is needed is there",
-    ("bench",): "Measure, each figure beside its ceiling",
+    ("doctor",): "Check that everything needed is installed",
+    ("bench",): "Measure the exchange, each figure next to its ceiling",
     ("bench", "order"): "Orders over HTTP, verified",
     ("bench", "latency"): "One order at a time",
     ("bench", "durable"): "Orders over HTTP that wait for the disk",
     ("bench", "match"): "Orders in memory",
     ("bench", "journal"): "Batches of records until they are durable",
-    ("bench", "replay"): "A start from a journal with much in it",
-    ("bench", "failover"): "How long a shard is without a leader",
-    ("journal",): "Check, replay and export the journal",
-    ("journal", "verify"): "Check every record, the chain through all of them",
-    ("journal", "replay"): "Fold the journal into memory",
+    ("bench", "replay"): "A start from a large journal",
+    ("bench", "failover"): "The time without a leader",
+    ("journal",): "Check, replay or export the journal",
+    ("journal", "verify"): "Check every record, the hash chain through all of them",
+    ("journal", "replay"): "Replay the journal in memory",
     ("journal", "export"): "one JSON object on each line",
 }
 NODE = "http://127.0.0.1:1"
@@ -41,7 +41,7 @@ def test_every_command_says_what_it_does(call: Call, command: tuple[str, ...]) -
     assert COMMANDS[command] in " ".join(called.out.split())
 
 
-def test_the_commands_listed_are_those_that_there_are(call: Call) -> None:
+def test_every_command_is_listed(call: Call) -> None:
     listed = call("--help").out
     names = [command[0] for command in COMMANDS if len(command) == 1]
     assert [name for name in names if f"│ {name} " not in listed] == []
@@ -66,14 +66,14 @@ def test_the_version_is_the_one_that_is_installed(call: Call) -> None:
         (("up",), "[default: (8545)]"),
         (("serve",), "[default: (everything)]"),
         (("serve",), "[default: (one process for all)]"),
-        (("serve",), "[default: (1 beside --workers)]"),
+        (("serve",), "[default: (1 with --workers)]"),
         (("deploy",), "[default: (the node's own)]"),
         (("bench", "order"), "[default: 10000]"),
         (("bench", "match"), "[default: 20000]"),
         (("journal", "export"), "[default: (the oldest)]"),
     ],
 )
-def test_an_option_says_what_it_is_if_nobody_does(
+def test_an_option_says_its_default(
     call: Call, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], default: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
@@ -89,7 +89,7 @@ def test_an_option_says_what_it_is_if_nobody_does(
         (("bench", "order", "--orders", "1"), "should be greater than or equal to 100"),
     ],
 )
-def test_a_command_line_that_is_wrong_is_a_2(
+def test_a_wrong_command_line_ends_with_2(
     call: Call, arguments: tuple[str, ...], wrong: str
 ) -> None:
     called = call(*arguments)
@@ -98,11 +98,11 @@ def test_a_command_line_that_is_wrong_is_a_2(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environment", "told"),
+    ("arguments", "environment", "message"),
     [
         (("journal", "verify"), {}, "there is no journal in .foretell/journal"),
         (("demo",), {}, "nothing runs on .foretell; start it with: foretell up"),
-        (("serve",), {}, "FORETELL_RPC_URL is not set: serve works with a node of yours"),
+        (("serve",), {}, "FORETELL_RPC_URL is not set: serve needs a node of yours"),
         (("deploy",), {}, "FORETELL_RPC_URL is not set: name the node"),
         (("up",), {"RPC_URL": NODE}, "foretell up belongs to the sandbox alone"),
         (("serve", "sales"), {"RPC_URL": NODE}, "sales is not a role; roles are creation, data,"),
@@ -127,25 +127,23 @@ def test_a_refusal_is_one_line_that_says_what_to_change(
     monkeypatch: pytest.MonkeyPatch,
     arguments: tuple[str, ...],
     environment: dict[str, str],
-    told: str,
+    message: str,
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(f"FORETELL_{name}", value)
     called = call(*arguments)
     assert (called.code, called.out) == (1, "")
-    assert called.err.startswith(f"error: {told}")
+    assert called.err.startswith(f"error: {message}")
     assert called.err.count("\n") == 1
 
 
-def test_every_setting_that_is_wrong_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_wrong_setting_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORETELL_PORT", "x")
     monkeypatch.setenv("FORETELL_CHAIN_ID", "-1")
     assert {"FORETELL_PORT:", "FORETELL_CHAIN_ID:"} <= set(call("doctor").err.split())
 
 
-def test_a_setting_that_is_wrong_is_not_repeated(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_setting_is_not_printed(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may be a password."""
     monkeypatch.setenv("FORETELL_DATABASE_URL", "postgres://me:hunter2@db.example/foretell")
     called = call("doctor")
@@ -154,19 +152,19 @@ def test_a_setting_that_is_wrong_is_not_repeated(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("port = ", "error: foretell.toml cannot be read: Invalid value (at end of document)"),
         ("prot = 1", "error: FORETELL_PROT: Extra inputs are not permitted"),
         ("port = 0", "error: FORETELL_PORT: Input should be greater than or equal to 1"),
     ],
 )
-def test_a_settings_file_that_is_wrong_is_refused(
-    call: Call, tmp_path: Path, text: str, told: str
+def test_a_wrong_settings_file_is_refused(
+    call: Call, tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "foretell.toml").write_text(text)
     called = call("doctor")
-    assert (called.code, called.err) == (1, told + "\n")
+    assert (called.code, called.err) == (1, message + "\n")
 
 
 def raising(error: BaseException) -> Callable[[], None]:
@@ -186,7 +184,7 @@ def test_a_refusal_is_printed_as_it_is(
     assert call() == (1, "", f"error: {message}\n")
 
 
-def test_of_a_group_of_errors_the_refusal_is_told(
+def test_the_first_refusal_of_a_group_of_errors_is_printed(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inner = ExceptionGroup("inner", [ApiRefused("GET /", 500, "no")])
@@ -198,7 +196,9 @@ def test_of_a_group_of_errors_the_refusal_is_told(
 @pytest.mark.parametrize(
     "fault", [ValueError("x"), OSError("x"), ExceptionGroup("x", [ValueError("x")])]
 )
-def test_a_fault_of_ours_keeps_its_trace(monkeypatch: pytest.MonkeyPatch, fault: Exception) -> None:
+def test_an_internal_error_keeps_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
     monkeypatch.setattr(main, "app", raising(fault))
     with pytest.raises(type(fault)) as raised:
         main.run()

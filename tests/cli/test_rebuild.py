@@ -1,4 +1,4 @@
-"""`foretell journal rebuild`: tables that are made from the journal, made anew."""
+"""`foretell journal rebuild`: tables are rebuilt from the journal."""
 
 import asyncio
 import shutil
@@ -42,8 +42,8 @@ STORY: list[Command] = [
 Rows = dict[str, Sequence[Any]]
 
 
-async def tell(data: Path, commands: Sequence[Command] = ()) -> Rows:
-    """Start an engine on what is there, tell it commands, and return the rows made of all of it."""
+async def run_engine(data: Path, commands: Sequence[Command] = ()) -> Rows:
+    """Start an engine on a folder, submit commands, and return the rows of its tables."""
     async with Database(f"sqlite+aiosqlite:///{data / 'foretell.db'}") as database:
         engine = Engine(FileJournal(data / "journal", segment_bytes=16 * 1024), Clock().now_ms)
         projection = Projection(database)
@@ -75,18 +75,18 @@ def data(empty_database: Path, tmp_path: Path) -> Path:
     return data
 
 
-def test_tables_that_were_emptied_are_made_anew_by_the_next_start(call: Call, data: Path) -> None:
-    before = asyncio.run(tell(data, STORY))
+def test_emptied_tables_are_rebuilt_by_the_next_start(call: Call, data: Path) -> None:
+    before = asyncio.run(run_engine(data, STORY))
     take_snapshot(data / "journal", 30)
     called = call("journal", "rebuild", "--data", str(data))
     count = sum(map(len, before.values()))
-    assert called.out.strip() == f"{count} rows removed; the next start makes the tables anew"
+    assert called.out.strip() == f"{count} rows removed; the next start rebuilds the tables"
     assert not any(asyncio.run(rows_in(data)).values())
-    assert asyncio.run(tell(data)) == before
+    assert asyncio.run(run_engine(data)) == before
 
 
 def test_tables_stay_where_the_beginning_of_the_journal_is_gone(call: Call, data: Path) -> None:
-    before = asyncio.run(tell(data, STORY))
+    before = asyncio.run(run_engine(data, STORY))
     take_snapshot(data / "journal", 40)
     take_snapshot(data / "journal", 60)
     assert compact(data / "journal") > 0
@@ -96,8 +96,8 @@ def test_tables_stay_where_the_beginning_of_the_journal_is_gone(call: Call, data
     assert asyncio.run(rows_in(data)) == before
 
 
-def test_tables_stay_while_somebody_uses_the_folder(call: Call, data: Path) -> None:
-    before = asyncio.run(tell(data, STORY))
+def test_tables_stay_while_a_process_uses_the_folder(call: Call, data: Path) -> None:
+    before = asyncio.run(run_engine(data, STORY))
     lock = lock_folder(data)
     called = call("journal", "rebuild", "--data", str(data))
     unlock_folder(lock)
@@ -108,7 +108,7 @@ def test_tables_stay_while_somebody_uses_the_folder(call: Call, data: Path) -> N
 
 def test_tables_stay_where_there_is_no_journal(call: Call, data: Path) -> None:
     """The settings may be those of another installation."""
-    before = asyncio.run(tell(data, STORY))
+    before = asyncio.run(run_engine(data, STORY))
     (data / "journal").rename(data / "elsewhere")
     called = call("journal", "rebuild", "--data", str(data))
     assert called.code == 1
@@ -116,8 +116,8 @@ def test_tables_stay_where_there_is_no_journal(call: Call, data: Path) -> None:
     assert asyncio.run(rows_in(data)) == before
 
 
-def test_tables_stay_when_a_segment_between_is_damaged(call: Call, data: Path) -> None:
-    before = asyncio.run(tell(data, STORY))
+def test_tables_stay_when_a_segment_in_the_middle_is_damaged(call: Call, data: Path) -> None:
+    before = asyncio.run(run_engine(data, STORY))
     path = segment_paths(data / "journal")[1]
     raw = bytearray(path.read_bytes())
     raw[200] ^= 1
@@ -129,9 +129,9 @@ def test_tables_stay_when_a_segment_between_is_damaged(call: Call, data: Path) -
 
 
 def test_tables_stay_where_the_journal_is_older_than_they_are(call: Call, data: Path) -> None:
-    asyncio.run(tell(data, STORY[:3]))
+    asyncio.run(run_engine(data, STORY[:3]))
     shutil.copytree(data / "journal", data / "older")
-    before = asyncio.run(tell(data, STORY[3:]))
+    before = asyncio.run(run_engine(data, STORY[3:]))
     shutil.rmtree(data / "journal")
     (data / "older").rename(data / "journal")
     called = call("journal", "rebuild", "--data", str(data))
@@ -140,12 +140,12 @@ def test_tables_stay_where_the_journal_is_older_than_they_are(call: Call, data: 
     assert asyncio.run(rows_in(data)) == before
 
 
-async def tell_shards(url: str) -> Rows:
-    """Let two shards, with their journals in PostgreSQL, tell the tables all that is theirs."""
+async def run_shards(url: str) -> Rows:
+    """Start two shards with journals in PostgreSQL, and return the rows of their tables."""
     async with Database(url) as database:
         for number in range(SHARDS):
             journal = await lead(
-                JournalPlace(url, ShardNumber(number), SHARDS), Candidate(b"h" * 16, "somebody")
+                JournalPlace(url, ShardNumber(number), SHARDS), Candidate(b"h" * 16, "another")
             )
             engine = Engine(journal, Clock().now_ms)
             projection = Projection(database, ShardPlace(number, SHARDS).name)
@@ -162,7 +162,7 @@ async def tell_shards(url: str) -> Rows:
 
 @pytest.fixture
 def shared(journal_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database in which the tables and the journals of two shards are."""
+    """A database with the tables and the journals of two shards."""
     asyncio.run(migrate(journal_url))
     monkeypatch.setenv("FORETELL_DATABASE_URL", journal_url)
     monkeypatch.setenv("FORETELL_JOURNAL", "postgres")
@@ -170,27 +170,25 @@ def shared(journal_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return journal_url
 
 
-def test_tables_of_several_shards_are_made_anew(call: Call, data: Path, shared: str) -> None:
-    before = asyncio.run(tell_shards(shared))
+def test_tables_of_several_shards_are_rebuilt(call: Call, data: Path, shared: str) -> None:
+    before = asyncio.run(run_shards(shared))
     called = call("journal", "rebuild", "--data", str(data))
     assert f"{sum(map(len, before.values()))} rows removed" in called.out
-    assert asyncio.run(tell_shards(shared)) == before
+    assert asyncio.run(run_shards(shared)) == before
 
 
-def test_tables_stay_where_a_shard_has_let_go_of_its_beginning(
+def test_tables_stay_where_a_shard_has_removed_its_first_commands(
     call: Call, data: Path, shared: str
 ) -> None:
-    asyncio.run(tell_shards(shared))
+    asyncio.run(run_shards(shared))
     query(shared, "DELETE FROM journal.record WHERE shard = 0 AND sequence < 5")
     called = call("journal", "rebuild", "--data", str(data))
     assert "the journal of shard 0 begins with sequence 5" in called.err
 
 
-async def call_meanwhile(url: str, call: Call, data: Path) -> str:
-    """Return what the command says while a process leads the second shard."""
-    journal = await lead(
-        JournalPlace(url, ShardNumber(1), SHARDS), Candidate(b"h" * 16, "somebody")
-    )
+async def call_while_led(url: str, call: Call, data: Path) -> str:
+    """Return the error of the command while a process leads the second shard."""
+    journal = await lead(JournalPlace(url, ShardNumber(1), SHARDS), Candidate(b"h" * 16, "another"))
     try:
         called = await asyncio.to_thread(call, "journal", "rebuild", "--data", str(data))
     finally:
@@ -198,7 +196,7 @@ async def call_meanwhile(url: str, call: Call, data: Path) -> str:
     return called.err
 
 
-def test_tables_stay_while_somebody_leads_a_shard(call: Call, data: Path, shared: str) -> None:
-    asyncio.run(tell_shards(shared))
-    said = asyncio.run(call_meanwhile(shared, call, data))
-    assert "shard 1 is led by somebody" in said
+def test_tables_stay_while_a_process_leads_a_shard(call: Call, data: Path, shared: str) -> None:
+    asyncio.run(run_shards(shared))
+    error = asyncio.run(call_while_led(shared, call, data))
+    assert "shard 1 is led by another" in error

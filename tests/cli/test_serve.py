@@ -10,19 +10,21 @@ from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import a_key
 from typing_extensions import override
 
+from foretell.app.engine_processes import NO_LISTENER
 from foretell.app.roles import ALL_ROLES, Role
 from foretell.bench.rigs.world import make_world
 from foretell.chain.deploy import store_deployment
 from foretell.cli import serve
-from foretell.cli.serve import ProcessRole, run_serve
-from foretell.domain.errors.command import MissingSetting, UnknownRole
+from foretell.cli.serve import ProcessRole, run_fleet, run_serve
+from foretell.domain.errors.command import MissingKey, MissingSetting, UnknownRole, WorkersUnfit
+from foretell.runtime.child_processes import REFUSED_CODE
 from foretell.settings import Settings
 
 KEYS = ("master_key", "operator_key", "registrar_key", "relayer_key", "storage_key")
 
 
 class Stopping(Console):
-    """A console whose reader stops the program as soon as it has said something."""
+    """A console that stops the program as soon as something is printed."""
 
     @override
     def print(self, *objects: object, **_: object) -> None:
@@ -32,13 +34,13 @@ class Stopping(Console):
 
 @pytest.fixture(autouse=True)
 def logs_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loggers are set up for good, which is for a process of its own; see test_running."""
+    """Loggers cannot be set up twice in one process; test_running does it in another."""
     monkeypatch.setattr(serve, "set_up_logs", lambda _: None)
 
 
 @pytest.fixture
 def production(tmp_path: Path, postgres: PostgresServer) -> Settings:
-    """Settings of an operator whose node does not answer just now."""
+    """Settings of an operator with a node that does not answer now."""
     postgres.empty_database()
     keys = {name: SecretStr(a_key(name).hex()) for name in KEYS}
     settings = sandbox_settings(
@@ -52,20 +54,20 @@ def production(tmp_path: Path, postgres: PostgresServer) -> Settings:
 
 
 def served(settings: Settings, *names: str) -> str:
-    """Serve until it says what it serves, and return what it says."""
+    """Serve until the roles are printed, and return what is printed."""
     console = Stopping(file=io.StringIO(), width=200)
     run_serve(settings, names, ProcessRole(), console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
-def test_the_roles_that_are_named_are_served_until_a_signal_comes(production: Settings) -> None:
-    told = served(production, "data", "discovery")
-    assert told == f"serving data, discovery at {production.base_url}\n"
+def test_named_roles_are_served_until_a_signal_comes(production: Settings) -> None:
+    printed = served(production, "data", "discovery")
+    assert printed == f"serving data, discovery at {production.base_url}\n"
     assert is_free(production.port)
 
 
-def test_no_role_named_is_every_role(production: Settings) -> None:
+def test_all_roles_are_served_when_none_is_named(production: Settings) -> None:
     assert (
         served(production) == f"serving {', '.join(sorted(ALL_ROLES))} at {production.base_url}\n"
     )
@@ -76,24 +78,42 @@ def test_every_role_runs_by_itself(production: Settings, role: Role) -> None:
     assert served(production, role).startswith(f"serving {role} at ")
 
 
-def test_a_role_that_there_is_not_is_refused_with_those_that_there_are(
+def test_an_unknown_role_is_refused_with_the_known_ones(
     production: Settings,
 ) -> None:
     with pytest.raises(UnknownRole) as refused:
         run_serve(production, ["data", "sales"], ProcessRole(), Console(quiet=True))
     assert refused.value.message == (
-        "sales is not a role; roles are creation, data, discovery, indexer, relayer, settlement,"
-        " trading"
+        "sales is not a role; roles are creation, data, discovery, engine, indexer, relayer,"
+        " settlement, trading, treasury"
     )
 
 
-def test_the_sandbox_is_not_served(settings: Settings) -> None:
-    with pytest.raises(MissingSetting, match="see also: foretell up"):
+def test_a_sandbox_is_refused(settings: Settings) -> None:
+    with pytest.raises(MissingSetting, match="for a sandbox run: foretell up"):
         run_serve(settings, ["data"], ProcessRole(), Console(quiet=True))
     assert not settings.data.exists()
 
 
-def test_roles_in_processes_of_their_own_need_a_server(tmp_path: Path) -> None:
+def test_roles_in_separate_processes_need_a_database_server(tmp_path: Path) -> None:
     settings = sandbox_settings(tmp_path, rpc_url=SecretStr("http://127.0.0.1:1"))
-    with pytest.raises(MissingSetting, match="meet in PostgreSQL"):
+    with pytest.raises(MissingSetting, match="need PostgreSQL, not a file"):
         run_serve(settings, ["data", "indexer"], ProcessRole(), Console(quiet=True))
+
+
+@pytest.mark.parametrize("names", [[], ["data"], ["trading", "data"]])
+def test_workers_serve_trading_alone(production: Settings, names: list[str]) -> None:
+    with pytest.raises(WorkersUnfit, match="--workers needs the one role trading"):
+        run_fleet(production, names, 2, Console(quiet=True))
+
+
+def test_a_child_that_refuses_to_run_ends_with_a_code_of_its_own(
+    production: Settings, capfd: pytest.CaptureFixture[str]
+) -> None:
+    settings = production.model_copy(update={"master_key": None})
+    with pytest.raises(SystemExit) as ended:
+        run_serve(settings, ["trading"], ProcessRole(member=NO_LISTENER), Console(quiet=True))
+    assert ended.value.code == REFUSED_CODE
+    assert capfd.readouterr().err == "error: FORETELL_MASTER_KEY is not set\n"
+    with pytest.raises(MissingKey):
+        run_serve(settings, ["trading"], ProcessRole(), Console(quiet=True))

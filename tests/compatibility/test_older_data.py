@@ -39,7 +39,7 @@ pytestmark = pytest.mark.anyio
 FOLDERS: Final = sorted(path.parent for path in Path(__file__).parent.glob("*/expected.json"))
 TREASURY: Final = "-1"
 EXPIRES: Final = "0.2"
-"""The price of the one order with an expiration: it leaves the book some day."""
+"""The price of the one order with an expiration, which leaves the book in time."""
 
 
 @pytest.fixture(params=FOLDERS, ids=lambda folder: folder.name)
@@ -55,7 +55,7 @@ def expected(written: Path) -> Any:
 
 @pytest.fixture
 def stopped(written: Path, tmp_path: Path) -> Iterator[Running]:
-    """An installation that stopped while the older commit ran it."""
+    """An installation that the older commit ran and stopped."""
     with an_installation(tmp_path) as running:
         running.data.mkdir()
         with tarfile.open(written / "sandbox.tar.xz") as archive:
@@ -119,7 +119,7 @@ def _digest_of_rows(url: str, shard: str, base: Snapshot | None) -> str:
     )
 
 
-async def test_a_database_is_brought_to_the_schema_of_today(
+async def test_a_database_is_migrated_to_the_schema_of_today(
     database_url: str, expected: Any
 ) -> None:
     url = database_url.replace("postgresql://", "postgresql+asyncpg://")
@@ -129,7 +129,7 @@ async def test_a_database_is_brought_to_the_schema_of_today(
 
 
 @pytest.mark.xdist_group("e2e")
-async def test_an_installation_goes_on_where_it_stopped(stopped: Running, expected: Any) -> None:
+async def test_an_installation_continues_where_it_stopped(stopped: Running, expected: Any) -> None:
     ready = await stopped.start()
     async with httpx.AsyncClient(base_url=ready.clob) as client:
         book = (await client.get("/book", params={"token_id": expected["token"]})).json()

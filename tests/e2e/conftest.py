@@ -1,4 +1,4 @@
-"""Installations that tests start, and that end with them whatever happens."""
+"""Installations that tests start, and that end with the tests."""
 
 import contextlib
 import shutil
@@ -38,7 +38,7 @@ async def seeded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def stopped(seeded_folder: Path, tmp_path: Path) -> Iterator[Running]:
-    """An installation that ran, its first market open, and was stopped."""
+    """A stopped installation with its first market."""
     with an_installation(tmp_path) as stopped:
         shutil.copytree(seeded_folder, stopped.data)
         yield stopped
@@ -46,7 +46,7 @@ def stopped(seeded_folder: Path, tmp_path: Path) -> Iterator[Running]:
 
 @pytest.fixture
 async def running(stopped: Running) -> Running:
-    """An installation that runs, its first market open."""
+    """A running installation with its first market."""
     await stopped.start()
     return stopped
 
@@ -55,7 +55,7 @@ async def running(stopped: Running) -> Running:
 async def shared(
     seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Running]:
-    """One that runs for all tests that neither stop it nor trade on its first market."""
+    """A running installation for all tests that neither stop it nor trade on its first market."""
     with an_installation(tmp_path_factory.mktemp("shared")) as shared:
         shutil.copytree(seeded_folder, shared.data)
         await shared.start()

@@ -1,4 +1,4 @@
-"""Engines in processes of their own, their journals in PostgreSQL, killed while a market is played."""
+"""Engines in processes of their own, with journals in PostgreSQL, killed during a demo."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ KILLED_EVERY_S = 5.0
 def apart(
     blank: Running, postgres: PostgresServer, journal_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Running:
-    """An installation, not started, whose engines are to run apart."""
+    """An installation that was not started, with engines in processes of their own."""
     postgres.empty_database()
     monkeypatch.setenv("FORETELL_DATABASE_URL", journal_url)
     monkeypatch.setenv("FORETELL_JOURNAL", "postgres")
@@ -56,14 +56,14 @@ async def test_the_demo_plays_its_story_while_leaders_are_killed(apart: Running)
         stderr=subprocess.STDOUT,
         env={**os.environ, "COLUMNS": "200"},
     )
-    told = asyncio.create_task(playing.communicate())
+    output_task = asyncio.create_task(playing.communicate())
     for pid in leaders(apart):
         await asyncio.sleep(KILLED_EVERY_S)
         os.kill(pid, signal.SIGKILL)
     async with asyncio.timeout(WITHIN_S):
-        output = (await told)[0].decode()
+        output = (await output_task)[0].decode()
     assert playing.returncode == 0, output + apart.output
     assert "1080 in = 990 out + 90 still locked" in output
-    assert apart.output.count("a process ended and is started again") == SHARDS + 1
+    assert apart.output.count("process ended and is started again") == SHARDS + 1
     assert apart.stop() == 0, apart.output
     assert apart.processes() == []

@@ -11,11 +11,12 @@ from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN
-from foretell.sandbox.demo.create_market import demo_draft, make_market, resume_market
+from foretell.sandbox.demo.create_market import demo_draft, make_market
 from foretell.sandbox.demo.output import show
 from foretell.sandbox.demo.resolution import balance, merge, redeem, resolve, wallets
 from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.trade import gather_traders, place, wait_for_funds
+from foretell.sandbox.market_creation import MarketCreator
 from foretell.sdk.http import wait_for
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e killed")]
@@ -59,17 +60,17 @@ async def test_a_market_traded_across_kills_ends_with_every_unit_accounted_for(
         await resolve(session, market)
         await redeem(session, market, traders.bobs_safe)
         await balance(session, market, wallets(traders, carols_safe))
-    assert "1080 in = 990 out + 90 still locked" in running.told()
+    assert "1080 in = 990 out + 90 still locked" in running.demo_output()
 
 
-async def test_a_relayed_transaction_that_was_taken_is_sent_once(running: Running) -> None:
+async def test_a_relayed_transaction_that_was_accepted_is_sent_once(running: Running) -> None:
     async with running.session() as session:
         traders = await gather_traders(session)
         relayer, collateral = traders.bobs_safe, session.deployment.collateral
         other = traders.alice.wallet.maker
-        taken = await relayer.hand_in([InnerCall(collateral, Transfer(other, 7).encode())])
+        accepted = await relayer.submit([InnerCall(collateral, Transfer(other, 7).encode())])
         await running.restart()
-        await relayer.finish(taken)
+        await relayer.wait_until_mined(accepted)
         has = await collateral_of(session, relayer.safe)
     assert has == 500 * UNITS_PER_TOKEN - 7
 
@@ -93,14 +94,12 @@ async def test_a_first_start_killed_on_its_way_is_completed_by_the_next(
     assert blank.stop() == 0
 
 
-async def test_a_creator_goes_on_after_a_kill(running: Running) -> None:
+async def test_a_creation_continues_after_a_kill(running: Running) -> None:
     async with running.session() as session:
-        wish, creator = (
-            demo_draft(session, session.new_salt()),
-            session.account(AccountRole.CREATOR),
-        )
+        draft = demo_draft(session, session.new_salt())
+        creator = session.account(AccountRole.CREATOR)
         noted: list[str] = []
-        asked = asyncio.create_task(make_market(session, wish, creator, noted.append))
+        creating = asyncio.create_task(make_market(session, draft, creator, noted.append))
 
         async def checked() -> bool | None:
             if not noted:
@@ -109,9 +108,8 @@ async def test_a_creator_goes_on_after_a_kill(running: Running) -> None:
             return True if answer["request"]["status"] == "metadata_update_pending" else None
 
         await wait_for("the transactions to be checked", checked)
-        asked.cancel()
+        creating.cancel()
         await running.restart()
-        made = await resume_market(session, creator, noted[0])
-        assert made is not None
-        (listed,) = await session.discovery.get("/markets", slug=wish.slug)
+        (made,) = await MarketCreator(session, creator, session).resume(noted[0])
+        (listed,) = await session.discovery.get("/markets", slug=draft.slug)
     assert listed["conditionId"] == made.condition_id

@@ -1,4 +1,4 @@
-"""What the README shows works as it is printed there."""
+"""The examples and commands of the README work as they are printed there."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""`foretell up` and `foretell demo`, as the README has them."""
+"""`foretell up` and `foretell demo`, as the README describes them."""
 
 import signal
 from pathlib import Path
@@ -25,7 +25,7 @@ ACTS = (
 
 
 @pytest.mark.spec(5)
-async def test_what_is_ready_answers_and_is_as_the_file_says(shared: Running) -> None:
+async def test_the_sandbox_answers_at_the_addresses_of_its_file(shared: Running) -> None:
     ready = await shared.ready()
     assert ready.chain_id == SANDBOX_CHAIN_ID
     assert {account.role for account in ready.accounts} >= {
@@ -58,7 +58,7 @@ async def test_a_signal_stops_everything_and_leaves_no_process(
     assert "stopped; everything is kept" in running.output
 
 
-async def test_nobody_else_may_run_on_the_same_folder_or_ports(
+async def test_a_second_installation_on_the_same_folder_or_ports_is_refused(
     shared: Running, tmp_path: Path
 ) -> None:
     data, port, chain_port = shared.data, shared.port, shared.chain_port
@@ -68,25 +68,25 @@ async def test_nobody_else_may_run_on_the_same_folder_or_ports(
     ports = ("--port", str(free_port()), "--chain-port", str(chain_port))
     chain_taken = run_foretell(*other, *ports, cwd=tmp_path)
     assert (folder.returncode, taken.returncode, chain_taken.returncode) == (1, 1, 1)
-    assert "another process uses" in folder.stderr
+    assert f"another process uses {data} (process " in folder.stderr
     assert f"127.0.0.1:{port} is taken" in taken.stderr
     assert f"127.0.0.1:{chain_port} is taken" in chain_taken.stderr
     assert "FORETELL_CHAIN_PORT" in chain_taken.stderr
 
 
-async def test_the_doctor_finds_what_runs_well(shared: Running) -> None:
+async def test_the_doctor_checks_a_running_installation(shared: Running) -> None:
     well = run_foretell("doctor", "--data", str(shared.data), cwd=shared.folder)
     assert well.returncode == 0
     assert "/relayer answers OK" in well.stdout
 
 
-async def test_the_doctor_finds_what_does_not_run(stopped: Running) -> None:
+async def test_the_doctor_says_that_nothing_runs(stopped: Running) -> None:
     ended = run_foretell("doctor", "--data", str(stopped.data), cwd=stopped.folder)
     assert ended.returncode == 0
     assert "none runs on" in ended.stdout
 
 
-async def test_a_demo_without_an_installation_says_what_to_do(blank: Running) -> None:
+async def test_a_demo_without_an_installation_says_how_to_start_one(blank: Running) -> None:
     refused = run_foretell("demo", "--data", "nowhere", cwd=blank.folder)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "start it with: foretell up" in refused.stderr
@@ -100,8 +100,8 @@ ALL_ACTS = (
     "closed Anna and Ben as No",
     "Alice has 452 and Bob's Safe 548: 1000 in = 1000 out, GET /oi says 0 of each outcome",
     "0 collateral is left under the positions of all events",
-    "Quentin disputes it, with 500 at stake: the question is asked anew",
-    "7200 s pass on the chain, and nobody disputes it",
+    "Quentin disputes it, with 500 at stake: the question is asked again",
+    "7200 s pass on the chain without a dispute",
     "Quentin withdraws 1255: both bonds, half of Petra's, and the reward of 5",
     "GET /markets: proposed, disputed, proposed, resolved",
     "Dana redeems 100 Yes for 100 collateral",

@@ -22,7 +22,7 @@ sys.modules["tests"] = tests
 
 from tests.faults.fault_points import FAULTS  # noqa: E402 - after the lines above
 
-from foretell.app import builders, engine_processes  # noqa: E402
+from foretell.app import builders  # noqa: E402
 from foretell.app.builders import Resources  # noqa: E402
 from foretell.app.installation import Installation, ParentProcess  # noqa: E402
 from foretell.app.roles import Role  # noqa: E402
@@ -86,14 +86,13 @@ def serve(job: dict[str, Any]) -> None:
     settings = Settings()
     set_up_logs(settings)
     roles = [Role(role) for role in job["roles"]]
-    membership = ParentProcess() if Role.ENGINE in roles else None
-    installation = Installation(settings, roles, membership=membership)
+    parent = ParentProcess() if Role.ENGINE in roles else None
+    installation = Installation(settings, roles, parent=parent)
     run_until_stopped(installation, greet, lambda: None)
 
 
 if __name__ == "__main__":
-    for module in (builders, engine_processes):
-        vars(module)["chain_view"] = without_chain
+    vars(builders)["chain_view"] = without_chain
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         begin(json.loads(line))

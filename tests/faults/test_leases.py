@@ -52,7 +52,7 @@ def test_a_leader_that_was_stopped_for_a_while_is_fenced(journal_url: str, lead:
     first.stop()
     second.until("leads")
     second.until_acknowledged(100)
-    first.go_on()
+    first.resume()
     _, line = first.until("lost")
     assert "the lease of shard 0 is lost" in line
     second.until_acknowledged(100)

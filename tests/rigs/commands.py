@@ -1,4 +1,4 @@
-"""Commands called in this process, with nothing set but what a test sets."""
+"""Commands called in this process, without any setting but those of a test."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from foretell.settings import Settings
 
 
 class Called(NamedTuple):
-    """What a command printed, and the code that it ended with."""
+    """The exit code and the output of a command."""
 
     code: int | str | None
     out: str
@@ -26,7 +26,7 @@ Call = Callable[..., Called]
 
 @pytest.fixture(autouse=True)
 def defaults_of_the_logs() -> Iterator[None]:
-    """Take back how a command set up the logs: its standard error is gone when its test is over."""
+    """Reset the logs that a command set up: its standard error is closed after its test."""
     yield
     structlog.reset_defaults()
 

@@ -1,4 +1,4 @@
-"""The installed command, run as anybody runs it, in a data folder and on ports of its own."""
+"""The installed command, in a data folder and on ports of its own."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ from foretell.sandbox.ready import Ready, read_ready
 FORETELL = str(Path(sys.executable).with_name("foretell"))
 READY_WITHIN_S = 90.0
 STOPPED_WITHIN_S = 30.0
-LOOK_S = 0.05
+POLL_S = 0.05
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Running:
 
     @property
     def output(self) -> str:
-        """What every start so far has printed."""
+        """The output of all starts so far."""
         return (self.folder / "output").read_text()
 
     def begin(self) -> None:
@@ -51,7 +51,7 @@ class Running:
             )
 
     async def start(self) -> Ready:
-        """Start the command, and return what it says of itself when everything answers."""
+        """Start the command, and return its `ready.json` when everything answers."""
         self.begin()
         return await self.ready()
 
@@ -60,15 +60,15 @@ class Running:
         return read_ready(self.data)
 
     async def until_there_is(self, name: str) -> None:
-        """Wait for a file of the data folder; a command that ends before fails with its output."""
+        """Wait for a file of the data folder; fail with the output of a command that ends before."""
         async with asyncio.timeout(READY_WITHIN_S):
             while not (self.data / name).exists():
                 assert self.process is not None
                 assert self.process.poll() is None, self.output
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(POLL_S)
 
     def kill(self) -> None:
-        """Take the power away."""
+        """Kill the process, as a loss of power would."""
         assert self.process is not None
         self.process.kill()
         self.process.wait(STOPPED_WITHIN_S)
@@ -90,20 +90,22 @@ class Running:
 
     @contextlib.asynccontextmanager
     async def session(self) -> AsyncIterator[DemoSession]:
-        """Give what a stranger has: the addresses, and the public keys of the sandbox."""
+        """Give a session with the public addresses and keys of the sandbox."""
         deployment = parse_deployment((self.data / "deployment.json").read_bytes())
-        console = Console(file=(self.folder / "told").open("a"), width=200)
+        console = Console(file=(self.folder / "demo").open("a"), width=200)
         with console.file:
-            async with DemoSession.open(read_ready(self.data), deployment, console) as session:
+            async with DemoSession.open(
+                read_ready(self.data), deployment, console=console
+            ) as session:
                 yield session
 
-    def told(self) -> str:
-        """Return what the story told on this installation's stages."""
-        return (self.folder / "told").read_text()
+    def demo_output(self) -> str:
+        """Return what the demo has printed in the sessions of this installation."""
+        return (self.folder / "demo").read_text()
 
 
 def command_lines() -> Iterator[str]:
-    """Yield the command line of every process that there is."""
+    """Yield the command lines of all processes."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with contextlib.suppress(OSError):

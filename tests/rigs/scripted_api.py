@@ -1,4 +1,4 @@
-"""An API that says what a test tells it to, also what ours never would."""
+"""An API with answers that a test prepares, among them answers that ours would never give."""
 
 import contextlib
 import json
@@ -15,14 +15,17 @@ from foretell.bench.rigs.world import make_world
 from foretell.chain.rpc import Rpc
 from foretell.edge.telemetry import Receive, Scope, Send
 from foretell.sandbox.demo.session import DemoSession
-from foretell.sandbox.ready import SeededMarket, describe
+from foretell.sandbox.ready import NOT_SEEDED, describe
 from foretell.sdk.http import HttpClient
 
+DEPLOYMENT = make_world(a_key("desk")).deployment
+NO_NODE = "http://127.0.0.1:1"
 
-class Seen(NamedTuple):
-    """A request as it arrived."""
 
-    what: str
+class Received(NamedTuple):
+    """A request as it was received."""
+
+    route: str
     query: str
     headers: dict[str, str]
     body: bytes
@@ -32,18 +35,18 @@ class Seen(NamedTuple):
 
 
 @dataclass(slots=True)
-class Desk:
-    """Answers each `METHOD /path` with what was prepared for it, the last answer again and again."""
+class ScriptedApi:
+    """Answers each `METHOD /path` with what was prepared for it, and repeats the last answer."""
 
     prepared: dict[str, list[tuple[int, Any]]] = field(default_factory=lambda: defaultdict(list))
-    seen: list[Seen] = field(default_factory=list)
+    received: list[Received] = field(default_factory=list)
 
-    def say(self, what: str, *bodies: Any, status: int = 200) -> None:
-        """Prepare answers, one for each time."""
-        self.prepared[what] += [(status, body) for body in bodies]
+    def prepare(self, route: str, *bodies: Any, status: int = 200) -> None:
+        """Prepare answers, one for each request."""
+        self.prepared[route] += [(status, body) for body in bodies]
 
-    def asked(self, what: str) -> list[Seen]:
-        return [each for each in self.seen if each.what == what]
+    def requests(self, route: str) -> list[Received]:
+        return [each for each in self.received if each.route == route]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = b""
@@ -53,30 +56,34 @@ class Desk:
             if not message["more_body"]:
                 break
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
-        what = f"{scope['method']} {scope['path']}"
-        self.seen.append(Seen(what, scope["query_string"].decode(), headers, body))
-        answers = self.prepared[what]
+        route = f"{scope['method']} {scope['path']}"
+        self.received.append(Received(route, scope["query_string"].decode(), headers, body))
+        answers = self.prepared[route]
         status, answer = answers.pop(0) if len(answers) > 1 else answers[0]
         raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        told = [(b"retry-after", b"0")]
-        await send({"type": "http.response.start", "status": status, "headers": told})
+        head = [(b"retry-after", b"0")]
+        await send({"type": "http.response.start", "status": status, "headers": head})
         await send({"type": "http.response.body", "body": raw})
 
 
 @contextlib.asynccontextmanager
-async def a_client(desk: Desk) -> AsyncIterator[HttpClient]:
-    async with serving(desk) as host, HttpClient(f"http://{host}") as client:
+async def a_client(api: ScriptedApi) -> AsyncIterator[HttpClient]:
+    async with serving(api) as host, HttpClient(f"http://{host}") as client:
         yield client
 
 
 @contextlib.asynccontextmanager
-async def a_session(desk: Desk, rpc: Rpc | None = None) -> AsyncIterator[DemoSession]:
-    """Give a session on which every API is the desk; it has no chain unless one is given."""
-    deployment = make_world(a_key("desk")).deployment
-    async with serving(desk) as host:
-        market = SeededMarket("", "", "", "")
-        rpc_url = rpc._url if rpc is not None else "http://127.0.0.1:1"
-        ready = describe("http://api.example", rpc_url, deployment, market)
-        async with HttpClient(f"http://{host}") as http, Rpc(rpc_url) as own:
-            console = Console(quiet=True)
-            yield DemoSession(ready, deployment, console, own, http, http, http, http, http)
+async def a_session(api: ScriptedApi, rpc_url: str = NO_NODE) -> AsyncIterator[DemoSession]:
+    """Give a session with the scripted API in place of every API; it has no chain by default."""
+    async with a_client(api) as client, Rpc(rpc_url) as rpc:
+        yield DemoSession(
+            ready=describe("http://api.example", rpc_url, DEPLOYMENT, NOT_SEEDED),
+            deployment=DEPLOYMENT,
+            console=Console(quiet=True),
+            rpc=rpc,
+            trading=client,
+            worker=client,
+            relayer=client,
+            data=client,
+            discovery=client,
+        )

@@ -12,21 +12,21 @@ from foretell.runtime.garbage_collection import (
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    """Collect garbage afterwards as before."""
+    """Restore the settings of garbage collection afterwards."""
     thresholds = gc.get_threshold()
     yield
     gc.unfreeze()
     gc.set_threshold(*thresholds)
 
 
-def test_what_is_there_is_searched_no_more() -> None:
+def test_existing_objects_are_excluded_from_collection() -> None:
     settle_memory()
     assert gc.get_freeze_count() > 0
     assert gc.get_threshold()[0] == YOUNG_OBJECTS_MAX
     assert gc.isenabled()
 
 
-def test_what_comes_later_is_still_freed() -> None:
+def test_later_objects_are_still_freed() -> None:
     settle_memory()
     circle: list[object] = []
     circle.append(circle)
@@ -40,13 +40,13 @@ def fail() -> None:
         raise ValueError("a fault")
 
 
-def test_memory_is_searched_again_afterwards_whatever_happened() -> None:
+def test_collection_resumes_after_an_error_too() -> None:
     with pytest.raises(ValueError, match="a fault"):
         fail()
     assert gc.isenabled()
 
 
-def test_what_was_not_searched_before_is_not_searched_afterwards() -> None:
+def test_nested_pauses_end_with_the_outer_one() -> None:
     with collection_paused():
         with collection_paused():
             pass

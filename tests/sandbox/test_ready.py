@@ -27,12 +27,12 @@ def a_ready(base_url: str = "http://127.0.0.1:8000") -> Ready:
     return describe(base_url, "http://127.0.0.1:8545", DEPLOYMENT, MARKET)
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_a_written_file_is_read_again(tmp_path: Path) -> None:
     write_ready(tmp_path, a_ready())
     assert read_ready(tmp_path) == a_ready()
 
 
-def test_the_file_has_the_words_of_its_documentation(tmp_path: Path) -> None:
+def test_the_file_has_the_fields_of_its_documentation(tmp_path: Path) -> None:
     write_ready(tmp_path, a_ready())
     file = json.loads((tmp_path / FILE).read_text())
     assert set(file) == {
@@ -44,7 +44,7 @@ def test_the_file_has_the_words_of_its_documentation(tmp_path: Path) -> None:
     assert set(file["contracts"]) == set(ContractName)
 
 
-def test_only_its_owner_may_read_it_and_no_draft_is_left(tmp_path: Path) -> None:
+def test_only_its_owner_can_read_it_and_no_draft_is_left(tmp_path: Path) -> None:
     write_ready(tmp_path, a_ready())
     (kept,) = tmp_path.iterdir()
     assert (kept.name, stat.S_IMODE(kept.stat().st_mode)) == (FILE, 0o600)
@@ -57,15 +57,15 @@ def test_only_its_owner_may_read_it_and_no_draft_is_left(tmp_path: Path) -> None
         ("https://http.example", "wss://http.example/clob/ws"),
     ],
 )
-def test_streams_are_as_safe_as_the_apis(base_url: str, streams: str) -> None:
+def test_streams_are_encrypted_when_the_apis_are(base_url: str, streams: str) -> None:
     ready = a_ready(base_url)
     assert (ready.clob, ready.ws) == (f"{base_url}/clob", streams)
 
 
-def test_every_account_of_the_sandbox_is_told_with_its_key() -> None:
-    told = a_ready().accounts
-    assert [account.key for account in told] == [each.private_key for each in SANDBOX_ACCOUNTS]
-    assert [account.address.lower() for account in told] == [
+def test_every_account_of_the_sandbox_is_listed_with_its_key() -> None:
+    listed = a_ready().accounts
+    assert [account.key for account in listed] == [each.private_key for each in SANDBOX_ACCOUNTS]
+    assert [account.address.lower() for account in listed] == [
         each.address for each in SANDBOX_ACCOUNTS
     ]
 
@@ -77,13 +77,13 @@ def test_an_account_is_found_by_its_role_and_a_contract_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"clob": 1}'])
-def test_a_file_that_is_not_ours_tells_of_nothing_that_runs(tmp_path: Path, content: str) -> None:
+def test_a_malformed_file_means_that_nothing_runs(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
     with pytest.raises(NotRunning, match="foretell up"):
         read_ready(tmp_path)
 
 
-def test_a_file_that_was_removed_tells_of_nothing_that_runs(tmp_path: Path) -> None:
+def test_a_missing_file_means_that_nothing_runs(tmp_path: Path) -> None:
     write_ready(tmp_path, a_ready())
     remove_ready(tmp_path)
     remove_ready(tmp_path)

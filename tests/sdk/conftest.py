@@ -1,4 +1,4 @@
-"""Commands are called in this process, with nothing set but what a test sets."""
+"""Commands are called in this process, without any setting but those of a test."""
 
 from tests.rigs.commands import (  # noqa: F401 - fixtures
     call,

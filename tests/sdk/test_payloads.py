@@ -6,10 +6,10 @@ from tests.rigs.payloads import RULES
 from tests.rigs.values import NOW_MS, an_address
 
 from foretell.domain.creation.payload import MarketMode, parse_payload
-from foretell.sdk.payloads import IMAGE_SIDE_PX, MarketDraft, binary_payload, picture
+from foretell.sdk.payloads import IMAGE_SIDE_PX, NewMarket, binary_payload, picture
 
 CREATOR = an_address("creator")
-WISH = MarketDraft(
+DRAFT = NewMarket(
     creator=CREATOR,
     title="Will it rain?",
     slug="will-it-rain",
@@ -18,14 +18,14 @@ WISH = MarketDraft(
 )
 
 
-def test_a_wish_is_a_payload_that_the_worker_takes() -> None:
-    payload = parse_payload(binary_payload(WISH).encode(), RULES, NOW_MS)
+def test_a_draft_becomes_a_payload_that_the_worker_accepts() -> None:
+    payload = parse_payload(binary_payload(DRAFT).encode(), RULES, NOW_MS)
     assert (payload.creator, payload.slug) == (CREATOR, "will-it-rain")
     assert payload.market_mode is MarketMode.BINARY
     assert [market.question for market in payload.markets] == ["Will it rain tomorrow?"]
 
 
-def test_the_picture_is_a_picture() -> None:
+def test_the_picture_can_be_decoded() -> None:
     with Image.open(io.BytesIO(picture())) as image:
         assert (image.format, image.size) == ("PNG", (IMAGE_SIDE_PX, IMAGE_SIDE_PX))
         assert len(image.getcolors(IMAGE_SIDE_PX**2) or []) > 100

@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.rigs.scripted_api import Desk, a_session
+from tests.rigs.scripted_api import DEPLOYMENT, ScriptedApi, a_session
 from tests.rigs.values import NOW_S, a_key, a_word, an_address
 
 from foretell.domain.contracts.safe import (
@@ -17,7 +17,6 @@ from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.errors.command import ApiRefused
 from foretell.domain.values.credentials import Credentials
 from foretell.domain.values.hexadecimal import checksum_address
-from foretell.sdk import http
 from foretell.sdk.relayer import RelayerClient
 from foretell.sdk.trading import TradingClient, Wallet
 
@@ -26,27 +25,26 @@ pytestmark = pytest.mark.anyio
 KEY = a_key("owner")
 ID = "9f3a0e52-5d8a-4a2c-8f53-4e9f7c1d2b3a"
 CALLS = [InnerCall(an_address("token"), b"\x01"), InnerCall(an_address("other"), b"\x02")]
-TAKEN = {"transactionID": ID}
+ACCEPTED = {"transactionID": ID}
 
 
 @pytest.fixture
-def desk() -> Desk:
-    desk = Desk()
-    desk.say("GET /nonce", {"nonce": "7"})
-    desk.say("POST /submit", TAKEN)
-    return desk
+def api() -> ScriptedApi:
+    api = ScriptedApi()
+    api.prepare("GET /nonce", {"nonce": "7"})
+    api.prepare("POST /submit", ACCEPTED)
+    return api
 
 
 @pytest.fixture
-async def owner(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RelayerClient]:
-    monkeypatch.setattr(http, "POLL_S", 0.001)
-    async with a_session(desk) as session:
+async def owner(api: ScriptedApi) -> AsyncIterator[RelayerClient]:
+    async with a_session(api) as session:
         separators = session.deployment.separators()
         trader = TradingClient(
             session.trading, Wallet(KEY), SANDBOX_CHAIN_ID, separators, lambda: NOW_S
         )
         trader.credentials = Credentials("key", "c2VjcmV0", "pass")
-        yield RelayerClient(session.relayer, trader, session.deployment)
+        yield RelayerClient(session.relayer, trader, session.deployment, poll_s=0.001)
 
 
 def a_state(state: str, **fields: Any) -> list[dict[str, Any]]:
@@ -54,27 +52,27 @@ def a_state(state: str, **fields: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("state", ["STATE_MINED", "STATE_CONFIRMED"])
-async def test_a_transaction_is_waited_for_until_it_is_in_a_block(
-    desk: Desk, owner: RelayerClient, state: str
+async def test_a_transaction_is_awaited_until_it_is_in_a_block(
+    api: ScriptedApi, owner: RelayerClient, state: str
 ) -> None:
-    desk.say("GET /transaction", [], a_state("STATE_NEW"), a_state("STATE_EXECUTED"))
-    desk.say("GET /transaction", a_state(state))
-    assert await owner.submit(CALLS[:1]) == a_word("tx")
-    assert len(desk.asked("GET /transaction")) == 4
+    api.prepare("GET /transaction", [], a_state("STATE_NEW"), a_state("STATE_EXECUTED"))
+    api.prepare("GET /transaction", a_state(state))
+    assert await owner.execute(CALLS[:1]) == a_word("tx")
+    assert len(api.requests("GET /transaction")) == 4
 
 
 @pytest.mark.parametrize("state", ["STATE_FAILED", "STATE_INVALID"])
-async def test_a_transaction_that_failed_is_told_with_its_cause(
-    desk: Desk, owner: RelayerClient, state: str
+async def test_a_transaction_that_failed_is_refused_with_its_cause(
+    api: ScriptedApi, owner: RelayerClient, state: str
 ) -> None:
-    desk.say("GET /transaction", a_state(state, failureReason="GS013"))
+    api.prepare("GET /transaction", a_state(state, failureReason="GS013"))
     with pytest.raises(ApiRefused, match="POST /submit answered 200: GS013"):
-        await owner.finish(TAKEN)
+        await owner.wait_until_mined(ACCEPTED)
 
 
-async def test_one_call_is_signed_as_it_is(desk: Desk, owner: RelayerClient) -> None:
-    await owner.hand_in(CALLS[:1])
-    body = desk.asked("POST /submit")[0].json()
+async def test_one_call_is_signed_by_itself(api: ScriptedApi, owner: RelayerClient) -> None:
+    await owner.submit(CALLS[:1])
+    body = api.requests("POST /submit")[0].json()
     safe_tx = SafeTx(owner.safe, CALLS[0].to, CALLS[0].calldata, 7, OPERATION_CALL)
     digest = safe_tx.digest(SANDBOX_CHAIN_ID)
     assert (body["to"], body["data"], body["nonce"]) == (checksum_address(CALLS[0].to), "0x01", "7")
@@ -82,25 +80,29 @@ async def test_one_call_is_signed_as_it_is(desk: Desk, owner: RelayerClient) -> 
     assert body["signature"] == "0x" + sign_safe_tx(digest, KEY).hex()
 
 
-async def test_several_calls_are_signed_as_one_bundle(desk: Desk, owner: RelayerClient) -> None:
-    await owner.hand_in(CALLS)
-    body = desk.asked("POST /submit")[0].json()
-    assert body["to"] == checksum_address(owner._deployment.multi_send)
+async def test_several_calls_are_signed_as_one_bundle(
+    api: ScriptedApi, owner: RelayerClient
+) -> None:
+    await owner.submit(CALLS)
+    body = api.requests("POST /submit")[0].json()
+    assert body["to"] == checksum_address(DEPLOYMENT.multi_send)
     assert body["data"] == "0x" + encode_multi_send(CALLS).hex()
     assert body["signatureParams"]["operation"] == str(OPERATION_DELEGATECALL)
 
 
-async def test_a_safe_is_asked_for_by_its_owner_at_the_address_that_it_will_have(
-    desk: Desk, owner: RelayerClient
+async def test_a_safe_is_requested_at_the_address_that_it_will_have(
+    api: ScriptedApi, owner: RelayerClient
 ) -> None:
-    desk.say("GET /transaction", a_state("STATE_MINED"))
+    api.prepare("GET /transaction", a_state("STATE_MINED"))
     assert await owner.create_safe() == owner.safe
-    body = desk.asked("POST /submit")[0].json()
+    body = api.requests("POST /submit")[0].json()
     assert (body["type"], body["proxyWallet"]) == ("SAFE-CREATE", checksum_address(owner.safe))
 
 
-async def test_what_the_owner_hands_in_proves_who_it_is(desk: Desk, owner: RelayerClient) -> None:
-    await owner.hand_in(CALLS)
-    (seen,) = desk.asked("POST /submit")
+async def test_a_submission_is_authenticated_by_the_owners_credentials(
+    api: ScriptedApi, owner: RelayerClient
+) -> None:
+    await owner.submit(CALLS)
+    (seen,) = api.requests("POST /submit")
     assert seen.headers["service_api_key"] == "key"
     assert seen.headers["service_signature"] != ""

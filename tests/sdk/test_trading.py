@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rigs.scripted_api import Desk, a_client
+from tests.rigs.scripted_api import ScriptedApi, a_client
 from tests.rigs.values import NOW_S, a_key, an_address
 
 from foretell.bench.rigs.world import make_world
@@ -25,7 +25,7 @@ CREDENTIALS = Credentials("key", "c2VjcmV0", "pass")
 
 
 @cache
-def nobody() -> HttpClient:
+def an_unused_client() -> HttpClient:
     """Return a client that sends nothing in these tests."""
     return HttpClient("http://api.example")
 
@@ -35,13 +35,13 @@ def a_trader(http: HttpClient, wallet: Wallet) -> TradingClient:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def api() -> ScriptedApi:
+    return ScriptedApi()
 
 
 @pytest.fixture
-async def trader(desk: Desk) -> AsyncIterator[TradingClient]:
-    async with a_client(desk) as http:
+async def trader(api: ScriptedApi) -> AsyncIterator[TradingClient]:
+    async with a_client(api) as http:
         trader = a_trader(http, Wallet(KEY))
         trader.credentials = CREDENTIALS
         yield trader
@@ -64,7 +64,7 @@ def test_an_order_is_signed_by_its_wallets_key(
     side: Side, size: int, cost: int, salt: int, safe: str | None
 ) -> None:
     wallet = Wallet(KEY, None if safe is None else SAFE)
-    order = a_trader(nobody(), wallet).sign_order("7", side, size, cost, salt)
+    order = a_trader(an_unused_client(), wallet).sign_order("7", side, size, cost, salt)
     digest = bytes.fromhex(SEPARATORS.order_id(order)[2:])
     assert recover_signer(digest, order.signature) == order.signer == ADDRESS
     assert order.maker == wallet.maker
@@ -72,8 +72,8 @@ def test_an_order_is_signed_by_its_wallets_key(
     assert (order.maker_amount, order.taker_amount) == (pays, gets)
 
 
-def test_what_is_posted_of_an_order_has_the_wires_words() -> None:
-    order = a_trader(nobody(), Wallet(KEY, SAFE)).sign_order("7", Side.SELL, 5, 3, salt=9)
+def test_the_body_of_an_order_has_the_fields_of_the_interface() -> None:
+    order = a_trader(an_unused_client(), Wallet(KEY, SAFE)).sign_order("7", Side.SELL, 5, 3, salt=9)
     assert order_body(order, "key", OrderType.FOK) == {
         "order": {
             "salt": 9,
@@ -96,25 +96,25 @@ def test_what_is_posted_of_an_order_has_the_wires_words() -> None:
 
 
 @pytest.mark.anyio
-async def test_credentials_are_asked_for_by_a_signature_of_the_wallet(
-    desk: Desk, trader: TradingClient
+async def test_credentials_are_created_by_a_signature_of_the_wallet(
+    api: ScriptedApi, trader: TradingClient
 ) -> None:
     answer = {"apiKey": "other", "secret": "s", "passphrase": "p"}
-    desk.say("POST /auth/api-key", answer)
+    api.prepare("POST /auth/api-key", answer)
     assert await trader.create_key(3) == trader.credentials == Credentials("other", "s", "p")
-    headers = desk.seen[0].headers
+    headers = api.received[0].headers
     digest = l1_digest(SANDBOX_CHAIN_ID, ADDRESS, headers["service_timestamp"], 3)
     assert (headers["service_nonce"], headers["service_timestamp"]) == ("3", str(NOW_S))
     assert recover_signer(digest, bytes.fromhex(headers["service_signature"][2:])) == ADDRESS
 
 
 @pytest.mark.anyio
-async def test_a_private_request_is_signed_with_its_path_and_its_very_body(
-    desk: Desk, trader: TradingClient
+async def test_a_private_request_is_signed_with_its_path_and_its_body(
+    api: ScriptedApi, trader: TradingClient
 ) -> None:
-    desk.say("DELETE /order", {"canceled": []})
+    api.prepare("DELETE /order", {"canceled": []})
     await trader.send("DELETE", "/order", {"orderID": "0x01"})
-    (seen,) = desk.seen
+    (seen,) = api.received
     signature = L2Signer("c2VjcmV0").sign(str(NOW_S), "DELETE", "/order", seen.body)
     assert json.loads(seen.body) == {"orderID": "0x01"}
     assert seen.headers["service_signature"] == signature
@@ -123,11 +123,11 @@ async def test_a_private_request_is_signed_with_its_path_and_its_very_body(
 
 @pytest.mark.anyio
 async def test_the_query_of_a_private_request_is_not_signed(
-    desk: Desk, trader: TradingClient
+    api: ScriptedApi, trader: TradingClient
 ) -> None:
-    desk.say("GET /data/orders", {"data": []})
+    api.prepare("GET /data/orders", {"data": []})
     await trader.get("/data/orders", market="0x01")
-    (seen,) = desk.seen
+    (seen,) = api.received
     assert seen.query == "market=0x01"
     signature = L2Signer("c2VjcmV0").sign(str(NOW_S), "GET", "/data/orders", b"")
     assert seen.headers["service_signature"] == signature

@@ -30,7 +30,7 @@ from tests.rigs.values import (
     some_funds,
 )
 
-from foretell.app.embedded import Embedded, build_embedded
+from foretell.app.embedded import EmbeddedTrading, TradingParts
 from foretell.domain.contracts.deployment import (
     ContractName,
     CreationTerms,
@@ -121,7 +121,7 @@ class KnownChain:
 class TradingRig:
     """The product, built as the composition root builds it."""
 
-    def __init__(self, trading: Embedded, clock: Clock, chain: KnownChain) -> None:
+    def __init__(self, trading: EmbeddedTrading, clock: Clock, chain: KnownChain) -> None:
         self.trading = trading
         self.host = trading.host
         self.context = context = trading.context
@@ -323,10 +323,9 @@ async def a_rig_on(
     clock = clock or Clock()
     chain = KnownChain()
     key_ring = KeyRing(database, master_key, [CHAIN_ID], clock.now_ms)
-    trading = build_embedded(
+    parts = TradingParts(
         deployment=a_deployment(),
         database=database,
-        journal=FileJournal(folder, segment_bytes=SEGMENT_BYTES),
         key_ring=key_ring,
         chain=ChainView(chain.fetch_nonce, chain.fetch_has_code),
         recover=recover_here,
@@ -335,6 +334,7 @@ async def a_rig_on(
         new_uuid=numbered_uuids(),
         **fields,
     )
+    trading = parts.embedded(FileJournal(folder, segment_bytes=SEGMENT_BYTES))
     await trading.start()
     loops = [asyncio.create_task(trading.host.projection.run())] if writes else []
     rig = TradingRig(trading, clock, chain)

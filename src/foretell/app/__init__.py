@@ -1,1 +1,1 @@
-"""Builds everything once: the only package that knows every part, the clock and chance."""
+"""The composition root: the only package that knows every product, the clock and the random ids."""

@@ -1,11 +1,12 @@
-"""Each product's services, made from what all of them stand on."""
+"""The context of each product, built from the resources that all products share."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from foretell.app.clock_and_ids import new_uuid, new_word, now_ms
-from foretell.app.embedded import Embedded, build_embedded
+from foretell.app.embedded import EmbeddedTrading, EngineParts, TradingParts
+from foretell.app.journals import embedded_journal_folder
 from foretell.app.keys import InstallationKeys
 from foretell.app.snapshot_schedule import Schedule, Snapshots
 from foretell.chain.logs import LogReader
@@ -17,6 +18,7 @@ from foretell.data.context import DataContext
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.auth import KeyRing
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.indexer.context import IndexerContext
@@ -35,18 +37,20 @@ from foretell.trading.accounts.signers import Recover
 
 @dataclass(frozen=True)
 class Resources:
-    """What every product stands on."""
+    """Settings, keys and connections that the products of a process share."""
 
     settings: Settings
-    vault: InstallationKeys
+    keys: InstallationKeys
     deployment: Deployment
     database: Database
     rpc: Rpc
+    shard: ShardNumber
+    """The shard that this process leads, if it is an engine."""
 
     @cached_property
     def key_ring(self) -> KeyRing:
-        """What checks who calls; the products of a process share it, since it remembers keys."""
-        return KeyRing(self.database, self.vault.master, [self.settings.chain_id], now_ms)
+        """The check of API keys; all products of a process share its cache."""
+        return KeyRing(self.database, self.keys.master, [self.settings.chain_id], now_ms)
 
     @property
     def reader(self) -> Reader:
@@ -58,18 +62,37 @@ class Resources:
         options = SenderOptions(self.deployment.chain_id, self.settings.confirmations)
         return Sender(self.rpc, private_key, TxOutbox(self.database, tables), options, now_ms)
 
+    def engine_parts(self) -> EngineParts:
+        """Return the parts of an engine's host."""
+        return EngineParts(
+            deployment=self.deployment, database=self.database, now_ms=now_ms, new_uuid=new_uuid
+        )
 
-class TradingParts(NamedTuple):
-    """The product with its engine, the engine's eyes on the tables, and what keeps its start short."""
+    def trading_parts(self, recover: Recover) -> TradingParts:
+        """Return the parts of trading."""
+        return TradingParts(
+            deployment=self.deployment,
+            database=self.database,
+            key_ring=self.key_ring,
+            chain=chain_view(self),
+            recover=recover,
+            blob_base_url=self.settings.blob_base_url,
+            now_ms=now_ms,
+            new_uuid=new_uuid,
+        )
 
-    trading: Embedded
+
+class EmbeddedEngine(NamedTuple):
+    """Trading with its engine, the feed of chain state into it, and the snapshots of its journal."""
+
+    trading: EmbeddedTrading
     feed: ChainFeed
     snapshots: Snapshots
 
 
-def chain_view(ground: Resources) -> ChainView:
-    """Return what trading asks of the chain when orders come in."""
-    reader = ground.reader
+def chain_view(resources: Resources) -> ChainView:
+    """Return the chain reads that trading needs for orders."""
+    reader = resources.reader
 
     async def fetch_nonce(exchange: Address, maker: Address) -> int:
         return await reader.exchange_nonce(maker, exchange)
@@ -80,42 +103,29 @@ def chain_view(ground: Resources) -> ChainView:
     return ChainView(fetch_nonce, fetch_has_code)
 
 
-def build_trading(ground: Resources, recover: Recover) -> TradingParts:
-    """Return trading; nothing of it is started."""
-    journal = FileJournal(ground.settings.data / "journal")
-    trading = build_embedded(
-        deployment=ground.deployment,
-        database=ground.database,
-        journal=journal,
-        key_ring=ground.key_ring,
-        chain=chain_view(ground),
-        recover=recover,
-        blob_base_url=ground.settings.blob_base_url,
-        now_ms=now_ms,
-        new_uuid=new_uuid,
-    )
-    feed = ChainFeed(
-        trading.host.engine,
-        ground.database,
-        trading.context.exchanges,
-        ground.settings.confirmations,
-    )
-    projection, schedule = trading.host.projection, Schedule.of(ground.settings)
+def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEngine:
+    """Return trading with its engine in this process, not started."""
+    settings = resources.settings
+    journal = FileJournal(embedded_journal_folder(settings))
+    trading = resources.trading_parts(recover).embedded(journal)
+    exchanges, confirmations = trading.context.exchanges, settings.confirmations
+    feed = ChainFeed(trading.host.engine, resources.database, exchanges, confirmations)
+    projection, schedule = trading.host.projection, Schedule.of(settings)
     snapshots = Snapshots(journal, lambda: projection.sequence, schedule)
-    return TradingParts(trading, feed, snapshots)
+    return EmbeddedEngine(trading, feed, snapshots)
 
 
-def build_creation(ground: Resources) -> CreationContext:
-    """Return market creation."""
-    settings = ground.settings
+def build_creation(resources: Resources) -> CreationContext:
+    """Return the context of market creation."""
+    settings = resources.settings
     return CreationContext(
-        database=ground.database,
-        deployment=ground.deployment,
-        reader=ground.reader,
-        registrar=ground.sender(ground.vault.registrar, REGISTRATION),
+        database=resources.database,
+        deployment=resources.deployment,
+        reader=resources.reader,
+        registrar=resources.sender(resources.keys.registrar, REGISTRATION),
         images=ImageNormalizer(ImagePolicy()),
         blobs=BlobStore(settings.data / "blobs"),
-        storage_key=ground.vault.storage,
+        storage_key=resources.keys.storage,
         options=CreationOptions(
             confirmations=settings.confirmations,
             ticks_per_one=settings.market_ticks_per_one,
@@ -128,42 +138,42 @@ def build_creation(ground: Resources) -> CreationContext:
     )
 
 
-def build_relayer(ground: Resources) -> RelayerContext:
-    """Return the relayer."""
+def build_relayer(resources: Resources) -> RelayerContext:
+    """Return the context of the relayer."""
     return RelayerContext(
-        database=ground.database,
-        deployment=ground.deployment,
-        reader=ground.reader,
-        sender=ground.sender(ground.vault.relayer, RELAYED),
-        key_ring=ground.key_ring,
+        database=resources.database,
+        deployment=resources.deployment,
+        reader=resources.reader,
+        sender=resources.sender(resources.keys.relayer, RELAYED),
+        key_ring=resources.key_ring,
         now_ms=now_ms,
         new_uuid=new_uuid,
     )
 
 
-def build_settlement(ground: Resources) -> SettlementContext:
-    """Return settlement."""
-    operator = ground.sender(ground.vault.operator, SETTLEMENT)
-    return SettlementContext(ground.database, operator, now_ms)
+def build_settlement(resources: Resources) -> SettlementContext:
+    """Return the context of settlement."""
+    operator = resources.sender(resources.keys.operator, SETTLEMENT)
+    return SettlementContext(resources.database, operator, now_ms)
 
 
-def build_indexer(ground: Resources) -> IndexerContext:
-    """Return the indexer."""
-    deployment = ground.deployment
+def build_indexer(resources: Resources) -> IndexerContext:
+    """Return the context of the indexer."""
+    deployment = resources.deployment
     return IndexerContext(
-        database=ground.database,
-        reader=ground.reader,
-        logs=LogReader(ground.rpc, deployment.kind_by_contract()),
+        database=resources.database,
+        reader=resources.reader,
+        logs=LogReader(resources.rpc, deployment.kind_by_contract()),
         contracts=IndexedContracts.of(deployment),
         start_block=deployment.start_block,
     )
 
 
-def build_data(ground: Resources) -> DataContext:
-    """Return the data API."""
-    return DataContext(ground.database, ground.settings.blob_base_url, now_ms)
+def build_data(resources: Resources) -> DataContext:
+    """Return the context of the data API."""
+    return DataContext(resources.database, resources.settings.blob_base_url, now_ms)
 
 
-def build_discovery(ground: Resources) -> DiscoveryContext:
-    """Return the discovery API."""
-    return DiscoveryContext(ground.database, ground.settings.blob_base_url, now_ms)
+def build_discovery(resources: Resources) -> DiscoveryContext:
+    """Return the context of the discovery API."""
+    return DiscoveryContext(resources.database, resources.settings.blob_base_url, now_ms)

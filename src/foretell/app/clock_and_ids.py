@@ -1,4 +1,4 @@
-"""The clock and chance, handed out to everything that needs them."""
+"""The clock, random ids and random keys, passed to everything that needs them."""
 
 import itertools
 import secrets
@@ -15,22 +15,22 @@ def now_ms() -> int:
 
 
 def new_uuid() -> str:
-    """Return an id that nobody can guess."""
+    """Return an id that cannot be guessed."""
     return str(uuid.uuid4())
 
 
 def numbered_ids() -> Callable[[], str]:
-    """Return a maker of ids that no other one makes; who knows one can guess the next."""
+    """Return a maker of unique ids with a counter: from one the next can be guessed."""
     start = secrets.token_hex(8)
     numbers = itertools.count(1)
     return lambda: f"{start}{next(numbers):016x}"
 
 
 def new_word() -> Bytes32:
-    """Return 32 bytes that nobody can guess, as hex."""
+    """Return 32 bytes that cannot be guessed, as hex."""
     return word_of(secrets.token_bytes(32))
 
 
 def new_key() -> bytes:
-    """Return 32 bytes that nobody can guess."""
+    """Return 32 bytes that cannot be guessed."""
     return secrets.token_bytes(32)

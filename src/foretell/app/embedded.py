@@ -1,12 +1,19 @@
-"""The whole product in one process: an engine, and what serves clients beside it."""
+"""Trading built from its parts: an engine, the product that serves clients, or both in one process.
 
-from collections.abc import Callable
+The product and the engines may run in one process or in several; each form is built here, so that every
+part is given what it needs in one place.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
+from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.edge.auth import KeyRing
+from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.host import EngineHost
+from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrdersReply
 from foretell.engine.protocol.router import Shards
 from foretell.engine.writer.engine import Engine
@@ -22,8 +29,8 @@ from foretell.trading.context import TradingContext, build_context
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """An engine's host, and the services that ask it and hear of it."""
+class EmbeddedTrading:
+    """Trading in one process: the host of its engine, and the context of its handlers."""
 
     host: EngineHost
     context: TradingContext
@@ -38,45 +45,70 @@ class Embedded:
         return self.host.loops() | self.context.loops()
 
 
-def build_embedded(  # noqa: PLR0913 - the composition root calls it, once, by keywords
-    *,
-    deployment: Deployment,
-    database: Database,
-    journal: Journal,
-    key_ring: KeyRing,
-    chain: ChainView,
-    recover: Recover,
-    blob_base_url: str,
-    now_ms: Callable[[], int],
-    new_uuid: Callable[[], str],
-    price_side: PriceSide = "taker",
-) -> Embedded:
-    """Return the product, not started."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineParts:
+    """The parts of an engine's host."""
 
-    async def cancel(request: CancelMatchingRequest) -> CancelOrdersReply:
-        return await shards.cancel(request)
+    deployment: Deployment
+    database: Database
+    now_ms: Callable[[], int]
+    new_uuid: Callable[[], str]
 
-    engine = Engine(journal, now_ms)
-    heartbeats = Heartbeats(
-        database,
-        cancel,
-        Wallets(deployment),
-        now_ms=now_ms,
-        new_uuid=new_uuid,
-    )
-    host = EngineHost(engine, Projection(database), heartbeats)
-    shards = Shards([host])
-    context = build_context(
-        deployment=deployment,
-        database=database,
-        shards=shards,
-        key_ring=key_ring,
-        chain=chain,
-        recover=recover,
-        blob_base_url=blob_base_url,
-        now_ms=now_ms,
-        new_uuid=new_uuid,
-        price_side=price_side,
-    )
-    engine.subscribe(context.on_committed)
-    return Embedded(host, context)
+    def host(
+        self,
+        engine: Engine,
+        others: Sequence[RemoteShard] = (),
+        place: ShardPlace = ALONE,
+        allocations: AllocationClient | None = None,
+    ) -> EngineHost:
+        """Return the host of an engine, not started.
+
+        Orders of keys without heartbeats are canceled here and at the other engines named.
+        """
+
+        async def cancel(request: CancelMatchingRequest) -> CancelOrdersReply:
+            return await Shards([host, *others]).cancel(request)
+
+        heartbeats = Heartbeats(
+            self.database,
+            cancel,
+            Wallets(self.deployment),
+            now_ms=self.now_ms,
+            new_uuid=self.new_uuid,
+        )
+        host = EngineHost(engine, Projection(self.database, place.name), heartbeats, allocations)
+        return host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TradingParts(EngineParts):
+    """The parts of trading, for one process or several."""
+
+    key_ring: KeyRing
+    chain: ChainView
+    recover: Recover
+    blob_base_url: str
+    price_side: PriceSide = "taker"
+
+    def context(self, shards: Shards) -> TradingContext:
+        """Return the context of handlers that send requests to these engines."""
+        return build_context(
+            deployment=self.deployment,
+            database=self.database,
+            shards=shards,
+            key_ring=self.key_ring,
+            chain=self.chain,
+            recover=self.recover,
+            blob_base_url=self.blob_base_url,
+            now_ms=self.now_ms,
+            new_uuid=self.new_uuid,
+            price_side=self.price_side,
+        )
+
+    def embedded(self, journal: Journal) -> EmbeddedTrading:
+        """Return trading with the only engine in the same process, not started."""
+        engine = Engine(journal, self.now_ms)
+        host = self.host(engine)
+        context = self.context(Shards([host]))
+        engine.subscribe(context.on_committed)
+        return EmbeddedTrading(host, context)

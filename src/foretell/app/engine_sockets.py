@@ -1,9 +1,9 @@
-"""Where the engines of an installation listen for its other processes, and how those find them.
+"""Sockets of engines: each listens at one, and other processes of the installation find it there.
 
-On one machine an engine listens at a Unix socket, in a folder that only its owner may enter; the
-folder is beside other temporary files and named after the data folder, since a socket's path must be
-short. With FORETELL_ENGINE_HOST it listens at that address, for processes on other machines. Who
-leads a shard whose journal is in PostgreSQL is written in its lease.
+On one machine an engine listens at a Unix socket, in a folder that only its owner can enter. The folder
+is next to other temporary files and named after the data folder, because the path of a socket must be
+short. With FORETELL_ENGINE_HOST an engine listens at that address, for processes on other machines. The
+lease of a shard with its journal in PostgreSQL names the address of the leader.
 """
 
 import asyncio
@@ -26,16 +26,16 @@ _FOLDER_MODE: Final = 0o700
 
 MakeProtocol = Callable[[], asyncio.Protocol]
 FindEndpoint = Callable[[], Awaitable[str | None]]
-"""Says where an engine listens now, or that none does."""
+"""Returns the address at which an engine listens now, None if it does not."""
 
 
 def engine_token(master_key: bytes) -> bytes:
-    """Return what the processes of one installation know each other by."""
+    """Return the token by which processes of one installation authenticate to each other."""
     return hmac.digest(master_key, _PURPOSE, hashlib.sha256)
 
 
 def socket_path(data: Path, name: str) -> Path:
-    """Return where one of the installation's engines listens; the folder is made if need be."""
+    """Return the path of an engine's socket; its folder is made if it is missing."""
     digest = hashlib.blake2b(str(data.resolve()).encode(), digest_size=8).hexdigest()
     folder = Path(tempfile.gettempdir()) / f"foretell-{os.getuid()}-{digest}"
     folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
@@ -46,7 +46,7 @@ def socket_path(data: Path, name: str) -> Path:
 
 
 async def listen(make_protocol: MakeProtocol, path: Path, host: str | None) -> "Listening":
-    """Begin to take connections, at a Unix socket or at an address of this machine."""
+    """Accept connections at a Unix socket or, if a host is given, at an address of this machine."""
     loop = asyncio.get_running_loop()
     if host is not None:
         server = await loop.create_server(make_protocol, host, 0)
@@ -58,19 +58,19 @@ async def listen(make_protocol: MakeProtocol, path: Path, host: str | None) -> "
 
 
 class Listening:
-    """A socket that takes connections, and what it is called elsewhere."""
+    """A socket that accepts connections, and its address for other processes."""
 
     def __init__(self, server: asyncio.Server, endpoint: str) -> None:
         self._server = server
         self.endpoint = endpoint
 
     async def close(self) -> None:
-        """Take no more connections."""
+        """Accept no more connections."""
         self._server.close()
 
 
 async def connect(find_endpoint: FindEndpoint, make_protocol: MakeProtocol) -> None:
-    """Make a connection to where an engine listens now; raises OSError when it is nowhere."""
+    """Connect to an engine where it listens now; raise OSError when it does not listen."""
     endpoint = await find_endpoint()
     if endpoint is None:
         raise ConnectionRefusedError("no engine leads this shard now")

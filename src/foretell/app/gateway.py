@@ -1,6 +1,6 @@
-"""All APIs on one port, each under its prefix, which is taken off before the API sees the path.
+"""All APIs on one port, each under its prefix, and the server for them.
 
-Clients sign the route without the prefix, so what an API sees is what was signed.
+The prefix is removed before an API sees the path: clients sign the route without it.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
+from foretell.app.http.bounded_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastConnection, FastRoutes
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.command import CannotListen, PortTaken
@@ -27,24 +28,23 @@ METRICS: Final = "/metrics"
 BACKLOG: Final = 2048
 FILES_WANTED: Final = 16 * 1024
 FILES_KEPT_BACK: Final = 256
-"""For the journal, the database, the chain: connections never take the last ones."""
-KEEP_ALIVE_S: Final = 75
+"""Descriptors left for the journal, the database and the chain: connections never use the last ones."""
 SHUTDOWN_S: Final = 5
 FRAME_BYTES_MAX: Final = 256 * 1024
 
 
 class Gateway:
-    """The applications by their prefixes; an empty prefix stands for everything else."""
+    """The applications by their prefixes; an empty prefix takes every other path."""
 
     def __init__(self, app_by_prefix: Mapping[str, AsgiApp], base_url: str) -> None:
         self._app_by_prefix = app_by_prefix
         self._index: Any = {name.strip("/"): base_url + name for name in app_by_prefix}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request to the API whose prefix its path has."""
+        """Pass a request to the API of its prefix."""
         path = scope["path"]
         if path == METRICS and scope["type"] == "http":
-            await _say(send, 200, CONTENT_TYPE_LATEST.encode(), generate_latest())
+            await _respond(send, 200, CONTENT_TYPE_LATEST.encode(), generate_latest())
             return
         prefix = "/" + path[1:].partition("/")[0]
         app = self._app_by_prefix.get(prefix)
@@ -67,17 +67,17 @@ class Gateway:
         status, body = 200, self._index
         if path != "/":
             status, body = worker_body(UnknownRoute(f"no API has the path {path}"))
-        await _say(send, status, b"application/json", msgspec.json.encode(body))
+        await _respond(send, status, b"application/json", msgspec.json.encode(body))
 
 
-async def _say(send: Send, status: int, kind: bytes, content: bytes) -> None:
+async def _respond(send: Send, status: int, kind: bytes, content: bytes) -> None:
     headers = [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with the signals left to whoever runs it."""
+    """A uvicorn server that leaves signals to the process that runs it."""
 
     @override
     @contextlib.contextmanager
@@ -87,14 +87,19 @@ class Server(uvicorn.Server):
 
 
 def build_server(
-    app: AsgiApp, host: str, port: int, fast_routes: FastRoutes = NO_FAST_ROUTES
+    app: AsgiApp,
+    host: str,
+    port: int,
+    fast_routes: FastRoutes = NO_FAST_ROUTES,
+    limits: ConnectionLimits = CONNECTION_LIMITS,
 ) -> Server:
-    """Return a server of an application, and of the lanes that pass it by."""
+    """Return a server of an application, with the fast routes that bypass it."""
+    connection = partial(FastConnection, fast_routes, limits=limits)
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=cast("type[asyncio.Protocol]", partial(FastConnection, fast_routes)),
+        http=cast("type[asyncio.Protocol]", connection),
         limit_concurrency=_connections_max(),
         ws="websockets-sansio",
         loop="none",
@@ -104,7 +109,7 @@ def build_server(
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_keep_alive=limits.keep_alive_s,  # type: ignore[arg-type] # passed to call_later as it is
         timeout_graceful_shutdown=SHUTDOWN_S,
         ws_max_size=FRAME_BYTES_MAX,
     )
@@ -112,7 +117,7 @@ def build_server(
 
 
 def _connections_max() -> int:
-    """Return how many connections are served at once, having asked for the files that they are."""
+    """Return the most connections served at once, having raised the limit of descriptors for them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_WANTED)
     if soft < files:
@@ -121,11 +126,11 @@ def _connections_max() -> int:
 
 
 def bind(host: str, port: int, setting: str) -> socket.socket:
-    """Return a socket that has the port, or refuse one that another program has."""
+    """Return a socket bound to the port, or refuse a port that another program uses."""
     with contextlib.ExitStack() as undo:
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            # Only of a socket that says it is TCP does asyncio send small writes at once.
+            # asyncio turns off Nagle's algorithm only for a socket with an explicit TCP protocol.
             kind = socket.SOCK_STREAM, socket.IPPROTO_TCP
             listener = undo.enter_context(socket.socket(family, *kind))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,13 +1,15 @@
-"""Where the installation's keys come from.
+"""The keys of an installation.
 
 In the sandbox the accounts' keys are public and the master key is made once, kept in a file that only
-its owner reads. Anywhere else every key is the operator's to give, and a public one is refused.
+its owner can read. On any other chain the operator sets every key, and a public one is refused.
 """
 
+import enum
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from pydantic import SecretStr
@@ -24,69 +26,121 @@ from foretell.journal.files.segments import sync_folder
 from foretell.settings import Settings
 
 MASTER_KEY_FILE: Final = "master.key"
-SENDERS: Final = ("operator_key", "registrar_key", "relayer_key")
 PUBLIC_KEYS: Final = frozenset(account.private_key for account in SANDBOX_ACCOUNTS)
+
+
+class KeyName(enum.StrEnum):
+    """A key by the name of its setting."""
+
+    MASTER = "master_key"
+    OPERATOR = "operator_key"
+    REGISTRAR = "registrar_key"
+    RELAYER = "relayer_key"
+    STORAGE = "storage_key"
+    ADMIN = "admin_key"
+
+
+SENDERS: Final = (KeyName.OPERATOR, KeyName.REGISTRAR, KeyName.RELAYER)
+"""Keys of accounts that send transactions, each from a queue of its own."""
+NO_KEYS: Final[frozenset[KeyName]] = frozenset()
+
+_SANDBOX_ROLES: Final[Mapping[KeyName, AccountRole]] = MappingProxyType(
+    {
+        KeyName.OPERATOR: AccountRole.OPERATOR,
+        KeyName.REGISTRAR: AccountRole.REGISTRAR,
+        KeyName.RELAYER: AccountRole.RELAYER,
+        KeyName.STORAGE: AccountRole.STORAGE,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
 class InstallationKeys:
-    """The keys of one installation; a process asks for those alone that its parts need."""
+    """The keys of one installation; each is read when a product asks for it."""
 
     _settings: Settings
 
     @property
     def master(self) -> bytes:
-        """What API credentials are derived from."""
-        given = self._settings.master_key
-        if self._settings.is_sandbox:
-            return _given("master_key", given) or _kept_master_key(self._settings.data)
-        return required_key("master_key", given)
+        """The key that API credentials are derived from."""
+        settings = self._settings
+        if settings.is_sandbox:
+            return _given(settings, KeyName.MASTER) or _kept_master_key(settings.data)
+        return required_key(settings, KeyName.MASTER)
 
     @property
     def operator(self) -> bytes:
-        """The account that settles trades."""
-        return self._key("operator_key", AccountRole.OPERATOR)
+        """The key of the account that settles trades."""
+        return self._account_key(KeyName.OPERATOR)
 
     @property
     def registrar(self) -> bytes:
-        """The account that opens tokens to trading."""
-        return self._key("registrar_key", AccountRole.REGISTRAR)
+        """The key of the account that opens tokens to trading."""
+        return self._account_key(KeyName.REGISTRAR)
 
     @property
     def relayer(self) -> bytes:
-        """The account that sends Safe transactions."""
-        return self._key("relayer_key", AccountRole.RELAYER)
+        """The key of the account that sends Safe transactions."""
+        return self._account_key(KeyName.RELAYER)
 
     @property
     def storage(self) -> bytes:
-        """What signs stored metadata."""
-        return self._key("storage_key", AccountRole.STORAGE)
+        """The key that signs stored metadata."""
+        return self._account_key(KeyName.STORAGE)
 
-    def _key(self, name: str, role: AccountRole) -> bytes:
+    def require(self, needed: frozenset[KeyName]) -> None:
+        """Refuse if a needed key is missing, malformed or public."""
+        for name in KeyName:
+            if name in needed:
+                self.key(name)
+
+    def key(self, name: KeyName) -> bytes:
+        """Return a key by its name, or refuse."""
+        return self.master if name is KeyName.MASTER else self._account_key(name)
+
+    def _account_key(self, name: KeyName) -> bytes:
         settings = self._settings
-        if settings.is_sandbox:
-            return sandbox_account(role, settings.chain_id).private_key
-        return required_key(name, getattr(settings, name))
+        if settings.is_sandbox and name in _SANDBOX_ROLES:
+            return sandbox_account(_SANDBOX_ROLES[name], settings.chain_id).private_key
+        return required_key(settings, name)
 
 
-def open_keys(settings: Settings, needed: Iterable[str]) -> InstallationKeys:
-    """Return the keys that the settings name, or the sandbox's own; refuse if a needed one fails.
+def open_keys(settings: Settings, needed: frozenset[KeyName]) -> InstallationKeys:
+    """Return the keys of the settings, or the sandbox's own; refuse if a needed one cannot be used.
 
-    Refuses too one account for two queues of transactions: they would take each other's nonces.
+    Refuses too one account for two queues of transactions: they would use each other's nonces.
     """
-    name_by_key: dict[bytes, str] = {}
+    if not settings.is_sandbox:
+        _check_senders(settings)
+    keys = InstallationKeys(settings)
+    keys.require(needed)
+    return keys
+
+
+def required_key(settings: Settings, name: KeyName) -> bytes:
+    """Return a key that the operator set, or refuse one that is missing, malformed or public."""
+    key = _given(settings, name)
+    if key is None:
+        raise MissingKey(name, "is not set")
+    if key in PUBLIC_KEYS:
+        raise MissingKey(
+            name, "is one of the sandbox's keys, which are public; set one of your own"
+        )
+    return key
+
+
+def _check_senders(settings: Settings) -> None:
+    name_by_key: dict[bytes, KeyName] = {}
     for name in SENDERS:
-        key = None if settings.is_sandbox else _given(name, getattr(settings, name))
-        other = name_by_key.setdefault(key, name) if key is not None else name
-        if other != name:
+        key = _given(settings, name)
+        other = name if key is None else name_by_key.setdefault(key, name)
+        if other is not name:
             raise MissingKey(name, f"is that of FORETELL_{other.upper()}: each needs its own")
-    vault = InstallationKeys(settings)
-    for name in needed:
-        assert getattr(vault, name)
-    return vault
 
 
-def _given(name: str, secret: SecretStr | None) -> bytes | None:
+def _given(settings: Settings, name: KeyName) -> bytes | None:
+    """Return a key as the settings have it, None if they do not."""
+    secret = _secrets(settings)[name]
     if secret is None:
         return None
     text = secret.get_secret_value().removeprefix("0x")
@@ -99,17 +153,19 @@ def _given(name: str, secret: SecretStr | None) -> bytes | None:
     return key
 
 
-def required_key(name: str, secret: SecretStr | None) -> bytes:
-    """Return a key that the operator gave, or refuse one that is missing, malformed or public."""
-    key = _given(name, secret)
-    if key is None:
-        raise MissingKey(name, "is not set")
-    if key in PUBLIC_KEYS:
-        raise MissingKey(name, "is one of the sandbox's, which the whole world knows")
-    return key
+def _secrets(settings: Settings) -> Mapping[KeyName, SecretStr | None]:
+    return {
+        KeyName.MASTER: settings.master_key,
+        KeyName.OPERATOR: settings.operator_key,
+        KeyName.REGISTRAR: settings.registrar_key,
+        KeyName.RELAYER: settings.relayer_key,
+        KeyName.STORAGE: settings.storage_key,
+        KeyName.ADMIN: settings.admin_key,
+    }
 
 
 def _kept_master_key(folder: Path) -> bytes:
+    """Return the sandbox's master key, made and kept in its folder if there is none."""
     path = folder / MASTER_KEY_FILE
     if not path.exists():
         draft = path.with_suffix(".draft")
@@ -123,6 +179,6 @@ def _kept_master_key(folder: Path) -> bytes:
     key = path.read_bytes()
     if len(key) != MASTER_KEY_BYTES:
         raise MissingKey(
-            "master_key", f"is kept in {path}, which does not hold {MASTER_KEY_BYTES} bytes"
+            KeyName.MASTER, f"is kept in {path}, which does not hold {MASTER_KEY_BYTES} bytes"
         )
     return key

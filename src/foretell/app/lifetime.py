@@ -1,4 +1,4 @@
-"""From start to stop of what one process keeps: taken in order, let go in the reverse order."""
+"""The resources of one process from start to stop: acquired in order, released in the reverse order."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 
 
 class Lifetime:
-    """What was taken, and the task that runs until the stop or until something ends it."""
+    """Resources, and the task that runs until the stop or until it fails."""
 
     def __init__(self) -> None:
         self.closing = contextlib.AsyncExitStack()
@@ -18,7 +18,7 @@ class Lifetime:
 
     @contextlib.asynccontextmanager
     async def starting(self) -> AsyncIterator[None]:
-        """Let go of what was taken when the start fails."""
+        """Release everything when the start fails."""
         try:
             yield
         except BaseException:
@@ -31,18 +31,18 @@ class Lifetime:
         self.closing.callback(unlock_folder, lock_folder(folder))
 
     def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Begin what runs; the stop cancels it before it lets go of anything."""
+        """Start the task; the stop cancels it before anything acquired earlier is released."""
         self._running = asyncio.create_task(work)
         self.closing.push_async_callback(self._end)
         return self._running
 
     async def wait(self) -> None:
-        """Return when what runs has ended, raising what ended it."""
+        """Return when the task has ended, raising what ended it."""
         assert self._running is not None
         await asyncio.shield(self._running)
 
     async def stop(self) -> None:
-        """Stop everything, what was taken last first."""
+        """Release everything, the last acquired first."""
         await self.closing.aclose()
 
     async def _end(self) -> None:

@@ -1,13 +1,15 @@
-"""What a process of an installation may do, where its APIs are, and which keys that needs."""
+"""The roles of a process: the path of each API, and the keys that each role needs."""
 
 import enum
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from foretell.app.keys import KeyName
+
 
 class Role(enum.StrEnum):
-    """What a process may do."""
+    """One product or loop of an installation."""
 
     TRADING = "trading"
     ENGINE = "engine"
@@ -21,7 +23,7 @@ class Role(enum.StrEnum):
 
 
 ALL_ROLES: Final = frozenset(Role) - {Role.ENGINE, Role.TREASURY}
-"""What one process does alone: its engine is in trading."""
+"""The roles of an installation in one process: trading includes its engine."""
 
 PREFIX_BY_ROLE: Final[Mapping[Role, str]] = MappingProxyType(
     {
@@ -32,16 +34,29 @@ PREFIX_BY_ROLE: Final[Mapping[Role, str]] = MappingProxyType(
         Role.DISCOVERY: "/discovery",
     }
 )
-"""The roles that serve an API, and where."""
+"""The roles that serve an API, and its path when a process serves several."""
 
-KEYS_BY_ROLE: Final[Mapping[Role, Collection[str]]] = MappingProxyType(
+KEYS_BY_ROLE: Final[Mapping[Role, frozenset[KeyName]]] = MappingProxyType(
     {
-        Role.TRADING: ("master",),
-        Role.ENGINE: ("master",),
-        Role.TREASURY: ("master",),
-        Role.CREATION: ("registrar", "storage"),
-        Role.RELAYER: ("master", "relayer"),
-        Role.SETTLEMENT: ("operator",),
+        Role.TRADING: frozenset({KeyName.MASTER}),
+        Role.ENGINE: frozenset({KeyName.MASTER}),
+        Role.TREASURY: frozenset({KeyName.MASTER}),
+        Role.CREATION: frozenset({KeyName.REGISTRAR, KeyName.STORAGE}),
+        Role.RELAYER: frozenset({KeyName.MASTER, KeyName.RELAYER}),
+        Role.DATA: frozenset(),
+        Role.DISCOVERY: frozenset(),
+        Role.SETTLEMENT: frozenset({KeyName.OPERATOR}),
+        Role.INDEXER: frozenset(),
     }
 )
-"""The keys that a role needs; the others read only."""
+
+
+def prefixes_of(roles: Collection[Role]) -> dict[Role, str]:
+    """Return the path of each API among the roles; a single API is served at the root."""
+    served = [role for role in PREFIX_BY_ROLE if role in roles]
+    return {role: "" if len(served) == 1 else PREFIX_BY_ROLE[role] for role in served}
+
+
+def keys_of(roles: Collection[Role]) -> frozenset[KeyName]:
+    """Return the keys that a process with these roles needs."""
+    return frozenset().union(*(KEYS_BY_ROLE[role] for role in roles))

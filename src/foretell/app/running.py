@@ -1,4 +1,4 @@
-"""Runs an installation until it is told to stop, and stops it without leaving anything behind."""
+"""Runs an installation until a signal comes, and stops it without leaving anything behind."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Log to standard error, from the level on that the settings name.
+    """Log to standard error from the level of the settings on.
 
     Tracebacks never show the values of variables: among them may be secrets.
     """
@@ -46,7 +46,7 @@ def set_up_logs(settings: Settings) -> None:
 
 
 class Runnable(Protocol):
-    """What starts, goes on, and is stopped."""
+    """Something that is started, runs, and is stopped."""
 
     async def start(self) -> None:
         """Start everything."""
@@ -63,56 +63,56 @@ def run_until_stopped(
     when_started: Callable[[], Coroutine[None, None, None]],
     when_stopped: Callable[[], None],
     *,
-    is_tied: bool = False,
+    ends_with_parent: bool = False,
 ) -> None:
-    """Start, and go on until a signal comes or something that must not end has ended.
+    """Start, and run until a signal comes or something that must not end has ended.
 
-    Who is tied to the process that began it stops, too, when its standard input ends.
+    A process that ends with its parent also stops when its standard input closes.
     """
-    uvloop.run(_run(running, when_started, when_stopped, is_tied=is_tied))
+    uvloop.run(_run(running, when_started, when_stopped, ends_with_parent=ends_with_parent))
 
 
 async def _run(
-    installation: Runnable,
+    running: Runnable,
     when_started: Callable[[], Coroutine[None, None, None]],
     when_stopped: Callable[[], None],
     *,
-    is_tied: bool,
+    ends_with_parent: bool,
 ) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    if is_tied:
+    if ends_with_parent:
         threading.Thread(target=_await_parent, args=(loop, stopped), daemon=True).start()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stopped.set)
-    starting = asyncio.create_task(installation.start())
-    waiting = asyncio.create_task(stopped.wait())
+    starting = asyncio.create_task(running.start())
+    stopping = asyncio.create_task(stopped.wait())
     try:
-        if not await _first(starting, waiting):
+        if not await _first(starting, stopping):
             return
         greeting = asyncio.create_task(when_started())
-        breaking = asyncio.create_task(installation.wait())
-        if await _first(greeting, waiting, breaking):
-            await _first(breaking, waiting)
+        failing = asyncio.create_task(running.wait())
+        if await _first(greeting, stopping, failing):
+            await _first(failing, stopping)
     finally:
         when_stopped()
         with contextlib.suppress(asyncio.CancelledError):
             starting.cancel()
             await asyncio.wait({starting})
-        await installation.stop()
+        await running.stop()
 
 
 def _await_parent(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
-    """Stop when the other end of standard input is closed: the parent has ended."""
+    """Stop when the other end of standard input closes, because the parent has ended."""
     with contextlib.suppress(OSError):
         while os.read(sys.stdin.fileno(), 1):
             pass
-    with contextlib.suppress(RuntimeError):  # we are ending ourselves
+    with contextlib.suppress(RuntimeError):  # the loop is closed: this process ends already
         loop.call_soon_threadsafe(stopped.set)
 
 
 async def _first(task: asyncio.Task[None], *others: asyncio.Task[object]) -> bool:
-    """Wait for the task or any other; say whether the task is done, and raise what it raised."""
+    """Wait for the task or any other; return whether the task is done, and raise what it raised."""
     done, _ = await asyncio.wait({task, *others}, return_when=asyncio.FIRST_COMPLETED)
     for finished in done:
         finished.result()

@@ -1,7 +1,7 @@
-"""What an API answers until its process has started: that it will be there soon, and nothing else.
+"""The application of an API until its process has started: it refuses every request.
 
-A start may take as long as the journal is long. Whoever asks meanwhile should not have to guess whether
-anybody is there.
+A start takes longer the more commands it replays. Each refusal says that the API is starting, and when to
+try again.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ _REFUSAL_BY_ROLE: Final[
 
 
 class UnavailableApp:
-    """An API's application while there is none."""
+    """An application that refuses every request in the words of its API."""
 
     def __init__(self, role: Role) -> None:
         body_of, refusal = _REFUSAL_BY_ROLE[role]
@@ -44,7 +44,7 @@ class UnavailableApp:
         self._retry_after_s = str(refusal.details["retry_after_s"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse; a WebSocket's handshake is refused in the same words."""
+        """Refuse; the handshake of a WebSocket gets the same body."""
         del receive
         kind = "http" if scope["type"] == "http" else "websocket.http"
         headers = [

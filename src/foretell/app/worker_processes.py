@@ -1,7 +1,7 @@
-"""Trading in several processes of one machine: engines, and those who face clients.
+"""Trading in several processes of one machine: engines, and workers that answer clients.
 
-This process only keeps the others running, and holds the port: connections that come while a server
-is started again wait in its queue.
+This process only keeps the others running, and holds the port: connections that arrive while a worker is
+started again wait in its queue.
 """
 
 import asyncio
@@ -10,16 +10,18 @@ from typing import Final
 
 import httpx
 
-from foretell.app.engine_processes import engine_children, same_arguments
+from foretell.app.engine_processes import engine_children, same_arguments, supervision_loops
 from foretell.app.gateway import BACKLOG, bind
+from foretell.app.journals import check_shard_count
 from foretell.app.lifetime import Lifetime
 from foretell.domain.errors.command import NotInTime
-from foretell.runtime.child_processes import Child, supervise
+from foretell.runtime.child_processes import Child
+from foretell.runtime.loops import run_together
 from foretell.settings import Settings
 
 START_DEADLINE_S: Final = 60.0
-LOOK_S: Final = 0.05
-LOOK_DEADLINE_S: Final = 2.0
+POLL_S: Final = 0.05
+POLL_DEADLINE_S: Final = 2.0
 
 
 class Fleet:
@@ -35,42 +37,39 @@ class Fleet:
         async with self._lifetime.starting():
             self._lifetime.take_folder(self._settings.data)
             listener = bind(self._settings.host, self._settings.port, "FORETELL_PORT")
+            self._lifetime.closing.callback(listener.close)
+            await check_shard_count(self._settings)
             listener.listen(BACKLOG)
             listener.set_inheritable(True)
-            self._lifetime.closing.callback(listener.close)
-            running = self._lifetime.run(self._run(listener.fileno()))
-            await self._answered(running)
+            children = [
+                *engine_children(self._settings, {}),
+                *self._worker_children(listener.fileno()),
+            ]
+            loops = supervision_loops(children).values()
+            await self._until_answered(self._lifetime.run(run_together(loops)))
 
     async def wait(self) -> None:
-        """Return when keeping the processes has ended, raising what ended it."""
+        """Return when the supervision has ended, raising what ended it."""
         await self._lifetime.wait()
 
     async def stop(self) -> None:
         """Stop every process."""
         await self._lifetime.stop()
 
-    async def _run(self, listener: int) -> None:
-        facing = [
-            Child(
-                f"server {number}",
-                ("serve", "trading", "--member", str(listener), *same_arguments(self._settings)),
-                (listener,),
-            )
-            for number in range(self._workers)
-        ]
-        async with asyncio.TaskGroup() as group:
-            for child in (*engine_children(self._settings, {}), *facing):
-                group.create_task(supervise(child))
+    def _worker_children(self, listener: int) -> list[Child]:
+        member = ("serve", "trading", "--member", str(listener), *same_arguments(self._settings))
+        return [Child(f"worker {number}", member, (listener,)) for number in range(self._workers)]
 
-    async def _answered(self, running: asyncio.Task[None]) -> None:
+    async def _until_answered(self, running: asyncio.Task[None]) -> None:
+        """Return when the API answers; raise what ended the supervision before."""
         url = f"http://{self._settings.host}:{self._settings.port}/ok"
         try:
             async with asyncio.timeout(START_DEADLINE_S), httpx.AsyncClient() as client:
                 while not running.done():
                     with contextlib.suppress(httpx.HTTPError):
-                        if (await client.get(url, timeout=LOOK_DEADLINE_S)).is_success:
+                        if (await client.get(url, timeout=POLL_DEADLINE_S)).is_success:
                             return
-                    await asyncio.sleep(LOOK_S)
+                    await asyncio.sleep(POLL_S)
         except TimeoutError:
             raise NotInTime("the trading API", START_DEADLINE_S) from None
         await running

@@ -1,1 +1,1 @@
-"""Benchmarks. Each measures the ceiling of its figure in the same run and prints it beside."""
+"""The benchmarks of `foretell bench`, one module for each figure."""

@@ -1,7 +1,7 @@
-"""`foretell bench durable`: what it costs that nothing is answered before it is on disk (durable-cost).
+"""`foretell bench durable`: the cost of answering only what is on disk (durable-cost).
 
-Two exchanges take turns, one of which does not wait for its disk. Nobody can ask an installation for
-that: it is a difference of this benchmark alone.
+Two exchanges take turns, one of which does not wait for its disk. No setting of an installation does
+that: it exists in this benchmark alone.
 """
 
 import contextlib
@@ -11,29 +11,30 @@ from pathlib import Path
 from rich.console import Console
 
 from foretell.app.clock_and_ids import new_key
-from foretell.bench.order import Rounds, tell_pairs
 from foretell.bench.rigs.exchange import running_exchange
+from foretell.bench.rigs.order_rounds import OrderPlan, Rounds, compare_pairs
 from foretell.bench.rigs.world import make_world
 
 
-def run_bench_durable(rounds: int, orders: int, connections: int, console: Console) -> None:
+def run_bench_durable(plan: OrderPlan, console: Console) -> None:
     """Measure with and without waiting for the disk, in turns, and print the ratio."""
     master_key = new_key()
     world = make_world(master_key)
     with contextlib.ExitStack() as stack:
-        placing = []
+        rounds = []
         for is_durable in (True, False):
             name = stack.enter_context(tempfile.TemporaryDirectory(prefix="foretell-bench-"))
             folder = Path(name)
             exchange = stack.enter_context(
                 running_exchange(master_key, folder, is_durable=is_durable)
             )
-            placing.append(Rounds(world, exchange, folder, console))
-            placing[-1].warm_up(connections)
-        durable, loose = placing
+            rounds.append(Rounds(plan, world, exchange, folder, console))
+            rounds[-1].warm_up()
+        durable, not_durable = rounds
         console.print("each round twice: waiting for the disk, then not")
-        ratio = tell_pairs(durable, loose, rounds, orders, connections)
+        ratio = compare_pairs(durable, not_durable, plan.rounds)
     console.print(
         f"durable-cost: {ratio:.2f} of the orders a second that there would be without waiting for"
-        f" the disk (median of {rounds} pairs of rounds of {orders}, {connections} connections)"
+        f" the disk (median of {plan.rounds} pairs of rounds of {plan.orders},"
+        f" {plan.connections} connections)"
     )

@@ -1,8 +1,7 @@
-"""`foretell bench failover`: how long a shard has no leader when it loses one (failover).
+"""`foretell bench failover`: the time without a leader after a shard loses one (failover).
 
 Real processes lead one shard of a journal in PostgreSQL under load; each is killed or stopped, and
-another one takes over. The measure is the lease: nobody may lead before the one that was lost
-surely does not.
+another one takes over. The measure is the lease, because the next leader has to wait for its end.
 """
 
 import asyncio
@@ -17,17 +16,17 @@ from rich.table import Table
 
 from foretell.bench.rigs.leader_process import SHARD
 from foretell.bench.rigs.leaders import Leader, Succession, succession
-from foretell.bench.rigs.scratch_database import lent_database
+from foretell.bench.rigs.scratch_database import scratch_database
 
 LOADED: Final = 200
 """Acknowledgements before a leader is lost, and after another leads."""
 LOSS_TURN_S: Final = 0.13
-"""How much later in its lease each leader is killed than the one before."""
+"""The time by which each leader is killed later in its lease than the one before."""
 _RECORDS: Final = "SELECT sequence, payload FROM journal.record WHERE shard = $1"
 
 
 class Outage(NamedTuple):
-    """How a leader was lost, and from its last acknowledgement to the first of the next."""
+    """The loss of a leader, and the time from its last acknowledgement to the first of the next."""
 
     how: str
     seconds: float
@@ -40,7 +39,7 @@ class Outage(NamedTuple):
 
 
 class FailoverFigures(NamedTuple):
-    """What became of what leaders were told to keep."""
+    """The records of a journal after all losses."""
 
     records: int
     gaps: int
@@ -48,9 +47,11 @@ class FailoverFigures(NamedTuple):
     duplicates: int
 
 
-def run_bench_failover(url: str, lease_s: float, cycles: int, console: Console) -> None:
-    """Lose leaders one after the other, and print how long nobody led, and what was lost."""
-    outages, verdict = uvloop.run(_measure(url, lease_s, cycles))
+def run_bench_failover(
+    url: str, lease_s: float, cycles: int, console: Console, loaded: int = LOADED
+) -> None:
+    """Lose leaders one after the other, and print the outages and the lost records."""
+    outages, verdict = uvloop.run(_measure(url, lease_s, cycles, loaded))
     table = Table("cycle", "leader was", "outage s", "outage / lease")
     for number, shown in enumerate(outages, 1):
         table.add_row(str(number), shown.how, f"{shown.seconds:.2f}", f"{shown.ratio:.2f}")
@@ -67,23 +68,25 @@ def run_bench_failover(url: str, lease_s: float, cycles: int, console: Console) 
 
 
 async def _measure(
-    url: str, lease_s: float, cycles: int
+    url: str, lease_s: float, cycles: int, loaded: int
 ) -> tuple[Sequence[Outage], FailoverFigures]:
-    async with lent_database(url) as connection:
+    async with scratch_database(url) as connection:
         with succession(url, lease_s) as leaders:
-            outages = await asyncio.to_thread(_lose_leaders, leaders, lease_s, cycles)
+            outages = await asyncio.to_thread(_lose_leaders, leaders, lease_s, cycles, loaded)
         rows = await connection.fetch(_RECORDS, SHARD)
         payload_by_sequence = {row["sequence"]: row["payload"].decode() for row in rows}
     return outages, judge(payload_by_sequence, leaders.leaders)
 
 
-def _lose_leaders(leaders: Succession, lease_s: float, cycles: int) -> Sequence[Outage]:
-    """Kill each leader, and stop the last one for a while; the next one waits already."""
+def _lose_leaders(
+    leaders: Succession, lease_s: float, cycles: int, loaded: int
+) -> Sequence[Outage]:
+    """Kill each leader, and stop the last one for a while; the next leader already waits."""
     leader = leaders.follow()
     outages = []
     for cycle in range(cycles + 1):
         following = leaders.follow()
-        leader.until_acknowledged(LOADED)
+        leader.until_acknowledged(loaded)
         time.sleep(cycle * LOSS_TURN_S % lease_s)
         is_killed = cycle < cycles
         lost_at_s = time.monotonic()
@@ -91,12 +94,12 @@ def _lose_leaders(leaders: Succession, lease_s: float, cycles: int) -> Sequence[
             leader.kill()
         else:
             leader.stop()
-        following.until_acknowledged(LOADED)
+        following.until_acknowledged(loaded)
         if not is_killed:
-            leader.go_on()
+            leader.resume()
             leader.until("lost")
             leader.wait()
-            following.until_acknowledged(LOADED)
+            following.until_acknowledged(loaded)
         how = "killed" if is_killed else "stopped"
         outages.append(_outage(how, leader, lost_at_s, following, lease_s))
         leader = following
@@ -106,14 +109,14 @@ def _lose_leaders(leaders: Succession, lease_s: float, cycles: int) -> Sequence[
 def _outage(
     how: str, leader: Leader, lost_at_s: float, following: Leader, lease_s: float
 ) -> Outage:
-    """Return how long nobody acknowledged; one that was stopped may tell of more when it goes on."""
+    """Return the time without acknowledgements; a stopped leader may report more when it continues."""
     assert leader.last_at_s is not None
     assert following.first_at_s is not None
     return Outage(how, following.first_at_s - min(leader.last_at_s, lost_at_s), lease_s)
 
 
 def judge(payload_by_sequence: Mapping[int, str], leaders: Sequence[Leader]) -> FailoverFigures:
-    """Return what is missing from a journal, and what is in it twice."""
+    """Return how many records are missing from a journal, and how many are in it twice."""
     records = len(payload_by_sequence)
     lost = sum(
         payload_by_sequence.get(sequence) != payload

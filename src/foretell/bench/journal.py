@@ -1,7 +1,7 @@
-"""`foretell bench journal`: how long a batch takes until it is durable (journal).
+"""`foretell bench journal`: the time until a batch in a journal of files is durable (journal).
 
 The floor is one fdatasync of the same bytes, written at an aligned place into a file of zeros in the
-same folder: no framing, no checksum, no chain, no other thread.
+same folder: no framing, no checksum, no hash chain, no other thread.
 """
 
 import contextlib
@@ -15,9 +15,10 @@ import uvloop
 from rich.console import Console
 
 from foretell.bench.rigs.batches import (
-    BATCHES,
+    BATCH_PLAN,
     RECORD_BYTES,
     Bare,
+    BatchPlan,
     Measured,
     Turns,
     batch_table,
@@ -30,43 +31,43 @@ ALIGNMENT_BYTES: Final = 4096
 BARE_FILE_BYTES: Final = 16 * 1024 * 1024
 
 
-def run_bench_journal(rounds: int, console: Console) -> None:
-    """Measure the journal of one machine, and print the ratios to the bare way."""
+def run_bench_journal(rounds: int, console: Console, plan: BatchPlan = BATCH_PLAN) -> None:
+    """Measure a journal in files, and print the ratios to the bare sync."""
     with tempfile.TemporaryDirectory(prefix="foretell-bench-") as name:
-        measured = uvloop.run(_measure(Path(name), rounds))
+        measured = uvloop.run(_measure(Path(name), rounds, plan))
     console.print(batch_table(measured, "bare fdatasync", is_watched=True))
     console.print(
         f"journal: a batch takes {ratio_words(measured)} times as long as one fdatasync of the same"
         f" bytes (medians of {rounds} rounds)"
     )
-    if words := disturbance(measured[:: len(BATCHES)]):
+    if words := disturbance(measured[:: len(plan.sizes)]):
         console.print(words)
 
 
-async def _measure(folder: Path, rounds: int) -> Sequence[Measured]:
-    with _bare_file(folder) as bare:
+async def _measure(folder: Path, rounds: int, plan: BatchPlan) -> Sequence[Measured]:
+    with bare_file(folder, max(plan.sizes)) as bare:
         journal = FileJournal(folder / "journal")
         try:
-            return await Turns(journal, bare).take_rounds(rounds, usage_with)
+            return await Turns(journal, bare, plan).take_rounds(rounds, usage_with)
         finally:
             await journal.close()
 
 
 @contextlib.contextmanager
-def _bare_file(folder: Path) -> Iterator[Bare]:
-    """Give what writes payloads to a file and syncs that, going round in it."""
+def bare_file(folder: Path, batch_max: int, file_bytes: int = BARE_FILE_BYTES) -> Iterator[Bare]:
+    """Give a function that writes payloads to a file and syncs it, and starts over at its end."""
     path = folder / "bare"
-    path.write_bytes(bytes(BARE_FILE_BYTES))
+    path.write_bytes(bytes(file_bytes))
     handle = os.open(path, os.O_RDWR)
     os.fsync(handle)
-    step = -(-max(BATCHES) * RECORD_BYTES // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    step = -(-batch_max * RECORD_BYTES // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     offset = 0
 
     async def write(payloads: Sequence[bytes]) -> None:
         nonlocal offset
         os.pwrite(handle, b"".join(payloads), offset)
         os.fdatasync(handle)
-        offset = (offset + step) % (BARE_FILE_BYTES // step * step)
+        offset = (offset + step) % (file_bytes // step * step)
 
     try:
         yield write

@@ -1,7 +1,7 @@
-"""`foretell bench latency`: how long one order takes when nothing else is asked (order-latency).
+"""`foretell bench latency`: the time of one order on an idle exchange (order-latency).
 
-The floor is what has to be done for it one after the other: each step of the way, measured by
-itself in the same run, and one sync of the journal's disk.
+The floor is the sum of its steps, measured in the same run without the network, and one sync of the
+journal's disk.
 """
 
 import statistics
@@ -15,10 +15,10 @@ import msgspec
 from rich.console import Console
 
 from foretell.app.clock_and_ids import new_key, now_ms
-from foretell.bench.order import Rounds, table_of
 from foretell.bench.rigs.exchange import running_exchange
 from foretell.bench.rigs.load import make_order
 from foretell.bench.rigs.machine import disturbance, undisturbed
+from foretell.bench.rigs.order_rounds import OrderPlan, Rounds, table_of
 from foretell.bench.rigs.world import World, funding_command, make_world, market_commands
 from foretell.domain.exchange.apply import apply
 from foretell.domain.exchange.commands import PlaceOrder, encode_command
@@ -34,7 +34,7 @@ STEPS_ORDERS: Final = 1_000
 
 
 class Steps:
-    """What is done for an order, without the network, the disk and everything that waits."""
+    """The steps of an order, without the network, the disk and the waiting."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -47,7 +47,7 @@ class Steps:
         self._signers = [L2Signer(user.credentials.secret) for user in world.users]
 
     def prepare(self, number: int) -> Callable[[], None]:
-        """Return what has to be done for the order of this number."""
+        """Return a function with the steps of the order of this number."""
         user = self._world.users[number % len(self._world.users)]
         signer = self._signers[number % len(self._world.users)]
         order = make_order(self._world, user, self._separators, number)
@@ -55,11 +55,11 @@ class Steps:
         raw = msgspec.json.encode(order_body(order, key_id, OrderType.GTC))
         signature = signer.sign("1", "POST", "/order", raw)
 
-        def take() -> None:
+        def place() -> None:
             signer.check(signature, "1", "POST", "/order", raw)
             self._place(raw, key_id)
 
-        return take
+        return place
 
     def _place(self, raw: bytes, owner: str) -> None:
         order = signed_order(parse_placing(raw).order)
@@ -86,23 +86,24 @@ class Steps:
 
 
 def steps_s(world: World, orders: int) -> float:
-    """Return how long the steps of one order take, at the median."""
+    """Return the median time of the steps of one order."""
     steps = Steps(world)
     prepared = [steps.prepare(number) for number in range(orders)]
-    return statistics.median(_time(take) for take in prepared)
+    return statistics.median(_time(place) for place in prepared)
 
 
-def run_bench_latency(rounds: int, orders: int, console: Console) -> None:
+def run_bench_latency(plan: OrderPlan, console: Console, steps_orders: int = STEPS_ORDERS) -> None:
     """Measure on one connection, round after round, and print the ratio to the floor."""
+    plan = plan._replace(connections=1)
     master_key = new_key()
     world = make_world(master_key)
     with tempfile.TemporaryDirectory(prefix="foretell-bench-") as name:
         folder = Path(name)
         with running_exchange(master_key, folder) as exchange:
-            placing = Rounds(world, exchange, folder, console)
-            placing.warm_up(1)
-            measured = [placing.measure(orders, 1) for _ in range(rounds)]
-            steps = steps_s(world, STEPS_ORDERS)
+            rounds = Rounds(plan, world, exchange, folder, console)
+            rounds.warm_up()
+            measured = [rounds.measure() for _ in range(plan.rounds)]
+            steps = steps_s(world, steps_orders)
     console.print(table_of(measured))
     counted = undisturbed(measured)
     p50_ms = statistics.median(one.p50_ms for one in counted)
@@ -112,7 +113,8 @@ def run_bench_latency(rounds: int, orders: int, console: Console) -> None:
     console.print(
         f"order-latency: p50 {p50_ms:.2f} ms is {p50_ms / floor_ms:.2f} times its floor of"
         f" {floor_ms:.2f} ms (steps {steps * 1e3:.2f}, fdatasync {sync_ms:.2f});"
-        f" p99 is {tail:.1f} times p50 (median of {len(counted)} rounds of {orders}, 1 connection)"
+        f" p99 is {tail:.1f} times p50 (median of {len(counted)} rounds of {plan.orders},"
+        " 1 connection)"
     )
     if words := disturbance(measured):
         console.print(words)

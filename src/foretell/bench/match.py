@@ -1,8 +1,8 @@
-"""`foretell bench match`: what matching takes in memory (match, match-depth).
+"""`foretell bench match`: matching in memory, by the depth of the book (match, match-depth).
 
-No signature, network or disk. The whole engine is `domain.fold.apply`: funds, trades, effects and the
-book. The book alone is what peers do, so that is what they are compared with: all of them do the same
-operations in turns, and must tell the same fills.
+Without signatures, network and disk. The whole engine is `domain.exchange.apply`: funds, trades, effects
+and the book. Peers have a book alone, so they are compared with our book alone: all do the same
+operations in turns, and must report the same fills.
 """
 
 import statistics
@@ -40,20 +40,20 @@ class Speeds(NamedTuple):
 
     @property
     def best_peer_per_s(self) -> float | None:
-        """What the fastest peer did, if there is any."""
+        """The speed of the fastest peer, None without a peer."""
         return max(
             (speed for name, speed in self.per_s.items() if name not in {WHOLE, BOOK}), default=None
         )
 
     @property
     def ratio(self) -> float | None:
-        """How many times as fast as the fastest peer the book alone is."""
+        """The speed of our book for each operation of the fastest peer."""
         best = self.best_peer_per_s
         return None if best is None else self.per_s[BOOK] / best
 
 
 class Field:
-    """Contenders whose books are as deep, and what is done to them next."""
+    """Contenders with books of the same depth, and the next operations on them."""
 
     def __init__(self, depth: int, contenders: Mapping[str, Contender]) -> None:
         self._depth = depth
@@ -62,7 +62,7 @@ class Field:
         self._race(depth)
 
     def measure(self, count: int) -> Speeds:
-        """Let everybody do the next operations, one after the other."""
+        """Have each contender do the next operations, one contender after the other."""
         before = usage_with()
         per_s, fills = self._race(count)
         return Speeds(self._depth, per_s, fills, before.others_cores(usage_with()))
@@ -73,21 +73,23 @@ class Field:
         fills = 0
         for start in range(0, count, TURN):
             batch = list(islice(self._operations, min(TURN, count - start)))
-            told = []
+            fills_of_all = []
             for name, contender in self._contenders.items():
                 prepared = contender.prepare(batch)
                 started = time.thread_time()
-                said = contender.run(prepared)
+                results = contender.run(prepared)
                 seconds[name] += time.thread_time() - started
-                told.append(contender.fills(said))
-            for name, same in zip(self._contenders, told, strict=True):
-                if same != told[0]:
-                    raise BenchFailed(f"{name} told other fills than the {WHOLE}")
-            fills += len(told[0])
+                fills_of_all.append(contender.fills(results))
+            for name, same in zip(self._contenders, fills_of_all, strict=True):
+                if same != fills_of_all[0]:
+                    raise BenchFailed(f"{name} reported other fills than the {WHOLE}")
+            fills += len(fills_of_all[0])
         return {name: count / seconds[name] for name in seconds}, fills
 
 
-def run_bench_match(rounds: int, commands: int, console: Console) -> None:
+def run_bench_match(
+    rounds: int, commands: int, console: Console, depths: Sequence[int] = DEPTHS
+) -> None:
     """Measure at each depth, round after round, and print the ratios."""
     world = make_world(new_key())
     peers = installed_peers()
@@ -100,13 +102,13 @@ def run_bench_match(rounds: int, commands: int, console: Console) -> None:
                 **{name: make() for name, make in peers.items()},
             },
         )
-        for depth in DEPTHS
+        for depth in depths
     ]
     settle_memory()
     measured = [field.measure(commands) for _ in range(rounds) for field in fields]
     console.print(_table_of(measured))
-    console.print(_depth_words(measured))
-    console.print(_peer_words(measured) if peers else HOW_TO_GET_PEERS)
+    console.print(_depth_words(measured, depths))
+    console.print(_peer_words(measured, depths) if peers else HOW_TO_GET_PEERS)
     if words := disturbance(measured):
         console.print(words)
 
@@ -126,8 +128,8 @@ def _table_of(measured: Sequence[Speeds]) -> Table:
     return table
 
 
-def _depth_words(measured: Sequence[Speeds]) -> str:
-    _, middle, deepest = DEPTHS
+def _depth_words(measured: Sequence[Speeds], depths: Sequence[int]) -> str:
+    _, middle, deepest = depths
     slower, faster = (
         statistics.median(shown.per_s[WHOLE] for shown in _counted(measured, depth))
         for depth in (deepest, middle)
@@ -138,9 +140,9 @@ def _depth_words(measured: Sequence[Speeds]) -> str:
     )
 
 
-def _peer_words(measured: Sequence[Speeds]) -> str:
+def _peer_words(measured: Sequence[Speeds], depths: Sequence[int]) -> str:
     ratios = ", ".join(
-        f"{_median_ratio(measured, depth):.2f} ({depth:,} resting)" for depth in DEPTHS
+        f"{_median_ratio(measured, depth):.2f} ({depth:,} resting)" for depth in depths
     )
     return (
         f"match: {ratios} operations of our book and its matching for each one of the best peer,"

@@ -1,6 +1,6 @@
-"""`foretell bench journal --postgres`: the same of the journal of many machines (journal-postgres).
+"""`foretell bench journal --postgres`: the same for a journal in a database (journal-postgres).
 
-The floor is one bare INSERT of the same bytes in one commit: no lease, no chain, no unique id.
+The floor is one INSERT of the same bytes in one commit: no lease, no hash chain, no unique id.
 """
 
 from collections.abc import Sequence
@@ -9,8 +9,15 @@ from typing import Final
 import uvloop
 from rich.console import Console
 
-from foretell.bench.rigs.batches import Measured, Turns, batch_table, ratio_words
-from foretell.bench.rigs.scratch_database import lent_database
+from foretell.bench.rigs.batches import (
+    BATCH_PLAN,
+    BatchPlan,
+    Measured,
+    Turns,
+    batch_table,
+    ratio_words,
+)
+from foretell.bench.rigs.scratch_database import scratch_database
 from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.postgres.journal import lead
 from foretell.journal.postgres.leases import Candidate, JournalPlace
@@ -19,9 +26,11 @@ _MAKE_BARE: Final = "CREATE SCHEMA journal; CREATE TABLE journal.bare (payload b
 _INSERT_BARE: Final = "INSERT INTO journal.bare SELECT unnest($1::bytea[])"
 
 
-def run_bench_postgres_journal(url: str, holder: bytes, rounds: int, console: Console) -> None:
-    """Measure on a database without a journal, which is left as it was; print the ratios."""
-    measured = uvloop.run(_measure(url, holder, rounds))
+def run_bench_postgres_journal(
+    url: str, holder: bytes, rounds: int, console: Console, plan: BatchPlan = BATCH_PLAN
+) -> None:
+    """Measure on a database without a journal, leave it as it was, and print the ratios."""
+    measured = uvloop.run(measure_postgres(url, holder, rounds, plan))
     console.print(batch_table(measured, "bare commit", is_watched=False))
     console.print(
         f"journal-postgres: a batch takes {ratio_words(measured)} times as long as a bare commit of"
@@ -29,8 +38,11 @@ def run_bench_postgres_journal(url: str, holder: bytes, rounds: int, console: Co
     )
 
 
-async def _measure(url: str, holder: bytes, rounds: int) -> Sequence[Measured]:
-    async with lent_database(url) as connection:
+async def measure_postgres(
+    url: str, holder: bytes, rounds: int, plan: BatchPlan
+) -> Sequence[Measured]:
+    """Return the measures of a journal in a database; refuse a database that has a journal."""
+    async with scratch_database(url) as connection:
         await connection.execute(_MAKE_BARE)
 
         async def insert(payloads: Sequence[bytes]) -> None:
@@ -38,6 +50,6 @@ async def _measure(url: str, holder: bytes, rounds: int) -> Sequence[Measured]:
 
         journal = await lead(JournalPlace(url, ShardNumber(0), 1), Candidate(holder, "bench"))
         try:
-            return await Turns(journal, insert).take_rounds(rounds, lambda: None)
+            return await Turns(journal, insert, plan).take_rounds(rounds, lambda: None)
         finally:
             await journal.close()

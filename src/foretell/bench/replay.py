@@ -1,7 +1,7 @@
-"""`foretell bench replay`: how fast a start is, with many open orders and many commands to fold (replay).
+"""`foretell bench replay`: a start with many open orders and many commands to replay (replay).
 
-The ceiling is the engine alone, given the same commands in memory. Everything is measured in
-processes that are new each time, as a start is one.
+The ceiling is the engine alone with the same commands in memory. Everything is measured in new
+processes, because a start is a new process.
 """
 
 import statistics
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import uvloop
 from rich.console import Console
@@ -18,7 +18,7 @@ from rich.table import Table
 
 from foretell.app.clock_and_ids import new_key
 from foretell.bench.rigs.exchange import seconds_until_ready
-from foretell.bench.rigs.journal_fixture import write_past
+from foretell.bench.rigs.journal_fixture import write_journal_fixture
 from foretell.bench.rigs.machine import disturbance, others_words, undisturbed
 from foretell.bench.rigs.startup import (
     FoldFigures,
@@ -35,9 +35,10 @@ from foretell.store.migrations import upgrade
 from foretell.store.trading.trades import record_sequence
 
 READY_S: Final = 10.0
-"""A start should take no longer."""
+"""The time that a start should not exceed."""
 
 T = TypeVar("T")
+Run = Callable[..., Any]
 
 
 class StartRound(NamedTuple):
@@ -49,12 +50,12 @@ class StartRound(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """How fast the start was, of what the engine alone can do."""
+        """The speed of the start for each command of the engine alone."""
         return self.replay.per_s / self.restored.folded.per_s
 
     @property
     def others_cores(self) -> float:
-        """How many cores others kept busy, at the worse of the two."""
+        """Cores that other programs kept busy, at the worse of the two."""
         return max(self.replay.others_cores, self.restored.folded.others_cores)
 
 
@@ -66,7 +67,7 @@ def run_bench_replay(rounds: int, orders: int, events: int, console: Console) ->
         console.print(f"writing {events:,} commands that come after {orders:,} open orders")
         uvloop.run(_prepare(folder, master_key, orders, events))
         console.print("starting from them, again and again")
-        measured = [_measure(folder, master_key) for _ in range(rounds)]
+        measured = [measure_start(folder, master_key) for _ in range(rounds)]
     console.print(_table_of(measured))
     counted = undisturbed(measured)
     ratio, ready_s, restored_s, bytes_per_order = (
@@ -105,25 +106,29 @@ def _table_of(measured: list[StartRound]) -> Table:
     return table
 
 
-def _measure(folder: Path, master_key: bytes) -> StartRound:
+def in_new_process(work: Callable[..., T], *arguments: object) -> T:
+    """Return the result of a function that runs in a new process."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
+        return processes.submit(work, *arguments).result()
+
+
+def measure_start(folder: Path, master_key: bytes, run: Run = in_new_process) -> StartRound:
+    """Return a round; refuse a replay that ends in another state than the commands in memory."""
     shown = StartRound(
-        replay=_in_new_process(start_engine, folder),
-        restored=_in_new_process(apply_in_memory, folder),
-        ready_s=_in_new_process(seconds_until_ready, folder, master_key),
+        replay=run(start_engine, folder),
+        restored=run(apply_in_memory, folder),
+        ready_s=run(seconds_until_ready, folder, master_key),
     )
     if shown.replay.digest != shown.restored.folded.digest:
         raise BenchFailed("the replay ended in another state than the commands in memory")
     return shown
 
 
-def _in_new_process(work: Callable[..., T], *arguments: object) -> T:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as processes:
-        return processes.submit(work, *arguments).result()
-
-
 async def _prepare(folder: Path, master_key: bytes, orders: int, events: int) -> None:
-    """Write the journal, and tables that say that they know all of it."""
-    sequence = await write_past(journal_of(folder), make_world(master_key), orders, events)
+    """Write the journal, and tables that are as far as the journal."""
+    sequence = await write_journal_fixture(
+        journal_of(folder), make_world(master_key), orders, events
+    )
     async with Database(f"sqlite+aiosqlite:///{folder / 'foretell.db'}") as database:
         await upgrade(database)
         async with database.writing() as tx:

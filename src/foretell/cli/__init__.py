@@ -1,1 +1,1 @@
-"""The commands."""
+"""The commands, one module each."""

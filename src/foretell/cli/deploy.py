@@ -1,10 +1,10 @@
-"""`foretell deploy`: the contracts on a chain, and deployment.json about them."""
+"""`foretell deploy`: the contracts on a chain, described in deployment.json."""
 
 import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from foretell.app.keys import open_keys, required_key
+from foretell.app.keys import KeyName, open_keys, required_key
 from foretell.chain.deploy import deploy, load_deployment
 from foretell.chain.deploy_plan import DeployPlan
 from foretell.chain.deployed_code import CodeMatch, compare_code
@@ -26,16 +26,16 @@ def run_deploy(
     *,
     is_check: bool = False,
 ) -> None:
-    """Deploy what is not there yet, check what is, and print where everything stands.
+    """Deploy the contracts that are missing, check the others, and print all addresses.
 
-    A check sends nothing: it compares the chain with the file, and fails where they differ and when
-    the file is of an earlier version, which knew fewer contracts.
+    A check sends nothing: it compares the chain with the file, and fails when they differ or when the
+    file is of an earlier version with fewer contracts.
     """
     if network is not None:
         settings = settings.model_copy(update={"chain_id": NETWORKS[network].chain_id})
     if settings.rpc_url is None:
         raise MissingSetting(
-            "rpc_url", "name the node; foretell up deploys to its own chain itself"
+            "rpc_url", "name the node; foretell up deploys to its own chain by itself"
         )
     rpc_url = settings.rpc_url.get_secret_value()
     if is_check:
@@ -75,16 +75,17 @@ async def _deploy(
 
 
 def _plan(settings: Settings, network: NetworkName | None) -> DeployPlan:
-    vault = open_keys(settings, ("operator", "registrar"))
+    needed = frozenset({KeyName.OPERATOR, KeyName.REGISTRAR})
+    keys = open_keys(settings, needed)
     existing = {} if network is None else dict(NETWORKS[network].existing)
     if settings.collateral is not None or network is None:
         existing[ContractName.COLLATERAL] = _address("collateral", settings.collateral)
     return DeployPlan(
         chain_id=settings.chain_id,
         npm_folder=settings.npm_folder,
-        admin_key=required_key("admin_key", settings.admin_key),
-        operators=(address_of_key(vault.operator),),
-        registrars=(address_of_key(vault.registrar),),
+        admin_key=required_key(settings, KeyName.ADMIN),
+        operators=(address_of_key(keys.operator),),
+        registrars=(address_of_key(keys.registrar),),
         fee_receiver=_address("fee_receiver", settings.fee_receiver),
         community_pool=_address("community_pool", settings.community_pool),
         existing=existing,

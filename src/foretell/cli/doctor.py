@@ -1,4 +1,4 @@
-"""`foretell doctor`: what is needed, whether it is there, and whether what runs is well."""
+"""`foretell doctor`: checks of the machine, the packages and a running installation."""
 
 import platform
 import shutil
@@ -29,16 +29,16 @@ FREE_BYTES_MIN: Final = 1024**3
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     is_well: bool
     seen: str
 
 
-def run_doctor(settings: Settings, console: Console) -> None:
-    """Print every finding; raise when one of them is not well."""
-    findings = [*_machine(settings), *uvloop.run(_running(settings))]
+def run_doctor(settings: Settings, console: Console, free_bytes_min: int = FREE_BYTES_MIN) -> None:
+    """Print every finding; raise when a check failed."""
+    findings = [*_machine(settings, free_bytes_min), *uvloop.run(_running(settings))]
     table = Table("", "what", "seen")
     for finding in findings:
         sign = "[green]✓[/]" if finding.is_well else "[red]✗[/]"
@@ -49,7 +49,7 @@ def run_doctor(settings: Settings, console: Console) -> None:
         raise Ailing(ailing)
 
 
-def _machine(settings: Settings) -> Iterator[Finding]:
+def _machine(settings: Settings, free_bytes_min: int) -> Iterator[Finding]:
     yield Finding(
         "Python", sys.version_info >= PYTHON_MIN, f"{platform.python_version()}, 3.11 or newer"
     )
@@ -66,11 +66,11 @@ def _machine(settings: Settings) -> Iterator[Finding]:
     data = settings.data.absolute()
     folder = next(folder for folder in (data, *data.parents) if folder.is_dir())
     free = shutil.disk_usage(folder).free
-    yield Finding("disk", free >= FREE_BYTES_MIN, f"{free // 1024**2} MB free at {folder}")
+    yield Finding("disk", free >= free_bytes_min, f"{free // 1024**2} MB free at {folder}")
 
 
 def _sign_and_recover() -> str:
-    """Return what the signing library answers for a key that everybody can check."""
+    """Sign and recover with a fixed key, and return how that went."""
     key, digest = keccak256(b"foretell doctor"), keccak256(L1_MESSAGE.encode())
     recovered = recover_signer(digest, sign_digest(digest, key))
     if recovered != address_of_key(key):
@@ -78,9 +78,9 @@ def _sign_and_recover() -> str:
     return "coincurve signs and recovers"
 
 
-def _checked(what: str, run_once: Callable[[], str]) -> Finding:
+def _checked(what: str, check: Callable[[], str]) -> Finding:
     try:
-        return Finding(what, is_well=True, seen=run_once())
+        return Finding(what, is_well=True, seen=check())
     except (ForetellError, OSError) as error:
         return Finding(what, is_well=False, seen=str(error))
 
@@ -97,12 +97,12 @@ async def _running(settings: Settings) -> list[Finding]:
         "data": ready.data,
         "discovery": ready.discovery,
     }
-    findings = [await _awaited(name, lambda url=url: _greet(url)) for name, url in urls.items()]  # type: ignore[misc]
+    findings = [await _awaited(name, lambda url=url: _status(url)) for name, url in urls.items()]  # type: ignore[misc]
     findings.append(await _awaited("chain", lambda: _head(ready)))
     return findings
 
 
-async def _greet(url: str) -> str:
+async def _status(url: str) -> str:
     async with HttpClient(url) as client:
         path = "/status" if url.endswith("/discovery") else "/"
         return f"{url} answers {await client.get_text(path)}"
@@ -114,8 +114,8 @@ async def _head(ready: Ready) -> str:
     return f"{ready.rpc} is at block {number}"
 
 
-async def _awaited(what: str, run_once: Callable[[], Awaitable[str]]) -> Finding:
+async def _awaited(what: str, check: Callable[[], Awaitable[str]]) -> Finding:
     try:
-        return Finding(what, is_well=True, seen=await run_once())
+        return Finding(what, is_well=True, seen=await check())
     except ForetellError as error:
         return Finding(what, is_well=False, seen=error.message)

@@ -1,4 +1,4 @@
-"""`foretell journal`: the journal checked, replayed, exported, and told to the tables anew."""
+"""`foretell journal`: checks, replays and exports a journal, and rebuilds tables from it."""
 
 import asyncio
 import enum
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from foretell.app.engine_processes import journal_place
+from foretell.app.journals import embedded_journal_folder, journal_folder, journal_place
 from foretell.domain.errors.command import BeginningGone, NoJournal
 from foretell.domain.errors.storage import JournalBehindTables
 from foretell.domain.exchange.commands import Command, decode_command
@@ -30,10 +30,10 @@ from foretell.store.trading.projected import forget_projected, load_sequences
 
 
 def run_verify(settings: Settings, shard: int | None, console: Console) -> None:
-    """Check everything, and print what there is; damage raises, with its place."""
+    """Check everything, and print what the journal holds; raise at damage, with its position."""
     verdict = verify(_folder(settings, shard))
     snapshots = ", ".join(map(str, verdict.snapshots)) or "none"
-    use = "yes; what came after the last mark was not looked at" if verdict.is_in_use else "no"
+    use = "yes; records after the last sync mark were not checked" if verdict.is_in_use else "no"
     _print(
         console,
         {
@@ -50,7 +50,7 @@ def run_verify(settings: Settings, shard: int | None, console: Console) -> None:
 def run_replay(
     settings: Settings, shard: int | None, console: Console, *, is_from_start: bool
 ) -> None:
-    """Fold the journal into memory, and print what came of it and how fast."""
+    """Replay the journal in memory, and print the resulting state and the speed."""
     folder = _folder(settings, shard)
     base = None if is_from_start else newest_snapshot(folder)
     began_s = time.perf_counter()
@@ -70,13 +70,13 @@ def run_replay(
 
 
 def run_rebuild(settings: Settings, console: Console) -> None:
-    """Empty the tables that the next start makes anew, if the whole journal is there, and nobody runs."""
+    """Empty the tables that the next start rebuilds; refuse without the whole journal, or while in use."""
     lock = lock_folder(settings.data)
     try:
         rows = asyncio.run(_empty_tables(settings))
     finally:
         unlock_folder(lock)
-    console.print(f"{rows} rows removed; the next start makes the tables anew", highlight=False)
+    console.print(f"{rows} rows removed; the next start rebuilds the tables", highlight=False)
 
 
 async def _empty_tables(settings: Settings) -> int:
@@ -94,7 +94,7 @@ async def _empty_tables(settings: Settings) -> int:
 
 
 def _check_files(settings: Settings, shard: int, sequence: int) -> None:
-    """Refuse a journal that is damaged, or does not have all that the tables were told."""
+    """Refuse a journal that is damaged, incomplete, or behind the tables."""
     folder = _folder(settings, shard if settings.shards else None)
     verdict = verify(folder)
     if verdict.first_sequence != 1:
@@ -119,15 +119,19 @@ def run_export(settings: Settings, shard: int | None, since: int | None, until: 
 
 
 def _print(console: Console, values: Mapping[str, object]) -> None:
-    """Print a line for each value; none is cut, however narrow the terminal is."""
+    """Print a line for each value; none is cut off on a narrow terminal."""
     width = max(map(len, values)) + 2
     for name, value in values.items():
         console.print(f"{name:{width}}{value}", soft_wrap=True, markup=False, highlight=False)
 
 
 def _folder(settings: Settings, shard: int | None) -> Path:
-    """Return where the journal is: of an engine in a process of its own, or of the only one."""
-    folder = settings.data / ("journal" if shard is None else f"journal-{shard}")
+    """Return the folder of an engine's journal, or of the only one."""
+    folder = (
+        embedded_journal_folder(settings)
+        if shard is None
+        else journal_folder(settings, ShardNumber(shard))
+    )
     if not folder.is_dir():
         raise NoJournal(str(folder))
     return folder
@@ -136,8 +140,8 @@ def _folder(settings: Settings, shard: int | None) -> Path:
 def _counts(state: State) -> dict[str, int]:
     return {
         "markets": len(state.market_by_id),
-        "orders that rest": len(state.live_orders),
-        "trades that settle": len(state.unsettled_trades),
+        "resting orders": len(state.live_orders),
+        "unsettled trades": len(state.unsettled_trades),
         "accounts": sum(1 for _ in state.ledger.accounts()),
         "block": state.observed_block,
     }
@@ -150,7 +154,7 @@ def _plain_command(sequence: int, payload: bytes) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with the names of its fields, as JSON can say it and nothing lost."""
+    """Return a value with its field names, as JSON can hold it without loss."""
     if isinstance(value, msgspec.Struct):
         return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""The `foretell` command. Each subcommand imports what it needs when it is called."""
+"""The `foretell` command. Each subcommand imports its module when it is called."""
 
 import os
 import tomllib
@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 from rich.console import Console
-from rich.markup import escape
 
-from foretell.bench.commands import bench
+from foretell.cli.bench import bench
+from foretell.cli.failure import fail
 from foretell.domain.contracts.networks import NetworkName
 from foretell.domain.errors.command import UnknownSetting
 from foretell.domain.errors.families import ForetellError
@@ -26,13 +26,13 @@ app = typer.Typer(
 
 
 def _default(name: str) -> str:
-    """Return what a setting is if neither an option, the environment nor a file says otherwise."""
+    """Return the default of a setting, as the help of an option shows it."""
     return str(Settings.model_fields[name].default)
 
 
 Data = Annotated[
     Path | None,
-    typer.Option(help="Folder of everything that is kept.", show_default=_default("data")),
+    typer.Option(help="Folder of everything that is stored.", show_default=_default("data")),
 ]
 Port = Annotated[int | None, typer.Option(help="Port of the APIs.", show_default=_default("port"))]
 ChainPort = Annotated[
@@ -42,23 +42,25 @@ ChainPort = Annotated[
 
 Shard = Annotated[
     int | None,
-    typer.Option(min=0, help="An engine in a process of its own.", show_default="the only one"),
+    typer.Option(
+        min=0, help="Number of an engine in a process of its own.", show_default="the only one"
+    ),
 ]
 
 
-def _say_version(is_asked: bool) -> None:  # noqa: FBT001 - as typer calls it
+def _print_version(is_asked: bool) -> None:  # noqa: FBT001 - as typer calls it
     if is_asked:
         typer.echo(f"foretell {version('foretell')}")
         raise typer.Exit
 
 
 @app.callback()
-def say(
+def root(
     *,
     is_version_asked: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_say_version, is_eager=True, help="Say which version this is."
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
 ) -> None:
@@ -68,9 +70,9 @@ def say(
 
 @app.command()
 def up(data: Data = None, port: Port = None, chain_port: ChainPort = None) -> None:
-    """Run everything on this machine: chain, contracts, every service, a market to begin with.
+    """Run everything on this machine: a chain, the contracts, every API, and a first market.
 
-    Nothing to configure and no network needed. Ctrl-C stops it; the next start goes on from there.
+    It needs no configuration and no network. Ctrl-C stops it; the next start continues from there.
     """
     from foretell.cli.up import run_up
 
@@ -89,7 +91,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
         typer.Option(
             min=1,
             max=64,
-            help="Serve trading by so many processes, beside its engines.",
+            help="Processes that answer clients of trading, next to its engines.",
             show_default="one process for all",
         ),
     ] = None,
@@ -98,22 +100,23 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
         typer.Option(
             min=1,
             max=64,
-            help="How many engines share the markets.",
-            show_default="1 beside --workers",
+            help="Engines that share the markets.",
+            show_default="1 with --workers",
         ),
     ] = None,
-    shard: Annotated[int, typer.Option(min=0, help="Which engine this one is.")] = 0,
+    shard: Annotated[int, typer.Option(min=0, help="Number of this engine.")] = 0,
     member: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Run chosen roles against a node and a database that are there already.
+    """Run chosen roles with a node and a database of your own.
 
-    Roles: trading, creation, relayer, data, discovery (each an API), settlement, indexer (loops);
-    engine and treasury, for trading that is spread over processes.
-    A process with one API serves it at `/`; with several, each under its prefix. Needs
-    FORETELL_RPC_URL, FORETELL_CHAIN_ID, the keys, and `foretell deploy` to have run.
+    Roles: trading, creation, relayer, data, discovery (each an API); settlement, indexer (no API);
+    engine, treasury (parts of trading in separate processes).
+    One API is served at `/`, several are served under a prefix each. Set FORETELL_RPC_URL,
+    FORETELL_CHAIN_ID and the keys, and run `foretell deploy` first.
 
-    `serve trading --workers N --shards M` keeps M engines and N processes that answer clients
-    running. `serve engine --shard K` is one engine, and waits while another leads its shard.
+    `serve trading --workers N --shards M` runs M engines and N processes that answer clients, and
+    restarts those that fail. `serve engine --shard K` runs one engine; it waits while another
+    process leads the shard.
     """
     from foretell.cli.serve import ProcessRole, run_fleet, run_serve
 
@@ -130,12 +133,14 @@ def deploy(
     data: Data = None,
     network: Annotated[
         NetworkName | None,
-        typer.Option(help="A chain that is known by name.", show_default="the node's own"),
+        typer.Option(help="A public chain by its name.", show_default="the node's own"),
     ] = None,
     *,
-    check: Annotated[bool, typer.Option("--check", help="Only compare chain and file.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only compare the chain with the file.")
+    ] = False,
 ) -> None:
-    """Put the contracts on the chain, or complete what was begun, and write deployment.json."""
+    """Deploy the contracts, or complete an earlier deployment, and write deployment.json."""
     from foretell.cli.deploy import run_deploy
 
     run_deploy(_settings(data=data), Console(), network, is_check=check)
@@ -146,22 +151,23 @@ def demo(
     data: Data = None,
     *,
     everything: Annotated[
-        bool, typer.Option("--all", help="also an event of three outcomes, and a disputed answer")
+        bool,
+        typer.Option("--all", help="Also play an event of three outcomes and a disputed answer."),
     ] = False,
 ) -> None:
-    """Play a market from creation to redemption against what `foretell up` runs.
+    """Play a market from creation to redemption on a running `foretell up`.
 
-    Everything goes through the public HTTP and WebSocket APIs and JSON-RPC, as a stranger would.
-    With --all the chain's clock is moved on by hours: do that on an installation of its own.
+    The demo uses the public HTTP and WebSocket APIs and JSON-RPC alone, as any client does.
+    --all moves the chain's clock ahead by hours: use an installation that you can throw away.
     """
-    from foretell.sandbox.demo.command import run_demo
+    from foretell.cli.demo import run_demo
 
     run_demo(_settings(data=data), Console(), is_all=everything)
 
 
 @app.command()
 def doctor(data: Data = None) -> None:
-    """Look whether everything that is needed is there, and whether what runs is well."""
+    """Check that everything needed is installed, and that a running installation answers."""
     from foretell.cli.doctor import run_doctor
 
     run_doctor(_settings(data=data), Console())
@@ -171,17 +177,17 @@ app.add_typer(bench, name="bench")
 
 journal = typer.Typer(
     no_args_is_help=True,
-    help="Check, replay and export the journal, which is never changed; tell it to the tables anew.",
+    help="Check, replay or export the journal without changing it, or rebuild the tables from it.",
 )
 app.add_typer(journal, name="journal")
 
 
 @journal.command()
 def verify(data: Data = None, shard: Shard = None) -> None:
-    """Check every record, the chain through all of them, and every snapshot.
+    """Check every record, the hash chain through all of them, and every snapshot.
 
-    Says what there is; ends with 1 and the place if something is damaged. A journal in use is
-    checked as far as its mark vouches for it.
+    Prints what the journal holds. Exits with 1 and the position if something is damaged. A journal
+    in use is checked up to its last sync mark.
     """
     from foretell.cli.journal import run_verify
 
@@ -194,12 +200,12 @@ def replay(
     data: Data = None,
     shard: Shard = None,
     from_start: Annotated[
-        bool, typer.Option("--from-start", help="Begin with the first command, not a snapshot.")
+        bool, typer.Option("--from-start", help="Start with the first command, not a snapshot.")
     ] = False,
 ) -> None:
-    """Fold the journal into memory, and print what there is in it and the hash of that.
+    """Replay the journal in memory, and print the resulting state and its hash.
 
-    The hash is the same from the start and from any snapshot, and on any machine.
+    The hash is the same from the first command and from any snapshot, on any machine.
     """
     from foretell.cli.journal import run_replay
 
@@ -219,7 +225,7 @@ def export(
 ) -> None:
     """Write the commands to standard output, one JSON object on each line.
 
-    Whoever wants to keep what snapshots make superfluous exports it now and then.
+    Snapshots let old commands be removed: export them before that to keep them.
     """
     from foretell.cli.journal import run_export
 
@@ -228,10 +234,10 @@ def export(
 
 @journal.command()
 def rebuild(data: Data = None) -> None:
-    """Empty the tables of orders, trades and prices; the next start makes them anew from the journal.
+    """Empty the tables of orders, trades and prices; the next start rebuilds them from the journal.
 
-    Nothing may run meanwhile, and the journal must be whole from its first command on: set
-    FORETELL_JOURNAL_KEEPS=all for that.
+    The installation must be stopped, and the journal complete from its first command on: set
+    FORETELL_JOURNAL_KEEPS=all from the beginning.
     """
     from foretell.cli.journal import run_rebuild
 
@@ -247,28 +253,28 @@ def _settings(**given: Any) -> Settings:
 
 
 def run() -> None:
-    """Run the command line; what it may be told of is told in one line, without a trace."""
+    """Run the command line; a refusal is printed in one line, without a traceback."""
     try:
         app()
     except ForetellError as error:
-        _fail(error.message)
+        fail(error.message)
     except ExceptionGroup as group:
         known = [error for error in _leaves(group) if isinstance(error, ForetellError)]
         if not known:
             raise
-        _fail(known[0].message)
+        fail(known[0].message)
     except ValidationError as error:
         problems = "; ".join(
             f"FORETELL_{'_'.join(map(str, problem['loc'])).upper()}: {problem['msg']}"
             for problem in error.errors(include_input=False, include_url=False)
         )
-        _fail(problems)
+        fail(problems)
     except tomllib.TOMLDecodeError as error:
-        _fail(f"foretell.toml cannot be read: {error}")
+        fail(f"foretell.toml cannot be read: {error}")
     except OSError as error:
         if error.filename is None:
             raise
-        _fail(f"{error.filename}: {error.strerror}")
+        fail(f"{error.filename}: {error.strerror}")
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
@@ -276,9 +282,3 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
     for error in group.exceptions:
         leaves += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
     return leaves
-
-
-def _fail(message: str) -> None:
-    console = Console(stderr=True)
-    console.print(f"[red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
-    raise SystemExit(1)

@@ -1,4 +1,4 @@
-"""`foretell serve`: chosen roles, against a node and a database of the operator's."""
+"""`foretell serve`: chosen roles, on a node and a database of the operator."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,49 +7,72 @@ from rich.console import Console
 
 from foretell.app.engine_processes import NO_LISTENER
 from foretell.app.installation import Installation, ParentProcess
+from foretell.app.lasting_refusals import LASTING_REFUSALS
 from foretell.app.roles import ALL_ROLES, Role
 from foretell.app.running import run_until_stopped, set_up_logs
 from foretell.app.worker_processes import Fleet
-from foretell.domain.errors.command import MissingSetting, UnknownRole
+from foretell.cli.failure import fail
+from foretell.domain.errors.command import MissingSetting, UnknownRole, WorkersUnfit
+from foretell.runtime.child_processes import REFUSED_CODE
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessRole:
-    """Of an installation in several processes, the one that this process is."""
+    """The place of a process in an installation of several."""
 
     shard: int = 0
     member: int | None = None
-    """Of a fleet: the file number of the port's socket, or NO_LISTENER; None for who is on its own."""
+    """For a child process, the number of its port's socket or NO_LISTENER; None otherwise."""
+
+    @property
+    def parent(self) -> ParentProcess | None:
+        """The process that keeps this one running, if there is one."""
+        if self.member is None:
+            return None
+        return ParentProcess(None if self.member == NO_LISTENER else self.member)
 
 
 def run_serve(
-    settings: Settings, names: Sequence[str], part: ProcessRole, console: Console
+    settings: Settings, names: Sequence[str], place: ProcessRole, console: Console
 ) -> None:
-    """Run the roles until a signal comes."""
+    """Run the roles until a signal comes.
+
+    A child process with settings or data that do not let it run ends with a code of its own, so that its
+    parent does not start it again.
+    """
+    if place.parent is None:
+        _run_roles(settings, names, place, console)
+        return
+    try:
+        _run_roles(settings, names, place, Console(quiet=True))
+    except LASTING_REFUSALS as refusal:
+        fail(refusal.message, REFUSED_CODE)
+
+
+def _run_roles(
+    settings: Settings, names: Sequence[str], place: ProcessRole, console: Console
+) -> None:
     set_up_logs(settings)
     roles = [_role(name) for name in names] or sorted(ALL_ROLES)
-    _check_apart(settings, is_whole=set(roles) == ALL_ROLES)
+    _check_database(settings, is_whole=set(roles) == ALL_ROLES)
 
     async def greet() -> None:
         settle_memory()
-        if part.member is None:
-            console.print(f"serving {', '.join(roles)} at {settings.base_url}")
+        console.print(f"serving {', '.join(roles)} at {settings.base_url}")
 
-    membership = None
-    if part.member is not None:
-        membership = ParentProcess(None if part.member == NO_LISTENER else part.member)
-    installation = Installation(settings, roles, shard=part.shard, membership=membership)
-    run_until_stopped(installation, greet, lambda: None, is_tied=membership is not None)
+    parent = place.parent
+    installation = Installation(settings, roles, shard=place.shard, parent=parent)
+    run_until_stopped(installation, greet, lambda: None, ends_with_parent=parent is not None)
 
 
 def run_fleet(settings: Settings, names: Sequence[str], workers: int, console: Console) -> None:
     """Serve trading in several processes until a signal comes."""
     set_up_logs(settings)
     if list(names) != [Role.TRADING]:
-        raise MissingSetting("workers", "only trading is served by several processes")
-    _check_apart(settings, is_whole=False)
+        raise WorkersUnfit(list(names))
+    _check_database(settings, is_whole=False)
 
     async def greet() -> None:
         console.print(
@@ -60,12 +83,15 @@ def run_fleet(settings: Settings, names: Sequence[str], workers: int, console: C
     run_until_stopped(Fleet(settings, workers), greet, lambda: None)
 
 
-def _check_apart(settings: Settings, *, is_whole: bool) -> None:
+def _check_database(settings: Settings, *, is_whole: bool) -> None:
+    """Refuse settings without a node, and a database in a file for several processes."""
     if settings.is_sandbox:
-        raise MissingSetting("rpc_url", "serve works with a node of yours; see also: foretell up")
+        raise MissingSetting(
+            "rpc_url", "serve needs a node of yours; for a sandbox run: foretell up"
+        )
     if settings.is_embedded and not (is_whole and settings.shards == 0):
         raise MissingSetting(
-            "database_url", "roles in processes of their own meet in PostgreSQL, not in a file"
+            "database_url", "roles in separate processes need PostgreSQL, not a file"
         )
 
 
@@ -73,4 +99,4 @@ def _role(name: str) -> Role:
     try:
         return Role(name)
     except ValueError:
-        raise UnknownRole(name, sorted(ALL_ROLES)) from None
+        raise UnknownRole(name, sorted(Role)) from None

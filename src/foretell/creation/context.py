@@ -90,6 +90,7 @@ class CreationContext:
             raise SandboxOnly(
                 "metadata that is stored on this machine alone",
                 f"chain {self.deployment.chain_id}",
+                "set FORETELL_STORES_LOCALLY=true to keep it on this machine all the same",
             )
 
     @property

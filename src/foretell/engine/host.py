@@ -27,7 +27,7 @@ from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.projection import Projection
 from foretell.engine.writer.tick_refiner import TickRefiner
-from foretell.runtime.loops import Loop, forever
+from foretell.runtime.loops import Loop, restart_on_failure
 
 TABLES_WAIT_S: Final = 5.0
 TABLES_LOOK_S: Final = 0.002
@@ -83,10 +83,10 @@ class EngineHost:
     def loops(self) -> dict[str, Loop]:
         """Return the loops to run, by name, while requests are taken; a failed journal ends one."""
         return {
-            "projection": partial(forever, "projection", self.projection.run),
-            "expiry": partial(forever, "expiry", self.engine.expire),
-            "ticks": partial(forever, "ticks", self._tick_refiner.run),
-            "heartbeats": partial(forever, "heartbeats", self.heartbeats.run),
+            "projection": partial(restart_on_failure, "projection", self.projection.run),
+            "expiry": partial(restart_on_failure, "expiry", self.engine.expire),
+            "ticks": partial(restart_on_failure, "ticks", self._tick_refiner.run),
+            "heartbeats": partial(restart_on_failure, "heartbeats", self.heartbeats.run),
             "engine": self._watch,
         }
 

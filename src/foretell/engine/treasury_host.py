@@ -20,7 +20,7 @@ from foretell.engine.protocol.requests import (
     FundRequest,
 )
 from foretell.engine.writer.treasury_engine import TreasuryEngine
-from foretell.runtime.loops import Loop, forever
+from foretell.runtime.loops import Loop, restart_on_failure
 
 CATCH_UP_INTERVAL_S: Final = 1.0
 
@@ -44,8 +44,8 @@ class TreasuryHost:
     def loops(self) -> dict[str, Loop]:
         """Return the loops to run, by name, while requests are taken; a failed journal ends one."""
         return {
-            "shards": partial(forever, "shards", self._catch_up_regularly),
-            "collateral": partial(forever, "collateral", self.feed.run),
+            "shards": partial(restart_on_failure, "shards", self._catch_up_regularly),
+            "collateral": partial(restart_on_failure, "collateral", self.feed.run),
             "treasury": self._watch,
         }
 

@@ -5,7 +5,6 @@ Size and header are checked here; only then a child process with limits decodes 
 """
 
 import asyncio
-import contextlib
 import os
 import sys
 from dataclasses import dataclass
@@ -14,8 +13,9 @@ from typing import Final
 from foretell.domain.errors.families import FieldProblem, InvalidFields
 from foretell.domain.errors.http import UploadTooLarge
 from foretell.domain.errors.storage import StorageUnavailable
-from foretell.media.decoding import REFUSED_CODE
+from foretell.media.decoding import MEMORY_BYTES_MAX, REFUSED_CODE
 from foretell.media.headers import read_header
+from foretell.runtime.child_processes import Finished, RunLimits, run_once
 
 CHILDREN_MAX: Final = 2
 CHILD_DEADLINE_S: Final = 10.0
@@ -54,38 +54,28 @@ class ImageNormalizer:
             raise UploadTooLarge(field, self.policy.upload_bytes_max)
         header = read_header(field, raw)
         async with self._children:
-            code, normalized, reason = await self._decode(header.kind, raw)
-        if code == 0 and normalized:
-            return normalized
-        if code == REFUSED_CODE:
-            cause = f"must be a picture that can be decoded: {reason[:REASON_CHARS_MAX]}"
+            ended = await self._decode(header.kind, raw)
+        if ended is not None and ended.code == 0 and ended.output:
+            return ended.output
+        if ended is not None and ended.code == REFUSED_CODE:
+            cause = f"must be a picture that can be decoded: {ended.errors[:REASON_CHARS_MAX]}"
         else:
             cause = "must be a picture that can be decoded with little time and memory"
         raise InvalidFields([FieldProblem(field, cause)])
 
-    async def _decode(self, kind: str, raw: bytes) -> tuple[int, bytes, str]:
-        """Return the child's exit code, its image and its error output."""
+    async def _decode(self, kind: str, raw: bytes) -> Finished | None:
+        """Return how the child ended, or None if it took too long."""
         policy = self.policy
+        command = (self._python, "-I", "-m", "foretell.media.decoding")
+        environment = {name: os.environ[name] for name in CHILD_ENV if name in os.environ}
         try:
-            child = await asyncio.create_subprocess_exec(
-                *(self._python, "-I", "-m", "foretell.media.decoding"),
-                *(kind, str(policy.side_px), str(policy.bytes_max)),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env={name: os.environ[name] for name in CHILD_ENV if name in os.environ},
+            return await run_once(
+                (*command, kind, str(policy.side_px), str(policy.bytes_max)),
+                raw,
+                RunLimits(self._deadline_s, policy.bytes_max, MEMORY_BYTES_MAX),
+                environment=environment,
             )
+        except TimeoutError:
+            return None
         except OSError as error:
             raise StorageUnavailable(f"no process for an image: {error.strerror}") from error
-        try:
-            async with asyncio.timeout(self._deadline_s):
-                normalized, errors = await child.communicate(raw)
-        except TimeoutError:
-            return -1, b"", ""
-        finally:
-            if child.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    child.kill()
-                await child.wait()
-        assert child.returncode is not None
-        return child.returncode, normalized, errors.decode(errors="replace")

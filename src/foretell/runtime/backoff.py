@@ -1,6 +1,6 @@
 """Pauses between attempts: each longer than the one before, up to a limit, with jitter.
 
-The jitter keeps processes that lost the same server from coming back in step.
+With jitter, processes that lost the same server do not all reconnect at the same moment.
 """
 
 import random  # noqa: TID251 - jitter decides nothing that a replay or a test depends on

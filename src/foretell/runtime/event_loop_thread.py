@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for what must go on while everything else is busy."""
+"""An event loop in a thread of its own, for work that must continue while other threads are busy."""
 
 import asyncio
 import threading
@@ -19,15 +19,15 @@ class LoopThread:
 
     @property
     def is_running(self) -> bool:
-        """Whether it was not closed yet."""
+        """Return whether the thread runs."""
         return self._thread.is_alive()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin a piece of work, and return what will hold its outcome."""
+        """Start a coroutine, and return the future of its result."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do a piece of work and return its outcome; the calling thread waits."""
+        """Run a coroutine and return its result; the calling thread waits."""
         return self.submit(work).result()
 
     def close(self) -> None:

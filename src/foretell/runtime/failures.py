@@ -1,7 +1,7 @@
-"""The log of a failure that lasts: one line when it begins, one a minute, one when it ends.
+"""The log of a lasting failure: one line when it begins, one a minute, one when it ends.
 
-A node that is away fails every step of a loop. Its trace says nothing new the second time, so it is
-logged once, and later lines count what was left out.
+A node that does not answer fails every step of a loop. Its traceback is logged once, and later lines
+count the failures since then.
 """
 
 import time
@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 
 class FailureLog:
-    """What one loop logs of its failures."""
+    """The log of the failures of one loop."""
 
     def __init__(self, name: str, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         self._name = name
@@ -29,7 +29,7 @@ class FailureLog:
     def failed(self, error: Exception, *, is_expected: bool = False) -> None:
         """Log a failed step, unless the same failure was logged within the last minute.
 
-        An expected failure is a warning without a trace.
+        An expected failure is a warning without a traceback.
         """
         now_s = self._monotonic_s()
         cause = f"{type(error).__name__}: {error}"

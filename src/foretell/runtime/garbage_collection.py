@@ -1,7 +1,7 @@
-"""Garbage collection settings of processes that keep much and free little.
+"""Garbage collection settings of processes that keep many objects and free few.
 
-What an exchange keeps (orders, accounts, code) forms no reference cycles that could be freed, so
-searching all of it again and again costs more the more there is.
+The objects of an exchange (orders, accounts, code) form no reference cycles to free, so searching all of
+them again and again is wasted work that grows with their number.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ def settle_memory() -> None:
 
 @contextlib.contextmanager
 def collection_paused() -> Iterator[None]:
-    """Pause garbage collection while a journal is folded: nearly all that is made then stays."""
+    """Pause garbage collection during a replay: nearly all objects made then are kept."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

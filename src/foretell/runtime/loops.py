@@ -1,4 +1,4 @@
-"""Loops that a fault does not end."""
+"""Loops that run next to each other, and loops that are restarted after a failure."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -13,18 +13,18 @@ Loop = Callable[[], Awaitable[None]]
 log = structlog.get_logger(__name__)
 
 
-async def forever(name: str, loop: Loop) -> None:
-    """Run a loop, again and again when it breaks off."""
+async def restart_on_failure(name: str, loop: Loop) -> None:
+    """Run a loop, and start it again after each failure, until cancelled."""
     while True:
         try:
             await loop()
         except Exception:
-            log.exception("loop broke off", loop=name)
+            log.exception("loop failed and is started again", loop=name)
             await asyncio.sleep(RETRY_S)
 
 
 async def run_together(loops: Iterable[Loop]) -> None:
-    """Run loops until cancelled, or until one of them ends with what it raises."""
+    """Run loops until cancelled, or until one of them raises."""
     async with asyncio.TaskGroup() as group:
         for loop in loops:
             group.create_task(_coroutine(loop))

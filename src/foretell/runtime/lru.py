@@ -1,4 +1,4 @@
-"""A cache with a bound: the entry that was used longest ago makes room for a new one."""
+"""A bounded cache that drops the least recently used entry."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """At most `entries_max` entries."""
+    """A cache of at most `entries_max` entries."""
 
     def __init__(self, entries_max: int) -> None:
         assert entries_max > 0
@@ -23,14 +23,14 @@ class LruCache(Generic[Key, Value]):
         return iter(self._entries)
 
     def get(self, key: Key) -> Value | None:
-        """Return the value of a key, which counts as its use, or None."""
+        """Return the value of a key, which counts as a use, or None."""
         value = self._entries.get(key)
         if value is not None:
             self._entries.move_to_end(key)
         return value
 
     def put(self, key: Key, value: Value) -> None:
-        """Keep a value; the entry used longest ago is dropped if there are too many."""
+        """Store a value; the least recently used entry is dropped if there are too many."""
         self._entries[key] = value
         self._entries.move_to_end(key)
         if len(self._entries) > self._entries_max:

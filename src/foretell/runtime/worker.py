@@ -1,6 +1,6 @@
 """The loop of a background worker: a step, a wait, and the next step, until it is cancelled.
 
-A step that fails is repeated after a pause that grows; nothing that a step raises ends the loop.
+A step that fails is repeated after a pause, which grows; no exception of a step ends the loop.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ RETRY_S: Final = 0.25
 RETRY_S_MAX: Final = 30.0
 
 Step = Callable[[], Awaitable[bool]]
-"""Does what is due, and returns whether more is due soon."""
+"""Does the work that is due, and returns whether more is due soon."""
 Wait = Callable[[float], Awaitable[object]]
 """Waits so many seconds, or until there is work."""
 
@@ -37,8 +37,8 @@ async def run_worker(
 ) -> None:
     """Run a step again and again until cancelled.
 
-    `expected` are failures that are logged without a trace, such as a service that is away;
-    `pause` waits after a failure, whatever there is to do.
+    `expected` failures are logged without a traceback, such as a node that does not answer;
+    `pause` waits after a failure, also when there is more work.
     """
     failures = FailureLog(name)
     pauses = pauses_s(RETRY_S, RETRY_S_MAX)
@@ -46,7 +46,7 @@ async def run_worker(
     while True:
         try:
             is_busy = await step()
-        except Exception as error:  # noqa: BLE001 - the loop goes on, and the failure is logged
+        except Exception as error:  # noqa: BLE001 - the loop continues, and the failure is logged
             failures.failed(error, is_expected=isinstance(error, expected))
             has_failed = True
             await pause(next(pauses))

@@ -1,1 +1,1 @@
-"""The world for developers: the first market, ready.json, the demo."""
+"""The sandbox for developers: `ready.json`, its clients, its first market, and the demo."""

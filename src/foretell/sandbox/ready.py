@@ -1,4 +1,4 @@
-"""`ready.json`: where everything is, written once everything answers, read by whoever uses it."""
+"""`ready.json`: the addresses, contracts and public keys of a sandbox that answers."""
 
 import os
 from pathlib import Path
@@ -36,8 +36,11 @@ class SeededMarket(msgspec.Struct, frozen=True, rename="camel"):
     slug: str
 
 
+NOT_SEEDED: Final = SeededMarket("", "", "", "")
+
+
 class Ready(msgspec.Struct, frozen=True, rename="camel"):
-    """The file."""
+    """The contents of the file."""
 
     clob: str
     worker: str
@@ -56,12 +59,12 @@ class Ready(msgspec.Struct, frozen=True, rename="camel"):
         return next(account for account in self.accounts if account.role == role)
 
     def contract(self, name: str) -> Address:
-        """Return where a contract is."""
+        """Return the address of a contract."""
         return parse_address(self.contracts[name])
 
 
 def describe(base_url: str, rpc_url: str, deployment: Deployment, market: SeededMarket) -> Ready:
-    """Return what the file says of a sandbox that runs."""
+    """Return the contents of the file for a running sandbox."""
     return Ready(
         clob=f"{base_url}/clob",
         worker=f"{base_url}/create-market",
@@ -88,7 +91,7 @@ def describe(base_url: str, rpc_url: str, deployment: Deployment, market: Seeded
 
 
 def write_ready(folder: Path, ready: Ready) -> None:
-    """Write the file, the whole of it or nothing; only its owner may read it."""
+    """Write the file atomically; only its owner can read it."""
     draft = folder / "ready.draft"
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as file:
@@ -97,12 +100,12 @@ def write_ready(folder: Path, ready: Ready) -> None:
 
 
 def remove_ready(folder: Path) -> None:
-    """Remove the file: nothing answers any more."""
+    """Remove the file when the sandbox stops."""
     (folder / FILE).unlink(missing_ok=True)
 
 
 def read_ready(folder: Path) -> Ready:
-    """Return what the file says, or refuse when nothing that we know runs on the folder."""
+    """Return the contents of the file, or refuse when nothing runs on the folder."""
     try:
         return msgspec.json.decode((folder / FILE).read_bytes(), type=Ready)
     except (FileNotFoundError, msgspec.MsgspecError) as error:

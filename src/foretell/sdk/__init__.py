@@ -1,1 +1,1 @@
-"""Clients of our own APIs, as anybody could write them: HTTP, WebSocket and JSON-RPC only."""
+"""Clients of the public APIs. They import nothing of the server, so any program could do the same."""

@@ -1,4 +1,4 @@
-"""A creator's side of the market-creation worker: sign the challenge, send the plan, finalize."""
+"""The client of a creator: signs the challenge, sends the planned transactions, finalizes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from foretell.domain.values.hexadecimal import (
     parse_bytes32,
     word_of,
 )
-from foretell.sdk.http import HttpClient, wait_for
+from foretell.sdk.http import POLL_S, HttpClient, wait_for
 
 PREPARED: Final = "prepared"
 FAILED: Final = "failed"
@@ -47,15 +47,19 @@ class TxSender(Protocol):
 
 @dataclass(slots=True)
 class CreatorClient:
-    """One creator; `payload` is serialized once and the same string is hashed and sent."""
+    """One creator at market creation.
+
+    A payload is serialized once: the same string is hashed and sent.
+    """
 
     http: HttpClient
     caller: TxSender
     private_key: bytes
     chain_id: int
+    poll_s: float = POLL_S
 
     async def open_request(self, payload: str) -> Challenge:
-        """Ask for a challenge bound to the payload's hash."""
+        """Open a request, and return its challenge, which is bound to the payload's hash."""
         body = {
             "creator": checksum_address(self.caller.address),
             "chainId": self.chain_id,
@@ -86,9 +90,9 @@ class CreatorClient:
         return await self.http.upload("/prepare", fields, images)
 
     async def wait_for_plan(self, request_id: str) -> Sequence[Any]:
-        """Return the transaction plan, once it is there."""
+        """Return the transaction plan when it is ready."""
 
-        async def run_once() -> Sequence[Any] | None:
+        async def fetch_plan() -> Sequence[Any] | None:
             answer = await self.http.get("/pending", requestId=request_id)
             request = answer["request"]
             if request["status"] == FAILED:
@@ -96,10 +100,10 @@ class CreatorClient:
             plan = request.get("prepared")
             return None if plan is None else list(plan["txPlan"])
 
-        return await wait_for("the transaction plan", run_once)
+        return await wait_for("the transaction plan", fetch_plan, poll_s=self.poll_s)
 
     async def execute(self, plan: Sequence[Any]) -> list[dict[str, str]]:
-        """Send every item of a plan from the creator's wallet, each after the one before."""
+        """Send the items of a plan from the creator's wallet, one after the other."""
         sent = []
         for item in plan:
             call = ContractCall(
@@ -112,22 +116,22 @@ class CreatorClient:
         return sent
 
     async def confirm(self, request_id: str, txs: Sequence[Mapping[str, str]]) -> Any:
-        """Tell the worker the hashes."""
+        """Report the hashes of sent transactions."""
         return await self._post("/tx-confirm", request_id, txs)
 
     async def status(self, request_id: str) -> str:
-        """Return where a request is in its life."""
+        """Return the status of a request."""
         answer = await self.http.get("/pending", requestId=request_id)
         return str(answer["request"]["status"])
 
     async def finalize(self, request_id: str) -> Any:
-        """Have the hashes checked, and return the answer that is not 'in progress'."""
+        """Have the transactions checked, and return the answer when the check is over."""
 
-        async def run_once() -> Any:
+        async def fetch_finalized() -> Any:
             answer = await self._post("/finalize", request_id, [])
             return None if answer["status"] == UNFINISHED else answer
 
-        return await wait_for("finalization", run_once)
+        return await wait_for("finalization", fetch_finalized, poll_s=self.poll_s)
 
     async def _post(self, path: str, request_id: str, txs: Sequence[Mapping[str, str]]) -> Any:
         body = {

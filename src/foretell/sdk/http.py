@@ -1,4 +1,4 @@
-"""JSON over HTTP with a deadline, and a wait that ends."""
+"""JSON over HTTP with a deadline, and waiting by polling."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,15 +11,15 @@ from foretell.domain.errors.command import ApiRefused, ApiUnreachable, NotInTime
 DEADLINE_S: Final = 90.0
 POLL_S: Final = 0.25
 OK: Final = 200
-NOT_NOW: Final = frozenset({425, 503})
-"""What says when to come again, where nothing was done or to ask again does it once."""
-TRIES_MAX: Final = 10
+RETRY_STATUSES: Final = frozenset({425, 503})
+"""Statuses of requests that may be repeated: nothing was done, or a repetition does it once."""
+ATTEMPTS_MAX: Final = 10
 
 Value = TypeVar("Value")
 
 
 class HttpClient:
-    """A connection to one API."""
+    """A client of one API."""
 
     def __init__(self, base_url: str) -> None:
         self.base_url = base_url
@@ -34,17 +34,17 @@ class HttpClient:
     async def get(
         self, path: str, headers: Mapping[str, str] | None = None, **query: str | int
     ) -> Any:
-        """Return the JSON that a path answers with, or refuse what is not a 200."""
+        """Return the JSON of a path; refuse a status other than 200."""
         return await self._request("GET", path, headers=headers, params=query)
 
     async def get_text(self, path: str) -> str:
-        """Return what a path answers with, as it is."""
+        """Return the text of a path, unparsed."""
         return (await self._answer("GET", path)).text
 
     async def send(
         self, method: str, path: str, body: bytes, headers: Mapping[str, str] | None = None
     ) -> Any:
-        """Return the answer to a JSON body, sent as these very bytes."""
+        """Return the answer to a JSON body, which is sent byte for byte."""
         head = {"content-type": "application/json", **(headers or {})}
         return await self._request(method, path, headers=head, content=body)
 
@@ -58,37 +58,40 @@ class HttpClient:
         return (await self._answer(method, path, **parts)).json()
 
     async def _answer(self, method: str, path: str, **parts: Any) -> httpx.Response:
-        response = await self._try(method, path, **parts)
-        tries = 1
-        while _is_to_come_again(response) and tries < TRIES_MAX:
+        response = await self._attempt(method, path, **parts)
+        attempts = 1
+        while _is_retryable(response) and attempts < ATTEMPTS_MAX:
             await asyncio.sleep(int(response.headers["retry-after"]))
-            response = await self._try(method, path, **parts)
-            tries += 1
+            response = await self._attempt(method, path, **parts)
+            attempts += 1
         if response.status_code != OK:
             raise ApiRefused(f"{method} {path}", response.status_code, response.text)
         return response
 
-    async def _try(self, method: str, path: str, **parts: Any) -> httpx.Response:
+    async def _attempt(self, method: str, path: str, **parts: Any) -> httpx.Response:
         try:
             return await self._client.request(method, self.base_url + path, **parts)
         except httpx.HTTPError as error:
             raise ApiUnreachable(self.base_url, type(error).__name__) from error
 
 
-def _is_to_come_again(response: httpx.Response) -> bool:
-    return response.status_code in NOT_NOW and "retry-after" in response.headers
+def _is_retryable(response: httpx.Response) -> bool:
+    return response.status_code in RETRY_STATUSES and "retry-after" in response.headers
 
 
 async def wait_for(
-    what: str, run_once: Callable[[], Awaitable[Value | None]], deadline_s: float = DEADLINE_S
+    what: str,
+    fetch: Callable[[], Awaitable[Value | None]],
+    deadline_s: float = DEADLINE_S,
+    poll_s: float = POLL_S,
 ) -> Value:
-    """Return what a look finds, looking again until it finds something or the time is over."""
+    """Return the first result other than None, fetching again and again until the deadline."""
     try:
         async with asyncio.timeout(deadline_s):
             while True:
-                found = await run_once()
+                found = await fetch()
                 if found is not None:
                     return found
-                await asyncio.sleep(POLL_S)
+                await asyncio.sleep(poll_s)
     except TimeoutError as error:
         raise NotInTime(what, deadline_s) from error

@@ -1,4 +1,4 @@
-"""The payload and the picture of a market, as the demo and the sandbox's first market have them."""
+"""The payload and the picture of a new market."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ RULES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class MarketDraft:
-    """What a creator wants to ask."""
+class NewMarket:
+    """A market before it is created."""
 
     creator: Address
     title: str
@@ -30,43 +30,43 @@ class MarketDraft:
     resolution_type: ResolutionType = ResolutionType.DIRECT
 
 
-def binary_payload(wish: MarketDraft) -> str:
+def binary_payload(draft: NewMarket) -> str:
     """Return the payload of a Yes/No market, serialized: this string is hashed and sent."""
     return _serialized(
-        wish,
+        draft,
         {
             "marketMode": MarketMode.BINARY,
-            "binaryQuestion": wish.question,
+            "binaryQuestion": draft.question,
             "binaryOutcomeYes": "Yes",
             "binaryOutcomeNo": "No",
         },
     )
 
 
-def event_payload(wish: MarketDraft, outcomes: Sequence[str]) -> str:
-    """Return the payload of an event of which exactly one outcome is true, serialized."""
+def event_payload(draft: NewMarket, outcomes: Sequence[str]) -> str:
+    """Return the payload of an event with exactly one true outcome, serialized."""
     options = [
         {
             "id": outcome.lower(),
-            "question": f"{wish.question} {outcome}?",
+            "question": f"{draft.question} {outcome}?",
             "title": outcome,
             "shortName": outcome,
             "slug": outcome.lower(),
         }
         for outcome in outcomes
     ]
-    return _serialized(wish, {"marketMode": MarketMode.MULTI_UNIQUE, "options": options})
+    return _serialized(draft, {"marketMode": MarketMode.MULTI_UNIQUE, "options": options})
 
 
-def _serialized(wish: MarketDraft, markets: Mapping[str, object]) -> str:
+def _serialized(draft: NewMarket, markets: Mapping[str, object]) -> str:
     payload = {
-        "creator": checksum_address(wish.creator),
-        "title": wish.title,
-        "slug": wish.slug,
-        "endDateIso": wish.ends_at,
+        "creator": checksum_address(draft.creator),
+        "title": draft.title,
+        "slug": draft.slug,
+        "endDateIso": draft.ends_at,
         "mainCategorySlug": "world",
         "categories": ["World", "Weather", "Sandbox", "Demo", "Forecasts"],
-        "resolutionType": wish.resolution_type,
+        "resolutionType": draft.resolution_type,
         "resolutionRules": RULES,
         **markets,
     }
@@ -74,7 +74,7 @@ def _serialized(wish: MarketDraft, markets: Mapping[str, object]) -> str:
 
 
 def picture() -> bytes:
-    """Return a real PNG: a square whose colours run from blue to orange."""
+    """Return a PNG: a square with colours from blue to orange."""
     across = Image.linear_gradient("L").resize((IMAGE_SIDE_PX, IMAGE_SIDE_PX))
     flat = Image.new("L", across.size, 120)
     encoded = io.BytesIO()

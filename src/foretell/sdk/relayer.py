@@ -1,4 +1,4 @@
-"""A Safe owner's side of the relayer: what the owner signs, the relayer sends."""
+"""The client of a Safe's owner: it signs transactions of the Safe, and the relayer sends them."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -18,7 +18,7 @@ from foretell.domain.contracts.safe import (
 from foretell.domain.errors.command import ApiRefused
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
-from foretell.sdk.http import HttpClient, wait_for
+from foretell.sdk.http import POLL_S, HttpClient, wait_for
 from foretell.sdk.trading import TradingClient
 
 DONE: Final = frozenset({"STATE_MINED", "STATE_CONFIRMED"})
@@ -26,16 +26,24 @@ FAILED: Final = frozenset({"STATE_FAILED", "STATE_INVALID"})
 
 
 class RelayerClient:
-    """One owner at the relayer, known by its trading credentials."""
+    """One owner at the relayer, authenticated by trading credentials."""
 
-    def __init__(self, http: HttpClient, trader: TradingClient, deployment: Deployment) -> None:
+    def __init__(
+        self,
+        http: HttpClient,
+        trader: TradingClient,
+        deployment: Deployment,
+        *,
+        poll_s: float = POLL_S,
+    ) -> None:
         self._http = http
         self._trader = trader
         self._deployment = deployment
+        self._poll_s = poll_s
         self.safe = deployment.safe_of(trader.wallet.address)
 
     async def create_safe(self) -> Address:
-        """Have the owner's Safe deployed, and return where it is."""
+        """Have the owner's Safe deployed, and return its address."""
         deployment, wallet = self._deployment, self._trader.wallet
         digest = create_proxy_digest(
             deployment.safe_factory, deployment.safe_factory_name, deployment.chain_id
@@ -53,15 +61,15 @@ class RelayerClient:
                 "paymentReceiver": ZERO_ADDRESS,
             },
         }
-        await self.finish(await self._post("/submit", body))
+        await self.wait_until_mined(await self._post("/submit", body))
         return self.safe
 
-    async def submit(self, calls: Sequence[InnerCall]) -> str:
-        """Have the Safe make calls, bundled when there are several; return the hash."""
-        return await self.finish(await self.hand_in(calls))
+    async def execute(self, calls: Sequence[InnerCall]) -> str:
+        """Make calls from the Safe, and return the hash of the transaction once it is in a block."""
+        return await self.wait_until_mined(await self.submit(calls))
 
-    async def hand_in(self, calls: Sequence[InnerCall]) -> Any:
-        """Sign a transaction of the Safe and have it accepted; it is sent in its own time."""
+    async def submit(self, calls: Sequence[InnerCall]) -> Any:
+        """Sign calls of the Safe, bundled when there are several, and return the relayer's acceptance."""
         if len(calls) == 1:
             to, calldata, operation = calls[0].to, calls[0].calldata, OPERATION_CALL
         else:
@@ -104,14 +112,14 @@ class RelayerClient:
         raw = msgspec.json.encode(body)
         return await self._http.send("POST", path, raw, self._trader.l2_headers("POST", path, raw))
 
-    async def finish(self, answer: Any) -> str:
-        """Wait until what was submitted is in a block, and return its hash."""
+    async def wait_until_mined(self, answer: Any) -> str:
+        """Return the hash of an accepted transaction once it is in a block."""
 
-        async def run_once() -> str | None:
+        async def fetch_hash() -> str | None:
             found = await self._http.get("/transaction", id=answer["transactionID"])
             state = found[0]["state"] if found else "STATE_NEW"
             if state in FAILED:
                 raise ApiRefused("POST /submit", 200, str(found[0]["failureReason"]))
             return str(found[0]["transactionHash"]) if state in DONE else None
 
-        return await wait_for("the relayer's transaction", run_once)
+        return await wait_for("the relayer's transaction", fetch_hash, poll_s=self._poll_s)

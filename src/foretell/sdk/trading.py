@@ -1,4 +1,4 @@
-"""A trader's side of the trading API: credentials by a wallet's signature, then signed orders."""
+"""The client of a trader: API credentials from a wallet's signature, then signed orders."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ PREFIX: Final = "SERVICE_"
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """A key and the wallet that it trades with: its own address, or a Safe."""
+    """A key with the wallet that it trades for: its own address or a Safe."""
 
     private_key: bytes
     safe: Address | None = None
 
     @property
     def address(self) -> Address:
-        """Who signs."""
+        """The address that signs."""
         return address_of_key(self.private_key)
 
     @property
     def maker(self) -> Address:
-        """Who pays and receives."""
+        """The address that pays and receives."""
         return self.safe or self.address
 
     @property
     def signature_type(self) -> SignatureType:
-        """How the two belong together."""
+        """The signature type of orders of this wallet."""
         return SignatureType.EOA if self.safe is None else SignatureType.SAFE
 
 
@@ -47,24 +47,24 @@ class TradingClient:
         http: HttpClient,
         wallet: Wallet,
         chain_id: int,
-        signers: Separators,
+        separators: Separators,
         now_s: Callable[[], int],
     ) -> None:
         self.http = http
         self.wallet = wallet
         self._chain_id = chain_id
-        self._signers = signers
+        self._separators = separators
         self._now_s = now_s
         self.credentials: Credentials | None = None
 
-    def at(self, signers: Separators) -> "TradingClient":
-        """Return the same wallet with the same credentials, whose orders are for another exchange."""
-        client = TradingClient(self.http, self.wallet, self._chain_id, signers, self._now_s)
+    def for_exchange(self, separators: Separators) -> "TradingClient":
+        """Return a client with the same wallet and credentials for the orders of another exchange."""
+        client = TradingClient(self.http, self.wallet, self._chain_id, separators, self._now_s)
         client.credentials = self.credentials
         return client
 
     async def create_key(self, nonce: int = 0) -> Credentials:
-        """Get credentials by signing that the wallet is ours (L1)."""
+        """Create credentials by a signature of the wallet (L1)."""
         timestamp = str(self._now_s())
         digest = l1_digest(self._chain_id, self.wallet.address, timestamp, nonce)
         headers = {
@@ -78,7 +78,7 @@ class TradingClient:
         return self.credentials
 
     def l2_headers(self, method: str, path: str, body: bytes = b"") -> Mapping[str, str]:
-        """Return what proves, for this one request, that we hold the credentials (L2)."""
+        """Return the headers that authenticate one request by the credentials (L2)."""
         assert self.credentials is not None
         timestamp = str(self._now_s())
         signature = L2Signer(self.credentials.secret).sign(timestamp, method, path, body)
@@ -91,7 +91,7 @@ class TradingClient:
         }
 
     async def get(self, path: str, **query: str | int) -> Any:
-        """Return what a private path answers."""
+        """Return the answer of a private path."""
         return await self.http.get(path, self.l2_headers("GET", path), **query)
 
     async def send(self, method: str, path: str, body: object) -> Any:
@@ -120,7 +120,7 @@ class TradingClient:
             profile=0,
             signature=b"",
         )
-        digest = bytes.fromhex(self._signers.order_id(order)[2:])
+        digest = bytes.fromhex(self._separators.order_id(order)[2:])
         signature = sign_digest(digest, self.wallet.private_key)
         return msgspec.structs.replace(order, signature=signature)
 
@@ -132,7 +132,7 @@ class TradingClient:
 
 
 def order_body(order: SignedOrder, owner: str, order_type: OrderType) -> dict[str, Any]:
-    """Return what is posted of an order."""
+    """Return the body of POST /order."""
     return {
         "order": {
             "salt": int(order.salt),

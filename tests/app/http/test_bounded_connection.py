@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.app.rig import serving
 
-from foretell.app.http import bounded_connection
-from foretell.app.http.bounded_connection import HEAD_BYTES_MAX
+from foretell.app.http.bounded_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.edge.telemetry import Receive, Scope, Send
 
 pytestmark = pytest.mark.anyio
 
 ANSWER_WITHIN_S = 5.0
 DEADLINE_S = 0.05
+HEAD_BYTES_MAX = CONNECTION_LIMITS.head_bytes_max
 
 
 async def count_body(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with how many bytes the body has."""
+    """Answer with the number of bytes in the body."""
     assert scope["type"] == "http"
     size, has_more = 0, True
     while has_more:
@@ -35,7 +35,7 @@ class Client:
         self.reader = reader
         self.writer = writer
 
-    async def say(self, data: bytes) -> None:
+    async def send(self, data: bytes) -> None:
         self.writer.write(data)
         with contextlib.suppress(ConnectionError):
             await self.writer.drain()
@@ -48,14 +48,14 @@ class Client:
             return head + await self.reader.readexactly(int(length))
 
     async def is_closed(self) -> bool:
-        """Wait for the server to close, and say whether it said nothing more."""
+        """Wait for the server to close, and return whether it sent nothing more."""
         async with asyncio.timeout(ANSWER_WITHIN_S):
             return await self.reader.read() == b""
 
 
-@pytest.fixture
-async def client() -> AsyncIterator[Client]:
-    async with serving(count_body) as place:
+@contextlib.asynccontextmanager
+async def connected(limits: ConnectionLimits) -> AsyncIterator[Client]:
+    async with serving(count_body, limits=limits) as place:
         host, port = place.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         yield Client(reader, writer)
@@ -63,60 +63,63 @@ async def client() -> AsyncIterator[Client]:
 
 
 @pytest.fixture
-def short_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a request's time be over soon."""
-    monkeypatch.setattr(bounded_connection, "REQUEST_DEADLINE_S", DEADLINE_S)
+async def client() -> AsyncIterator[Client]:
+    async with connected(CONNECTION_LIMITS) as client:
+        yield client
+
+
+@pytest.fixture
+async def hurried_client() -> AsyncIterator[Client]:
+    """A client with little time for each request."""
+    async with connected(ConnectionLimits(request_deadline_s=DEADLINE_S)) as client:
+        yield client
 
 
 async def test_a_head_without_an_end_is_cut_off(client: Client) -> None:
-    await client.say(b"GET / HTTP/1.1\r\nX: ")
+    await client.send(b"GET / HTTP/1.1\r\nX: ")
     piece = b"a" * 8192
     for _ in range(HEAD_BYTES_MAX // len(piece) + 2):
-        await client.say(piece)
+        await client.send(piece)
         await asyncio.sleep(0.001)
     assert (await client.answer()).startswith(b"HTTP/1.1 431 ")
     assert await client.is_closed()
 
 
-@pytest.mark.usefixtures("short_deadline")
 @pytest.mark.parametrize(
     "begun",
     [b"GET /", b"GET / HTTP/1.1\r\nX: a\r\n", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n1"],
 )
-async def test_a_request_that_does_not_go_on_is_cut_off(client: Client, begun: bytes) -> None:
-    await client.say(begun)
-    answer = await client.answer()
+async def test_a_request_that_stays_incomplete_is_cut_off(
+    hurried_client: Client, begun: bytes
+) -> None:
+    await hurried_client.send(begun)
+    answer = await hurried_client.answer()
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert await client.is_closed()
+    assert await hurried_client.is_closed()
 
 
-async def test_a_connection_that_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_connection, "SILENCE_DEADLINE_S", DEADLINE_S)
-    async with serving(count_body) as place:
-        host, port = place.split(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        assert (await Client(reader, writer).answer()).startswith(b"HTTP/1.1 408 ")
-        writer.close()
+async def test_a_silent_connection_is_cut_off() -> None:
+    async with connected(ConnectionLimits(silence_deadline_s=DEADLINE_S)) as client:
+        assert (await client.answer()).startswith(b"HTTP/1.1 408 ")
 
 
 async def test_a_body_may_be_larger_than_a_head(client: Client) -> None:
     size = 4 * HEAD_BYTES_MAX
-    await client.say(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size + b"b" * size)
+    await client.send(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size + b"b" * size)
     assert (await client.answer()).endswith(str(size).encode())
 
 
-async def test_requests_one_after_the_other_each_have_a_head_of_their_own(client: Client) -> None:
+async def test_the_head_of_each_request_is_counted_by_itself(client: Client) -> None:
     padding = b"X: " + b"a" * (HEAD_BYTES_MAX // 2) + b"\r\n"
     for _ in range(4):
-        await client.say(b"GET / HTTP/1.1\r\n")
+        await client.send(b"GET / HTTP/1.1\r\n")
         await asyncio.sleep(0.001)
-        await client.say(padding + b"\r\n")
+        await client.send(padding + b"\r\n")
         assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.usefixtures("short_deadline")
-async def test_a_connection_that_is_kept_is_not_cut_off_between_requests(client: Client) -> None:
+async def test_a_kept_connection_is_not_cut_off_between_requests(hurried_client: Client) -> None:
     for _ in range(3):
-        await client.say(b"GET / HTTP/1.1\r\n\r\n")
-        assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
+        await hurried_client.send(b"GET / HTTP/1.1\r\n\r\n")
+        assert (await hurried_client.answer()).startswith(b"HTTP/1.1 200 ")
         await asyncio.sleep(2 * DEADLINE_S)

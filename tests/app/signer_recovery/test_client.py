@@ -5,25 +5,28 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from tests.rigs.values import a_key
 
-from foretell.app.signer_recovery import client as module
-from foretell.app.signer_recovery.client import Recovery
-from foretell.app.signer_recovery.process import ANSWER_BYTES, ASKED_BYTES, NO_SIGNER, serve
+from foretell.app.signer_recovery.client import RecoveryLimits, SignerRecovery
+from foretell.app.signer_recovery.process import ANSWER_BYTES, NO_SIGNER, REQUEST_BYTES, serve
 from foretell.domain.errors.exchange import EngineBusy, EngineRestarting
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.values.eip712 import address_of_key, sign_digest
 from foretell.domain.values.hexadecimal import address_bytes
+from foretell.runtime.child_processes import RestartPauses
 
 pytestmark = pytest.mark.anyio
 
 OFF_CURVE = b"\xff" * 32 + b"\x01" * 32 + b"\x1b"
 ALICE = address_of_key(a_key("alice"))
 SOON_S = 20.0
+QUICK = RecoveryLimits(check_every_s=0.05, restarts=RestartPauses(first_s=0.01, most_s=0.01))
 Answer = TypeVar("Answer")
 
 
@@ -35,15 +38,40 @@ def signed(number: int, name: str = "alice") -> tuple[bytes, bytes]:
     return a_digest(number), sign_digest(a_digest(number), a_key(name))
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RESTART_S", 0.01)
-    monkeypatch.setattr(module, "LOOK_S", 0.05)
+class Spawns:
+    """Starts the processes of a recovery, and fails to for as long as a test wants."""
+
+    def __init__(self) -> None:
+        self.failure: OSError | None = None
+        self.script = ""
+        self.count = 0
+        self.processes: list[asyncio.subprocess.Process] = []
+
+    async def __call__(self, *command: str, **options: Any) -> asyncio.subprocess.Process:
+        self.count += 1
+        if self.failure is not None:
+            raise self.failure
+        if self.script:
+            command = (sys.executable, "-c", self.script, command[-1])
+        process = await asyncio.create_subprocess_exec(*command, **options)
+        self.processes.append(process)
+        return process
+
+    async def until(self, count: int) -> None:
+        """Return when a start was tried this many times."""
+        async with asyncio.timeout(SOON_S):
+            while self.count < count:  # noqa: ASYNC110 - the recovery publishes no event
+                await asyncio.sleep(0.005)
 
 
 @pytest.fixture
-async def recovery() -> AsyncIterator[Recovery]:
-    recovery = Recovery()
+def spawns() -> Spawns:
+    return Spawns()
+
+
+@pytest.fixture
+async def recovery(spawns: Spawns) -> AsyncIterator[SignerRecovery]:
+    recovery = SignerRecovery(QUICK, spawn=spawns)
     await recovery.start()
     running = asyncio.create_task(recovery.run())
     yield recovery
@@ -52,33 +80,13 @@ async def recovery() -> AsyncIterator[Recovery]:
     await recovery.close()
 
 
-class FailingStarts:
-    """Fails to start processes for as long as a test says, and keeps those that it starts."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, failure: OSError | None) -> None:
-        self.failure = failure
-        self.started: list[asyncio.subprocess.Process] = []
-        self.count = 0
-        self._start = asyncio.create_subprocess_exec
-        monkeypatch.setattr(asyncio, "create_subprocess_exec", self.start)
-
-    async def start(self, *args: Any, **options: Any) -> asyncio.subprocess.Process:
-        self.count += 1
-        if self.failure is not None:
-            raise self.failure
-        process = await self._start(*args, **options)
-        self.started.append(process)
-        return process
-
-    async def until(self, count: int) -> None:
-        """Return when a start was tried so many times."""
-        async with asyncio.timeout(SOON_S):
-            while self.count < count:  # noqa: ASYNC110 - nobody tells
-                await asyncio.sleep(0.005)
+def limit(recovery: SignerRecovery, **changed: float) -> None:
+    """Change limits of a recovery that runs."""
+    recovery.limits = recovery.limits._replace(**changed)  # type: ignore[arg-type]
 
 
-async def within(waits: Awaitable[Answer]) -> Answer:
-    """Return what is waited for, which comes soon."""
+async def soon(waits: Awaitable[Answer]) -> Answer:
+    """Return what is awaited, which comes soon."""
     return await asyncio.wait_for(waits, SOON_S)
 
 
@@ -95,11 +103,18 @@ def noted_pairs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[socket.socket, so
     return pairs
 
 
-def end_before_kill(recovery: Recovery, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Stop the process, and have it end just before it is killed; return that it has."""
-    process = recovery._process
-    assert process is not None
-    os.kill(process.pid, signal.SIGSTOP)
+def freeze(pid: int) -> None:
+    """Stop a process, and return when it is stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    while ") T " not in Path(f"/proc/{pid}/stat").read_text():
+        time.sleep(0.001)
+
+
+def end_before_kill(
+    process: asyncio.subprocess.Process, monkeypatch: pytest.MonkeyPatch
+) -> asyncio.Event:
+    """Stop a process, and let it end just before it is killed; return the event of that."""
+    freeze(process.pid)
     killed = asyncio.Event()
 
     def kill() -> None:
@@ -111,14 +126,14 @@ def end_before_kill(recovery: Recovery, monkeypatch: pytest.MonkeyPatch) -> asyn
     return killed
 
 
-def pid_of(recovery: Recovery) -> int:
-    assert recovery._process is not None
-    return recovery._process.pid
+def pid_of(recovery: SignerRecovery) -> int:
+    assert recovery.process_id is not None
+    return recovery.process_id
 
 
 @pytest.mark.parametrize("count", [1, 100])
-async def test_many_that_are_asked_at_once_are_each_answered_for_themselves(
-    recovery: Recovery, count: int
+async def test_requests_sent_together_are_each_answered(
+    recovery: SignerRecovery, count: int
 ) -> None:
     names = [f"signer {number % 3}" for number in range(count)]
     answers = await asyncio.gather(
@@ -127,7 +142,7 @@ async def test_many_that_are_asked_at_once_are_each_answered_for_themselves(
     assert answers == [address_of_key(a_key(name)) for name in names]
 
 
-async def test_what_nobody_can_have_signed_fails_alone(recovery: Recovery) -> None:
+async def test_a_signature_without_a_signer_fails_alone(recovery: SignerRecovery) -> None:
     answers = await asyncio.gather(
         recovery.recover(*signed(1)),
         recovery.recover(a_digest(2), OFF_CURVE),
@@ -138,7 +153,7 @@ async def test_what_nobody_can_have_signed_fails_alone(recovery: Recovery) -> No
     assert isinstance(answers[1], MalformedSignature)
 
 
-async def test_one_who_stops_waiting_disturbs_nobody(recovery: Recovery) -> None:
+async def test_a_canceled_request_disturbs_no_other(recovery: SignerRecovery) -> None:
     gone = asyncio.create_task(recovery.recover(a_digest(1), OFF_CURVE))
     await asyncio.sleep(0)
     gone.cancel()
@@ -147,45 +162,40 @@ async def test_one_who_stops_waiting_disturbs_nobody(recovery: Recovery) -> None
         await gone
 
 
-async def test_what_a_process_took_along_is_asked_of_the_next(recovery: Recovery) -> None:
+async def test_requests_lost_with_a_process_are_sent_to_the_next(recovery: SignerRecovery) -> None:
     first = pid_of(recovery)
     os.kill(first, signal.SIGSTOP)
-    asked = [asyncio.create_task(recovery.recover(*signed(number))) for number in range(3)]
+    requests = [asyncio.create_task(recovery.recover(*signed(number))) for number in range(3)]
     await asyncio.sleep(0.01)
     os.kill(first, signal.SIGKILL)
     await asyncio.sleep(0)
-    asked.append(asyncio.create_task(recovery.recover(*signed(3))))
-    assert await asyncio.gather(*asked) == [ALICE] * 4
+    requests.append(asyncio.create_task(recovery.recover(*signed(3))))
+    assert await asyncio.gather(*requests) == [ALICE] * 4
     assert pid_of(recovery) != first
 
 
-async def test_a_process_that_hangs_is_replaced(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_process_that_hangs_is_replaced(recovery: SignerRecovery, spawns: Spawns) -> None:
     first = pid_of(recovery)
     os.kill(first, signal.SIGSTOP)
-    waits = asyncio.create_task(recovery.recover(*signed(1)))
-    monkeypatch.setattr(module, "ANSWER_DEADLINE_S", 0.1)
-    while pid_of(recovery) == first:  # noqa: ASYNC110 - nobody tells
-        await asyncio.sleep(0.005)
-    monkeypatch.undo()
-    assert await waits == ALICE
+    request = asyncio.create_task(recovery.recover(*signed(1)))
+    limit(recovery, answer_deadline_s=0.1)
+    await spawns.until(2)
+    limit(recovery, answer_deadline_s=SOON_S)
+    assert await soon(request) == ALICE
+    assert pid_of(recovery) != first
 
 
-async def test_a_process_that_nobody_asks_may_say_nothing_for_long(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "ANSWER_DEADLINE_S", 0.0)
+async def test_an_idle_process_may_be_silent_for_long(recovery: SignerRecovery) -> None:
+    limit(recovery, answer_deadline_s=0.0)
     first = pid_of(recovery)
     await asyncio.sleep(0.12)
     assert pid_of(recovery) == first
 
 
-async def test_what_every_process_ends_over_is_refused(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
+async def test_a_request_that_ends_every_process_is_refused(
+    recovery: SignerRecovery, spawns: Spawns
 ) -> None:
-    script = "import socket, sys; socket.socket(fileno=int(sys.argv[1])).recv(97)"
-    monkeypatch.setattr(module, "COMMAND", (sys.executable, "-c", script))
+    spawns.script = "import socket, sys; socket.socket(fileno=int(sys.argv[1])).recv(97)"
     os.kill(pid_of(recovery), signal.SIGKILL)
     with pytest.raises(EngineBusy):
         await recovery.recover(*signed(1))
@@ -193,115 +203,108 @@ async def test_what_every_process_ends_over_is_refused(
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.EAGAIN])
 async def test_a_process_that_cannot_be_started_is_started_later(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch, code: int
+    recovery: SignerRecovery, spawns: Spawns, code: int
 ) -> None:
-    starts = FailingStarts(monkeypatch, OSError(code, os.strerror(code)))
-    first = pid_of(recovery)
-    os.kill(first, signal.SIGKILL)
-    waits = asyncio.create_task(recovery.recover(*signed(1)))
-    await starts.until(3)
-    starts.failure = None
-    assert await waits == ALICE
-    assert pid_of(recovery) != first
-
-
-async def test_what_waits_for_a_process_that_cannot_be_started_is_refused(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    starts = FailingStarts(monkeypatch, BlockingIOError(errno.EAGAIN, "no process"))
+    spawns.failure = OSError(code, os.strerror(code))
     os.kill(pid_of(recovery), signal.SIGKILL)
-    await starts.until(1)
-    monkeypatch.setattr(module, "RECOVER_DEADLINE_S", 0.1)
+    request = asyncio.create_task(recovery.recover(*signed(1)))
+    await spawns.until(4)
+    spawns.failure = None
+    assert await soon(request) == ALICE
+    assert len(spawns.processes) == 2
+
+
+async def test_a_request_that_waits_for_a_process_that_cannot_be_started_is_refused(
+    recovery: SignerRecovery, spawns: Spawns
+) -> None:
+    spawns.failure = BlockingIOError(errno.EAGAIN, "no process")
+    os.kill(pid_of(recovery), signal.SIGKILL)
+    await spawns.until(2)
+    limit(recovery, recover_deadline_s=0.1)
     with pytest.raises(EngineBusy):
-        await within(recovery.recover(*signed(1)))
-    monkeypatch.setattr(module, "RECOVER_DEADLINE_S", SOON_S)
-    starts.failure = None
-    assert await recovery.recover(*signed(2)) == ALICE
+        await soon(recovery.recover(*signed(1)))
+    limit(recovery, recover_deadline_s=SOON_S)
+    spawns.failure = None
+    assert await soon(recovery.recover(*signed(2))) == ALICE
 
 
 async def test_nothing_stays_open_of_a_process_that_cannot_be_started(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, spawns: Spawns
 ) -> None:
     pairs = noted_pairs(monkeypatch)
-    FailingStarts(monkeypatch, OSError(errno.ENOMEM, "no memory"))
+    spawns.failure = OSError(errno.ENOMEM, "no memory")
     with pytest.raises(OSError, match="no memory"):
-        await Recovery().start()
+        await SignerRecovery(spawn=spawns).start()
     assert [each.fileno() for pair in pairs for each in pair] == [-1, -1]
 
 
-async def test_a_process_whose_line_cannot_be_made_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: Recovery) -> None:
+async def test_a_process_whose_connection_cannot_be_made_ends(
+    monkeypatch: pytest.MonkeyPatch, spawns: Spawns
+) -> None:
+    async def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOMEM, "no memory")
 
     pairs = noted_pairs(monkeypatch)
-    starts = FailingStarts(monkeypatch, None)
-    monkeypatch.setattr(module, "_Line", fail)
-    with pytest.raises(OSError, match="no memory"):
-        await Recovery().start()
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio.get_running_loop(), "create_connection", fail)
+        with pytest.raises(OSError, match="no memory"):
+            await SignerRecovery(spawn=spawns).start()
     assert [each.fileno() for pair in pairs for each in pair] == [-1, -1]
-    (process,) = starts.started
-    assert await within(process.wait()) == 0
+    (process,) = spawns.processes
+    assert await soon(process.wait()) == 0
 
 
 async def test_a_process_that_ends_just_before_it_is_killed_is_replaced(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
+    recovery: SignerRecovery, spawns: Spawns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = pid_of(recovery)
-    killed = end_before_kill(recovery, monkeypatch)
-    monkeypatch.setattr(module, "ANSWER_DEADLINE_S", 0.0)
-    waits = asyncio.create_task(recovery.recover(*signed(1)))
-    await within(killed.wait())
-    monkeypatch.setattr(module, "ANSWER_DEADLINE_S", SOON_S)
-    assert await within(waits) == ALICE
-    assert pid_of(recovery) != first
+    killed = end_before_kill(spawns.processes[0], monkeypatch)
+    limit(recovery, answer_deadline_s=0.0)
+    request = asyncio.create_task(recovery.recover(*signed(1)))
+    await soon(killed.wait())
+    limit(recovery, answer_deadline_s=SOON_S)
+    assert await soon(request) == ALICE
+    assert len(spawns.processes) == 2
 
 
 async def test_a_process_that_ends_just_before_it_is_killed_is_closed(
-    monkeypatch: pytest.MonkeyPatch,
+    spawns: Spawns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "STOP_DEADLINE_S", 0.05)
-    recovery = Recovery()
+    recovery = SignerRecovery(RecoveryLimits(stop_deadline_s=0.05), spawn=spawns)
     await recovery.start()
-    killed = end_before_kill(recovery, monkeypatch)
-    await within(recovery.close())
+    killed = end_before_kill(spawns.processes[0], monkeypatch)
+    await soon(recovery.close())
     assert killed.is_set()
 
 
-async def test_whoever_waits_too_long_is_refused_and_disturbs_nobody(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
+async def test_a_request_that_waits_too_long_is_refused_and_disturbs_no_other(
+    recovery: SignerRecovery,
 ) -> None:
     first = pid_of(recovery)
     os.kill(first, signal.SIGSTOP)
-    monkeypatch.setattr(module, "ANSWER_DEADLINE_S", SOON_S)
-    monkeypatch.setattr(module, "RECOVER_DEADLINE_S", 0.1)
+    limit(recovery, answer_deadline_s=SOON_S, recover_deadline_s=0.1)
     with pytest.raises(EngineBusy):
-        await within(recovery.recover(a_digest(1), OFF_CURVE))
-    monkeypatch.setattr(module, "RECOVER_DEADLINE_S", SOON_S)
+        await soon(recovery.recover(a_digest(1), OFF_CURVE))
+    limit(recovery, recover_deadline_s=SOON_S)
     os.kill(first, signal.SIGCONT)
     assert await recovery.recover(*signed(2)) == ALICE
     assert pid_of(recovery) == first
 
 
-async def test_processes_that_follow_each_other_do_not_let_anybody_wait_for_ever(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
+async def test_a_request_is_refused_in_time_while_processes_follow_each_other(
+    recovery: SignerRecovery, spawns: Spawns
 ) -> None:
-    script = "import socket, sys\nline = socket.socket(fileno=int(sys.argv[1]))\nwhile line.recv(97): pass"
-    monkeypatch.setattr(module, "COMMAND", (sys.executable, "-c", script))
-    monkeypatch.setattr(module, "ANSWER_DEADLINE_S", 0.0)
-    monkeypatch.setattr(module, "ATTEMPTS_MAX", 1_000)
-    starts = FailingStarts(monkeypatch, None)
+    spawns.script = "import socket, sys\nline = socket.socket(fileno=int(sys.argv[1]))\nwhile line.recv(97): pass"
+    limit(recovery, answer_deadline_s=0.0, attempts_max=1_000)
     os.kill(pid_of(recovery), signal.SIGSTOP)
-    asked = [asyncio.create_task(recovery.recover(*signed(number))) for number in range(2)]
-    await starts.until(2)
-    monkeypatch.setattr(module, "RECOVER_DEADLINE_S", 1.0)
-    answers = await within(asyncio.gather(*asked, return_exceptions=True))
+    requests = [asyncio.create_task(recovery.recover(*signed(number))) for number in range(2)]
+    await spawns.until(3)
+    limit(recovery, recover_deadline_s=1.0)
+    answers = await soon(asyncio.gather(*requests, return_exceptions=True))
     assert [type(answer) for answer in answers] == [EngineBusy, EngineBusy]
 
 
-async def test_more_than_may_wait_are_refused(
-    recovery: Recovery, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "WAITING_MAX", 2)
+async def test_more_requests_than_may_wait_are_refused(recovery: SignerRecovery) -> None:
+    limit(recovery, waiting_max=2)
     answers = await asyncio.gather(
         *(recovery.recover(*signed(number)) for number in range(3)), return_exceptions=True
     )
@@ -309,45 +312,44 @@ async def test_more_than_may_wait_are_refused(
     assert isinstance(answers[2], EngineBusy)
 
 
-async def test_those_who_wait_when_it_closes_are_refused() -> None:
-    recovery = Recovery()
+async def test_requests_that_wait_when_it_closes_are_refused() -> None:
+    recovery = SignerRecovery()
     await recovery.start()
     pid = pid_of(recovery)
     os.kill(pid, signal.SIGSTOP)
-    waits = asyncio.create_task(recovery.recover(*signed(1)))
+    request = asyncio.create_task(recovery.recover(*signed(1)))
     await asyncio.sleep(0)
     os.kill(pid, signal.SIGCONT)
     await recovery.close()
     with pytest.raises(EngineRestarting):
-        await waits
+        await request
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
-async def test_a_process_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "STOP_DEADLINE_S", 0.05)
-    recovery = Recovery()
+async def test_a_process_that_does_not_end_is_killed() -> None:
+    recovery = SignerRecovery(RecoveryLimits(stop_deadline_s=0.05))
     await recovery.start()
     pid = pid_of(recovery)
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     await recovery.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
-def test_questions_that_arrive_in_pieces_are_answered_whole() -> None:
+def test_requests_that_arrive_in_pieces_are_answered_whole() -> None:
     ours, theirs = socket.socketpair()
-    questions = b"".join((b"".join(signed(1)), a_digest(2) + OFF_CURVE, b"".join(signed(3))))
-    assert len(questions) == 3 * ASKED_BYTES
+    requests = b"".join((b"".join(signed(1)), a_digest(2) + OFF_CURVE, b"".join(signed(3))))
+    assert len(requests) == 3 * REQUEST_BYTES
     with ours, theirs:
         server = threading.Thread(target=serve, args=(theirs,))
         server.start()
-        arrived = b""
-        for at in range(0, len(questions), 50):
-            ours.sendall(questions[at : at + 50])
-        while len(arrived) < 3 * ANSWER_BYTES:
-            arrived += ours.recv(4096)
+        received = b""
+        for at in range(0, len(requests), 50):
+            ours.sendall(requests[at : at + 50])
+        while len(received) < 3 * ANSWER_BYTES:
+            received += ours.recv(4096)
         ours.close()
         server.join()
     signer = b"\x01" + address_bytes(ALICE)
-    assert arrived == signer + NO_SIGNER + signer
+    assert received == signer + NO_SIGNER + signer

@@ -22,22 +22,22 @@ def numbered(number: int) -> Fits:
 
 
 @contextlib.asynccontextmanager
-async def telling(*frames: str) -> AsyncIterator[tuple[str, list[Any]]]:
-    """Serve a stream that takes a subscription and then says the frames; give its URL."""
+async def publishing(*frames: str) -> AsyncIterator[tuple[str, list[Any]]]:
+    """Serve a stream that reads a subscription and then sends the frames; give its URL."""
     subscriptions: list[Any] = []
 
-    async def tell(connection: ServerConnection) -> None:
+    async def publish(connection: ServerConnection) -> None:
         subscriptions.append(json.loads(await connection.recv()))
         for frame in frames:
             await connection.send(frame)
         await connection.wait_closed()
 
-    async with serve(tell, "127.0.0.1", 0) as server:
+    async with serve(publish, "127.0.0.1", 0) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         yield f"ws://127.0.0.1:{port}", subscriptions
 
 
-async def test_a_message_that_came_before_it_was_asked_for_is_found() -> None:
+async def test_a_message_that_came_earlier_is_found() -> None:
     stream = MessageStream()
     for number in range(3):
         stream.take({"number": number})
@@ -45,7 +45,7 @@ async def test_a_message_that_came_before_it_was_asked_for_is_found() -> None:
     assert await stream.wait_for("a number", numbered(0), WITHIN_S) == {"number": 0}
 
 
-async def test_a_message_that_comes_later_is_waited_for() -> None:
+async def test_a_message_that_comes_later_is_awaited() -> None:
     stream = MessageStream()
     waiting = asyncio.create_task(stream.wait_for("a number", numbered(2), WITHIN_S))
     for number in range(3):
@@ -55,14 +55,14 @@ async def test_a_message_that_comes_later_is_waited_for() -> None:
     assert await waiting == {"number": 2}
 
 
-async def test_the_first_message_that_fits_is_the_one() -> None:
+async def test_the_first_message_that_fits_is_returned() -> None:
     stream = MessageStream()
     stream.take({"number": 1, "copy": "first"})
     stream.take({"number": 1, "copy": "second"})
     assert (await stream.wait_for("a number", numbered(1), WITHIN_S))["copy"] == "first"
 
 
-async def test_a_message_that_does_not_come_is_missed_by_name() -> None:
+async def test_a_message_that_does_not_come_is_named() -> None:
     stream = MessageStream()
     stream.take({"number": 1})
     with pytest.raises(NotInTime, match=r"^waited 0\.02 s for a second one$"):
@@ -72,7 +72,7 @@ async def test_a_message_that_does_not_come_is_missed_by_name() -> None:
 async def test_a_subscription_is_sent_first_and_its_messages_are_kept() -> None:
     frames = ['[{"number": 1}, {"number": 2}]', "PONG", '{"number": 3}']
     async with (
-        telling(*frames) as (url, subscriptions),
+        publishing(*frames) as (url, subscriptions),
         subscribed(url, {"type": "market", "assets_ids": ["7"]}) as stream,
     ):
         await stream.wait_for("the last one", numbered(3), WITHIN_S)
@@ -80,9 +80,9 @@ async def test_a_subscription_is_sent_first_and_its_messages_are_kept() -> None:
     assert subscriptions == [{"type": "market", "assets_ids": ["7"]}]
 
 
-async def test_no_proxy_stands_between_a_stream_and_its_installation(
+async def test_a_proxy_of_the_environment_is_not_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
-    async with telling('{"number": 1}') as (url, _), subscribed(url, {}) as stream:
+    async with publishing('{"number": 1}') as (url, _), subscribed(url, {}) as stream:
         await stream.wait_for("a number", numbered(1), WITHIN_S)

@@ -11,6 +11,7 @@ from tests.app.rig import serving
 from tests.rigs.values import a_buy, a_sell, an_asset, an_open_market, some_rules
 from tests.trading.rig import Trader, TradingRig
 
+from foretell.app.http.bounded_connection import ConnectionLimits
 from foretell.app.http.fast_connection import FastRoutes, served_under
 from foretell.domain.exchange.effects import MarketOpened
 from foretell.edge.codec import BODY_BYTES_MAX
@@ -359,7 +360,7 @@ async def test_a_connection_that_pauses_for_too_long_is_closed() -> None:
         {("POST", "/slow"): FastRoute(lambda query: not query, slow.answer)},
         Telemetry(return_path, "wire", lambda: "id"),
     )
-    async with serving(return_path, fast_routes, keep_alive_s=0.05) as host:
+    async with serving(return_path, fast_routes, ConnectionLimits(keep_alive_s=0.05)) as host:
         name, port = host.split(":")
         reader, writer = await asyncio.open_connection(name, int(port))
         wire = Wire(slow, reader, writer)

@@ -1,1 +1,1 @@
-"""HTTP connections: bounds on what one may keep busy, and the fast path past the framework."""
+"""HTTP connections: limits on what one may keep busy, and the fast path past the framework."""

@@ -1,32 +1,49 @@
-"""HTTP connections that nobody can keep busy for nothing.
+"""HTTP connections with limits on size and time, so that no client keeps the server busy for nothing.
 
-The loop that serves them also runs the engine. A request head without an end would cost everybody,
-since the parser's work grows with the square of it, and a connection that says nothing, or half of
-something, holds a place that others need.
+The event loop that serves them may also run the engine. A request head without an end would slow
+down every client, because the parser's work grows with its square, and a connection that sends nothing,
+or half a request, holds a place that another client needs.
 """
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-HEAD_BYTES_MAX: Final = 64 * 1024
-"""Of a request line with its headers, where they do not arrive in one piece."""
-SILENCE_DEADLINE_S: Final = 20.0
-"""How long a new connection may say nothing."""
-REQUEST_DEADLINE_S: Final = 60.0
-"""How long a request may be on its way, from its first byte to its last."""
 
 _TOO_LARGE: Final = b"431 Request Header Fields Too Large"
 _TOO_SLOW: Final = b"408 Request Timeout"
 
 
-class BoundedConnection(HttpToolsProtocol):
-    """uvicorn's connection, with bounds on how large and how slow a request may be."""
+class ConnectionLimits(NamedTuple):
+    """Bounds of one connection, in bytes and seconds."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    head_bytes_max: int = 64 * 1024
+    """Of a request line with its headers, when they do not arrive in one piece."""
+    silence_deadline_s: float = 20.0
+    """Until the first byte of a new connection."""
+    request_deadline_s: float = 60.0
+    """From the first byte of a request to its last."""
+    keep_alive_s: float = 75.0
+    """From an answer to the first byte of the next request."""
+
+
+CONNECTION_LIMITS: Final = ConnectionLimits()
+
+
+class BoundedConnection(HttpToolsProtocol):
+    """uvicorn's connection with a deadline for the request that arrives, and a limit for its head.
+
+    There is no hook for either in uvicorn, so this overrides the parser's callbacks, calls the original in
+    each, and keeps its own state next to uvicorn's: `_is_arriving` from the first byte of a request to its
+    last, `_is_in_head` until its headers are complete. `pyproject.toml` pins uvicorn below its next minor version.
+    """
+
+    def __init__(
+        self, *arguments: Any, limits: ConnectionLimits = CONNECTION_LIMITS, **named: Any
+    ) -> None:
         super().__init__(*arguments, **named)
+        self._limits = limits
         self._is_arriving = False
         self._is_in_head = False
         self._head_bytes = 0
@@ -35,11 +52,11 @@ class BoundedConnection(HttpToolsProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(SILENCE_DEADLINE_S, self._end, _TOO_SLOW)
+        self._begin_deadline(self._limits.silence_deadline_s)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget_deadline()
+        self._cancel_deadline()
         super().connection_lost(exc)
 
     @override
@@ -47,15 +64,15 @@ class BoundedConnection(HttpToolsProtocol):
         was_arriving = self._is_arriving
         super().data_received(data)
         if not was_arriving:
-            self._forget_deadline()
+            self._cancel_deadline()
         if not self._is_arriving or self.transport.is_closing():
             return
         if self._deadline is None:
-            self._deadline = self.loop.call_later(REQUEST_DEADLINE_S, self._end, _TOO_SLOW)
+            self._begin_deadline(self._limits.request_deadline_s)
         if self._is_in_head:
             self._head_bytes += len(data) if was_arriving else 0
-            if self._head_bytes > HEAD_BYTES_MAX:
-                self._end(_TOO_LARGE)
+            if self._head_bytes > self._limits.head_bytes_max:
+                self._refuse(_TOO_LARGE)
 
     @override
     def on_message_begin(self) -> None:
@@ -71,21 +88,25 @@ class BoundedConnection(HttpToolsProtocol):
     @override
     def on_message_complete(self) -> None:
         self._is_arriving = False
-        self._forget_deadline()
+        self._cancel_deadline()
         super().on_message_complete()
 
     @override
     def handle_websocket_upgrade(self) -> None:
         self._is_arriving = False
-        self._forget_deadline()
+        self._cancel_deadline()
         super().handle_websocket_upgrade()
 
-    def _forget_deadline(self) -> None:
+    def _begin_deadline(self, seconds: float) -> None:
+        self._deadline = self.loop.call_later(seconds, self._refuse, _TOO_SLOW)
+
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _end(self, status: bytes) -> None:
+    def _refuse(self, status: bytes) -> None:
+        """Answer with an error status, and close the connection."""
         if not self.transport.is_closing():
             head = b"HTTP/1.1 " + status
             self.transport.write(head + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")

@@ -1,8 +1,8 @@
-"""Connections on which the busiest routes are answered past the framework.
+"""Connections that answer the busiest routes without the framework.
 
-uvicorn's connection makes of a request a dictionary, an object with a life of its own and a task;
-for an order that costs more than to judge and to match it. A request that has a route and comes in
-the usual way is read and answered by the connection itself; everything else goes on as ever.
+For each request uvicorn's connection builds a dictionary, an object with a life of its own and a task;
+for an order that costs more than checking and matching it. A request of a fast route is read and answered by the
+connection itself when nothing about it is unusual; every other request takes uvicorn's way.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _STATUS_LINES: Final = {
 
 
 class ServedFastRoute(NamedTuple):
-    """A route, the path that it sees, and what watches it."""
+    """A fast route, the path that it sees, and the telemetry of its API."""
 
     route: FastRoute
     path: str
@@ -35,7 +35,7 @@ class ServedFastRoute(NamedTuple):
 
 
 RequestLine = tuple[bytes, bytes]
-"""A method and a path as they stand in the first line of a request."""
+"""The method and the path of a request, as its first line has them."""
 FastRoutes = Mapping[RequestLine, ServedFastRoute]
 
 NO_FAST_ROUTES: Final[FastRoutes] = MappingProxyType({})
@@ -44,7 +44,7 @@ NO_FAST_ROUTES: Final[FastRoutes] = MappingProxyType({})
 def served_under(
     prefix: str, fast_routes: Mapping[Route, FastRoute], telemetry: Telemetry
 ) -> dict[RequestLine, ServedFastRoute]:
-    """Return the lanes of an API as they are found under its prefix."""
+    """Return the fast routes of an API by their request lines under its prefix."""
     return {
         (method.encode(), (prefix + path).encode()): ServedFastRoute(route, path, telemetry)
         for (method, path), route in fast_routes.items()
@@ -52,7 +52,7 @@ def served_under(
 
 
 class _UnusedEvent(asyncio.Event):
-    """What uvicorn sets as a body arrives; nobody waits for it here."""
+    """The event that uvicorn sets when a body arrives; nothing waits for it here."""
 
     @override
     def set(self) -> None:
@@ -62,8 +62,13 @@ class _UnusedEvent(asyncio.Event):
 _UNUSED_EVENT: Final = _UnusedEvent()
 
 
-class _FrameworkCycle(RequestResponseCycle):
-    """A request that took a route, as far as uvicorn's connection looks at one."""
+class _FastCycle(RequestResponseCycle):
+    """A request of a fast route, in the place of uvicorn's request cycle.
+
+    uvicorn's connection reads and writes these attributes of `self.cycle` while a body arrives and when
+    the connection ends. It calls no method of the cycle, so the parent is never initialized: its
+    constructor would build what the fast path avoids.
+    """
 
     def __init__(self, served: ServedFastRoute, method: bytes, query: bytes) -> None:
         self.served = served
@@ -79,16 +84,21 @@ class _FrameworkCycle(RequestResponseCycle):
 
 
 class FastConnection(BoundedConnection):
-    """A connection that knows the lanes.
+    """A connection with fast routes.
 
-    A connection that is kept has one timer for all its pauses: it looks how long this one has been,
-    which costs less than a timer for each.
+    It puts a cycle of its own into `self.cycle` when the headers of a fast request are complete; uvicorn then
+    appends the body to it. When the message is complete, the connection calls the route and writes the answer
+    in one piece. All of uvicorn's own state (`tasks`, `flow`, the keep-alive timer) stays as uvicorn expects
+    it, so a connection may switch between both ways from one request to the next.
+
+    A kept connection has one timer for all its pauses instead of one for each: when the timer fires, it
+    checks how long this pause has lasted, and waits for the rest.
     """
 
     def __init__(self, fast_routes: FastRoutes, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._fast_routes = fast_routes
-        self._taken: _FrameworkCycle | None = None
+        self._fast_cycle: _FastCycle | None = None
         self._idle_since_s: float | None = None
         self._default_headers: list[tuple[bytes, bytes]] = []
         self._default_head = ""
@@ -102,17 +112,18 @@ class FastConnection(BoundedConnection):
             super().on_headers_complete()
             return
         self._is_in_head = False
-        self._taken = self.cycle = _FrameworkCycle(served, method, query)
+        self._fast_cycle = self.cycle = _FastCycle(served, method, query)
 
     @override
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        taken, self._taken = self._taken, None
-        if taken is not None:
-            self._begin(taken)
+        cycle, self._fast_cycle = self._fast_cycle, None
+        if cycle is not None:
+            self._begin(cycle)
 
     @override
     def on_response_complete(self) -> None:
+        """Count the request and wait for the next; a pipelined one is uvicorn's."""
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()
             return
@@ -120,7 +131,7 @@ class FastConnection(BoundedConnection):
         self.flow.resume_reading()
         self._idle_since_s = self.loop.time()
         if self.timeout_keep_alive_task is None:
-            self._look_again_in(self.timeout_keep_alive)
+            self._check_pause_after(self.timeout_keep_alive)
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -129,17 +140,17 @@ class FastConnection(BoundedConnection):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self._forget_pauses()
+        self._cancel_timer()
         super().connection_lost(exc)
 
     @override
     def handle_websocket_upgrade(self) -> None:
-        self._forget_pauses()
+        self._cancel_timer()
         super().handle_websocket_upgrade()
 
     @override
     def _unset_keepalive_if_required(self) -> None:
-        """Leave the timer alone: it looks for itself."""
+        """Leave the timer running: it checks the pause itself."""
 
     @override
     def timeout_keep_alive_handler(self) -> None:
@@ -149,20 +160,20 @@ class FastConnection(BoundedConnection):
             return
         left_s = self._idle_since_s + self.timeout_keep_alive - self.loop.time()
         if left_s > 0:
-            self._look_again_in(left_s)
+            self._check_pause_after(left_s)
         else:
             super().timeout_keep_alive_handler()
 
-    def _look_again_in(self, seconds: float) -> None:
+    def _check_pause_after(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(
             seconds, self.timeout_keep_alive_handler
         )
 
-    def _forget_pauses(self) -> None:
+    def _cancel_timer(self) -> None:
         super()._unset_keepalive_if_required()
 
     def _is_usual(self) -> bool:
-        """Whether nothing about the request asks for what only the framework's way can do."""
+        """Return whether the request needs nothing that only uvicorn's way can do."""
         headers = dict(self.headers)
         length = headers.get(b"content-length", b"0")
         return (
@@ -179,7 +190,7 @@ class FastConnection(BoundedConnection):
         )
 
     def _is_free(self) -> bool:
-        """Whether the request before, if there was one, has its answer."""
+        """Return whether the previous request, if there was one, is answered."""
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is None or cycle.response_complete
 
@@ -187,50 +198,50 @@ class FastConnection(BoundedConnection):
         busy = max(len(self.connections), len(self.tasks))
         return self.limit_concurrency is not None and busy >= self.limit_concurrency
 
-    def _begin(self, taken: _FrameworkCycle) -> None:
+    def _begin(self, cycle: _FastCycle) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.headers}
-        served = taken.served
-        method, body = taken.method.decode(), bytes(taken.body)
-        call = FastRequest(method, served.path, taken.query, headers, body)
-        answer = served.route.answer(call)
+        served = cycle.served
+        method, body = cycle.method.decode(), bytes(cycle.body)
+        request = FastRequest(method, served.path, cycle.query, headers, body)
+        answer = served.route.answer(request)
         if isinstance(answer, FastResponse):
-            self._answer(taken, call, answer)
+            self._answer(cycle, request, answer)
         else:
-            self.tasks.add(self.loop.create_task(self._answer_later(taken, call, answer)))
+            self.tasks.add(self.loop.create_task(self._answer_later(cycle, request, answer)))
 
     async def _answer_later(
-        self, taken: _FrameworkCycle, call: FastRequest, awaited: Awaitable[FastResponse]
+        self, cycle: _FastCycle, request: FastRequest, awaited: Awaitable[FastResponse]
     ) -> None:
         try:
-            self._answer(taken, call, await awaited)
+            self._answer(cycle, request, await awaited)
         finally:
             task = asyncio.current_task()
             assert task is not None
             self.tasks.discard(task)
 
-    def _answer(self, taken: _FrameworkCycle, call: FastRequest, answer: FastResponse) -> None:
-        telemetry = taken.served.telemetry
-        request_id = telemetry.request_id(call.headers.get("x-request-id"))
-        taken.response_complete = True
-        if not taken.disconnected:
-            self.transport.write(self._head(taken, answer, request_id) + answer.body)
-            if not taken.keep_alive:
+    def _answer(self, cycle: _FastCycle, request: FastRequest, answer: FastResponse) -> None:
+        telemetry = cycle.served.telemetry
+        request_id = telemetry.request_id(request.headers.get("x-request-id"))
+        cycle.response_complete = True
+        if not cycle.disconnected:
+            self.transport.write(self._head(cycle, answer, request_id) + answer.body)
+            if not cycle.keep_alive:
                 self.transport.close()
             self.on_response_complete()
         telemetry.record_answer(
-            call.method, taken.served.path, answer.status, request_id, taken.started
+            request.method, cycle.served.path, answer.status, request_id, cycle.started
         )
 
-    def _head(self, taken: _FrameworkCycle, answer: FastResponse, request_id: str) -> bytes:
+    def _head(self, cycle: _FastCycle, answer: FastResponse, request_id: str) -> bytes:
         retry = "" if answer.retry_after_s is None else f"retry-after: {answer.retry_after_s}\r\n"
-        close = "" if taken.keep_alive else "connection: close\r\n"
+        close = "" if cycle.keep_alive else "connection: close\r\n"
         return (
             f"{_STATUS_LINES[answer.status]}{self._defaults()}content-type: application/json\r\n"
             f"content-length: {len(answer.body)}\r\n{retry}{close}x-request-id: {request_id}\r\n\r\n"
         ).encode("latin-1")
 
     def _defaults(self) -> str:
-        """Return what every answer of the server says; it is another list each second."""
+        """Return the server's default headers; uvicorn replaces their list each second."""
         headers = self.server_state.default_headers
         if headers is not self._default_headers:
             self._default_headers = headers

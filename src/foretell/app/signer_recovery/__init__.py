@@ -1,1 +1,1 @@
-"""Recovery of order signers in a process of its own."""
+"""Recovery of order signers in a child process."""

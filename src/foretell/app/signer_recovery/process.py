@@ -1,7 +1,7 @@
-"""A process that recovers signers, for one that has something better to do.
+"""The process that recovers the signers of orders.
 
-Argument: the number of a socket that it inherits. It reads digests with their signatures, 97 bytes
-each, and answers each with 21 bytes in the same order: whether there is a signer, and its address.
+Argument: the number of a socket that it inherits. It reads requests of 97 bytes each, a digest and a signature,
+and answers them in the same order with 21 bytes each: whether there is a signer, and its address.
 It ends when the other end of the socket closes.
 """
 
@@ -15,32 +15,34 @@ from foretell.domain.values.eip712 import SIGNATURE_BYTES, recover_signer
 from foretell.domain.values.hexadecimal import address_bytes
 
 DIGEST_BYTES: Final = 32
-ASKED_BYTES: Final = DIGEST_BYTES + SIGNATURE_BYTES
+REQUEST_BYTES: Final = DIGEST_BYTES + SIGNATURE_BYTES
 ANSWER_BYTES: Final = 21
-ASKED_AT_ONCE_MAX: Final = 32
-"""How many are answered together: the first of them waits for the last."""
+BATCH_MAX: Final = 32
+"""Requests that are answered together: the first of them waits for the last."""
 
 NO_SIGNER: Final = bytes(ANSWER_BYTES)
 
 
-def answer(asked: bytes) -> bytes:
-    """Return who signed a digest, or that nobody can have."""
+def answer(request: bytes) -> bytes:
+    """Return the signer of a digest, or that there is none."""
     try:
-        signer = recover_signer(asked[:DIGEST_BYTES], asked[DIGEST_BYTES:])
+        signer = recover_signer(request[:DIGEST_BYTES], request[DIGEST_BYTES:])
     except MalformedSignature:
         return NO_SIGNER
     return b"\x01" + address_bytes(signer)
 
 
-def serve(line: socket.socket) -> None:
-    """Answer until the line closes."""
-    arrived = b""
-    while more := line.recv(ASKED_AT_ONCE_MAX * ASKED_BYTES):
-        arrived += more
-        end = len(arrived) - len(arrived) % ASKED_BYTES
-        each = range(0, end, ASKED_BYTES)
-        line.sendall(b"".join(answer(arrived[at : at + ASKED_BYTES]) for at in each))
-        arrived = arrived[end:]
+def serve(connection: socket.socket) -> None:
+    """Answer requests until the connection closes."""
+    received = b""
+    while more := connection.recv(BATCH_MAX * REQUEST_BYTES):
+        received += more
+        end = len(received) - len(received) % REQUEST_BYTES
+        starts = range(0, end, REQUEST_BYTES)
+        connection.sendall(
+            b"".join(answer(received[start : start + REQUEST_BYTES]) for start in starts)
+        )
+        received = received[end:]
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Parts that the benchmarks share: the exchange measured, its load, its journals and tables."""
+"""Parts that several benchmarks share: exchanges, load, journals, tables and measures of the machine."""

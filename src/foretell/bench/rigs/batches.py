@@ -1,8 +1,7 @@
-"""What the benchmarks of both journals share: batches, turns, and the table.
+"""Batches of records, shared by the benchmarks of both journals.
 
-A batch is appended at once and is over when its last record is durable. Beside each of them the
-same bytes are made durable in the barest way that there is, so that whatever else the disk or the
-server does meets both alike.
+A batch is appended at once and ends when its last record is durable. Next to each batch the same bytes are
+made durable in the barest way, so that other load of the disk or the server affects both alike.
 """
 
 import statistics
@@ -12,23 +11,30 @@ from typing import Final, NamedTuple
 
 from rich.table import Table
 
-from foretell.bench.rigs.journal_writer import Writing
+from foretell.bench.rigs.journal_writer import JournalWriter
 from foretell.bench.rigs.machine import Usage, others_words, undisturbed
 from foretell.journal.port import Journal
 
-BATCHES: Final = (1, 16, 128, 1024)
 RECORD_BYTES: Final = 260
-TURNS: Final = 50
-"""Pairs of a batch and the bare way, of each size in each round."""
 
 Bare = Callable[[Sequence[bytes]], Awaitable[None]]
-"""Makes payloads durable, and nothing else."""
-Look = Callable[[], Usage | None]
-"""Tells what was used of the machine by now, where that can be told."""
+"""Writes payloads durably in the barest way."""
+MeasureUsage = Callable[[], Usage | None]
+"""Returns the use of the machine up to now, None where it cannot be measured."""
+
+
+class BatchPlan(NamedTuple):
+    """Sizes of batches, and pairs of a batch and the bare way for each size in each round."""
+
+    sizes: tuple[int, ...] = (1, 16, 128, 1024)
+    turns: int = 50
+
+
+BATCH_PLAN: Final = BatchPlan()
 
 
 class Measured(NamedTuple):
-    """What batches of one size showed in a round; times are medians, in milliseconds."""
+    """The figures of one size in a round; times are medians, in milliseconds."""
 
     batch: int
     journal_ms: float
@@ -37,50 +43,51 @@ class Measured(NamedTuple):
 
     @property
     def records_per_s(self) -> float:
-        """Durable records in a second, one batch after the other."""
+        """Durable records a second, one batch after the other."""
         return self.batch * 1e3 / self.journal_ms
 
     @property
     def ratio(self) -> float:
-        """How many times as long as the bare way a batch takes."""
+        """The time of a batch for each of the bare way."""
         return self.journal_ms / self.bare_ms
 
 
 class Turns:
-    """The journal that is measured, and the bare way beside it."""
+    """Turns of a journal and of the bare way."""
 
-    def __init__(self, journal: Journal, bare: Bare) -> None:
+    def __init__(self, journal: Journal, bare: Bare, plan: BatchPlan) -> None:
         self._bare = bare
-        self._writing = Writing(journal)
+        self._plan = plan
+        self._writer = JournalWriter(journal)
 
-    async def take_rounds(self, rounds: int, run_once: Look) -> list[Measured]:
-        """Return what each size showed in each round."""
+    async def take_rounds(self, rounds: int, measure_usage: MeasureUsage) -> list[Measured]:
+        """Return the figures of each size in each round."""
         measured = []
         for _ in range(rounds):
-            before = run_once()
-            shown = [await self._take(batch) for batch in BATCHES]
-            after = run_once()
+            before = measure_usage()
+            shown = [await self._take(batch) for batch in self._plan.sizes]
+            after = measure_usage()
             others = 0.0 if before is None or after is None else before.others_cores(after)
             measured += [each._replace(others_cores=others) for each in shown]
         return measured
 
     async def _take(self, batch: int) -> Measured:
-        """Return what batches of a size show, the first turn of each left out."""
+        """Return the figures of batches of a size, without the first turn."""
         payloads = [b"\x55" * RECORD_BYTES] * batch
         journal_s, bare_s = [], []
-        for _ in range(TURNS + 1):
+        for _ in range(self._plan.turns + 1):
             started = time.perf_counter()
             await self._bare(payloads)
             bare_s.append(time.perf_counter() - started)
             started = time.perf_counter()
-            await self._writing.write(payloads)
+            await self._writer.write(payloads)
             journal_s.append(time.perf_counter() - started)
         journal_ms, bare_ms = (statistics.median(each[1:]) * 1e3 for each in (journal_s, bare_s))
         return Measured(batch, journal_ms, bare_ms)
 
 
 def batch_table(measured: Sequence[Measured], bare: str, *, is_watched: bool) -> Table:
-    """Return what was measured as a table; `bare` names the bare way."""
+    """Return the measures as a table; `bare` names the bare way."""
     table = Table("batch", "journal p50 ms", f"{bare} p50 ms", "ratio", "durable records/s")
     if is_watched:
         table.add_column("cores of others")

@@ -17,8 +17,8 @@ LOT_UNITS: Final = 10_000_000
 """Large enough to be whole lots at every price."""
 
 
-class Stream:
-    """Commands for so many of a world's markets; most users make, the others take."""
+class CommandStream:
+    """Commands for so many of a world's markets; most users are makers, the others takers."""
 
     def __init__(self, world: World, markets: int) -> None:
         assert markets <= len(world.conditions)
@@ -28,7 +28,7 @@ class Stream:
         self._template = make_order(world, world.users[0], world.deployment.separators(), 0)
 
     def commands(self, depth: int) -> Iterator[PlaceOrder | CancelOrders]:
-        """Yield what fills the books to a depth in all, then rounds for ever, in every market."""
+        """Yield commands that fill the books to a total depth, then rounds without end in every market."""
         share, more = divmod(depth, self._markets)
         books = [(market, operations(share + (market < more))) for market in range(self._markets)]
         turns = cycle(books)

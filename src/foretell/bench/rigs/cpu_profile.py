@@ -1,6 +1,6 @@
-"""Where the processor time of orders goes: which threads of the exchange used how much of it.
+"""Processor time of orders, by the threads of the exchange that used it.
 
-Processor time is told in signer recoveries of one core, like everything else about orders.
+It is counted in signer recoveries of one core, like every figure of orders.
 """
 
 import os
@@ -12,10 +12,10 @@ from typing import NamedTuple
 from foretell.bench.rigs.machine import family
 
 
-class Spent(NamedTuple):
-    """Seconds of processor time up to a moment, or between two of them.
+class ProcessorTime(NamedTuple):
+    """Seconds of processor time up to a moment, or between two moments.
 
-    `serving_s` is of the threads that the measured processes began with, which run their event loops;
+    `serving_s` is of the main threads of the measured processes, which run their event loops;
     `beside_s` of their other threads, `children_s` of the processes that they started, `client_s` of
     the benchmark.
     """
@@ -25,27 +25,27 @@ class Spent(NamedTuple):
     children_s: float
     client_s: float
 
-    def until(self, later: "Spent") -> "Spent":
-        """Return what was used until later."""
-        return Spent(*(after - before for before, after in zip(self, later, strict=True)))
+    def until(self, later: "ProcessorTime") -> "ProcessorTime":
+        """Return the time used until a later moment."""
+        return ProcessorTime(*(after - before for before, after in zip(self, later, strict=True)))
 
-    def in_recoveries(self, orders: int, recoveries_per_s: float) -> "Spent":
-        """Return what one of so many orders used, a second being so many recoveries."""
-        return Spent(*(seconds * recoveries_per_s / orders for seconds in self))
+    def in_recoveries(self, orders: int, recoveries_per_s: float) -> "ProcessorTime":
+        """Return the time that one of so many orders used, counted in recoveries."""
+        return ProcessorTime(*(seconds * recoveries_per_s / orders for seconds in self))
 
 
-def spent_by(pids: Sequence[int]) -> Spent:
-    """Return what processes and those that they started have used; the kernel counts it."""
+def processor_time_of(pids: Sequence[int]) -> ProcessorTime:
+    """Return the time of processes and of those that they started, as the kernel counts it."""
     serving = sum(_seconds(Path(f"/proc/{pid}/task/{pid}/stat")) for pid in pids)
     whole = sum(_seconds(Path(f"/proc/{pid}/stat")) for pid in pids)
     started = {each for pid in pids for each in family(pid)} - set(pids)
     children = sum(_seconds(Path(f"/proc/{pid}/stat")) for pid in started)
     own = os.times()
-    return Spent(serving, whole - serving, children, own.user + own.system)
+    return ProcessorTime(serving, whole - serving, children, own.user + own.system)
 
 
-def spent_words(spent: Sequence[Spent]) -> str:
-    """Return the medians of what orders used, in words."""
+def processor_time_words(spent: Sequence[ProcessorTime]) -> str:
+    """Return the medians of the rounds in words."""
     serving, beside, children, client = (
         f"{statistics.median(figures):.1f}" for figures in zip(*spent, strict=True)
     )

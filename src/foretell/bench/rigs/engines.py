@@ -1,7 +1,6 @@
-"""Matching engines that take the same operations: ours, and peers that others wrote in Python.
+"""Matching engines with the same operations: ours, and peers by other authors in Python.
 
-Peers are called, as a stranger would call them. They are installed beside, if at all:
-requirements/peers.txt.
+Peers are called by their public interfaces. They are optional: requirements/peers.txt.
 """
 
 import importlib
@@ -10,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol
 
-from foretell.bench.rigs.command_stream import LOT_UNITS, Stream, order_id_of
+from foretell.bench.rigs.command_stream import LOT_UNITS, CommandStream, order_id_of
 from foretell.bench.rigs.operations import BookOperation
 from foretell.bench.rigs.world import TICKS_PER_ONE, World, funding_command, market_commands
 from foretell.domain.exchange.apply import Outcome, apply
@@ -26,7 +25,7 @@ TAKER: Final = address_of(b"\x01" * 20)
 
 
 class BookFill(NamedTuple):
-    """Whose order was met, in the order in which they were; whole lots, prices in ticks."""
+    """The maker order of a fill, in the order of fills; whole lots, prices in ticks."""
 
     maker: int
     lots: int
@@ -37,23 +36,23 @@ class Contender(Protocol):
     """An engine with one book."""
 
     def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
-        """Return operations as it wants them; this is not measured."""
+        """Return operations as the engine takes them; this is not measured."""
 
     def run(self, prepared: Sequence[Any]) -> Sequence[Any]:
-        """Do them, and return what it says of them; this is measured."""
+        """Do the operations, and return the engine's results; this is measured."""
 
-    def fills(self, said: Sequence[Any]) -> list[BookFill]:
-        """Return the fills in what it said."""
+    def fills(self, results: Sequence[Any]) -> list[BookFill]:
+        """Return the fills in the results."""
 
 
 class WholeEngine:
-    """The engine as it trades: what a wallet has, trades, effects, and the book."""
+    """The engine as it trades: balances, trades, effects, and the book."""
 
     def __init__(self, world: World) -> None:
         self.state = State()
         apply(self.state, market_commands(world, 0)[0])
         apply(self.state, funding_command(world, 0))
-        self._stream = Stream(world, 1)
+        self._stream = CommandStream(world, 1)
         self._number_by_id: dict[Bytes32, int] = {}
 
     def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
@@ -66,9 +65,9 @@ class WholeEngine:
         """Apply the commands."""
         return [apply(self.state, command) for command in prepared]
 
-    def fills(self, said: Sequence[Any]) -> list[BookFill]:
+    def fills(self, results: Sequence[Any]) -> list[BookFill]:
         """Return the fills of every trade."""
-        outcomes: Sequence[Outcome] = said
+        outcomes: Sequence[Outcome] = results
         return [
             BookFill(
                 self._number_by_id[fill.maker_order_id],
@@ -83,7 +82,7 @@ class WholeEngine:
 
 
 class OwnBook:
-    """Our book and its matching alone, which is what peers do."""
+    """Our book and its matching alone, as peers have it."""
 
     def __init__(self) -> None:
         self._book = Book(TICKS_PER_ONE)
@@ -91,7 +90,7 @@ class OwnBook:
         self._number_by_id: dict[Bytes32, int] = {}
 
     def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
-        """Return them with the ids and sides of orders, which come with an order."""
+        """Return the operations with the ids and sides of their orders."""
         prepared = []
         for each in operations:
             order_id = order_id_of(0, each.number)
@@ -100,18 +99,18 @@ class OwnBook:
         return prepared
 
     def run(self, prepared: Sequence[Any]) -> Sequence[Any]:
-        """Cancel, or match and let the rest of it rest."""
-        said = []
+        """Cancel, or match and rest the remainder."""
+        results = []
         for operation, order_id, side in prepared:
             if operation.is_cancel:
                 self._book.remove(self._order_by_id.pop(order_id))
             else:
-                said.append(self._match(operation, order_id, side))
-        return said
+                results.append(self._match(operation, order_id, side))
+        return results
 
-    def fills(self, said: Sequence[Any]) -> list[BookFill]:
-        """Return what was planned, which was done."""
-        plans: Sequence[Sequence[PlannedFill]] = said
+    def fills(self, results: Sequence[Any]) -> list[BookFill]:
+        """Return the fills that were planned."""
+        plans: Sequence[Sequence[PlannedFill]] = results
         return [
             BookFill(
                 self._number_by_id[fill.order.order_id],
@@ -176,7 +175,7 @@ class LightMatchingEngine:
         self._number_by_id: dict[int, int] = {}
 
     def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
-        """Return its arguments; it numbers orders from one, as they come."""
+        """Return the arguments; the engine numbers orders from one, in their sequence."""
         prepared = []
         for each in operations:
             self._number_by_id[each.number + 1] = each.number
@@ -193,11 +192,11 @@ class LightMatchingEngine:
             for each, side in prepared
         ]
 
-    def fills(self, said: Sequence[Any]) -> list[BookFill]:
-        """Return the trades of makers; it tells a trade of the taker before them."""
+    def fills(self, results: Sequence[Any]) -> list[BookFill]:
+        """Return the trades of makers; the engine lists the taker's trade before them."""
         return [
             BookFill(self._number_by_id[trade.order_id], trade.trade_qty, trade.trade_price)
-            for each in said
+            for each in results
             if isinstance(each, tuple)
             for trade in each[1]
             if trade.order_id != each[0].order_id
@@ -215,24 +214,24 @@ class PyOrderBook:
         self._number_by_id: dict[Any, int] = {}
 
     def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
-        """Return them with what makes an order of each."""
+        """Return the operations with the constructors of their orders."""
         return [(each, self._make[each.is_bid]) for each in operations]
 
     def run(self, prepared: Sequence[Any]) -> Sequence[Any]:
         """Cancel, or make an order and match it."""
-        said = []
+        results = []
         book, order_by_number = self._book, self._order_by_number
         for each, make in prepared:
             if each.is_cancel:
                 book.cancel(order_by_number.pop(each.number))
             else:
                 order = order_by_number[each.number] = make(BOOK_NAME, each.price_ticks, each.lots)
-                said.append((each.number, book.match(order)))
-        return said
+                results.append((each.number, book.match(order)))
+        return results
 
-    def fills(self, said: Sequence[Any]) -> list[BookFill]:
+    def fills(self, results: Sequence[Any]) -> list[BookFill]:
         """Return the trades of every blotter."""
-        for number, blotter in said:
+        for number, blotter in results:
             self._number_by_id[blotter.order.id] = number
         return [
             BookFill(
@@ -240,7 +239,7 @@ class PyOrderBook:
                 trade.fill_quantity,
                 int(trade.fill_price),
             )
-            for _, blotter in said
+            for _, blotter in results
             for trade in blotter.trades
         ]
 
@@ -248,7 +247,7 @@ class PyOrderBook:
 PEERS: Final[Mapping[str, Callable[[], Contender]]] = MappingProxyType(
     {"lightmatchingengine": LightMatchingEngine, "pyorderbook": PyOrderBook}
 )
-"""Peers with a licence, by the name of their package."""
+"""Peers with a licence, by the names of their packages."""
 
 
 def installed_peers() -> dict[str, Callable[[], Contender]]:

@@ -1,4 +1,4 @@
-"""The exchange that is measured, in a process of its own."""
+"""The measured exchange, in a process of its own."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ STOP_DEADLINE_S: Final = 20.0
 
 
 class Exchange(NamedTuple):
-    """Where an exchange listens, the processes that it is, and what the paths of trading begin with."""
+    """The port of an exchange, its processes, and the prefix of its trading paths."""
 
     port: int
     pids: tuple[int, ...]
@@ -40,12 +40,12 @@ def running_exchange(
 ) -> Iterator[Exchange]:
     """Give an exchange that runs in a process of its own, until the block ends.
 
-    One that is not durable answers without waiting for its disk.
+    Without durability it answers without waiting for its disk.
     """
     context = get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(
-        target=_serve_forever, args=(master_key, folder, theirs, is_durable), daemon=True
+        target=_serve_in_process, args=(master_key, folder, theirs, is_durable), daemon=True
     )
     process.start()
     theirs.close()
@@ -62,7 +62,7 @@ def running_exchange(
 
 
 def _port(child: Connection) -> int:
-    """Return the port that the child tells of; one that ends instead closes its end of the pipe."""
+    """Return the port that the child sends; a child that ends closes its end of the pipe."""
     try:
         if child.poll(START_DEADLINE_S):
             port: int = child.recv()
@@ -72,7 +72,12 @@ def _port(child: Connection) -> int:
     raise BenchFailed("the exchange did not start")
 
 
-def _serve_forever(master_key: bytes, folder: Path, parent: Connection, is_durable: bool) -> None:  # noqa: FBT001 - told across processes
+def _serve_in_process(
+    master_key: bytes,
+    folder: Path,
+    parent: Connection,
+    is_durable: bool,  # noqa: FBT001 - an argument of a process
+) -> None:
     set_up_logs(Settings())
     if not is_durable:
         os.fdatasync = os.fstat  # type: ignore[assignment]
@@ -93,7 +98,7 @@ async def _serve(world: World, folder: Path, parent: Connection) -> None:
 
 
 def seconds_until_ready(folder: Path, master_key: bytes) -> float:
-    """Start everything that serves trading, stop it, and return how long it took to answer."""
+    """Start trading, stop it, and return the time until it answered."""
     world = make_world(master_key)
 
     async def start() -> float:

@@ -1,4 +1,4 @@
-"""A fleet that is measured: `foretell serve trading --workers N --shards M`, as an operator runs it."""
+"""The measured fleet: `foretell serve trading --workers N --shards M`, as an operator runs it."""
 
 import contextlib
 import os
@@ -26,27 +26,33 @@ from foretell.settings import PREFIX
 
 START_DEADLINE_S: Final = 120.0
 STOP_DEADLINE_S: Final = 30.0
-LOOK_S: Final = 0.5
+POLL_S: Final = 0.5
 CONNECTIONS: Final = 16
 PATH: Final = ""
-"""Whoever serves one API serves it without a prefix."""
+"""A process with one API serves it without a prefix."""
 FIRST_SALT: Final = 10**9
-"""Of the orders that are sent to see whether the fleet takes any; those of rounds begin with 0.
+"""The first salt of orders that test whether the fleet is ready; those of rounds begin with 0.
 
-One that was taken and is sent again gets its first answer.
+An accepted order that is sent again gets its first answer.
 """
 
 
 class Size(NamedTuple):
-    """How many processes face clients, and how many engines there are."""
+    """The numbers of processes that answer clients, and of engines."""
 
     workers: int
     shards: int
 
 
 @contextlib.contextmanager
-def running_fleet(world: World, folder: Path, url: str, size: Size) -> Iterator[Exchange]:
-    """Give a fleet that takes orders in every market, until the block ends.
+def running_fleet(
+    world: World,
+    folder: Path,
+    url: str,
+    size: Size,
+    start_deadline_s: float = START_DEADLINE_S,
+) -> Iterator[Exchange]:
+    """Give a fleet that accepts orders in every market, until the block ends.
 
     Its journals are files in the folder, its tables in a new database on a server.
     """
@@ -64,17 +70,17 @@ def running_fleet(world: World, folder: Path, url: str, size: Size) -> Iterator[
         with _serving(settings, size) as process:
             pids = (process.pid, *server_pids(own_url))
             exchange = Exchange(int(settings["PORT"]), pids, PATH)
-            _await_orders(world, exchange, size.shards, process)
+            _await_orders(make_probes(world, size.shards), exchange.port, process, start_deadline_s)
             yield exchange
 
 
 @contextlib.contextmanager
 def _serving(settings: Mapping[str, str], size: Size) -> Iterator[subprocess.Popen[bytes]]:
-    """Give a process that has nothing of our own settings."""
+    """Give a process that inherits none of our own settings."""
     others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     named = {PREFIX + name: value for name, value in settings.items()}
     words = ("serve", "trading", "--workers", str(size.workers), "--shards", str(size.shards))
-    process = subprocess.Popen(  # noqa: S603 - ourselves
+    process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-m", "foretell", *words],
         cwd=settings["DATA"],
         env={**others, **named},
@@ -91,26 +97,30 @@ def _serving(settings: Mapping[str, str], size: Size) -> Iterator[subprocess.Pop
             process.wait()
 
 
-def _await_orders(
-    world: World, exchange: Exchange, shards: int, process: subprocess.Popen[bytes]
-) -> None:
-    """Return when every engine takes an order of every user."""
-    numbers = {shard_of(each, shards): at for at, each in enumerate(world.conditions)}
-    requests = [
+def make_probes(world: World, shards: int) -> list[bytes]:
+    """Return orders of every user in one market of every engine."""
+    market_by_shard = {shard_of(each, shards): at for at, each in enumerate(world.conditions)}
+    return [
         request
-        for market in numbers.values()
+        for market in market_by_shard.values()
         for request in make_requests(
             world, PATH, len(world.users), FIRST_SALT + market * len(world.users), now_ms() // 1000
         )
     ]
-    deadline = time.monotonic() + START_DEADLINE_S
+
+
+def _await_orders(
+    probes: list[bytes], port: int, process: subprocess.Popen[bytes], deadline_s: float
+) -> None:
+    """Return when every engine accepts an order of every user."""
+    give_up_at_s = time.monotonic() + deadline_s
     while True:
         try:
-            uvloop.run(send_all(exchange.port, requests, CONNECTIONS))
+            uvloop.run(send_all(port, probes, CONNECTIONS))
         except (BenchFailed, OSError) as failure:
-            if time.monotonic() > deadline or process.poll() is not None:
+            if time.monotonic() > give_up_at_s or process.poll() is not None:
                 raise BenchFailed(f"the fleet takes no orders: {failure}") from failure
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         else:
             return
 

@@ -1,4 +1,4 @@
-"""What engines in processes of their own find in the tables: markets, money, keys."""
+"""The tables of a measured fleet: markets, balances and API keys."""
 
 import asyncio
 import contextlib
@@ -41,22 +41,22 @@ def own_database(url: str) -> Iterator[str]:
 
 
 def server_pids(url: str) -> tuple[int, ...]:
-    """Return the server's first process if it runs on this machine: what it uses is ours.
+    """Return the server's main process if it runs on this machine: its use of the machine is ours.
 
-    Ours is the one whose child answers us; on another machine that child is another program or none.
+    It is the parent of the process that answers us; on another machine that number is another program.
     """
 
     async def find() -> int:
         async with connected(url) as connection:
             backend: int = await connection.fetchval("SELECT pg_backend_pid()")
-            return await asyncio.to_thread(_parent_of_server, backend)
+            return await asyncio.to_thread(parent_of_server, backend)
 
     parent = uvloop.run(find())
     return (parent,) if parent else ()
 
 
-def _parent_of_server(pid: int) -> int:
-    """Return the parent of a process of a database server, 0 if it is none."""
+def parent_of_server(pid: int) -> int:
+    """Return the parent of a process of PostgreSQL, 0 if it is another program."""
     with contextlib.suppress(OSError):
         name, _, fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
         return int(fields.split()[1]) if "(postgres" in name else 0
@@ -64,7 +64,7 @@ def _parent_of_server(pid: int) -> int:
 
 
 def fill_tables(url: str, world: World) -> None:
-    """Write the tables of a world in which every user has everything, and every market is open."""
+    """Write the tables of a world with every user funded and every market open."""
 
     async def fill() -> None:
         async with Database(url) as database:

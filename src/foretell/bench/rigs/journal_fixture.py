@@ -1,7 +1,7 @@
-"""A journal that a start has much to do with: many open orders in its snapshot, many commands after.
+"""A journal with many open orders in its snapshot, and many commands after it.
 
-It is written by the journal itself, and its commands are those of trading: orders, fills, cancels,
-and what the chain tells of trades that are settled.
+The journal itself writes it, and its commands are those of trading: orders, fills, cancels, and
+observations of settled trades on the chain.
 """
 
 import itertools
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from foretell.bench.rigs.command_stream import Stream
-from foretell.bench.rigs.journal_writer import Writing
+from foretell.bench.rigs.command_stream import CommandStream
+from foretell.bench.rigs.journal_writer import JournalWriter
 from foretell.bench.rigs.operations import BEST_ASK, BEST_BID
 from foretell.bench.rigs.world import FUNDS_UNITS, World, funding_command, market_commands
 from foretell.domain.exchange.apply import apply
@@ -37,25 +37,31 @@ TRADES_PER_BLOCK: Final = 5_000
 BESTS: Final = (BEST_BID, BEST_ASK)
 
 
-async def write_past(folder: Path, world: World, orders: int, events: int) -> int:
+async def write_journal_fixture(
+    folder: Path,
+    world: World,
+    orders: int,
+    events: int,
+    trades_per_block: int = TRADES_PER_BLOCK,
+) -> int:
     """Write a journal with a snapshot of so many open orders and so many commands after it.
 
     Return the sequence of the last one.
     """
     journal = FileJournal(folder)
-    stream = Stream(world, len(world.conditions)).commands(orders)
+    stream = CommandStream(world, len(world.conditions)).commands(orders)
     beginning: list[Command] = [*market_commands(world, 0), funding_command(world, 0)]
     try:
-        writing = Writing(journal)
+        writer = JournalWriter(journal)
         state = State()
         for commands in _parts(itertools.chain(beginning, itertools.islice(stream, orders))):
             for command in commands:
                 apply(state, command)
-            await writing.write(map(encode_command, commands))
+            await writer.write(map(encode_command, commands))
         assert len(state.live_orders) == orders
         await journal.keep_snapshot(Snapshot(journal.last_sequence, encode_state(state)))
-        for commands in _parts(itertools.islice(_with_blocks(stream), events)):
-            await writing.write(map(encode_command, commands))
+        for commands in _parts(itertools.islice(_with_blocks(stream, trades_per_block), events)):
+            await writer.write(map(encode_command, commands))
         return journal.last_sequence
     finally:
         await journal.close()
@@ -66,12 +72,14 @@ def _parts(commands: Iterator[Command]) -> Iterator[Sequence[Command]]:
         yield part
 
 
-def _with_blocks(stream: Iterator[PlaceOrder | CancelOrders]) -> Iterator[Command]:
-    """Yield the commands, and now and then that the trades so far are settled."""
+def _with_blocks(
+    stream: Iterator[PlaceOrder | CancelOrders], trades_per_block: int
+) -> Iterator[Command]:
+    """Yield the commands, and after so many trades a block that settles them."""
     for number in itertools.count(2):
         met: list[PlaceOrder] = []
         takers: list[PlaceOrder] = []
-        while len(takers) < TRADES_PER_BLOCK:
+        while len(takers) < trades_per_block:
             command = next(stream)
             yield command
             if isinstance(command, PlaceOrder) and command.terms.price_ticks in BESTS:
@@ -82,7 +90,7 @@ def _with_blocks(stream: Iterator[PlaceOrder | CancelOrders]) -> Iterator[Comman
 
 
 def _block(number: int, met: Sequence[PlaceOrder], takers: Sequence[PlaceOrder]) -> ObserveChain:
-    """Return what the chain tells when the trades of some takers are settled."""
+    """Return the observation of a block in which the trades of some takers are settled."""
     accounts = dict.fromkeys(
         (placing.order.maker, asset)
         for placing in met

@@ -1,4 +1,4 @@
-"""A journal that is written to by a benchmark, and how much of it is durable."""
+"""A journal that a benchmark writes to."""
 
 import asyncio
 from collections.abc import Iterable
@@ -10,15 +10,15 @@ from foretell.journal.port import Journal
 SYNC_DEADLINE_S: Final = 60.0
 
 
-class Writing:
-    """Starts a journal, and hears how far it is durable."""
+class JournalWriter:
+    """A started journal, and the sequence up to which it is durable."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._failure: Exception | None = None
         self._synced = 0
         self._woken = asyncio.Event()
-        journal.start(self._hear, self._fail)
+        journal.start(self._on_synced, self._on_failed)
 
     async def write(self, payloads: Iterable[bytes]) -> None:
         """Append payloads at once, and return when the last of them is durable."""
@@ -31,10 +31,10 @@ class Writing:
                 self._woken.clear()
                 await self._woken.wait()
 
-    def _hear(self, sequence: int) -> None:
+    def _on_synced(self, sequence: int) -> None:
         self._synced = sequence
         self._woken.set()
 
-    def _fail(self, failure: Exception) -> None:
+    def _on_failed(self, failure: Exception) -> None:
         self._failure = failure
         self._woken.set()

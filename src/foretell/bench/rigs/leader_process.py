@@ -1,9 +1,9 @@
 """A process that leads a shard as soon as it may, and appends to its journal until it is ended.
 
-Arguments: the seconds of a lease, a name, and how often it leads before it ends; the first line of its
-standard input is the address of the database, and it ends when that input does. It tells `waits`, then
-`leads <sequence of the last entry>`, then `<sequence> <payload>` of each that was acknowledged, and
-`lost` when it may not go on.
+Arguments: the seconds of a lease, a name, and how often it leads before it ends. The first line of its
+standard input is the address of the database, and the process ends when that input closes. It prints
+`waits`, then `leads <sequence of the last entry>`, then `<sequence> <payload>` for each acknowledged
+record, and `lost` when it may not continue.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ COMMAND_ID_BYTES: Final = 32
 
 
 def main() -> None:
-    """Lead, and append for ever."""
+    """Lead, and append until the process is ended."""
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     url = sys.stdin.readline().strip()
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -43,14 +43,14 @@ def _end_with_parent() -> None:
 
 
 async def _lead(url: str, lease_s: float, name: str, terms: int) -> None:
-    """Lead, and after each loss wait to lead again: in a process of the product that is a start."""
+    """Lead, and after each loss wait to lead again, as a process of the product does by a restart."""
     for term in range(terms):
-        _tell("waits")
+        _report("waits")
         candidate = Candidate(word_bytes(new_word()), name, lease_s)
         try:
             await _serve_a_term(url, candidate, f"{name}.{term}")
         except JournalFailed as failure:
-            _tell("failed", failure)
+            _report("failed", failure)
 
 
 async def _serve_a_term(url: str, candidate: Candidate, name: str) -> None:
@@ -58,25 +58,25 @@ async def _serve_a_term(url: str, candidate: Candidate, name: str) -> None:
     try:
         entries = sum(1 for _ in journal.entries())
         assert entries == journal.last_sequence
-        _tell("leads", journal.last_sequence)
-        await _append_for_ever(journal, name)
+        _report("leads", journal.last_sequence)
+        await _append_until_lost(journal, name)
     finally:
         await journal.close()
 
 
-async def _append_for_ever(journal: PostgresJournal, name: str) -> None:
+async def _append_until_lost(journal: PostgresJournal, name: str) -> None:
     payload_by_sequence: dict[int, str] = {}
     lost = asyncio.Event()
-    told = journal.last_sequence
+    reported = journal.last_sequence
 
     def on_synced(sequence: int) -> None:
-        nonlocal told
-        for each in range(told + 1, sequence + 1):
-            _tell(each, payload_by_sequence.pop(each))
-        told = sequence
+        nonlocal reported
+        for each in range(reported + 1, sequence + 1):
+            _report(each, payload_by_sequence.pop(each))
+        reported = sequence
 
     def on_failed(failure: Exception) -> None:
-        _tell("lost", failure)
+        _report("lost", failure)
         lost.set()
 
     journal.start(on_synced, on_failed)
@@ -90,7 +90,7 @@ async def _append_for_ever(journal: PostgresJournal, name: str) -> None:
         await asyncio.sleep(PAUSE_S)
 
 
-def _tell(*words: object) -> None:
+def _report(*words: object) -> None:
     sys.stdout.write(" ".join(map(str, words)) + "\n")
     sys.stdout.flush()
 

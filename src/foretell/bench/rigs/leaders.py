@@ -1,4 +1,4 @@
-"""Processes that lead a shard or wait to, as whoever starts, stops and kills them sees them."""
+"""Processes that lead a shard or wait to lead it, started, stopped and killed by a benchmark or a test."""
 
 import contextlib
 import queue
@@ -14,14 +14,23 @@ from foretell.bench.rigs import leader_process
 from foretell.domain.errors.command import BenchFailed
 
 DEADLINE_S: Final = 30.0
-LOOK_S: Final = 0.005
+POLL_S: Final = 0.005
 
 
 class Leader:
-    """A process that leads or waits to, so many terms, and what it told."""
+    """A process that leads or waits to, for so many terms, and what it has reported."""
 
-    def __init__(self, url: str, lease_s: float, name: str, terms: int = 1) -> None:
+    def __init__(
+        self,
+        url: str,
+        lease_s: float,
+        name: str,
+        terms: int = 1,
+        *,
+        deadline_s: float = DEADLINE_S,
+    ) -> None:
         self.name = name
+        self._deadline_s = deadline_s
         self.acknowledged: dict[int, str] = {}
         self.first_at_s: float | None = None
         self.last_at_s: float | None = None
@@ -37,51 +46,51 @@ class Leader:
         self._process.stdin.write(f"{url}\n")
         self._process.stdin.flush()
         self._lines: queue.SimpleQueue[tuple[float, str]] = queue.SimpleQueue()
-        self._hearing = threading.Thread(target=self._hear, args=(self._process.stdout,))
-        self._hearing.start()
+        self._reading = threading.Thread(target=self._read, args=(self._process.stdout,))
+        self._reading.start()
 
     def until(self, word: str) -> tuple[float, str]:
-        """Return when a line that begins so was told, and the line."""
-        deadline = time.monotonic() + DEADLINE_S
+        """Return the next line that begins with a word, and when it was reported."""
+        deadline = time.monotonic() + self._deadline_s
         while True:
             try:
                 at_s, line = self._lines.get(timeout=max(deadline - time.monotonic(), 0.0))
             except queue.Empty:
-                raise BenchFailed(f"{self.name} did not tell that it {word}") from None
+                raise BenchFailed(f"{self.name} did not report that it {word}") from None
             if line.startswith(word):
                 return at_s, line
 
     def until_acknowledged(self, count: int) -> None:
-        """Wait until so many more were acknowledged."""
+        """Wait until so many more records are acknowledged."""
         wanted = len(self.acknowledged) + count
-        deadline = time.monotonic() + DEADLINE_S
+        deadline = time.monotonic() + self._deadline_s
         while len(self.acknowledged) < wanted:
             if time.monotonic() > deadline:
-                raise BenchFailed(f"nobody acknowledged what {self.name} appended")
-            time.sleep(LOOK_S)
+                raise BenchFailed(f"records that {self.name} appended were not acknowledged")
+            time.sleep(POLL_S)
 
     def stop(self) -> None:
-        """Let the process do nothing, until it may go on."""
+        """Stop the process until it is resumed."""
         self._process.send_signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
-        """Let a process that was stopped go on."""
+    def resume(self) -> None:
+        """Resume a stopped process."""
         self._process.send_signal(signal.SIGCONT)
 
-    def kill(self) -> None:
-        """Kill the process, whatever it does, and take in all that it told."""
+    def kill(self, deadline_s: float = DEADLINE_S) -> None:
+        """Kill the process, and read all that it has reported."""
         self._process.kill()
-        self.wait()
+        self.wait(deadline_s)
 
-    def wait(self) -> None:
-        """Return once the process has ended and all that it told is taken in."""
+    def wait(self, deadline_s: float = DEADLINE_S) -> None:
+        """Return when the process has ended and all that it has reported is read."""
         assert self._process.stdin is not None
-        self._process.wait(DEADLINE_S)
-        self._hearing.join()
+        self._process.wait(deadline_s)
+        self._reading.join()
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
 
-    def _hear(self, lines: IO[str]) -> None:
+    def _read(self, lines: IO[str]) -> None:
         with lines:
             for line in lines:
                 at_s = time.monotonic()
@@ -101,7 +110,7 @@ class Leader:
 
 
 class Succession:
-    """Leaders of a shard, one after the other; whoever waits is known before it is needed."""
+    """Leaders of a shard, one after the other; the next one waits before it is needed."""
 
     def __init__(self, url: str, lease_s: float, terms: int = 1) -> None:
         self._url = url
@@ -110,7 +119,7 @@ class Succession:
         self.leaders: list[Leader] = []
 
     def follow(self) -> Leader:
-        """Start one more, and return it once it leads, if it is the first, or waits to."""
+        """Start one more, and return it when it leads, or waits if it is not the first."""
         leader = Leader(self._url, self._lease_s, f"leader{len(self.leaders)}", self._terms)
         self.leaders.append(leader)
         leader.until("leads" if len(self.leaders) == 1 else "waits")
@@ -124,7 +133,7 @@ class Succession:
 
 @contextlib.contextmanager
 def succession(url: str, lease_s: float, terms: int = 1) -> Iterator[Succession]:
-    """Give leaders that end with the block; each leads again when it lost the lease, so many terms."""
+    """Give leaders that end with the block; each leads again after a lost lease, for so many terms."""
     leaders = Succession(url, lease_s, terms)
     try:
         yield leaders

@@ -1,4 +1,4 @@
-"""Requests made beforehand and sent as fast as they are answered, over kept connections."""
+"""Load on an exchange: prepared requests over kept connections, at full speed or at a steady rate."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ PACE_S: Final = 0.001
 
 
 class Answers(NamedTuple):
-    """How a round of requests went; times are in seconds, one for each request."""
+    """The time of a round, and the latency of each request, in seconds."""
 
     seconds: float
     latencies_s: list[float]
@@ -48,7 +48,7 @@ def make_requests(world: World, path: str, count: int, first_salt: int, now_s: i
 
 
 def make_order(world: World, user: User, separators: Separators, number: int) -> SignedOrder:
-    """Return order number so: bids below and asks above the middle, some of them across it."""
+    """Return the order of a number: bids below and asks above the middle, some of them across it."""
     pair = world.tokens[number // len(world.users) % len(world.tokens)]
     is_buy = number % 2 == 0
     distance = 1 + number * 7 % 20
@@ -90,7 +90,7 @@ def _request(user: User, signer: L2Signer, path: str, body: bytes, timestamp: st
 
 
 async def send_all(port: int, requests: Sequence[bytes], connections: int) -> Answers:
-    """Send every request once, a new one on a connection when the one before was answered."""
+    """Send every request once, each when a connection has its previous answer."""
     return await _Load(requests).run(port, connections)
 
 
@@ -99,7 +99,7 @@ async def send_paced(
 ) -> Answers:
     """Send every request once, so many a second, however slowly they are answered.
 
-    A latency counts from when the request was due, so one that waits for a connection counts in full.
+    A latency counts from when the request was due, so the wait for a connection counts in full.
     """
     return await _PacedLoad(requests, per_s).run(port, connections)
 
@@ -114,7 +114,7 @@ class _Load:
         self._finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, port: int, connections: int) -> Answers:
-        """Send everything over so many connections, and return how that went."""
+        """Send everything over so many connections, and return the latencies."""
         loop = asyncio.get_running_loop()
         senders: list[_Sender] = []
         try:
@@ -148,7 +148,7 @@ class _Load:
             self._finished.set_result(None)
 
     def fail(self, failure: BenchFailed) -> None:
-        """End the round; what comes later changes nothing."""
+        """End the round; later failures change nothing."""
         if not self._finished.done():
             self._finished.set_exception(failure)
 
@@ -179,7 +179,7 @@ class _PacedLoad(_Load):
         self._send_overdue()
 
     def _send_due(self) -> None:
-        """Send what is due, and look again when the next is; loops count in milliseconds."""
+        """Send what is due, and again when the next is due; event loops count in milliseconds."""
         self._send_overdue()
         if self._sent < len(self._requests):
             wait_s = max(self._due_at_s() - time.perf_counter(), PACE_S)
@@ -198,7 +198,7 @@ class _PacedLoad(_Load):
 
 
 class _Sender(asyncio.Protocol):
-    """One connection, which is free or has one request under way."""
+    """One connection, free or with one request in flight."""
 
     def __init__(self, load: _Load) -> None:
         self._load = load
@@ -228,7 +228,7 @@ class _Sender(asyncio.Protocol):
         self._load.use(self)
 
     def send(self, request: bytes, due_at_s: float) -> None:
-        """Send a request whose latency counts from then on."""
+        """Send a request with the time from which its latency counts."""
         self._due_at_s = due_at_s
         self._transport.write(request)
 

@@ -1,4 +1,4 @@
-"""What a benchmark must know of the machine: its ceilings now, and who else was using it."""
+"""Measures of the machine: its ceilings now, and its use by other programs."""
 
 import contextlib
 import os
@@ -15,37 +15,37 @@ RECOVERIES: Final = 3_000
 SYNCS: Final = 50
 SYNCED_BYTES: Final = 512
 DISTURBED_CORES: Final = 0.10
-"""A round during which others used more than this much of a core says little."""
+"""A round during which other programs used more of a core than this says little."""
 
 
 class Usage(NamedTuple):
-    """Seconds of processor time up to a moment: what everybody used, and what we did ourselves."""
+    """Seconds of processor time up to a moment: of all programs, and of our own."""
 
     at_s: float
-    everybody_s: float
+    all_s: float
     own_s: float
 
     def others_cores(self, later: "Usage") -> float:
-        """Return how many cores others kept busy until later."""
-        others_s = (later.everybody_s - self.everybody_s) - (later.own_s - self.own_s)
+        """Return the cores that other programs kept busy until a later moment."""
+        others_s = (later.all_s - self.all_s) - (later.own_s - self.own_s)
         return max(others_s, 0.0) / (later.at_s - self.at_s)
 
 
 class Watched(Protocol):
-    """Something measured, and how many cores others kept busy meanwhile."""
+    """A measure with the use of the machine by other programs."""
 
     @property
     def others_cores(self) -> float:
-        """The cores of others."""
+        """Cores that other programs kept busy during the measure."""
 
 
 W = TypeVar("W", bound=Watched)
 
 
 def usage_with(*child_pids: int) -> Usage:
-    """Return what was used by now; what children and theirs used is ours too.
+    """Return the use up to now; children and their children are our own.
 
-    Needs the kernel's own figures. What a process used that ended counts for whoever waited for it.
+    Needs /proc. The time of a process that ended counts for the process that waited for it.
     """
     ticks_per_s = os.sysconf("SC_CLK_TCK")
     user, nice, system, _, _, _, _, stolen, *_ = Path("/proc/stat").read_text().split()[1:]
@@ -53,7 +53,7 @@ def usage_with(*child_pids: int) -> Usage:
     own_ticks = sum(_ticks(pid) for child in child_pids for pid in family(child))
     return Usage(
         at_s=time.perf_counter(),
-        everybody_s=sum(map(int, (user, nice, system, stolen))) / ticks_per_s,
+        all_s=sum(map(int, (user, nice, system, stolen))) / ticks_per_s,
         own_s=own.user + own.system + own_ticks / ticks_per_s,
     )
 
@@ -68,7 +68,7 @@ def family(pid: int) -> Iterator[int]:
 
 
 def _ticks(pid: int) -> int:
-    """Return what a process used, and those that it waited for; 0 when it is gone."""
+    """Return the ticks of a process and of those that it waited for; 0 when it is gone."""
     with contextlib.suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:15]))
@@ -76,17 +76,17 @@ def _ticks(pid: int) -> int:
 
 
 def others_words(cores: float) -> str:
-    """Return how many cores others kept busy, marked when that was too much."""
+    """Return the cores of other programs in words, marked when they are too many."""
     return f"{cores:.2f}" + (" !" if cores > DISTURBED_CORES else "")
 
 
 def undisturbed(measured: Sequence[W]) -> Sequence[W]:
-    """Return what nobody disturbed, or all when there is none of it."""
+    """Return the undisturbed measures, or all when every one was disturbed."""
     return [one for one in measured if one.others_cores <= DISTURBED_CORES] or measured
 
 
 def disturbance(measured: Sequence[Watched]) -> str:
-    """Return what to make of the figures when others used the machine too, nothing when not."""
+    """Return a warning when other programs disturbed the measures, or nothing."""
     disturbed = sum(one.others_cores > DISTURBED_CORES for one in measured)
     if not disturbed:
         return ""
@@ -95,25 +95,25 @@ def disturbance(measured: Sequence[Watched]) -> str:
     return f"{disturbed} of {len(measured)} rounds were disturbed by other programs: not counted"
 
 
-def recoveries_per_s() -> float:
+def recoveries_per_s(recoveries: int = RECOVERIES) -> float:
     """Return how many signers one core recovers in a second, now."""
     key, digest = keccak256(b"bench"), keccak256(b"order")
     signature = sign_digest(digest, key)
     started = time.perf_counter()
-    for _ in range(RECOVERIES):
+    for _ in range(recoveries):
         recover_signer(digest, signature)
-    return RECOVERIES / (time.perf_counter() - started)
+    return recoveries / (time.perf_counter() - started)
 
 
-def sync_s(folder: Path) -> float:
-    """Return how long it takes, at the median, until a record in a file is durable."""
+def sync_s(folder: Path, syncs: int = SYNCS) -> float:
+    """Return the median time until a record in a file is durable."""
     path = folder / "synced"
     record = b"\x55" * SYNCED_BYTES
-    path.write_bytes(bytes(SYNCED_BYTES * SYNCS))
+    path.write_bytes(bytes(SYNCED_BYTES * syncs))
     handle = os.open(path, os.O_RDWR)
     try:
         os.fsync(handle)
-        return statistics.median(_time_sync(handle, record, number) for number in range(SYNCS))
+        return statistics.median(_time_sync(handle, record, number) for number in range(syncs))
     finally:
         os.close(handle)
         path.unlink()

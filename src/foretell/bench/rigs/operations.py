@@ -1,9 +1,9 @@
-"""What is done to one book, in terms that any matching engine understands: the same each time.
+"""Operations on one book in terms of any matching engine, the same in every run.
 
-Orders come to rest on both sides until the book is as deep as wanted. Then each round of six leaves it
-so: twice an order somewhere in the book is canceled and another comes to rest, an order becomes the
-best of its side, and one meets it. So one in four of those that are placed crosses; a best order
-is filled in part first, and its rest together with all of the next one.
+Orders rest on both sides until the book has the wanted depth. Then each round of six operations keeps the
+depth: twice an order somewhere in the book is canceled and another one rests, an order becomes the best of
+its side, and a taker meets it. So one in four of the placed orders crosses; a best order is filled in part
+first, and its remainder together with all of the next one.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ ROUND: Final = 6
 BEST_BID: Final = 41
 BEST_ASK: Final = 59
 _SCATTER: Final = 2_654_435_761
-"""A prime that takes consecutive numbers far from each other."""
+"""A prime that maps consecutive numbers far from each other."""
 
 
 class BookOperation(NamedTuple):
-    """An order that is placed, or the cancellation of one that rests; whole lots, prices in ticks."""
+    """An order that is placed, or the cancellation of a resting one; whole lots, prices in ticks."""
 
     number: int
     is_cancel: bool
@@ -28,13 +28,13 @@ class BookOperation(NamedTuple):
 
     @property
     def is_taker(self) -> bool:
-        """Whether it meets the best order of the other side."""
+        """Return whether the order meets the best one of the other side."""
         best = BEST_ASK if self.is_bid else BEST_BID
         return not self.is_cancel and self.price_ticks == best
 
 
 def operations(depth: int) -> Iterator[BookOperation]:
-    """Yield what fills a book to a depth, then rounds for ever."""
+    """Yield the operations that fill a book to a depth, then rounds without end."""
     numbers = count()
     resting: list[BookOperation] = []
     for _ in range(depth):
@@ -54,7 +54,7 @@ def operations(depth: int) -> Iterator[BookOperation]:
 
 
 def _resting(number: int) -> BookOperation:
-    """Return an order that meets nobody, on either side in turn."""
+    """Return an order that meets no other, on either side in turn."""
     is_bid = number % 2 == 0
     distance = 1 + number * 7 % (BEST_BID - 1)
     price = BEST_BID - distance if is_bid else BEST_ASK + distance

@@ -1,7 +1,7 @@
-"""A node of a chain on which nothing ever happens: no code anywhere, and every word is zero.
+"""A node of a chain without blocks: no code anywhere, and every word is zero.
 
-Processes that serve trading ask a node for nonces; benchmarks have no chain. It answers the same to
-everything but the chain's id, each question once every half a minute at most.
+Processes that serve trading ask a node for nonces, and benchmarks have no chain. Each process repeats a
+request every half a minute at most, so the node costs nearly nothing.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ RESULTS: Final = {"eth_chainId": hex(CHAIN_ID), "eth_getCode": "0x", "eth_call":
 
 @contextlib.contextmanager
 def quiet_node() -> Iterator[str]:
-    """Give the address of the node, which runs in threads of this process."""
+    """Give the address of a node that runs in threads of this process."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     serving = threading.Thread(target=server.serve_forever, daemon=True)
     serving.start()
@@ -40,9 +40,11 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        """Answer a question, or several at once."""
-        asked = msgspec.json.decode(self.rfile.read(int(self.headers["content-length"])))
-        answer = [_answer(each) for each in asked] if isinstance(asked, list) else _answer(asked)
+        """Answer a request, or a batch of them."""
+        request = msgspec.json.decode(self.rfile.read(int(self.headers["content-length"])))
+        answer = (
+            [_answer(each) for each in request] if isinstance(request, list) else _answer(request)
+        )
         body = msgspec.json.encode(answer)
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
@@ -51,11 +53,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     @override
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
-def _answer(asked: dict[str, Any]) -> dict[str, Any]:
-    answer = {"jsonrpc": "2.0", "id": asked["id"]}
-    if asked["method"] in RESULTS:
-        return {**answer, "result": RESULTS[asked["method"]]}
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    answer = {"jsonrpc": "2.0", "id": request["id"]}
+    if request["method"] in RESULTS:
+        return {**answer, "result": RESULTS[request["method"]]}
     return {**answer, "error": {"code": -32601, "message": "the method does not exist"}}

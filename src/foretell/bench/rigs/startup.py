@@ -1,6 +1,6 @@
-"""What a start does, done in a process that is new: `bench replay` begins one for each of these.
+"""The steps of a start, each run in a new process by `bench replay`.
 
-It loads no more than the engine needs.
+This module imports no more than the engine needs.
 """
 
 import os
@@ -28,7 +28,7 @@ DECODED_AT_ONCE: Final = 10_000
 
 
 class FoldFigures(NamedTuple):
-    """The commands after the snapshot, how long they took, and the state that they ended in."""
+    """The commands after the snapshot, their time, and the digest of the final state."""
 
     records: int
     seconds: float
@@ -42,7 +42,7 @@ class FoldFigures(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What it takes to have the state of the snapshot in memory, and the commands folded into it."""
+    """The time and memory of restoring the snapshot, and the commands applied to it."""
 
     seconds: float
     bytes_per_order: float
@@ -50,12 +50,12 @@ class Restored(NamedTuple):
 
 
 def journal_of(folder: Path) -> Path:
-    """Return where `trading_alone` has its journal."""
+    """Return the folder of the journal of `trading_alone`."""
     return folder / "journal"
 
 
 def start_engine(folder: Path) -> FoldFigures:
-    """Start an engine that nobody hears."""
+    """Start an engine without subscribers."""
 
     async def start() -> tuple[Engine, float]:
         began_s = time.perf_counter()
@@ -75,7 +75,7 @@ def start_engine(folder: Path) -> FoldFigures:
 def apply_in_memory(folder: Path) -> Restored:
     """Restore the snapshot, and apply the commands after it; only these two are counted.
 
-    Memory is what the process holds more of once the snapshot is restored.
+    Memory is the growth of the process while the snapshot is restored.
     """
     before_bytes, began_s = _resident_bytes(), time.perf_counter()
     state = decode_state(_snapshot(folder).payload)

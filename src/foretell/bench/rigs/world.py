@@ -1,7 +1,6 @@
-"""What the order benchmarks trade: made-up contracts, users with keys and money, open markets.
+"""The subject of order benchmarks: contracts without a chain, users with keys and money, markets.
 
-No chain is part of these benchmarks. What the engine knows of one is told to it by the same command
-that the feed tells it with.
+Balances reach the engine by the command with which the chain feed submits observations.
 """
 
 from collections.abc import Sequence
@@ -40,7 +39,7 @@ TICKS_PER_ONE: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who places orders, with the credentials to do so."""
+    """A user with the credentials to place orders."""
 
     private_key: bytes
     address: Address
@@ -50,7 +49,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The same world for the exchange and for those who load it, made from one master key."""
+    """Deployment, users and markets made from one master key: the same for an exchange and its load."""
 
     master_key: bytes
     deployment: Deployment
@@ -100,7 +99,7 @@ def market_commands(world: World, at_ms: int) -> list[OpenMarket]:
 
 
 def funding_command(world: World, at_ms: int) -> ObserveChain:
-    """Return what gives every user collateral and tokens of every market, approved."""
+    """Return the command that gives every user collateral and tokens of every market, approved."""
     exchange = world.deployment.exchange
     assets = [COLLATERAL] + [AssetId(str(token)) for pair in world.tokens for token in pair]
     return ObserveChain(

@@ -92,8 +92,9 @@ class ChainInconsistent(Upstream):
 class SandboxOnly(Unavailable):
     """Something that only a sandbox may do was asked of another chain."""
 
-    def __init__(self, what: str, where: str) -> None:
-        super().__init__(f"{what} belongs to the sandbox alone, and this is {where}")
+    def __init__(self, what: str, where: str, remedy: str = "") -> None:
+        then = f"; {remedy}" if remedy else ""
+        super().__init__(f"{what} belongs to the sandbox alone, and this is {where}{then}")
 
 
 class DeploymentUnfit(Unavailable):

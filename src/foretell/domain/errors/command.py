@@ -49,6 +49,17 @@ class PartEnded(Unavailable):
         super().__init__(f"the {name} ended by itself", part=name)
 
 
+class ChildRefused(Unavailable):
+    """A process that was to be kept running refuses to run, and would refuse again."""
+
+    def __init__(self, name: str, exit_code: int) -> None:
+        super().__init__(
+            f"the {name} process refuses to run (exit code {exit_code}); its error is printed above",
+            process=name,
+            exit_code=exit_code,
+        )
+
+
 class ApiRefused(Upstream):
     """An API of ours refused what a command asked of it."""
 
@@ -124,6 +135,14 @@ class UnknownRole(InvalidInput):
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__(f"{name} is not a role; roles are {', '.join(known)}")
+
+
+class WorkersUnfit(InvalidInput):
+    """Several workers were asked for roles other than trading."""
+
+    def __init__(self, roles: Sequence[str]) -> None:
+        named = ", ".join(roles) or "none"
+        super().__init__(f"--workers needs the one role trading; the roles named are: {named}")
 
 
 class Ailing(Unavailable):

@@ -133,8 +133,9 @@ class SnapshotFailed(Unavailable):
 class FolderInUse(Unavailable):
     """Another process works in a folder that one process may have at a time."""
 
-    def __init__(self, folder: str) -> None:
-        super().__init__(f"another process uses {folder}")
+    def __init__(self, folder: str, process_id: int | None = None) -> None:
+        holder = "" if process_id is None else f" (process {process_id})"
+        super().__init__(f"another process uses {folder}{holder}", process_id=process_id)
 
 
 class StorageUnavailable(Upstream):

@@ -1,1 +1,1 @@
-"""`foretell demo`: a market from creation to redemption, through the public APIs only."""
+"""The demo: markets played from creation to redemption, with every amount checked."""

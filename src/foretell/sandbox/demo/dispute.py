@@ -1,4 +1,4 @@
-"""The third story: a market of the optimistic stack, whose first answer is disputed."""
+"""The third story: a market of the optimistic stack with a disputed first answer."""
 
 from typing import Final, NamedTuple
 
@@ -11,7 +11,6 @@ from foretell.domain.contracts.oracle import OWED, RESOLVE, WITHDRAW, PriceReque
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.creation.payload import ResolutionType
 from foretell.domain.errors.command import DemoMismatch
-from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.domain.values.eip712 import address_of_key
@@ -22,18 +21,19 @@ from foretell.domain.values.hexadecimal import (
     parse_bytes32,
     word_bytes,
 )
-from foretell.sandbox.demo.create_market import DemoMarket, demo_draft, make_market
+from foretell.sandbox.demo.create_market import demo_draft, make_market
 from foretell.sandbox.demo.resolution import wait_for_interest, wait_until_closed
 from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.trade import (
     FUNDS_UNITS,
     agree,
-    approvals,
     new_trader,
     place,
     wait_for_collateral,
     wait_for_trades,
 )
+from foretell.sandbox.market_creation import SandboxMarket
+from foretell.sandbox.session import approval_calls
 from foretell.sdk.trading import TradingClient, Wallet
 
 SET_UNITS: Final = 100 * UNITS_PER_TOKEN
@@ -55,27 +55,27 @@ class Stack(NamedTuple):
 
 
 class Answerer(NamedTuple):
-    """Somebody with money for bonds."""
+    """An account with money for bonds."""
 
     name: str
     private_key: bytes
 
     @property
     def address(self) -> Address:
-        """Its address."""
+        """The address of the account."""
         return address_of_key(self.private_key)
 
 
 async def play_dispute(session: DemoSession) -> None:
-    """Play a market from creation through a dispute to redemption; all else raises."""
-    session.chapter("10. A market is created whose answer may be disputed")
-    wish = demo_draft(session, session.new_salt(), ResolutionType.OPTIMISTIC)
-    market = await make_market(session, wish, session.account(AccountRole.CREATOR))
+    """Play a market from creation through a dispute to redemption; raise at the first wrong amount."""
+    session.chapter("10. A market is created with an answer that may be disputed")
+    draft = demo_draft(session, session.new_salt(), ResolutionType.OPTIMISTIC)
+    market = await make_market(session, draft, session.account(AccountRole.CREATOR))
     stack = await _stack(session)
     dana = await _trader(session, "Dana")
     erik = await _trader(session, "Erik")
     await _trade(session, market, dana, erik)
-    session.chapter("11. A wrong answer is disputed, and a right one stands")
+    session.chapter("11. A wrong answer is disputed, and a right one is final")
     petra = await _answerer(session, stack, "Petra", bonds=1)
     quentin = await _answerer(session, stack, "Quentin", bonds=2)
     question_id = await _question_id(session, market)
@@ -86,7 +86,7 @@ async def play_dispute(session: DemoSession) -> None:
     listed = await session.discovery.get("/markets", condition_ids=market.condition_id)
     statuses = msgspec.json.decode(listed[0]["umaResolutionStatuses"])
     agree("umaResolutionStatuses", statuses, STATUSES)
-    session.tell(f"GET /markets: {', '.join(statuses)}")
+    session.state(f"GET /markets: {', '.join(statuses)}")
     session.chapter("12. The winner redeems, and the books are closed")
     await _redeem(session, market, dana)
     owed = await _owed(session, stack, treasury) - owed_before
@@ -97,29 +97,27 @@ async def play_dispute(session: DemoSession) -> None:
 
 async def _stack(session: DemoSession) -> Stack:
     config = await session.worker.get("/market-config")
-    told = config["chains"][0]["resolutionStacks"][ResolutionType.OPTIMISTIC]
+    terms = config["chains"][0]["resolutionStacks"][ResolutionType.OPTIMISTIC]
     return Stack(
-        parse_address(told["oracle"]),
-        parse_address(told["adapter"]),
-        int(told["proposalBondUsdc"]) * UNITS_PER_TOKEN,
-        int(told["rewardUsdc"]) * UNITS_PER_TOKEN,
-        told["livenessSeconds"],
+        parse_address(terms["oracle"]),
+        parse_address(terms["adapter"]),
+        int(terms["proposalBondUsdc"]) * UNITS_PER_TOKEN,
+        int(terms["rewardUsdc"]) * UNITS_PER_TOKEN,
+        terms["livenessSeconds"],
     )
 
 
 async def _trader(session: DemoSession, name: str) -> TradingClient:
     trader = await new_trader(session, Wallet(await session.new_account()))
     await session.fund(trader.wallet.maker, FUNDS_UNITS)
-    await session.caller(trader.wallet.private_key).call_all(
-        [ContractCall(call.to, call.calldata) for call in approvals(session)]
-    )
+    await session.caller(trader.wallet.private_key).call_all(approval_calls(session.deployment))
     await wait_for_collateral(session, trader)
-    session.tell(f"{name} has {decimal_text(FUNDS_UNITS)} collateral, and approvals")
+    session.state(f"{name} has {decimal_text(FUNDS_UNITS)} collateral, and approvals")
     return trader
 
 
 async def _trade(
-    session: DemoSession, market: DemoMarket, dana: TradingClient, erik: TradingClient
+    session: DemoSession, market: SandboxMarket, dana: TradingClient, erik: TradingClient
 ) -> None:
     await place(session, dana, market.token_yes, Side.BUY, SET_UNITS, YES_UNITS)
     matched = await place(
@@ -127,11 +125,11 @@ async def _trade(
     )
     agree("Erik's order", matched["status"], "matched")
     await wait_for_trades(session, erik, market, 1)
-    session.tell("Dana buys 100 Yes at 0.60, Erik 100 No at 0.40: CONFIRMED")
+    session.state("Dana buys 100 Yes at 0.60, Erik 100 No at 0.40: CONFIRMED")
 
 
 async def _answerer(session: DemoSession, stack: Stack, name: str, bonds: int) -> Answerer:
-    """Return somebody new who can put so many bonds at stake."""
+    """Return a new account that can put so many bonds at stake."""
     answerer = Answerer(name, await session.new_account())
     await session.fund(answerer.address, bonds * stack.bond_units)
     approval = Approve(stack.oracle, bonds * stack.bond_units)
@@ -141,7 +139,7 @@ async def _answerer(session: DemoSession, stack: Stack, name: str, bonds: int) -
     return answerer
 
 
-async def _question_id(session: DemoSession, market: DemoMarket) -> Bytes32:
+async def _question_id(session: DemoSession, market: SandboxMarket) -> Bytes32:
     listed = await session.discovery.get("/markets", condition_ids=market.condition_id)
     return parse_bytes32(listed[0]["questionID"])
 
@@ -149,30 +147,30 @@ async def _question_id(session: DemoSession, market: DemoMarket) -> Bytes32:
 async def _answer(
     session: DemoSession, stack: Stack, question_id: Bytes32, petra: Answerer, quentin: Answerer
 ) -> None:
-    """No is proposed and disputed; asked anew, Yes is proposed and nobody disputes it."""
+    """Propose No and dispute it; then propose Yes, which stays undisputed."""
     bond = decimal_text(stack.bond_units)
     first = await _request(session, stack, question_id)
     await session.caller(petra.private_key).call(stack.oracle, first.propose(PRICE_NO))
-    session.tell(f"Petra proposes No, with {bond} at stake")
+    session.state(f"Petra proposes No, with {bond} at stake")
     await session.caller(quentin.private_key).call(stack.oracle, first.dispute())
-    session.tell(f"Quentin disputes it, with {bond} at stake: the question is asked anew")
+    session.state(f"Quentin disputes it, with {bond} at stake: the question is asked again")
     second = await _request(session, stack, question_id)
     if second == first:
-        raise DemoMismatch("the question after a dispute", "the same", "asked anew")
+        raise DemoMismatch("the question after a dispute", "the same", "asked again")
     await session.caller(quentin.private_key).call(stack.oracle, second.propose(PRICE_YES))
-    session.tell(f"Quentin proposes Yes, with {bond} at stake")
+    session.state(f"Quentin proposes Yes, with {bond} at stake")
     await session.rpc.send("evm_increaseTime", stack.liveness_s + 1)
     await session.rpc.send("evm_mine")
-    session.tell(f"{stack.liveness_s} s pass on the chain, and nobody disputes it")
+    session.state(f"{stack.liveness_s} s pass on the chain without a dispute")
     caller = session.caller(petra.private_key)
     await caller.call(stack.adapter, RESOLVE.encode(word_bytes(question_id)))
     await caller.call(stack.oracle, first.settle())
-    session.tell("Petra, as anybody may, has the answer reported and the bonds shared out")
+    session.state("Petra, as any account may, has the answer reported and the bonds paid out")
     await session.caller(quentin.private_key).call(stack.oracle, WITHDRAW.encode())
     gained = await Reader(session.rpc, session.deployment).collateral_units(quentin.address)
     wanted = 2 * stack.bond_units + stack.bond_units // 2 + stack.reward_units
     agree("what Quentin has", gained, wanted)
-    session.tell(
+    session.state(
         f"Quentin withdraws {decimal_text(gained)}: both bonds, half of Petra's, and the reward of"
         f" {decimal_text(stack.reward_units)}"
     )
@@ -186,7 +184,7 @@ async def _request(session: DemoSession, stack: Stack, question_id: Bytes32) -> 
     return PriceRequest(stack.adapter, question.asked_at_s, question.ancillary_data)
 
 
-async def _redeem(session: DemoSession, market: DemoMarket, dana: TradingClient) -> None:
+async def _redeem(session: DemoSession, market: SandboxMarket, dana: TradingClient) -> None:
     reader, wallet = Reader(session.rpc, session.deployment), dana.wallet
     before = await reader.collateral_units(wallet.maker)
     redemption = RedeemPositions(session.deployment.collateral, market.condition_id)
@@ -196,7 +194,7 @@ async def _redeem(session: DemoSession, market: DemoMarket, dana: TradingClient)
         )
     gained = await reader.collateral_units(wallet.maker) - before
     agree("what the redemption paid", gained, SET_UNITS)
-    session.tell(f"Dana redeems 100 Yes for {decimal_text(gained)} collateral")
+    session.state(f"Dana redeems 100 Yes for {decimal_text(gained)} collateral")
 
 
 async def _owed(session: DemoSession, stack: Stack, account: Address) -> int:
@@ -206,12 +204,12 @@ async def _owed(session: DemoSession, stack: Stack, account: Address) -> int:
 async def _balance(
     session: DemoSession, stack: Stack, wallets: tuple[Address, ...], owed_units: int
 ) -> None:
-    """What went in, the creator's reward included, is what all have and the treasury is owed."""
+    """Check that what went in, the reward included, is what all have and the treasury is owed."""
     reader = Reader(session.rpc, session.deployment)
     total_in = sum(session.paid_in_units[wallet] for wallet in wallets) + stack.reward_units
     total_out = sum([await reader.collateral_units(wallet) for wallet in wallets])
     agree("collateral out", total_out + owed_units, total_in)
-    session.tell(
+    session.state(
         f"{decimal_text(total_in)} in = {decimal_text(total_out)} out + {decimal_text(owed_units)}"
         " of Petra's bond owed to the treasury"
     )

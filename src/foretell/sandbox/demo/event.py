@@ -15,7 +15,7 @@ from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.domain.values.hexadecimal import Address, Bytes32, parse_bytes32, word_bytes
-from foretell.sandbox.demo.create_market import DemoMarket, event_draft, make_markets
+from foretell.sandbox.demo.create_market import event_draft
 from foretell.sandbox.demo.resolution import wait_for_interest, wait_until_closed
 from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.trade import (
@@ -26,6 +26,7 @@ from foretell.sandbox.demo.trade import (
     wait_for_funds,
     wait_for_trades,
 )
+from foretell.sandbox.market_creation import MarketCreator, SandboxMarket
 from foretell.sdk.http import wait_for
 from foretell.sdk.payloads import event_payload
 from foretell.sdk.trading import TradingClient
@@ -41,40 +42,43 @@ FIRST_TWO: Final = 0b011
 
 
 class EventSession(NamedTuple):
-    """The stage of this story: who trades what, at the exchange of events."""
+    """The traders of this story, with clients that sign for the exchange of events."""
 
     session: DemoSession
     traders: Traders
     alice: TradingClient
     bob: TradingClient
-    markets: Sequence[DemoMarket]
+    markets: Sequence[SandboxMarket]
 
     @property
     def adapter(self) -> Address:
-        """Where positions of events are split, merged, converted and redeemed."""
+        """The contract that splits, merges, converts and redeems positions of events."""
         return self.session.deployment.address(ContractName.NEG_RISK_ADAPTER)
 
     @property
     def reader(self) -> Reader:
-        """The chain, read."""
+        """The chain's views."""
         return Reader(self.session.rpc, self.session.deployment)
 
 
 async def play_event(session: DemoSession) -> None:
-    """Play an event from creation to redemption; anything but the story's end raises."""
+    """Play an event from creation to redemption; raise at the first amount that is wrong."""
     session.chapter("6. An event of three outcomes is created")
     config = await session.worker.get("/market-config")
     fee = config["directNegRiskQuestionFeeUsdc"]
-    session.tell(f"the worker asks {fee} collateral for each question of an event")
-    wish = event_draft(session, session.new_salt())
-    markets = await make_markets(
-        session, event_payload(wish, OUTCOMES), session.account(AccountRole.CREATOR)
-    )
+    session.state(f"the worker asks {fee} collateral for each question of an event")
+    draft = event_draft(session, session.new_salt())
+    creator = MarketCreator(session, session.account(AccountRole.CREATOR), session)
+    markets = await creator.create(event_payload(draft, OUTCOMES))
     traders = await gather_traders(session)
     await wait_for_funds(session, traders)
-    signers = session.deployment.neg_risk_separators()
+    separators = session.deployment.neg_risk_separators()
     event = EventSession(
-        session, traders, traders.alice.at(signers), traders.bob.at(signers), markets
+        session,
+        traders,
+        traders.alice.for_exchange(separators),
+        traders.bob.for_exchange(separators),
+        markets,
     )
     session.chapter("7. Its markets trade, and No's are converted")
     await _mint(event)
@@ -93,40 +97,40 @@ async def _mint(event: EventSession) -> None:
     for name, market, cents in zip(OUTCOMES, event.markets, YES_CENTS, strict=False):
         cost = SET_UNITS * cents // PERCENT
         await place(session, event.alice, market.token_yes, Side.BUY, SET_UNITS, cost)
-        told = await session.trading.get("/neg-risk", token_id=market.token_yes)
-        agree("neg_risk of the market", told["neg_risk"], wanted=True)
+        answer = await session.trading.get("/neg-risk", token_id=market.token_yes)
+        agree("neg_risk of the market", answer["neg_risk"], wanted=True)
         matched = await place(
             session, event.bob, market.token_no, Side.BUY, SET_UNITS, SET_UNITS - cost
         )
         agree("Bob's order", matched["status"], "matched")
-        session.tell(f"Alice buys 100 Yes of {name} at 0.{cents}, Bob 100 No: a mint of 100 sets")
+        session.state(f"Alice buys 100 Yes of {name} at 0.{cents}, Bob 100 No: a mint of 100 sets")
     for market in event.markets[:2]:
         await wait_for_trades(session, event.bob, market, 1)
 
 
 async def _convert(event: EventSession) -> None:
-    """Bob's two No's become one collateral each and Yes of the third outcome."""
+    """Convert Bob's two No's into one collateral each and Yes of the third outcome."""
     session, safe = event.session, event.traders.bobs_safe
     before = await event.reader.collateral_units(safe.safe)
     calldata = neg_risk.CONVERT_POSITIONS.encode(
         word_bytes(await _event_id(event)), FIRST_TWO, SET_UNITS
     )
     with session.waiting("Bob's Safe converts, sent by the relayer"):
-        await safe.submit([InnerCall(event.adapter, calldata)])
+        await safe.execute([InnerCall(event.adapter, calldata)])
     gained = await event.reader.collateral_units(safe.safe) - before
     agree("what the conversion paid", gained, SET_UNITS)
     third = event.markets[2].token_yes
     (yes_units,) = await event.reader.token_units([(safe.safe, AssetId(third))])
     agree("the Yes that it gave", yes_units, SET_UNITS)
-    session.tell("Bob converts 100 No of Anna and of Ben: 100 collateral, and 100 Yes of Cleo")
+    session.state("Bob converts 100 No of Anna and of Ben: 100 collateral, and 100 Yes of Cleo")
 
-    async def run_once() -> bool | None:
+    async def fetch_conversion() -> bool | None:
         rows = await session.data.get("/activity", user=safe.safe, type="CONVERSION")
         return True if rows else None
 
-    with session.waiting("the indexer sees it"):
-        await wait_for("the conversion in GET /activity", run_once)
-    session.tell("GET /activity: Bob's Safe has a CONVERSION")
+    with session.waiting("the indexer reads it"):
+        await wait_for("the conversion in GET /activity", fetch_conversion)
+    session.state("GET /activity: Bob's Safe has a CONVERSION")
 
 
 async def _event_id(event: EventSession) -> Bytes32:
@@ -137,11 +141,11 @@ async def _event_id(event: EventSession) -> Bytes32:
 
 
 async def _sell(event: EventSession) -> None:
-    """Bob sells Alice some of the Yes that he has never bought."""
+    """Bob sells Alice some of the Yes that he got by converting."""
     session, market = event.session, event.markets[2]
     kind = int(event.bob.wallet.signature_type)
 
-    async def run_once() -> bool | None:
+    async def fetch_credited() -> bool | None:
         found = await event.bob.get(
             "/balance-allowance",
             asset_type="CONDITIONAL",
@@ -151,17 +155,17 @@ async def _sell(event: EventSession) -> None:
         return True if int(found["balance"]) >= SALE_UNITS else None
 
     with session.waiting("the exchange sees what the conversion gave"):
-        await wait_for("Bob's Yes at the exchange", run_once)
+        await wait_for("Bob's Yes at the exchange", fetch_credited)
     cost = SALE_UNITS * SALE_CENTS // PERCENT
     await place(session, event.alice, market.token_yes, Side.BUY, SALE_UNITS, cost)
     matched = await place(session, event.bob, market.token_yes, Side.SELL, SALE_UNITS, cost)
     agree("Bob's order", matched["status"], "matched")
     await wait_for_trades(session, event.bob, market, 1)
-    session.tell(f"Bob sells Alice 40 Yes of Cleo at 0.{SALE_CENTS}: CONFIRMED")
+    session.state(f"Bob sells Alice 40 Yes of Cleo at 0.{SALE_CENTS}: CONFIRMED")
 
 
 async def _resolve(event: EventSession) -> None:
-    """The proposer answers Yes for the third outcome, and anybody closes the others as No."""
+    """Answer Yes for the third outcome as the proposer; Alice, as any account may, closes the others as No."""
     session, address = event.session, event.session.deployment.address
     adapter = address(ContractName.NEG_RISK_DIRECT_ADAPTER)
     operator = address(ContractName.NEG_RISK_OPERATOR)
@@ -186,7 +190,7 @@ async def _resolve(event: EventSession) -> None:
     oracle = address(ContractName.DIRECT_RESOLUTION_ORACLE)
     with session.waiting("the proposer answers Yes for Cleo"):
         await session.caller(session.account(AccountRole.PROPOSER)).call(oracle, answer)
-    session.tell("the proposer answered Yes for Cleo: final at once")
+    session.state("the proposer answered Yes for Cleo: final at once")
     closing = [
         ContractCall(
             operator,
@@ -198,11 +202,11 @@ async def _resolve(event: EventSession) -> None:
         await session.caller(event.alice.wallet.private_key).call_all(closing)
     for market in event.markets:
         await wait_until_closed(session, market)
-    session.tell("Alice, as anybody may, closed Anna and Ben as No")
+    session.state("Alice, as any account may, closed Anna and Ben as No")
 
 
 async def _redeem(event: EventSession) -> None:
-    """Both redeem the winning Yes at the adapter: Alice by herself, Bob's Safe by the relayer."""
+    """Redeem the winning Yes at the adapter: Alice by herself, Bob's Safe by the relayer."""
     session, market = event.session, event.markets[2]
     safe, alice = event.traders.bobs_safe, event.alice.wallet
     wallets = (alice.maker, safe.safe)
@@ -212,13 +216,13 @@ async def _redeem(event: EventSession) -> None:
     ]
     with session.waiting("Alice and Bob redeem"):
         await session.caller(alice.private_key).call(event.adapter, calls[0])
-        await safe.submit([InnerCall(event.adapter, calls[1])])
+        await safe.execute([InnerCall(event.adapter, calls[1])])
     agree("what both redeemed", tuple(units), (SALE_UNITS, SET_UNITS - SALE_UNITS))
-    session.tell("Alice redeems 40 Yes of Cleo for 40 collateral, Bob's Safe 60 for 60")
+    session.state("Alice redeems 40 Yes of Cleo for 40 collateral, Bob's Safe 60 for 60")
 
 
 async def _balance(event: EventSession) -> None:
-    """What both have is what both paid in, and nothing is locked in any of the markets."""
+    """Check that both have what both paid in, and that nothing is locked in any of the markets."""
     session = event.session
     wallets = (event.alice.wallet.maker, event.bob.wallet.maker)
     total_in = sum(session.paid_in_units[wallet] for wallet in wallets)
@@ -227,9 +231,9 @@ async def _balance(event: EventSession) -> None:
     wrapped = session.deployment.address(ContractName.WRAPPED_COLLATERAL)
     for market in event.markets:
         await wait_for_interest(session, market, 0)
-    session.tell(
+    session.state(
         f"Alice has {decimal_text(out[0])} and Bob's Safe {decimal_text(out[1])}:"
         f" {decimal_text(total_in)} in = {decimal_text(sum(out))} out, GET /oi says 0 of each outcome"
     )
     left = await event.reader.collateral_units(wrapped)
-    session.tell(f"{decimal_text(left)} collateral is left under the positions of all events")
+    session.state(f"{decimal_text(left)} collateral is left under the positions of all events")

@@ -1,4 +1,4 @@
-"""Last acts: a merge, the resolution, the redemption, and the books closed to the unit."""
+"""Chapters 4 and 5: a merge, the resolution, the redemption, and the balance to the base unit."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -20,9 +20,10 @@ from foretell.domain.errors.command import ApiRefused, DemoMismatch
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.domain.values.hexadecimal import Address, parse_bytes32
-from foretell.sandbox.demo.create_market import DemoMarket
 from foretell.sandbox.demo.session import DemoSession
-from foretell.sandbox.demo.trade import Traders, approvals, new_safe_owner
+from foretell.sandbox.demo.trade import Traders, new_safe_owner
+from foretell.sandbox.market_creation import SandboxMarket
+from foretell.sandbox.session import approvals
 from foretell.sdk.http import wait_for
 from foretell.sdk.relayer import RelayerClient
 
@@ -30,21 +31,21 @@ SET_UNITS: Final = 50 * UNITS_PER_TOKEN
 SPLIT_UNITS: Final = 80 * UNITS_PER_TOKEN
 
 
-async def merge(session: DemoSession, market: DemoMarket) -> Address:
-    """A third account makes complete sets in its Safe and merges some back; return its Safe."""
+async def merge(session: DemoSession, market: SandboxMarket) -> Address:
+    """Split and merge complete sets in the Safe of a third account, and return that Safe."""
     _, carol = await new_safe_owner(session)
     await session.fund(carol.safe, SPLIT_UNITS)
     split = SplitPosition(session.deployment.collateral, market.condition_id, SPLIT_UNITS)
     calls = [
-        *approvals(session),
+        *approvals(session.deployment),
         InnerCall(session.deployment.conditional_tokens, split.encode()),
     ]
     with session.waiting("Carol's Safe splits 80 collateral into complete sets"):
-        await carol.submit(calls)
+        await carol.execute(calls)
     wanted = MergePositions(session.deployment.collateral, market.condition_id, SET_UNITS)
     with session.waiting("Carol merges 50 of them back"):
         answer = await carol.operate("merge-position", wanted.encode())
-    session.tell(
+    session.state(
         f"POST /operations/merge-position: 50 sets merged in {answer['txHash'][:18]}…"
         f" ({answer['confirmations']} confirmation)"
     )
@@ -52,19 +53,19 @@ async def merge(session: DemoSession, market: DemoMarket) -> Address:
 
 
 async def refuse_early_redemption(
-    session: DemoSession, market: DemoMarket, safe: RelayerClient
+    session: DemoSession, market: SandboxMarket, safe: RelayerClient
 ) -> None:
-    """Redeeming before the resolution is refused, and costs nobody anything."""
+    """Check that a redemption before the resolution is refused."""
     try:
         await safe.operate("redeem-position", _redemption(session, market))
     except ApiRefused as refusal:
-        session.tell(f"redeeming before the resolution is refused: {refusal.details['status']}")
+        session.state(f"redeeming before the resolution is refused: {refusal.details['status']}")
     else:
         raise DemoMismatch("an early redemption", "accepted", "refused")
 
 
-async def resolve(session: DemoSession, market: DemoMarket) -> None:
-    """The proposer answers Yes on the chain."""
+async def resolve(session: DemoSession, market: SandboxMarket) -> None:
+    """Have the proposer answer Yes on the chain."""
     reader = Reader(session.rpc, session.deployment)
     adapter = session.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
     listed = await session.discovery.get("/markets", condition_ids=market.condition_id)
@@ -82,23 +83,23 @@ async def resolve(session: DemoSession, market: DemoMarket) -> None:
     oracle = session.deployment.address(ContractName.DIRECT_RESOLUTION_ORACLE)
     with session.waiting("the proposer answers Yes"):
         await session.caller(session.account(AccountRole.PROPOSER)).call(oracle, answer.encode())
-    session.tell("the proposer answered Yes: final at once")
+    session.state("the proposer answered Yes: final at once")
     await wait_until_closed(session, market)
 
 
-async def wait_until_closed(session: DemoSession, market: DemoMarket) -> None:
+async def wait_until_closed(session: DemoSession, market: SandboxMarket) -> None:
     """Wait until the discovery API shows that a market was resolved."""
 
-    async def run_once() -> bool | None:
+    async def fetch_closed() -> bool | None:
         found = await session.discovery.get("/markets", condition_ids=market.condition_id)
         return True if found[0]["closed"] else None
 
     with session.waiting("the market closes"):
-        await wait_for("the market to close", run_once)
+        await wait_for("the market to close", fetch_closed)
 
 
-async def redeem(session: DemoSession, market: DemoMarket, bob: RelayerClient) -> None:
-    """The winner's Safe gets its collateral, to the unit."""
+async def redeem(session: DemoSession, market: SandboxMarket, bob: RelayerClient) -> None:
+    """Redeem the winning tokens of Bob's Safe, and check what they paid to the base unit."""
     reader = Reader(session.rpc, session.deployment)
     before = await reader.collateral_units(bob.safe)
     winning = await reader.token_units([(bob.safe, AssetId(market.token_yes))])
@@ -107,16 +108,16 @@ async def redeem(session: DemoSession, market: DemoMarket, bob: RelayerClient) -
     gained = await reader.collateral_units(bob.safe) - before
     if gained != winning[0]:
         raise DemoMismatch("what the redemption paid", gained, winning[0])
-    session.tell(
+    session.state(
         f"POST /operations/redeem-position: {decimal_text(gained)} collateral arrived in"
         f" {answer['txHash'][:18]}…"
     )
 
 
 async def balance(
-    session: DemoSession, market: DemoMarket, wallet_by_name: Mapping[str, Address]
+    session: DemoSession, market: SandboxMarket, wallet_by_name: Mapping[str, Address]
 ) -> None:
-    """Print who put in what, who has what, and what is still locked; the sums must be equal."""
+    """Print what each wallet put in, has, and has locked in tokens; check that the sums are equal."""
     reader = Reader(session.rpc, session.deployment)
     table = Table("", "collateral in", "collateral out", "locked in Yes", title="to the base unit")
     total_in = total_out = locked = 0
@@ -132,21 +133,21 @@ async def balance(
     if total_in != total_out + locked:
         raise DemoMismatch("collateral in", total_in, total_out + locked)
     await wait_for_interest(session, market, locked)
-    session.tell(
+    session.state(
         f"{decimal_text(total_in)} in = {decimal_text(total_out)} out + {decimal_text(locked)}"
-        " still locked, and GET /oi says so too"
+        " still locked, and GET /oi agrees"
     )
 
 
-async def wait_for_interest(session: DemoSession, market: DemoMarket, units: int) -> None:
+async def wait_for_interest(session: DemoSession, market: SandboxMarket, units: int) -> None:
     """Wait until the data API shows this open interest of a market."""
 
-    async def run_once() -> bool | None:
+    async def fetch_interest() -> bool | None:
         (interest,) = await session.data.get("/oi", market=market.condition_id)
         return True if round(interest["value"] * UNITS_PER_TOKEN) == units else None
 
-    with session.waiting("the indexer sees it too"):
-        await wait_for(f"GET /oi to be {decimal_text(units)}", run_once)
+    with session.waiting("the indexer reads it too"):
+        await wait_for(f"GET /oi to be {decimal_text(units)}", fetch_interest)
 
 
 def wallets(traders: Traders, carols_safe: Address) -> dict[str, Address]:
@@ -158,5 +159,5 @@ def wallets(traders: Traders, carols_safe: Address) -> dict[str, Address]:
     }
 
 
-def _redemption(session: DemoSession, market: DemoMarket) -> bytes:
+def _redemption(session: DemoSession, market: SandboxMarket) -> bytes:
     return RedeemPositions(session.deployment.collateral, market.condition_id).encode()

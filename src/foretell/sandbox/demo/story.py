@@ -1,4 +1,4 @@
-"""The story of a market, told while it happens."""
+"""The first story: a market from creation to redemption."""
 
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.sandbox.demo.create_market import demo_draft, make_market
@@ -16,7 +16,7 @@ from foretell.sandbox.demo.trade import gather_traders, trade
 
 
 async def play(session: DemoSession) -> None:
-    """Play a market from creation to redemption; anything but the story's end raises."""
+    """Play a market from creation to redemption; raise at the first amount that is wrong."""
     session.chapter("1. A market is created")
     market = await make_market(
         session, demo_draft(session, session.new_salt()), session.account(AccountRole.CREATOR)

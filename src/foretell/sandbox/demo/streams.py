@@ -1,4 +1,4 @@
-"""Streams, followed while the story goes on."""
+"""Subscriptions to WebSocket streams, read in the background."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ Frame = dict[str, Any]
 
 
 class MessageStream:
-    """The messages of one subscription, kept until somebody asks for one."""
+    """The messages of one subscription, kept until they are asked for."""
 
     def __init__(self) -> None:
         self._frames: list[Frame] = []
@@ -29,7 +29,7 @@ class MessageStream:
         self._arrived.set()
 
     async def wait_for(self, what: str, fits: Callable[[Frame], bool], deadline_s: float) -> Frame:
-        """Return the first message that fits, waiting for it if need be."""
+        """Return the first message that fits; wait until it arrives."""
         try:
             async with asyncio.timeout(deadline_s):
                 while True:

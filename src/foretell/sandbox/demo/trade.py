@@ -1,22 +1,18 @@
-"""Second act: two traders meet, one of them through a Safe."""
+"""Chapter 2: two traders trade with each other, one of them through a Safe."""
 
 from typing import Any, Final
 
-from foretell.domain.contracts.calldata import Approve, SetApprovalForAll
-from foretell.domain.contracts.deployment import ContractName
-from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.errors.command import ApiRefused, DemoMismatch
-from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
-from foretell.sandbox.demo.create_market import DemoMarket
 from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.streams import MessageStream, subscribed
+from foretell.sandbox.market_creation import SandboxMarket
+from foretell.sandbox.session import approval_calls, approvals
 from foretell.sdk.http import wait_for
 from foretell.sdk.relayer import RelayerClient
 from foretell.sdk.trading import TradingClient, Wallet
 
-UNLIMITED: Final = 2**256 - 1
 PERCENT: Final = 100
 FUNDS_UNITS: Final = 500 * UNITS_PER_TOKEN
 MINT_UNITS: Final = 100 * UNITS_PER_TOKEN
@@ -36,23 +32,21 @@ class Traders:
 
 
 async def gather_traders(session: DemoSession) -> Traders:
-    """Make two accounts, get their keys, and fund and approve what they trade with."""
+    """Create two accounts with API keys, collateral and approvals."""
     alice = await new_trader(session, Wallet(await session.new_account()))
     await session.fund(alice.wallet.maker, FUNDS_UNITS)
-    await session.caller(alice.wallet.private_key).call_all(
-        [ContractCall(call.to, call.calldata) for call in approvals(session)]
-    )
-    session.tell(f"Alice has an API key, {decimal_text(FUNDS_UNITS)} collateral and approvals")
+    await session.caller(alice.wallet.private_key).call_all(approval_calls(session.deployment))
+    session.state(f"Alice has an API key, {decimal_text(FUNDS_UNITS)} collateral and approvals")
     bob, safe = await new_safe_owner(session)
     await session.fund(safe.safe, FUNDS_UNITS)
     with session.waiting("Bob's Safe approves, sent by the relayer"):
-        await safe.submit(approvals(session))
-    session.tell(f"Bob trades with Safe {safe.safe}, deployed and driven by the relayer")
+        await safe.execute(approvals(session.deployment))
+    session.state(f"Bob trades with Safe {safe.safe}, deployed and driven by the relayer")
     return Traders(alice, bob, safe)
 
 
 async def new_trader(session: DemoSession, wallet: Wallet) -> TradingClient:
-    """Return a wallet that has just got its API key."""
+    """Return the client of a wallet with a new API key."""
     separators = session.deployment.separators()
     client = TradingClient(
         session.trading, wallet, session.ready.chain_id, separators, session.now_s
@@ -62,7 +56,7 @@ async def new_trader(session: DemoSession, wallet: Wallet) -> TradingClient:
 
 
 async def new_safe_owner(session: DemoSession) -> tuple[TradingClient, RelayerClient]:
-    """Return an owner with an API key and a Safe that the relayer deployed."""
+    """Return the client of a Safe that the relayer deployed, and its owner at the relayer."""
     key = await session.new_account()
     signer = await new_trader(session, Wallet(key))
     relayer = RelayerClient(session.relayer, signer, session.deployment)
@@ -71,19 +65,8 @@ async def new_safe_owner(session: DemoSession) -> tuple[TradingClient, RelayerCl
     return await new_trader(session, Wallet(key, safe)), relayer
 
 
-def approvals(session: DemoSession) -> list[InnerCall]:
-    """Return the calls that let the exchanges and who splits and merges move a wallet's assets."""
-    deployment = session.deployment
-    collateral, tokens = deployment.collateral, deployment.conditional_tokens
-    movers = (*deployment.exchanges, deployment.address(ContractName.NEG_RISK_ADAPTER))
-    return [
-        *(InnerCall(collateral, Approve(each, UNLIMITED).encode()) for each in (tokens, *movers)),
-        *(InnerCall(tokens, SetApprovalForAll(each, is_approved=True).encode()) for each in movers),
-    ]
-
-
-async def trade(session: DemoSession, market: DemoMarket, traders: Traders) -> None:
-    """Play one mint match and one complementary match, and see both settle."""
+async def trade(session: DemoSession, market: SandboxMarket, traders: Traders) -> None:
+    """Play a mint match and a complementary match, and wait until both are settled."""
     await wait_for_funds(session, traders)
     async with (
         subscribed(
@@ -94,7 +77,7 @@ async def trade(session: DemoSession, market: DemoMarket, traders: Traders) -> N
     ):
         await _mint(session, market, traders, tape)
         await _sell(session, market, traders, tape)
-        await _settle(session, market, traders, alices)
+        await settle_trades(session, market, traders, alices)
 
 
 def _user_subscription(trader: TradingClient) -> dict[str, Any]:
@@ -109,30 +92,30 @@ def _user_subscription(trader: TradingClient) -> dict[str, Any]:
 
 
 async def wait_for_funds(session: DemoSession, traders: Traders) -> None:
-    """Wait until the exchange has seen what the chain has."""
+    """Wait until trading knows the collateral of both."""
     for trader in (traders.alice, traders.bob):
         await wait_for_collateral(session, trader)
 
 
 async def wait_for_collateral(session: DemoSession, trader: TradingClient) -> None:
-    """Wait until both exchanges may move what a trader has, and trading knows it."""
+    """Wait until trading knows a trader's collateral, and that both exchanges may move it."""
     kind = int(trader.wallet.signature_type)
 
-    async def run_once() -> bool | None:
+    async def fetch_funded() -> bool | None:
         found = await trader.get("/balance-allowance", asset_type="COLLATERAL", signature_type=kind)
         allowed = min(map(int, found["allowances"].values()))
         return True if int(found["balance"]) >= FUNDS_UNITS and allowed > 0 else None
 
     with session.waiting("the exchange sees the funds"):
-        await wait_for("funds at the exchange", run_once)
+        await wait_for("funds at the exchange", fetch_funded)
 
 
 async def wait_for_trades(
-    session: DemoSession, trader: TradingClient, market: DemoMarket, count: int
+    session: DemoSession, trader: TradingClient, market: SandboxMarket, count: int
 ) -> list[Any]:
     """Return a market's trades, once there are so many and all are confirmed."""
 
-    async def run_once() -> list[Any] | None:
+    async def fetch_confirmed() -> list[Any] | None:
         page = await trader.get("/data/trades", market=market.condition_id)
         states = [trade["status"] for trade in page["data"]]
         if "FAILED" in states:
@@ -140,16 +123,16 @@ async def wait_for_trades(
         return list(page["data"]) if states == ["CONFIRMED"] * count else None
 
     with session.waiting("the trades settle on the chain"):
-        return await wait_for(f"{count} confirmed trades", run_once, SETTLED_S)
+        return await wait_for(f"{count} confirmed trades", fetch_confirmed, SETTLED_S)
 
 
 async def _mint(
-    session: DemoSession, market: DemoMarket, traders: Traders, tape: MessageStream
+    session: DemoSession, market: SandboxMarket, traders: Traders, tape: MessageStream
 ) -> None:
     """Alice bids for Yes, Bob bids for No, and a complete set is minted between them."""
     cost = MINT_UNITS * MINT_YES_CENTS // PERCENT
     resting = await place(session, traders.alice, market.token_yes, Side.BUY, MINT_UNITS, cost)
-    session.tell(f"Alice bids 0.{MINT_YES_CENTS} for 100 Yes: {resting['status']}")
+    session.state(f"Alice bids 0.{MINT_YES_CENTS} for 100 Yes: {resting['status']}")
     book = await session.trading.get("/book", token_id=market.token_yes)
     price = await session.trading.get("/price", token_id=market.token_yes, side="SELL")
     agree("the book's best bid", book["bids"][-1]["price"], f"0.{MINT_YES_CENTS // 10}")
@@ -158,14 +141,14 @@ async def _mint(
         session, traders.bob, market.token_no, Side.BUY, MINT_UNITS, MINT_UNITS - cost
     )
     agree("Bob's order", matched["status"], "matched")
-    await _see_on_tape(tape, market.token_no, f"0.{(PERCENT - MINT_YES_CENTS) // 10}")
-    session.tell(f"Bob bids 0.{PERCENT - MINT_YES_CENTS} for 100 No: matched, a mint of 100 sets")
+    await await_on_tape(tape, market.token_no, f"0.{(PERCENT - MINT_YES_CENTS) // 10}")
+    session.state(f"Bob bids 0.{PERCENT - MINT_YES_CENTS} for 100 No: matched, a mint of 100 sets")
 
 
 async def _sell(
-    session: DemoSession, market: DemoMarket, traders: Traders, tape: MessageStream
+    session: DemoSession, market: SandboxMarket, traders: Traders, tape: MessageStream
 ) -> None:
-    """Alice sells Bob some of what she has just bought, settled or not."""
+    """Alice sells Bob some of the tokens that she has just bought, settled or not."""
     cost = SALE_UNITS * SALE_CENTS // PERCENT
     resting = await place(session, traders.alice, market.token_yes, Side.SELL, SALE_UNITS, cost)
     agree("Alice's offer", resting["status"], "live")
@@ -180,19 +163,19 @@ async def _sell(
     midpoint = await session.trading.get("/midpoint", token_id=market.token_yes)
     agree("the midpoint", midpoint["mid"], "0.575")
     await traders.bob.send("DELETE", "/order", {"orderID": bid["orderID"]})
-    session.tell("Alice offers 40 Yes at 0.65, Bob bids 0.50 and cancels: the midpoint was 0.575")
+    session.state("Alice offers 40 Yes at 0.65, Bob bids 0.50 and cancels: the midpoint was 0.575")
     matched = await place(session, traders.bob, market.token_yes, Side.BUY, SALE_UNITS, cost)
     agree("Bob's order", matched["status"], "matched")
-    await _see_on_tape(tape, market.token_yes, f"0.{SALE_CENTS}")
-    session.tell("Bob takes it: 40 Yes change hands at 0.65")
+    await await_on_tape(tape, market.token_yes, f"0.{SALE_CENTS}")
+    session.state("Bob takes it: 40 Yes change hands at 0.65")
 
 
-async def _settle(
-    session: DemoSession, market: DemoMarket, traders: Traders, alices: MessageStream
+async def settle_trades(
+    session: DemoSession, market: SandboxMarket, traders: Traders, alices: MessageStream
 ) -> None:
     """Wait until both trades are confirmed, on the stream and in the list."""
     trades = await wait_for_trades(session, traders.bob, market, 2)
-    with session.waiting("Alice's stream tells of it"):
+    with session.waiting("Alice's stream reports it"):
         for trade in trades:
             await alices.wait_for(
                 "the confirmation on Alice's stream",
@@ -202,7 +185,7 @@ async def _settle(
                 SETTLED_S,
             )
     for trade in trades:
-        session.tell(f"trade {trade['id']} is CONFIRMED in {trade['transaction_hash'][:18]}…")
+        session.state(f"trade {trade['id']} is CONFIRMED in {trade['transaction_hash'][:18]}…")
 
 
 async def place(
@@ -211,7 +194,7 @@ async def place(
     """Place an order for so many token units at so much collateral, once its market is open."""
     order = trader.sign_order(token, side, size, cost, salt=session.new_salt())
 
-    async def run_once() -> Any:
+    async def try_to_place() -> Any:
         try:
             return await trader.place(order)
         except ApiRefused as refusal:
@@ -220,20 +203,22 @@ async def place(
             return None
 
     with session.waiting("the market opens"):
-        answer = await wait_for("an order book", run_once)
+        answer = await wait_for("an order book", try_to_place)
     agree("the order", answer["success"], wanted=True)
     return answer
 
 
-async def _see_on_tape(tape: MessageStream, token_id: str, price: str) -> None:
-    """Wait until the market stream has told of a trade in the taker's token."""
+async def await_on_tape(
+    tape: MessageStream, token_id: str, price: str, deadline_s: float = SETTLED_S
+) -> None:
+    """Wait until the market stream has published a trade in the taker's token."""
     wanted = {"event_type": "last_trade_price", "asset_id": token_id, "price": price}
     await tape.wait_for(
-        "a trade on the tape", lambda frame: wanted.items() <= frame.items(), SETTLED_S
+        "a trade on the tape", lambda frame: wanted.items() <= frame.items(), deadline_s
     )
 
 
 def agree(what: str, seen: object, wanted: object) -> None:
-    """Stop the story where something is not as it must be."""
+    """Stop the demo when a value is not the one expected."""
     if seen != wanted:
         raise DemoMismatch(what, seen, wanted)

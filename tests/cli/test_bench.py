@@ -1,4 +1,4 @@
-"""The commands of `bench`, whose work is tested beside them."""
+"""The options of `foretell bench`; the benchmarks are tested in tests/bench."""
 
 import importlib
 import sys
@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from foretell.bench.rigs.fleet import Size
+from foretell.bench.rigs.order_rounds import OrderPlan
 from foretell.cli.main import run
 
 URL = "postgresql://u@127.0.0.1:1/none"
@@ -15,15 +16,19 @@ URL = "postgresql://u@127.0.0.1:1/none"
 @pytest.mark.parametrize(
     ("words", "module", "expected"),
     [
-        (("order", "--rounds", "2", "--orders", "100", "--conns", "3"), "order", (2, 100, 3)),
+        (
+            ("order", "--rounds", "2", "--orders", "100", "--conns", "3"),
+            "order",
+            (OrderPlan(2, 100, 3),),
+        ),
         (
             ("order", "--workers", "4", "--shards", "2", "--postgres", URL),
             "scale",
-            (5, 10_000, 32, Size(4, 2), URL),
+            (OrderPlan(5, 10_000, 32), Size(4, 2), URL),
         ),
-        (("latency",), "latency", (5, 2_000)),
-        (("latency", "--rate", "0.7"), "steady_rate", (5, 2_000, 0.7)),
-        (("durable", "--rounds", "1"), "durable", (1, 5_000, 32)),
+        (("latency",), "latency", (OrderPlan(5, 2_000),)),
+        (("latency", "--rate", "0.7"), "steady_rate", (OrderPlan(5, 2_000), 0.7)),
+        (("durable", "--rounds", "1"), "durable", (OrderPlan(1, 5_000, 32),)),
         (("match", "--commands", "1000"), "match", (5, 1_000)),
         (("journal", "--rounds", "7"), "journal", (7,)),
         (("replay", "--orders", "100", "--events", "200"), "replay", (5, 100, 200)),

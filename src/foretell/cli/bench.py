@@ -1,11 +1,13 @@
-"""The commands of `foretell bench`. Each imports what it needs when it is called."""
+"""The commands of `foretell bench`. Each imports its module when it is called."""
 
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-bench = typer.Typer(no_args_is_help=True, help="Measure, each figure beside its ceiling.")
+bench = typer.Typer(
+    no_args_is_help=True, help="Measure the exchange, each figure next to its ceiling."
+)
 
 Rounds = Annotated[int, typer.Option(min=1, max=50, help="Interleaved rounds.")]
 
@@ -20,34 +22,36 @@ def order(
         typer.Option(
             min=1,
             max=64,
-            help="Compare so many processes, beside their engines, with a single one.",
+            help="Compare so many processes that answer clients with a single process.",
             show_default="measure one process",
         ),
     ] = None,
-    shards: Annotated[int, typer.Option(min=1, max=64, help="Engines beside --workers.")] = 1,
+    shards: Annotated[int, typer.Option(min=1, max=64, help="Engines of --workers.")] = 1,
     postgres: Annotated[
         str | None,
         typer.Option(
-            help="A server for the tables of --workers, which get a database of their own.",
+            help="A database server for --workers, which make a database of their own there.",
             show_default="needed with --workers",
         ),
     ] = None,
 ) -> None:
     """Orders over HTTP, verified, matched and durable, against signer recoveries of one core.
 
-    With --workers: by several processes, against one process.
+    With --workers: orders by several processes, against one process.
     """
     from foretell.bench.order import run_bench_order
     from foretell.bench.rigs.fleet import Size
+    from foretell.bench.rigs.order_rounds import OrderPlan
     from foretell.bench.scale import run_bench_scale
     from foretell.domain.errors.command import BenchFailed
 
+    plan = OrderPlan(rounds, orders, conns)
     if workers is None:
-        run_bench_order(rounds, orders, conns, Console())
+        run_bench_order(plan, Console())
     elif postgres is None:
-        raise BenchFailed("several processes meet in PostgreSQL; name one with --postgres")
+        raise BenchFailed("several processes need PostgreSQL; name a server with --postgres")
     else:
-        run_bench_scale(rounds, orders, conns, Size(workers, shards), postgres, Console())
+        run_bench_scale(plan, Size(workers, shards), postgres, Console())
 
 
 @bench.command()
@@ -59,22 +63,24 @@ def latency(
         typer.Option(
             min=0.05,
             max=1.0,
-            help="Send orders at this part of the most that there is, answered or not.",
+            help="Send orders at this part of the highest rate, whether or not they are answered.",
             show_default="one at a time",
         ),
     ] = None,
 ) -> None:
-    """One order at a time, against the steps that it takes and one sync of the disk.
+    """One order at a time, against the time of its steps and one sync of the disk.
 
-    With --rate: orders that come steadily, slow ones against ordinary ones.
+    With --rate: orders at a steady rate, slow ones against ordinary ones.
     """
     from foretell.bench.latency import run_bench_latency
+    from foretell.bench.rigs.order_rounds import OrderPlan
     from foretell.bench.steady_rate import run_bench_steady_rate
 
+    plan = OrderPlan(rounds, orders)
     if rate is None:
-        run_bench_latency(rounds, orders, Console())
+        run_bench_latency(plan, Console())
     else:
-        run_bench_steady_rate(rounds, orders, rate, Console())
+        run_bench_steady_rate(plan, rate, Console())
 
 
 @bench.command()
@@ -85,8 +91,9 @@ def durable(
 ) -> None:
     """Orders over HTTP that wait for the disk, against orders that do not."""
     from foretell.bench.durable import run_bench_durable
+    from foretell.bench.rigs.order_rounds import OrderPlan
 
-    run_bench_durable(rounds, orders, conns, Console())
+    run_bench_durable(OrderPlan(rounds, orders, conns), Console())
 
 
 @bench.command()
@@ -96,7 +103,7 @@ def match(
         int, typer.Option(min=1_000, max=1_000_000, help="Commands a round, at each depth.")
     ] = 20_000,
 ) -> None:
-    """Orders in memory, by how many rest in the book, and against matching that others wrote."""
+    """Orders in memory, by the depth of the book, and against other matching engines in Python."""
     from foretell.bench.match import run_bench_match
 
     run_bench_match(rounds, commands, Console())
@@ -108,7 +115,7 @@ def journal(
     postgres: Annotated[
         str | None,
         typer.Option(
-            help="Measure the journal in a database of this address, which must have none.",
+            help="Measure a journal in this database, which must not have one.",
             show_default="the journal in files",
         ),
     ] = None,
@@ -138,7 +145,7 @@ def replay(
         int, typer.Option(min=100, max=10_000_000, help="Commands after the snapshot.")
     ] = 1_000_000,
 ) -> None:
-    """A start from a journal with much in it, against the engine alone in memory."""
+    """A start from a large journal, against the engine alone in memory."""
     from foretell.bench.replay import run_bench_replay
 
     run_bench_replay(rounds, orders, events, Console())
@@ -147,12 +154,12 @@ def replay(
 @bench.command()
 def failover(
     postgres: Annotated[
-        str, typer.Option(help="Address of a database, which must have no journal.")
+        str, typer.Option(help="Address of a database, which must not have a journal.")
     ],
-    cycles: Annotated[int, typer.Option(min=1, max=100, help="Leaders that are killed.")] = 5,
+    cycles: Annotated[int, typer.Option(min=1, max=100, help="Leaders to kill.")] = 5,
     lease: Annotated[float, typer.Option(min=0.2, max=60, help="Seconds of a lease.")] = 3.0,
 ) -> None:
-    """How long a shard is without a leader when it loses one, against its lease."""
+    """The time without a leader after a shard loses one, against its lease."""
     from foretell.bench.failover import run_bench_failover
 
     run_bench_failover(postgres, lease, cycles, Console())

@@ -1,4 +1,4 @@
-"""`foretell demo`: opens the stage on what runs, and plays."""
+"""`foretell demo`: plays the demo on a running sandbox."""
 
 import uvloop
 from rich.console import Console
@@ -13,12 +13,12 @@ from foretell.settings import Settings
 
 
 def run_demo(settings: Settings, console: Console, *, is_all: bool = False) -> None:
-    """Play the story, or all stories, against the installation on the settings' data folder."""
+    """Play the market, or also the event and the dispute, on the sandbox of the data folder."""
     ready = read_ready(settings.data)
     deployment = parse_deployment(settings.deployment_file.read_bytes())
 
     async def run(deployment: Deployment) -> None:
-        async with DemoSession.open(ready, deployment, console) as session:
+        async with DemoSession.open(ready, deployment, console=console) as session:
             await play(session)
             if is_all:
                 await play_event(session)

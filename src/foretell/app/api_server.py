@@ -1,0 +1,64 @@
+"""The HTTP server of a process: every API under its path, on one port.
+
+It answers from the start of the process on. An API that is not open yet refuses requests, so that clients
+of a process that replays a long journal know that it is starting.
+"""
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from typing import Final
+
+from foretell.app.clock_and_ids import numbered_ids
+from foretell.app.gateway import Gateway, Server, build_server
+from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
+from foretell.app.roles import Role
+from foretell.app.unavailable import UnavailableApp
+from foretell.edge.fast_route import FastRoute, Route
+from foretell.edge.telemetry import AsgiApp, Telemetry
+
+START_POLL_S: Final = 0.01
+STOP_DEADLINE_S: Final = 10.0
+
+
+class ApiServer:
+    """The APIs of a process, and the server that answers for them."""
+
+    def __init__(
+        self, prefix_by_role: Mapping[Role, str], base_url: str, host: str, port: int
+    ) -> None:
+        self._prefix_by_role = prefix_by_role
+        self._app_by_prefix: dict[str, AsgiApp] = {
+            prefix: UnavailableApp(role) for role, prefix in prefix_by_role.items()
+        }
+        self._fast_routes: dict[RequestLine, ServedFastRoute] = {}
+        gateway = Gateway(self._app_by_prefix, base_url)
+        self.server: Server = build_server(gateway, host, port, self._fast_routes)
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(self, listener: socket.socket) -> None:
+        """Answer at a socket, and return once that is so."""
+        serving = asyncio.create_task(self.server.serve([listener]), name="server")
+        self._serving = serving
+        while not self.server.started:
+            if serving.done():
+                await serving
+            await asyncio.sleep(START_POLL_S)
+
+    def open(self, role: Role, app: AsgiApp, fast_routes: Mapping[Route, FastRoute]) -> None:
+        """Let an API answer by its application, and by its fast routes past that."""
+        prefix = self._prefix_by_role[role]
+        telemetry = self._app_by_prefix[prefix] = Telemetry(app, role, numbered_ids())
+        self._fast_routes |= served_under(prefix, fast_routes, telemetry)
+
+    async def wait(self) -> None:
+        """Return when the server has ended."""
+        assert self._serving is not None, "it was started"
+        await asyncio.shield(self._serving)
+
+    async def finish(self) -> None:
+        """Accept no more requests, and return when those that were accepted are answered."""
+        if self._serving is not None:
+            self.server.should_exit = True
+            await asyncio.wait({self._serving}, timeout=STOP_DEADLINE_S)
+            self._serving.cancel()

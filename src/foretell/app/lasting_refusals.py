@@ -1,0 +1,38 @@
+"""Refusals that a start would repeat until an operator changes settings or data.
+
+A child process that ends with one of them is not started again. Every other error, such as a lost lease
+or a database that does not answer, may pass.
+"""
+
+from typing import Final
+
+from foretell.domain.errors.chain import DeploymentUnfit, SandboxOnly, WrongChain
+from foretell.domain.errors.command import MissingKey, MissingSetting, SocketsUnsafe
+from foretell.domain.errors.exchange import ForeignProfile
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.storage import (
+    JournalBehindTables,
+    JournalDamaged,
+    JournalFormUnknown,
+    ShardCountChanged,
+    ShardMapUnfit,
+    SnapshotUnknown,
+    TablesBehindSnapshot,
+)
+
+LASTING_REFUSALS: Final[tuple[type[ForetellError], ...]] = (
+    DeploymentUnfit,
+    ForeignProfile,
+    JournalBehindTables,
+    JournalDamaged,
+    JournalFormUnknown,
+    MissingKey,
+    MissingSetting,
+    SandboxOnly,
+    ShardCountChanged,
+    ShardMapUnfit,
+    SnapshotUnknown,
+    SocketsUnsafe,
+    TablesBehindSnapshot,
+    WrongChain,
+)

@@ -1,0 +1,155 @@
+"""The products of a process: for each role its application and its loops, upstream products first."""
+
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from foretell.app.builders import (
+    Resources,
+    build_creation,
+    build_data,
+    build_discovery,
+    build_embedded_engine,
+    build_indexer,
+    build_relayer,
+    build_settlement,
+)
+from foretell.app.engine_processes import (
+    RunningEngine,
+    lead_shard,
+    lead_treasury,
+    supervised_engines,
+)
+from foretell.app.remote_trading import build_remote_trading
+from foretell.app.roles import Role
+from foretell.app.signer_recovery.client import SignerRecovery
+from foretell.creation import routes as creation_routes
+from foretell.creation import worker as creation_worker
+from foretell.data import routes as data_routes
+from foretell.discovery import routes as discovery_routes
+from foretell.edge.fast_route import FastRoute, Route
+from foretell.edge.telemetry import AsgiApp
+from foretell.indexer import worker as indexer_worker
+from foretell.relayer import routes as relayer_routes
+from foretell.relayer import worker as relayer_worker
+from foretell.runtime.loops import Loop
+from foretell.settlement import worker as settlement_worker
+from foretell.trading.accounts.signers import Recover
+from foretell.trading.context import TradingContext
+from foretell.trading.routes import app as trading_routes
+from foretell.trading.routes.fast_path import fast_routes
+
+NO_LOOPS: Final[Mapping[str, Loop]] = MappingProxyType({})
+NO_ROUTES: Final[Mapping[Route, FastRoute]] = MappingProxyType({})
+
+
+class Product(NamedTuple):
+    """One role of a process: its loops and, if it serves an API, its application and fast routes."""
+
+    loops: Mapping[str, Loop] = NO_LOOPS
+    app: AsgiApp | None = None
+    fast_routes: Mapping[Route, FastRoute] = NO_ROUTES
+
+
+BuildProduct = Callable[[Resources, contextlib.AsyncExitStack], Awaitable[Product]]
+"""Returns a product that is ready to run; the exit stack releases what it acquired."""
+
+
+async def indexer(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
+    """Return the indexer."""
+    context = build_indexer(resources)
+    return Product({"indexer": lambda: indexer_worker.run(context)})
+
+
+async def settlement(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
+    """Return settlement."""
+    context = build_settlement(resources)
+    return Product({"settlement": lambda: settlement_worker.run(context)})
+
+
+async def relayer(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
+    """Return the relayer, its API and its worker."""
+    context = build_relayer(resources)
+    loops = {"relayer": lambda: relayer_worker.run(context)}
+    return Product(loops, relayer_routes.build_app(context))
+
+
+async def creation(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
+    """Return market creation, its API and its worker."""
+    context = build_creation(resources)
+    loops = {"creation": lambda: creation_worker.run(context)}
+    return Product(loops, creation_routes.build_app(context))
+
+
+async def data(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
+    """Return the data API."""
+    return Product(app=data_routes.build_app(build_data(resources)))
+
+
+async def discovery(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
+    """Return the discovery API."""
+    return Product(app=discovery_routes.build_app(build_discovery(resources)))
+
+
+async def engine(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
+    """Return the engine of this process's shard, once it leads."""
+    return _running(await lead_shard(resources, resources.shard), closing)
+
+
+async def treasury(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
+    """Return the treasury, once it leads."""
+    return _running(await lead_treasury(resources), closing)
+
+
+def _running(engine: RunningEngine, closing: contextlib.AsyncExitStack) -> Product:
+    closing.push_async_callback(engine.close)
+    return Product(engine.loops)
+
+
+async def trading(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
+    """Return trading: with its engine, or with engines in other processes if there are shards."""
+    recovery = SignerRecovery()
+    await recovery.start()
+    closing.push_async_callback(recovery.close)
+    build = _with_remote_engines if resources.settings.shards else _with_embedded_engine
+    context, loops = await build(resources, recovery.recover, closing)
+    loops = {"signer recovery": recovery.run, **loops}
+    return Product(loops, trading_routes.build_app(context), fast_routes(context))
+
+
+async def _with_embedded_engine(
+    resources: Resources, recover: Recover, closing: contextlib.AsyncExitStack
+) -> tuple[TradingContext, dict[str, Loop]]:
+    embedded, feed, snapshots = build_embedded_engine(resources, recover)
+    closing.push_async_callback(embedded.host.engine.close)
+    await embedded.start()
+    loops = {**embedded.loops(), "feed": feed.run, "snapshots": snapshots.run}
+    return embedded.context, loops
+
+
+async def _with_remote_engines(
+    resources: Resources, recover: Recover, _closing: contextlib.AsyncExitStack
+) -> tuple[TradingContext, dict[str, Loop]]:
+    """Return trading that asks engines; the sandbox keeps its engines running, too."""
+    remote, settings = build_remote_trading(resources, recover), resources.settings
+    engines: Mapping[str, Loop] = NO_LOOPS
+    if settings.is_sandbox:
+        engines = supervised_engines(resources, settings.devchain_url)
+    return remote.context, {**engines, **remote.loops}
+
+
+PRODUCT_BY_ROLE: Final[Mapping[Role, BuildProduct]] = MappingProxyType(
+    {
+        Role.INDEXER: indexer,
+        Role.ENGINE: engine,
+        Role.TREASURY: treasury,
+        Role.TRADING: trading,
+        Role.SETTLEMENT: settlement,
+        Role.RELAYER: relayer,
+        Role.CREATION: creation,
+        Role.DATA: data,
+        Role.DISCOVERY: discovery,
+    }
+)
+"""How each role is built, in the order in which a process builds its roles."""

@@ -33,6 +33,7 @@ from foretell.domain.errors.exchange import (
     PostOnlyWouldCross,
     PriceOffTick,
     ReservedByOpenOrders,
+    Shortfall,
     SignerMismatch,
     SizeBelowMinimum,
     UnknownMarket,
@@ -109,6 +110,7 @@ SHAPES: dict[str, set[str]] = {
 }
 KINDS = every_refusal()
 ORDER_ID = a_word("order")
+SHORTFALL = Shortfall("0", "0xe1", 5, 4, -1, 2, 9)
 
 
 def name(kind: type[ForetellError]) -> str:
@@ -237,17 +239,9 @@ TRADING_WORDS: list[tuple[ForetellError, int, str]] = [
     ),
     (OrderDuplicated(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
     (OrderPlacedBefore(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
-    (InsufficientBalance(need=1, asset="0"), 400, "not enough balance / allowance"),
-    (
-        InsufficientAllowance(need=1, asset="0"),
-        400,
-        "not enough balance / allowance",
-    ),
-    (
-        ReservedByOpenOrders(need=1, asset="0"),
-        400,
-        "not enough balance / allowance",
-    ),
+    (InsufficientBalance(SHORTFALL), 400, "not enough balance / allowance"),
+    (InsufficientAllowance(SHORTFALL), 400, "not enough balance / allowance"),
+    (ReservedByOpenOrders(SHORTFALL), 400, "not enough balance / allowance"),
     (InvalidExpiration("?"), 400, "invalid expiration"),
     (PostOnlyWouldCross(), 400, "invalid post-only order: order crosses book"),
     (
@@ -324,8 +318,8 @@ def test_a_wallet_that_signed_wrongly_is_told_in_the_words_of_its_level() -> Non
 
 
 def test_a_trading_refusal_carries_its_numbers_only_where_it_has_some() -> None:
-    _, body = trading_body(InsufficientBalance(need=5, asset="0"))
-    assert plain(body)["details"] == {"need": 5, "asset": "0"}
+    _, body = trading_body(InsufficientBalance(SHORTFALL))
+    assert plain(body)["details"]["need"] == 5
     _, body = trading_body(PostOnlyWouldCross())
     assert "details" not in plain(body)
 

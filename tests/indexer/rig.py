@@ -31,8 +31,8 @@ from foretell.domain.contracts.calldata import (
 )
 from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
 from foretell.domain.exchange.ledger import COLLATERAL
-from foretell.domain.exchange.order import Side, SignatureType, SignedOrder, order_struct_hash
-from foretell.domain.values.eip712 import sign_digest, typed_digest
+from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
+from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
@@ -201,8 +201,7 @@ class LiveMarket:
             profile=0,
             signature=b"",
         )
-        separator = self._deployment.separators().by_profile[0]
-        digest = typed_digest(separator, order_struct_hash(order))
+        digest = self._deployment.separators().digest(order, order.profile)
         return msgspec.structs.replace(order, signature=sign_digest(digest, trader.private_key))
 
     async def _send(self, account: SandboxAccount, target: Address, calldata: bytes) -> None:

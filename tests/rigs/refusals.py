@@ -1,4 +1,4 @@
-"""Every class of refusal, and one of each: what tests that walk over all of them need."""
+"""All classes of refusals, and an instance of each, for tests over all of them."""
 
 import importlib
 import inspect
@@ -15,7 +15,7 @@ from foretell.domain.errors.families import ForetellError
 
 @cache
 def every_refusal() -> list[type[ForetellError]]:
-    """Return every class of refusal, the families among them, by name."""
+    """Return all classes of refusals, families included, sorted by name."""
     for module in pkgutil.walk_packages(foretell.domain.__path__, "foretell.domain."):
         importlib.import_module(module.name)
     kinds, found = [ForetellError], [ForetellError]
@@ -27,21 +27,18 @@ def every_refusal() -> list[type[ForetellError]]:
 
 
 def a_refusal(kind: type[ForetellError], text: str = "x") -> ForetellError:
-    """Return a refusal made of whatever its constructor asks for; every string in it is `text`."""
+    """Return a refusal of the class; each string among its arguments is `text`."""
     hints = get_type_hints(kind.__init__)
-    parameters = list(inspect.signature(kind).parameters.values())
     values: dict[str, Any] = {
         each.name: _value(hints[each.name], text)
-        for each in parameters
+        for each in inspect.signature(kind).parameters.values()
         if each.kind is not inspect.Parameter.VAR_KEYWORD
     }
-    is_open = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
-    values |= {"need": 7, "asset": text} if is_open else {}
     return kind(**values)
 
 
 class AnyKey(dict[str, Any]):
-    """A mapping that has every key."""
+    """A mapping with the keys that constructors of refusals read."""
 
     def __init__(self, text: str) -> None:
         super().__init__(id=text, slug=text, reason=text)

@@ -29,13 +29,12 @@ from foretell.domain.exchange.order import (
     SignatureType,
     SignedOrder,
     check_order,
-    order_struct_hash,
 )
 from foretell.domain.exchange.profiles import SANDBOX_PROFILES, Separators, separators
 from foretell.domain.exchange.state import State
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX, UNITS_PER_TOKEN
-from foretell.domain.values.eip712 import address_of_key, sign_digest, typed_digest
+from foretell.domain.values.eip712 import address_of_key, sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32, keccak256, word_of
 from foretell.domain.values.tokens import TokenPair, token_pair
 
@@ -134,8 +133,7 @@ def a_signed_order(signer: str = "alice", **fields: Any) -> SignedOrder:
     order = msgspec.structs.replace(unsigned, **fields)
     if order.signature:
         return order
-    separator = the_separators(exchange).by_profile[order.profile]
-    digest = typed_digest(separator, order_struct_hash(order))
+    digest = the_separators(exchange).digest(order, order.profile)
     return msgspec.structs.replace(order, signature=sign_digest(digest, a_key(signer)))
 
 

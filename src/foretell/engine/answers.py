@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.errors.exchange import OrderDuplicated, TreasuryUnavailable
+from foretell.domain.errors.exchange import TreasuryUnavailable
 from foretell.domain.exchange.allocations import AllocationTotal
 from foretell.domain.exchange.apply import Cancellation
 from foretell.domain.exchange.book import LiveOrder
@@ -21,7 +21,7 @@ from foretell.domain.exchange.commands import (
     TakeAllocations,
 )
 from foretell.domain.exchange.ledger import COLLATERAL, Ledger
-from foretell.domain.exchange.place_order import judge_order
+from foretell.domain.exchange.place_order import plan_order
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.engine.protocol.requests import (
@@ -75,7 +75,7 @@ def _look(engine: Engine, question: ReadRequest) -> EngineReply:
         case FindPlacementRequest():
             return FindPlacementReply(engine.state.placement_by_order.get(question.order_id))
         case CheckOrderRequest():
-            _judge(engine.state, _timed(engine, question.command))
+            plan_order(engine.state, _timed(engine, question.command))
             return CheckOrderReply()
         case AccountRequest():
             return account_view(engine.state, question)
@@ -168,14 +168,6 @@ def live_orders_of(ledger: Ledger, address: Address, wallets: Sequence[Address])
         for order in ledger.look_up(wallet, asset).orders.values()
         if order.signer == address
     ]
-
-
-def _judge(state: State, command: PlaceOrder) -> None:
-    known = state.placement_by_order.get(command.order_id)
-    if known is None:
-        judge_order(state, command)
-    elif (known.owner, known.order_type) != (command.owner, command.order_type):
-        raise OrderDuplicated(command.order_id)
 
 
 def account_view(state: State, wanted: AccountRequest) -> AccountReply:

@@ -1,4 +1,4 @@
-"""Commands folded into the state."""
+"""Application of commands to the state."""
 
 import math
 from collections import Counter
@@ -75,13 +75,13 @@ def some_orders() -> tuple[State, list[PlaceOrder]]:
     return state, placings
 
 
-def test_a_state_begins_with_nothing_and_before_every_block() -> None:
+def test_a_new_state_is_empty_and_has_observed_no_block() -> None:
     state = State()
     assert (state.market_by_id, state.live_orders, state.unsettled_trades) == ({}, {}, {})
     assert (state.observed_block, state.observed_hash) == (0, ZERO_BYTES32)
 
 
-def test_clients_find_the_words_that_they_look_for_when_a_cancel_fails() -> None:
+def test_a_failed_cancel_has_the_words_that_clients_match() -> None:
     assert NOT_CANCELED == "order can't be found - already canceled or matched"
 
 
@@ -92,7 +92,7 @@ def test_a_market_opens_once() -> None:
     assert state.market_by_id[market.condition_id].opened == market
 
 
-def test_a_market_that_is_open_stays_as_it_is() -> None:
+def test_opening_an_open_market_changes_nothing() -> None:
     state, _ = some_orders()
     before = digest(state)
     again = apply(state, an_open_market(rules=some_rules(ticks_per_one=1_000)))
@@ -109,7 +109,7 @@ def test_a_canceled_order_leaves_the_book_and_frees_its_funds() -> None:
     assert state.ledger.look_up(ALICE, COLLATERAL).reserved_units == 9 * TOKEN
 
 
-def test_several_orders_are_canceled_in_the_order_asked_for() -> None:
+def test_several_orders_are_canceled_in_the_requested_order() -> None:
     state, placings = some_orders()
     ids = (placings[2].order_id, placings[0].order_id)
     outcome = apply(state, CancelOrders(NOW_MS, ALICE, ids))
@@ -119,7 +119,7 @@ def test_several_orders_are_canceled_in_the_order_asked_for() -> None:
     assert [each.level for each in change.changes] == [(40, 0), (50, 20 * TOKEN)]
 
 
-def test_nobody_cancels_the_order_of_another() -> None:
+def test_a_signer_cannot_cancel_the_order_of_another() -> None:
     state, placings = some_orders()
     before = digest(state)
     outcome = apply(state, CancelOrders(NOW_MS, ALICE, (placings[3].order_id, a_word("unheard"))))
@@ -130,8 +130,8 @@ def test_nobody_cancels_the_order_of_another() -> None:
     assert digest(state) == before
 
 
-def test_a_signer_cancels_for_the_wallet_that_it_signed_for() -> None:
-    """The wallet that pays is a Safe; it is the signer that asks."""
+def test_a_signer_cancels_orders_that_its_safe_pays_for() -> None:
+    """The maker is a Safe; the cancel comes from the signer."""
     safe = an_address("a safe")
     state = a_state(an_open_market(), some_funds("a safe"))
     placing = a_placing(a_signed_order("alice", maker=safe))
@@ -141,13 +141,13 @@ def test_a_signer_cancels_for_the_wallet_that_it_signed_for() -> None:
     assert closed(outcome.effects) == [(placing.order_id, CloseReason.CANCELED)]
 
 
-def test_an_order_asked_for_twice_is_canceled_once() -> None:
+def test_an_order_listed_twice_is_canceled_once() -> None:
     state, placings = some_orders()
     ids = (placings[0].order_id, placings[0].order_id)
     assert apply(state, CancelOrders(NOW_MS, ALICE, ids)).result == Cancellation(ids[:1], {})
 
 
-def test_an_order_that_is_gone_is_not_canceled_again() -> None:
+def test_a_closed_order_is_not_canceled_again() -> None:
     state, placings = some_orders()
     command = CancelOrders(NOW_MS, ALICE, (placings[0].order_id,))
     apply(state, command)
@@ -160,7 +160,7 @@ def gtd(expires_at_s: int) -> PlaceOrder:
     return a_placing(a_buy(expiration_s=expires_at_s), OrderType.GTD)
 
 
-def test_an_order_leaves_in_its_very_second_and_not_before() -> None:
+def test_an_order_expires_in_its_second_and_not_before() -> None:
     placing = gtd(NOW_S + EXPIRATION_MARGIN_S + 5)
     state = a_trading_state()
     apply(state, placing)
@@ -171,7 +171,7 @@ def test_an_order_leaves_in_its_very_second_and_not_before() -> None:
     assert state.ledger.look_up(ALICE, COLLATERAL).reserved_units == 0
 
 
-def test_what_expires_together_leaves_the_earliest_first() -> None:
+def test_orders_that_expire_together_leave_the_earliest_first() -> None:
     late, soon = gtd(NOW_S + 90), gtd(NOW_S + 80)
     state = a_trading_state()
     apply(state, late)
@@ -180,7 +180,7 @@ def test_what_expires_together_leaves_the_earliest_first() -> None:
     assert [order_id for order_id, _ in closed(outcome.effects)] == [soon.order_id, late.order_id]
 
 
-def test_a_resolved_market_empties_its_book_and_ends() -> None:
+def test_a_resolution_empties_the_book_and_ends_trading() -> None:
     state, placings = some_orders()
     outcome = apply(state, ResolveMarket(NOW_MS + 1, a_word("market")))
     reasons = dict(closed(outcome.effects))
@@ -213,7 +213,7 @@ def test_a_trade_of_a_resolved_market_still_pends_until_it_settles() -> None:
     assert state.ledger.look_up(ALICE, an_asset(is_yes=True)).credit_units == 10 * TOKEN
 
 
-def test_an_observation_is_always_worth_keeping() -> None:
+def test_an_observation_is_always_a_change() -> None:
     state = State()
     seen = an_observation(block_number=7, block_hash=a_word("block 7"))
     assert apply(state, seen) == (None, [], True)
@@ -247,7 +247,7 @@ def orders(draw: st.DrawFn) -> list[PlaceOrder]:
 
 
 def tell(state: State, command: Command) -> list[Effect]:
-    """Return what happened; a refusal is nothing that happened, and leaves nothing behind."""
+    """Return the effects, none for a refusal, which must change nothing."""
     before = digest(state)
     try:
         return apply(state, command).effects
@@ -261,7 +261,7 @@ def a_rich_state(market: OpenMarket) -> State:
 
 
 @given(orders())
-def test_trades_of_millions_make_and_lose_no_unit(placings: list[PlaceOrder]) -> None:
+def test_trades_of_millions_conserve_every_unit(placings: list[PlaceOrder]) -> None:
     market = an_open_market(rules=some_rules(placings[0].terms.ticks_per_one))
     state = a_rich_state(market)
     for placing in placings:
@@ -275,7 +275,7 @@ def test_trades_of_millions_make_and_lose_no_unit(placings: list[PlaceOrder]) ->
 
 
 def check_reserved(state: State) -> None:
-    """What is reserved is what the orders that rest may still cost."""
+    """Assert that reservations are what the resting orders may still cost."""
     wanted: Counter[tuple[Address, AssetId]] = Counter()
     for order in state.live_orders.values():
         market = state.market_by_id[order.condition_id]
@@ -308,10 +308,10 @@ def test_a_replay_of_the_journal_ends_in_the_same_state(placings: list[PlaceOrde
 
 
 @given(orders())
-def test_the_end_of_a_market_cancels_all_that_rests_with_its_event_and_frees_it(
+def test_a_resolution_cancels_the_resting_orders_and_frees_their_funds(
     placings: list[PlaceOrder],
 ) -> None:
-    """What another market holds, and what trades are on their way with, stays as it was."""
+    """Orders of other markets and unsettled trades stay as they were."""
     market = an_open_market(rules=some_rules(placings[0].terms.ticks_per_one))
     other = an_open_market("other")
     state = a_state(
@@ -345,7 +345,7 @@ def ids(placings: list[PlaceOrder]) -> set[Bytes32]:
 
 
 def pending(state: State) -> dict[tuple[Address, AssetId], tuple[int, int]]:
-    """Return what trades on their way will bring to each account, and take from it."""
+    """Return what unsettled trades will credit to and debit from each account."""
     return {
         (wallet, asset): (account.credit_units, account.debit_units)
         for wallet, asset, account in state.ledger.accounts()

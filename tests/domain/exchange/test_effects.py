@@ -1,4 +1,4 @@
-"""What the engine says has happened."""
+"""Effects of commands."""
 
 import inspect
 from typing import Any, get_args
@@ -16,7 +16,7 @@ from foretell.domain.exchange.trade import Trade
 KINDS: list[Any] = list(get_args(Effect))
 
 
-def test_the_union_names_every_effect_of_the_module() -> None:
+def test_the_union_has_every_effect_of_the_module() -> None:
     structs = {
         value
         for _, value in inspect.getmembers(effects, inspect.isclass)
@@ -28,7 +28,7 @@ def test_the_union_names_every_effect_of_the_module() -> None:
 @pytest.mark.parametrize(
     "kind", [*KINDS, Trade, Fill, Placement, Cancellation], ids=lambda kind: kind.__name__
 )
-def test_an_effect_cannot_be_changed_after_the_fact(kind: type[msgspec.Struct]) -> None:
+def test_an_effect_is_immutable(kind: type[msgspec.Struct]) -> None:
     assert kind.__struct_config__.frozen
 
 

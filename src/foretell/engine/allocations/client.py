@@ -59,7 +59,7 @@ class AllocationClient:
         try:
             return await answers.handle(engine, question)
         except NotEnoughFunds as refusal:
-            if refusal.details["asset"] != COLLATERAL:
+            if refusal.shortfall.asset != COLLATERAL:
                 raise
             lack = refusal
         deadline_s = asyncio.get_running_loop().time() + FUND_DEADLINE_S
@@ -106,8 +106,10 @@ class AllocationClient:
         allocations = engine.state.allocations
         if allocations.shard != self.shard:
             raise TreasuryUnavailable("it has not greeted the shard yet")
-        spender, need_units = lack.details["spender"], lack.details["need"]
-        missing_units = engine.state.ledger.missing_units(wallet, spender, COLLATERAL, need_units)
+        lacking = lack.shortfall
+        missing_units = engine.state.ledger.missing_units(
+            wallet, Address(lacking.spender), COLLATERAL, lacking.need_units
+        )
         if missing_units == 0:
             return _Given(TakeAllocations(engine.clock_ms(), self.shard, ()), is_enough=False)
         wanted_units = allocations.look_up(wallet).given_units + missing_units

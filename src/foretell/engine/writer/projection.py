@@ -10,7 +10,6 @@ import contextlib
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.storage import JournalBehindTables
-from foretell.domain.exchange.book import price_in_yes
 from foretell.domain.exchange.commands import OpenMarket
 from foretell.domain.exchange.effects import (
     AllocationMoved,
@@ -32,7 +31,7 @@ from foretell.domain.exchange.effects import (
     TreasuryJoined,
 )
 from foretell.domain.exchange.ledger import AssetId
-from foretell.domain.exchange.trade import Trade, TradeStatus
+from foretell.domain.exchange.trade import Trade, TradeStatus, last_trade_of
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
@@ -235,12 +234,10 @@ class _Batch:
             tx_hash="",
             updated_at_ms=trade.matched_at_ms,
         )
-        last = trade.fills[-1]
+        last = last_trade_of(trade)
         latest = self._latest(trade.condition_id, trade.matched_at_ms)
-        latest.last_price_ticks = price_in_yes(
-            last.price_ticks, trade.ticks_per_one, is_yes=last.is_yes
-        )
-        latest.last_side = trade.side.name
+        latest.last_price_ticks = last.price_ticks
+        latest.last_side = last.side.name
         latest.volume_units += trade.cost_units
 
     def _advance(self, effect: TradeAdvanced) -> None:

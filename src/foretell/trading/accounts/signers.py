@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.exchange import SignerMismatch
-from foretell.domain.exchange.order import SignedOrder, order_struct_hash
+from foretell.domain.exchange.order import SignedOrder
 from foretell.domain.exchange.profiles import Separators, SigningProfile, separators
-from foretell.domain.values.eip712 import typed_digest
 from foretell.domain.values.hexadecimal import Address, Bytes32, word_of
 from foretell.runtime.lru import LruCache
 
@@ -57,12 +56,11 @@ class Signers:
         A client does not say which profile it uses, so each is tried; the one that the signer used
         last first, so that most orders cost one recovery.
         """
-        by_profile = self.separators(exchange).by_profile
-        struct_hash = order_struct_hash(order)
+        accepted = self.separators(exchange)
         first = self._profile_by_signer.get(order.signer) or 0
-        others = (index for index in range(len(by_profile)) if index != first)
+        others = (index for index in range(len(accepted.by_profile)) if index != first)
         for profile in (first, *others):
-            digest = typed_digest(by_profile[profile], struct_hash)
+            digest = accepted.digest(order, profile)
             if await self._recover(digest, order.signature) == order.signer:
                 self._profile_by_signer.put(order.signer, profile)
                 return Identity(profile, word_of(digest))

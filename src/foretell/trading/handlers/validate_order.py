@@ -47,9 +47,8 @@ from foretell.domain.exchange.order import (
     SignedOrder,
     check_expiration,
     check_order,
-    order_struct_hash,
 )
-from foretell.domain.values.eip712 import recover_signer, typed_digest
+from foretell.domain.values.eip712 import recover_signer
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address, word_of
 from foretell.edge.auth import L2Caller
 from foretell.engine.protocol.requests import CheckOrderReply, CheckOrderRequest
@@ -149,6 +148,13 @@ class _Trial:
         wallets = self.context.wallets.of(self.caller.address)
         return self.order is not None and self.order.maker in wallets
 
+    def struct_hash(self) -> Bytes32:
+        """Return the struct hash of the order under its profile, or under the first one."""
+        assert self.order is not None
+        assert self.place is not None
+        separators = self.context.signers.separators(self.place.market.opened.exchange)
+        return word_of(separators.struct_hash(self.order))
+
     async def judge(
         self, rule: str, check: Callable[[], Awaitable[None] | None], *, when: bool
     ) -> None:
@@ -203,7 +209,7 @@ class _Trial:
         assert self.place is not None
         assert self.body is not None
         rules = self.place.market.rules
-        order_id = self.order_id or word_of(order_struct_hash(self.order))
+        order_id = self.order_id or self.struct_hash()
         self.terms = check_order(self.order, self.body.order_type, rules, order_id)
 
     def check_expiration(self) -> None:
@@ -222,7 +228,7 @@ class _Trial:
         assert self.terms is not None
         command = PlaceOrder(
             at_ms=self.context.now_ms(),
-            order_id=self.order_id or word_of(order_struct_hash(self.order)),
+            order_id=self.order_id or self.struct_hash(),
             order=self.order,
             order_type=self.body.order_type,
             is_post_only=self.body.post_only,
@@ -264,7 +270,7 @@ def _validation(trial: _Trial, funds: BalanceRecord | None) -> Validation:
         cure=failed[0].cure if failed else None,
         rules=trial.verdicts,
         order_hash=trial.order_id,
-        struct_hash=word_of(order_struct_hash(order)) if order and trial.place else None,
+        struct_hash=trial.struct_hash() if order and trial.place else None,
         expected=checksum_address(order.signer) if order else None,
         signed_as=_signed_as(trial),
         funds=funds,
@@ -277,11 +283,10 @@ def _signed_as(trial: _Trial) -> list[SignedAs]:
     if order is None or place is None:
         return []
     exchange = place.market.opened.exchange
-    struct_hash = order_struct_hash(order)
-    separators = context.signers.separators(exchange).by_profile
+    separators = context.signers.separators(exchange)
     answers = []
-    for profile, separator in zip(context.signers.profiles_of(exchange), separators, strict=True):
-        digest = typed_digest(separator, struct_hash)
+    for index, profile in enumerate(context.signers.profiles_of(exchange)):
+        digest = separators.digest(order, index)
         try:
             recovered = recover_signer(digest, order.signature)
         except MalformedSignature:

@@ -9,6 +9,7 @@ from litestar.params import FromPath
 
 from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.errors.order import InvalidAssetType, InvalidSignatureType
+from foretell.domain.exchange.order import SERVED_SIGNATURE_TYPES
 from foretell.domain.portfolio.price_history import SECONDS_MAX
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.codec import AnyRequest, decode, json_response
@@ -29,7 +30,7 @@ Answer = Response[bytes]
 Services = NamedDependency[TradingContext]
 
 ASSET_TYPES: Final = ("COLLATERAL", "CONDITIONAL")
-SIGNATURE_TYPES: Final = ("0", "2")
+SIGNATURE_TYPES: Final = tuple(str(int(served)) for served in SERVED_SIGNATURE_TYPES)
 CURSOR: Final = texts("next_cursor", "where to go on; LTE= is the end")
 MARKET: Final = texts("market", "condition id")
 TOKEN: Final = texts("asset_id", "token id")
@@ -199,7 +200,7 @@ def _wallet(context: TradingContext, address: Address, query: Query) -> Address:
     try:
         signature_type = query.choice("signature_type", "0", SIGNATURE_TYPES)
     except MalformedQuery as error:
-        raise InvalidSignatureType from error
+        raise InvalidSignatureType(SERVED_SIGNATURE_TYPES) from error
     return context.wallets.by_signature_type(address, int(signature_type))
 
 

@@ -122,9 +122,9 @@ def test_several_orders_are_canceled_in_the_requested_order() -> None:
 def test_a_signer_cannot_cancel_the_order_of_another() -> None:
     state, placings = some_orders()
     before = digest(state)
-    outcome = apply(state, CancelOrders(NOW_MS, ALICE, (placings[3].order_id, a_word("unheard"))))
+    outcome = apply(state, CancelOrders(NOW_MS, ALICE, (placings[3].order_id, a_word("unknown"))))
     assert outcome.result == Cancellation(
-        (), {placings[3].order_id: NOT_CANCELED, a_word("unheard"): NOT_CANCELED}
+        (), {placings[3].order_id: NOT_CANCELED, a_word("unknown"): NOT_CANCELED}
     )
     assert (outcome.effects, outcome.is_change) == ([], False)
     assert digest(state) == before
@@ -191,7 +191,7 @@ def test_a_resolution_empties_the_book_and_ends_trading() -> None:
     assert state.ledger.look_up(ALICE, COLLATERAL).reserved_units == 0
 
 
-@pytest.mark.parametrize("condition", ["market", "unheard"])
+@pytest.mark.parametrize("condition", ["market", "unknown"])
 def test_a_market_is_not_resolved_twice_or_before_it_opened(condition: str) -> None:
     state = a_trading_state()
     apply(state, ResolveMarket(NOW_MS, a_word("market")))
@@ -246,7 +246,7 @@ def orders(draw: st.DrawFn) -> list[PlaceOrder]:
     return placings
 
 
-def tell(state: State, command: Command) -> list[Effect]:
+def submit(state: State, command: Command) -> list[Effect]:
     """Return the effects, none for a refusal, which must change nothing."""
     before = digest(state)
     try:
@@ -265,7 +265,7 @@ def test_trades_of_millions_conserve_every_unit(placings: list[PlaceOrder]) -> N
     market = an_open_market(rules=some_rules(placings[0].terms.ticks_per_one))
     state = a_rich_state(market)
     for placing in placings:
-        for effect in tell(state, placing):
+        for effect in submit(state, placing):
             if isinstance(effect, TradeMatched):
                 check_trade(state, effect.trade, placing)
         book = state.market_by_id[market.condition_id].book
@@ -300,10 +300,10 @@ def test_a_replay_of_the_journal_ends_in_the_same_state(placings: list[PlaceOrde
         ExpireOrders((NOW_S + 45) * 1000),
     ]
     state, again = State(), State()
-    story = [tell(state, command) for command in commands]
+    effects = [submit(state, command) for command in commands]
     journal = [encode_command(command) for command in commands]
-    retold = [tell(again, decode_command(raw)) for raw in journal]
-    assert retold == story
+    repeated = [submit(again, decode_command(raw)) for raw in journal]
+    assert repeated == effects
     assert picture(again) == picture(state)
 
 
@@ -321,7 +321,7 @@ def test_a_resolution_cancels_the_resting_orders_and_frees_their_funds(
         a_placing(a_buy("alice", market="other"), market=other),
     )
     for placing in placings:
-        tell(state, placing)
+        submit(state, placing)
     resting = [order for order in state.live_orders.values() if order.order_id in ids(placings)]
     coming, at_ms = pending(state), state.latest_ms + 1
     effects = apply(state, ResolveMarket(at_ms, market.condition_id)).effects
@@ -337,7 +337,7 @@ def test_a_resolution_cancels_the_resting_orders_and_frees_their_funds(
     assert list(state.market_by_id[market.condition_id].book.orders()) == []
     assert pending(state) == coming
     check_reserved(state)
-    assert tell(state, a_placing(a_buy("bob", salt="99"), market=an_open_market())) == []
+    assert submit(state, a_placing(a_buy("bob", salt="99"), market=an_open_market())) == []
 
 
 def ids(placings: list[PlaceOrder]) -> set[Bytes32]:

@@ -151,9 +151,17 @@ def test_an_unused_level_has_no_size() -> None:
     assert a_book(a_bid("bid")).size_at(50, is_bid=False) == 0
 
 
+def test_an_order_cannot_be_removed_twice() -> None:
+    first, second = a_live_order("first"), a_live_order("second")
+    book = a_book(first, second)
+    book.remove(first)
+    with pytest.raises(AssertionError, match="in the book"):
+        book.remove(first)
+
+
 def test_an_order_of_another_book_cannot_be_removed() -> None:
     with pytest.raises(AssertionError):
-        a_book().remove(a_bid("stranger"))
+        a_book().remove(a_bid("another"))
 
 
 class WatchedOrder(LiveOrder):

@@ -151,6 +151,21 @@ def test_no_more_is_released_than_was_reserved() -> None:
         ledger.release(order, COLLATERAL, 51, is_closed=False)
 
 
+@pytest.mark.parametrize("reserved", [0, 50])
+def test_no_more_is_reserved_than_the_wallet_holds(reserved: int) -> None:
+    ledger = a_ledger(confirmed=100, reserved=reserved)
+    with pytest.raises(AssertionError, match="funds were checked"):
+        ledger.reserve(a_live_order(), COLLATERAL, 101 - reserved)
+
+
+def test_a_match_debits_no_more_than_the_wallet_holds_but_a_reorg_may() -> None:
+    ledger = a_ledger(confirmed=100, reserved=40)
+    ledger.pend([(ALICE, COLLATERAL, -60)])
+    with pytest.raises(AssertionError, match="funds were checked"):
+        ledger.pend([(ALICE, COLLATERAL, -1)])
+    ledger.pend([(ALICE, COLLATERAL, -100)], is_forced=True)
+
+
 @given(st.lists(st.integers(-(10**9), 10**9)))
 def test_pending_moves_that_settle_leave_no_trace(moves: list[int]) -> None:
     ledger = a_ledger(reserved=0)

@@ -34,6 +34,7 @@ from foretell.domain.errors.families import IllegalTransition
 from foretell.domain.exchange.order import (
     EXPIRATION_MARGIN_S,
     ORDER_TRANSITIONS,
+    SERVED_SIGNATURE_TYPES,
     MarketRules,
     OrderStatus,
     OrderTerms,
@@ -45,6 +46,7 @@ from foretell.domain.exchange.order import (
     advance_order,
     check_expiration,
     check_order,
+    has_budget,
     leaves_book_at_s,
 )
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
@@ -109,6 +111,22 @@ def test_a_sell_that_only_takes_names_its_size(order_type: OrderType) -> None:
 def test_a_buy_that_only_takes_has_a_budget(order_type: OrderType) -> None:
     order = a_spending(price_ticks=37, budget_units=10 * TOKEN)
     assert terms_of(order, order_type) == OrderTerms(37, 100, None, 10 * TOKEN)
+
+
+@pytest.mark.parametrize("order_type", OrderType)
+@pytest.mark.parametrize("side", Side)
+def test_only_a_buy_that_may_not_rest_has_a_budget(side: Side, order_type: OrderType) -> None:
+    is_budgeted = (side, order_type.may_rest) == (Side.BUY, False)
+    assert has_budget(side, order_type) is is_budgeted
+    expiration = NOW_S if order_type is OrderType.GTD else 0
+    order = msgspec.structs.replace(
+        with_amounts(side, 5 * TOKEN, 10 * TOKEN), expiration_s=expiration
+    )
+    assert terms_of(order, order_type).has_budget is is_budgeted
+
+
+def test_the_served_signature_types_are_those_of_own_keys_and_safes() -> None:
+    assert dict(SERVED_SIGNATURE_TYPES) == {SignatureType.EOA: "EOA", SignatureType.SAFE: "Safe"}
 
 
 @pytest.mark.parametrize("order_type", OrderType)

@@ -651,6 +651,7 @@ def test_an_order_is_planned_without_being_placed() -> None:
     state = a_state_with(a_sell("bob", 40))
     before = digest(state)
     plan = plan_order(state, a_placing(a_buy("alice", 50, 15 * TOKEN)))
+    assert plan is not None
     assert (plan.size_units, plan.is_exhausted) == (10 * TOKEN, False)
     assert digest(state) == before
 

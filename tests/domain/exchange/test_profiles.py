@@ -10,16 +10,23 @@ from hypothesis import strategies as st
 from tests.rigs.values import CHAIN_ID, EXCHANGE, a_key, a_signed_order, the_separators
 
 from foretell.domain.errors.exchange import ForeignProfile
-from foretell.domain.exchange.order import ORDER_V1_TYPE_HASH, Side, SignatureType, SignedOrder
+from foretell.domain.exchange.order import (
+    ORDER_V1_TYPE_HASH,
+    STRUCTS,
+    Side,
+    SignatureType,
+    SignedOrder,
+)
 from foretell.domain.exchange.profiles import (
     OWN_PROFILE,
     PROFILES_MAX,
+    SANDBOX_NEG_RISK_PROFILES,
     SANDBOX_PROFILES,
     SigningProfile,
     check_profiles,
     separators,
 )
-from foretell.domain.values.hexadecimal import address_of
+from foretell.domain.values.hexadecimal import address_of, word_of
 
 FIELDS = (
     ("salt", "uint256"),
@@ -128,6 +135,19 @@ def test_a_public_chain_accepts_only_the_own_profile() -> None:
 def test_a_public_chain_refuses_a_foreign_profile(foreign: SigningProfile) -> None:
     with pytest.raises(ForeignProfile, match=foreign.name):
         check_profiles([OWN_PROFILE, foreign], is_sandbox=False)
+
+
+def test_every_accepted_profile_names_a_supported_struct() -> None:
+    profiles = {*SANDBOX_PROFILES, *SANDBOX_NEG_RISK_PROFILES}
+    assert {profile.struct_version for profile in profiles} <= set(STRUCTS)
+
+
+def test_a_struct_hash_is_that_of_the_struct_of_the_profile() -> None:
+    order = a_signed_order(profile=1)
+    hashing = separators(SANDBOX_PROFILES, CHAIN_ID, EXCHANGE)
+    assert hashing.struct_hash(order) == STRUCTS[1].hash(order)
+    assert hashing.order_id(order) == word_of(hashing.digest(order, 1))
+    assert hashing.digest(order, 0) != hashing.digest(order, 1)
 
 
 @pytest.mark.parametrize("count", [0, PROFILES_MAX + 1])

@@ -66,6 +66,20 @@ def test_a_resting_sell_reserves_its_tokens(*, is_yes: bool) -> None:
     assert reserved(state, an_asset(is_yes=is_yes)) == 10 * TOKEN
 
 
+@pytest.mark.parametrize("side", Side)
+def test_an_order_that_crosses_another_cannot_rest(side: Side) -> None:
+    state = a_resting_state(a_live_order("first", side=side))
+    with pytest.raises(AssertionError, match="crossed"):
+        state.rest(a_live_order("second", side=Side(1 - side)))
+
+
+def test_an_order_cannot_be_filled_beyond_its_size() -> None:
+    order = a_live_order(price_ticks=33, size_units=100)
+    state = a_resting_state(order)
+    with pytest.raises(AssertionError, match="filled <= size"):
+        state.fill(order, 200)
+
+
 def test_a_fractional_cost_is_reserved_rounded_up() -> None:
     state = a_resting_state(a_live_order(price_ticks=33, size_units=101))
     assert reserved(state) == 34

@@ -7,17 +7,30 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rigs.values import TOKEN, a_buy, a_live_order, a_sell, a_spending, a_word
+from tests.rigs.values import (
+    TOKEN,
+    a_buy,
+    a_live_order,
+    a_placing,
+    a_sell,
+    a_spending,
+    a_state,
+    a_word,
+    an_open_market,
+    some_funds,
+)
 
 from foretell.domain.errors.families import IllegalTransition
 from foretell.domain.exchange.matching import Fill, PlannedFill, fill_of
-from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.order import Side, SignedOrder
 from foretell.domain.exchange.trade import (
     FILLS_PER_TRADE_MAX,
     TRADE_TRANSITIONS,
+    LastTrade,
     TradeStatus,
     TradeTrigger,
     advance_trade,
+    last_trade_of,
     split_into_trades,
     taker_fill_units,
     total_cost_units,
@@ -152,6 +165,38 @@ def test_fills_are_grouped_in_order_for_one_transaction_each(count: int, groups:
 def test_the_cost_of_a_trade_is_that_of_its_fills() -> None:
     assert total_cost_units(some_fills(3)) == 3 * TOKEN
     assert total_cost_units([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("taker", "maker", "last"),
+    [
+        (a_buy("alice", 40), a_sell("bob", 40), LastTrade(40, Side.BUY)),
+        (a_sell("alice", 40), a_buy("bob", 40), LastTrade(40, Side.SELL)),
+        (
+            a_buy("alice", 40, is_yes=False),
+            a_sell("bob", 40, is_yes=False),
+            LastTrade(60, Side.SELL),
+        ),
+        (
+            a_sell("alice", 40, is_yes=False),
+            a_buy("bob", 40, is_yes=False),
+            LastTrade(60, Side.BUY),
+        ),
+        (a_buy("alice", 40), a_buy("bob", 60, is_yes=False), LastTrade(40, Side.BUY)),
+        (a_sell("alice", 40, is_yes=False), a_sell("bob", 60), LastTrade(60, Side.BUY)),
+    ],
+    ids=["buy yes", "sell yes", "buy no", "sell no", "mint", "merge"],
+)
+def test_the_last_trade_of_a_market_is_in_terms_of_yes_for_takers_of_no_too(
+    taker: SignedOrder, maker: SignedOrder, last: LastTrade
+) -> None:
+    state = a_state(
+        an_open_market(), some_funds("alice", "bob"), a_placing(maker), a_placing(taker)
+    )
+    (unsettled,) = state.unsettled_trades.values()
+    assert last_trade_of(unsettled.trade) == last
+    market = state.market_by_id[unsettled.trade.condition_id]
+    assert (market.last_price_ticks, market.last_side) == last
 
 
 def test_a_seller_uses_the_tokens_that_it_sells() -> None:

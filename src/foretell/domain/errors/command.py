@@ -33,7 +33,7 @@ class PortTaken(Unavailable):
 
 
 class CannotListen(Unavailable):
-    """This process may not listen on the address."""
+    """The operating system does not let the process listen on the address."""
 
     def __init__(self, host: str, port: int, setting: str, cause: str) -> None:
         super().__init__(

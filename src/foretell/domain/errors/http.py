@@ -20,7 +20,7 @@ class L2SignatureMismatch(Unauthenticated):
 
     def __init__(self, message_bytes: int, message_sha256: str) -> None:
         super().__init__(
-            "the HMAC does not match timestamp + method + path + body as received",
+            "the HMAC does not fit timestamp + method + path + body as received",
             message_bytes=message_bytes,
             message_sha256=message_sha256,
         )

@@ -60,7 +60,7 @@ class LeaseHeld(Unavailable):
 
 
 class LeaseLost(JournalFailed):
-    """This process lost the lease of a shard; the next holder continues from the journal."""
+    """The process lost the lease of a shard; the next holder continues from the journal."""
 
     def __init__(self, shard: int, cause: str) -> None:
         super().__init__(f"the lease of shard {shard} is lost: {cause}")

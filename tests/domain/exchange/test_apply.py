@@ -29,7 +29,8 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.exchange.apply import NOT_CANCELED, Cancellation, apply
+from foretell.domain.exchange.apply import NOT_CANCELED, Cancellation, Outcome, apply
+from foretell.domain.exchange.book import LevelSize
 from foretell.domain.exchange.commands import (
     CancelOrders,
     Command,
@@ -88,7 +89,7 @@ def test_a_failed_cancel_has_the_words_that_clients_match() -> None:
 def test_a_market_opens_once() -> None:
     state, market = State(), an_open_market()
     first = apply(state, market)
-    assert first == (None, [MarketOpened(market)], True)
+    assert first == Outcome(None, [MarketOpened(market)], is_change=True)
     assert state.market_by_id[market.condition_id].opened == market
 
 
@@ -96,7 +97,7 @@ def test_opening_an_open_market_changes_nothing() -> None:
     state, _ = some_orders()
     before = digest(state)
     again = apply(state, an_open_market(rules=some_rules(ticks_per_one=1_000)))
-    assert again == (None, [], False)
+    assert again == Outcome(None, [], is_change=False)
     assert digest(state) == before
 
 
@@ -116,7 +117,7 @@ def test_several_orders_are_canceled_in_the_requested_order() -> None:
     assert outcome.result == Cancellation(ids, {})
     assert [order_id for order_id, _ in closed(outcome.effects)] == list(ids)
     [change] = [each for each in outcome.effects if isinstance(each, BookChanged)]
-    assert [each.level for each in change.changes] == [(40, 0), (50, 20 * TOKEN)]
+    assert [each.level for each in change.changes] == [LevelSize(40, 0), LevelSize(50, 20 * TOKEN)]
 
 
 def test_a_signer_cannot_cancel_the_order_of_another() -> None:
@@ -164,7 +165,7 @@ def test_an_order_expires_in_its_second_and_not_before() -> None:
     placing = gtd(NOW_S + EXPIRATION_MARGIN_S + 5)
     state = a_trading_state()
     apply(state, placing)
-    assert apply(state, ExpireOrders((NOW_S + 5) * 1000 - 1)) == (None, [], False)
+    assert apply(state, ExpireOrders((NOW_S + 5) * 1000 - 1)) == Outcome(None, [], is_change=False)
     outcome = apply(state, ExpireOrders((NOW_S + 5) * 1000))
     assert closed(outcome.effects) == [(placing.order_id, CloseReason.EXPIRED)]
     assert outcome.is_change
@@ -195,12 +196,14 @@ def test_a_resolution_empties_the_book_and_ends_trading() -> None:
 def test_a_market_is_not_resolved_twice_or_before_it_opened(condition: str) -> None:
     state = a_trading_state()
     apply(state, ResolveMarket(NOW_MS, a_word("market")))
-    assert apply(state, ResolveMarket(NOW_MS, a_word(condition))) == (None, [], False)
+    assert apply(state, ResolveMarket(NOW_MS, a_word(condition))) == Outcome(
+        None, [], is_change=False
+    )
 
 
 def test_a_resolved_market_does_not_open_again() -> None:
     state = a_state(an_open_market(), ResolveMarket(NOW_MS, a_word("market")))
-    assert apply(state, an_open_market()) == (None, [], False)
+    assert apply(state, an_open_market()) == Outcome(None, [], is_change=False)
     assert not state.market_by_id[a_word("market")].is_open
 
 
@@ -216,7 +219,7 @@ def test_a_trade_of_a_resolved_market_still_pends_until_it_settles() -> None:
 def test_an_observation_is_always_a_change() -> None:
     state = State()
     seen = an_observation(block_number=7, block_hash=a_word("block 7"))
-    assert apply(state, seen) == (None, [], True)
+    assert apply(state, seen) == Outcome(None, [], is_change=True)
     assert (state.observed_block, state.observed_hash) == (7, a_word("block 7"))
 
 

@@ -219,14 +219,23 @@ class SlowBook:
             sizes[price] = sizes.get(price, 0) + order.remaining_units
         return [LevelSize(*level) for level in sizes.items()]
 
+    def crosses(self, order: LiveOrder) -> bool:
+        sign = 1 if order.is_bid else -1
+        return any(
+            sign * (order.yes_price_ticks - other.yes_price_ticks) >= 0
+            for other in self.side(is_bid=not order.is_bid)
+        )
+
 
 def move(book: Book, slow: SlowBook, number: int, step: tuple[str, bool, int, int]) -> None:
     kind, is_yes, price_ticks, units = step
     if kind == "add" or not slow.orders:
         fields = {"is_yes": is_yes, "side": Side(units % 2), "ticks_per_one": TICKS_PER_ONE}
         order = a_live_order(f"{number}", price_ticks, units, **fields)
-        book.add(order)
-        slow.orders.append(order)
+        assert book.is_met(order.yes_price_ticks, taker_is_bid=order.is_bid) is slow.crosses(order)
+        if not slow.crosses(order):
+            book.add(order)
+            slow.orders.append(order)
         return
     order = slow.orders[units % len(slow.orders)]
     if kind == "reduce" and order.remaining_units > 1:

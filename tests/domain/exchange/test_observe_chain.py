@@ -26,7 +26,7 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.exchange.apply import Outcome, apply
-from foretell.domain.exchange.book import LiveOrder
+from foretell.domain.exchange.book import LevelSize, LiveOrder
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ObserveChain, TradeSeen
 from foretell.domain.exchange.effects import BookChanged, CloseReason, OrderClosed, TradeAdvanced
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
@@ -140,7 +140,9 @@ def test_a_changed_book_is_published_once_after_all_closes() -> None:
     state, _ = three_bids()
     outcome = apply(state, an_observation([a_balance(0)]))
     [change] = [each for each in outcome.effects if isinstance(each, BookChanged)]
-    assert [each.level for each in change.changes] == [(30, 0), (40, 0), (50, 0)]
+    assert [each.level for each in change.changes] == [
+        LevelSize(price, 0) for price in (30, 40, 50)
+    ]
     assert outcome.effects[-1] == change
 
 

@@ -460,7 +460,7 @@ def test_a_repeated_order_is_placed_once(order_type: OrderType) -> None:
     first = place(state, a_sell("alice"), order_type)
     before = digest(state)
     again = place(state, a_sell("alice"), order_type, at_ms=NOW_MS + 1)
-    assert again == (first.result, [], False)
+    assert again == Outcome(first.result, [], is_change=False)
     assert digest(state) == before
 
 
@@ -468,7 +468,7 @@ def test_an_order_repeated_after_it_was_closed_is_not_placed_again() -> None:
     state, placing = a_state_with(), a_placing(a_buy())
     first = apply(state, placing)
     apply(state, CancelOrders(NOW_MS, ALICE, (placing.order_id,)))
-    assert apply(state, placing) == (first.result, [], False)
+    assert apply(state, placing) == Outcome(first.result, [], is_change=False)
     assert state.live_orders == {}
 
 

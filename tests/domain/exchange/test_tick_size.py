@@ -29,7 +29,7 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.errors.exchange import TickNotFiner
-from foretell.domain.exchange.apply import apply
+from foretell.domain.exchange.apply import Outcome, apply
 from foretell.domain.exchange.commands import ChangeTick, OpenMarket, PlaceOrder, ResolveMarket
 from foretell.domain.exchange.effects import Effect, OrderFilled, TickChanged, TradeMatched
 from foretell.domain.exchange.ledger import AssetId
@@ -307,7 +307,7 @@ def test_the_present_tick_or_a_market_that_is_not_open_changes_nothing(
     over = an_open_market("over")
     state = a_state(an_open_market(), over, ResolveMarket(NOW_MS, over.condition_id))
     before = digest(state)
-    assert apply(state, change) == (None, [], False)
+    assert apply(state, change) == Outcome(None, [], is_change=False)
     assert digest(state) == before
 
 

@@ -196,7 +196,7 @@ def test_the_last_trade_of_a_market_is_in_terms_of_yes_for_takers_of_no_too(
     (unsettled,) = state.unsettled_trades.values()
     assert last_trade_of(unsettled.trade) == last
     market = state.market_by_id[unsettled.trade.condition_id]
-    assert (market.last_price_ticks, market.last_side) == last
+    assert (market.last_price_ticks, market.last_side) == (last.price_ticks, last.side)
 
 
 def test_a_seller_uses_the_tokens_that_it_sells() -> None:

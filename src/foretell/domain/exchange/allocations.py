@@ -79,6 +79,7 @@ class Allocations(msgspec.Struct):
 
     def allocation_of(self, wallet: Address) -> Allocation:
         """Return the wallet's allocation, a new one when it had none."""
+        assert self.is_joined, "only a shard of a treasury has allocations"
         return self.allocation_by_wallet.setdefault(wallet, Allocation())
 
     def look_up(self, wallet: Address) -> Allocation:

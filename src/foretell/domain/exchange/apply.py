@@ -4,7 +4,7 @@ It either refuses and changes nothing, or changes the state and returns the effe
 and reads no clock, so the same commands in the same order give the same state.
 """
 
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -53,7 +53,7 @@ Result = Placement | Cancellation | AllocationTotal | None
 """The reply to a command."""
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True):
     """The result of a command; the journal needs only commands that are a change."""
 
     result: Result
@@ -142,6 +142,7 @@ def _change_tick(state: State, command: ChangeTick) -> list[Effect]:
         return []
     check_finer(before, command.ticks_per_one)
     market.change_tick(command.ticks_per_one)
+    assert market.book.ticks_per_one == market.rules.ticks_per_one
     market.changed_at_ms = command.at_ms
     return [TickChanged(command.condition_id, before, command.ticks_per_one, command.at_ms)]
 
@@ -155,5 +156,7 @@ def _resolve(state: State, command: ResolveMarket) -> list[Effect]:
         state.close(order, CloseReason.MARKET_RESOLVED, command.at_ms)
         for order in list(market.book.orders())
     ]
+    assert market.book.best_bid() is None, "a resolved market has no orders"
+    assert market.book.best_ask() is None, "a resolved market has no orders"
     resolved = MarketResolved(command.condition_id, command.at_ms)
     return [*effects, *state.book_changes(command.at_ms), resolved]

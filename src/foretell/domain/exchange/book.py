@@ -10,7 +10,7 @@ so the time of a cancel does not grow with the book.
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -62,7 +62,7 @@ class Level:
 _BUY: Final = Side.BUY
 
 
-class LevelSize(NamedTuple):
+class LevelSize(msgspec.Struct, frozen=True, array_like=True):
     """A price and the total size of its orders."""
 
     price_ticks: int
@@ -101,9 +101,11 @@ class Book:
         return (mask & -mask).bit_length() - 1 if mask else None
 
     def add(self, order: LiveOrder) -> None:
-        """Append the order to the queue of its level."""
+        """Append the order to the queue of its level.
+
+        It must not cross the book. Only a new level can, so that is where it is asserted.
+        """
         price = order.yes_price_ticks
-        assert order.remaining_units > 0
         levels = self._bids if order.is_bid else self._asks
         level = levels[price]
         if level is None:
@@ -112,8 +114,10 @@ class Book:
         if last is None:
             level.head = order
             if order.is_bid:
+                assert not self._ask_mask & ((2 << price) - 1), "no ask is at or below a bid"
                 self._bid_mask |= 1 << price
             else:
+                assert not self._bid_mask >> price, "no bid is at or above an ask"
                 self._ask_mask |= 1 << price
         else:
             last.next = order

@@ -134,7 +134,6 @@ class Ledger:
         if order.signer is order.maker:
             order.signer = account.wallet
         order.maker = account.wallet
-        assert units > 0
         account.reserved_units += units
         account.orders[order.order_id] = order
         used_units = account.reserved_units + account.debit_units
@@ -143,7 +142,6 @@ class Ledger:
     def release(self, order: LiveOrder, asset: AssetId, units: int, *, is_closed: bool) -> None:
         """Release what an order no longer needs."""
         account = self.account(order.maker, asset)
-        assert units >= 0
         account.reserved_units -= units
         assert account.reserved_units >= 0
         if is_closed:

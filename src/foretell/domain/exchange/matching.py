@@ -34,7 +34,7 @@ _BUY: Final = Side.BUY
 _COMPLEMENTARY: Final = MatchType.COMPLEMENTARY
 
 
-class Taker(NamedTuple):
+class Taker(msgspec.Struct, frozen=True):
     """The arriving order.
 
     Exactly one of `size_units` (tokens to trade) and `budget_units` (collateral to spend) is set.
@@ -56,7 +56,7 @@ class PlannedFill(NamedTuple):
     size_units: int
 
 
-class MatchPlan(NamedTuple):
+class MatchPlan(msgspec.Struct, frozen=True):
     """The outcome of matching a taker now.
 
     `is_exhausted` means that the taker has less than a lot left at the last price that it met, so
@@ -82,9 +82,9 @@ def plan_match(book: Book, taker: Taker) -> MatchPlan:
     fills: list[PlannedFill] = []
     own_orders: list[LiveOrder] = []
     dust_orders: list[LiveOrder] = []
-    maker, _, is_yes, taker_is_bid, limit_ticks, size_left, budget_left = taker
-    ticks_per_one, filled, is_exhausted = book.ticks_per_one, 0, False
-    for order in book.opposite(limit_ticks, taker_is_bid=taker_is_bid):
+    maker, is_yes, ticks_per_one = taker.maker, taker.is_yes, book.ticks_per_one
+    size_left, budget_left, filled, is_exhausted = taker.size_units, taker.budget_units, 0, False
+    for order in book.opposite(taker.yes_limit_ticks, taker_is_bid=taker.is_bid):
         price = price_in_yes(order.yes_price_ticks, ticks_per_one, is_yes=is_yes)
         wanted = _wanted_units(size_left, budget_left, price, ticks_per_one)
         if wanted == 0:
@@ -153,7 +153,6 @@ def match_type_of(taker_side: Side, maker_side: Side) -> MatchType:
 def fill_of(planned: PlannedFill, taker_side: Side, ticks_per_one: int) -> Fill:
     """Return a planned fill with the amounts that its maker gives and receives."""
     order, units = planned
-    assert 0 < units <= order.remaining_units
     cost = exact_cost_units(units, order.price_ticks, ticks_per_one)
     is_buy = order.side is _BUY
     return Fill(
@@ -177,7 +176,6 @@ def taker_cost_units(fill: Fill) -> int:
     to one collateral a token.
     """
     cost = fill.making_units if fill.side is _BUY else fill.taking_units
-    assert 0 <= cost <= fill.size_units, "a token costs at most one collateral"
     return cost if fill.match_type is _COMPLEMENTARY else fill.size_units - cost
 
 

@@ -79,6 +79,8 @@ def observation_of(
     state: State, reading: ChainReading, scope: ObservationScope, at_ms: int
 ) -> ObserveChain | None:
     """Return the observation that brings the state up to the reading, None if none is due."""
+    assert scope.confirmations >= 0
+    assert scope.blocks_unobserved_max > 0
     ledger, is_complete = state.ledger, reading.is_complete
     balances = balances_seen(
         ledger, reading.balances, scope.foreign_assets, is_complete=is_complete
@@ -215,6 +217,7 @@ def split_of(
     """
     makers = {fill.maker_order_id for fill in unsettled.trade.fills}
     leaving = [each for each in refused if each.part > 0 and each.order_id in makers]
+    assert leaving == sorted(leaving, key=lambda each: each.part), "groupby needs sorted parts"
     parts = tuple(
         tuple(each.order_id for each in group)
         for _, group in itertools.groupby(leaving, key=lambda each: each.part)

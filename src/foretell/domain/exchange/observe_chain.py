@@ -58,6 +58,7 @@ def observe_chain(state: State, command: ObserveChain) -> list[Effect]:
     Parts before the last only wait. A first part replaces parts that wait: the reader before it
     stopped halfway, and this one starts again.
     """
+    assert 1 <= command.part <= command.parts
     if command.part == 1:
         state.observed_parts.clear()
     assert len(state.observed_parts) == command.part - 1, "parts arrive in order"
@@ -128,6 +129,7 @@ def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -
             sign = (status in _SETTLED) - settled
             effects += settle_allocations(state, trade, sign, at_ms) if sign else []
         effects.append(TradeAdvanced(seen.trade_id, condition_id, status, seen.tx_hash, at_ms))
+    assert not effects or trade.status is seen.status, "a path ends at its target"
     if trade.status in _FINAL:
         del state.unsettled_trades[seen.trade_id]
     return effects

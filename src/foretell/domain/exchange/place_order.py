@@ -23,7 +23,7 @@ from foretell.domain.exchange.effects import (
     OrderPlaced,
     TradeMatched,
 )
-from foretell.domain.exchange.matching import Fill, MatchPlan, Taker, fill_of, is_dust, plan_match
+from foretell.domain.exchange.matching import MatchPlan, Taker, fill_of, is_dust, plan_match
 from foretell.domain.exchange.order import (
     OrderStatus,
     OrderType,
@@ -57,9 +57,8 @@ def place_order(state: State, command: PlaceOrder) -> tuple[Placement, list[Effe
 
     A repeated order is not placed again: its first placement is returned, with no effects.
     """
-    first = _first_placement(state, command)
-    if first is not None:
-        return first, []
+    if command.order_id in state.placement_by_order:
+        return _first_placement(state, command), []
     market = _open_market(state, command)
     if command.order.expiration_s:
         check_expiration(command.order, max(state.latest_ms, command.at_ms) // 1000)
@@ -72,16 +71,17 @@ def plan_order(state: State, command: PlaceOrder) -> MatchPlan | None:
 
     A repeated order has no plan: None is returned. Its expiration is not checked.
     """
-    if _first_placement(state, command) is not None:
+    if command.order_id in state.placement_by_order:
+        _first_placement(state, command)
         return None
     market = _open_market(state, command)
     return _plan(state, market, command, _arrival(market, command))
 
 
-def _first_placement(state: State, command: PlaceOrder) -> Placement | None:
-    """Return the placement of an order that was placed before, or refuse other terms for it."""
-    first = state.placement_by_order.get(command.order_id)
-    if first is not None and (first.owner, first.order_type) != (command.owner, command.order_type):
+def _first_placement(state: State, command: PlaceOrder) -> Placement:
+    """Return the placement of a repeated order, or refuse another type or owner for it."""
+    first = state.placement_by_order[command.order_id]
+    if (first.owner, first.order_type) != (command.owner, command.order_type):
         raise OrderDuplicated(command.order_id)
     return first
 
@@ -215,11 +215,9 @@ def _match(
     effects: list[Effect],
 ) -> list[Trade]:
     """Execute the fills of the plan and return the order's trades; the effects are appended."""
-    at_ms, ticks_per_one = command.at_ms, market.book.ticks_per_one
+    at_ms = command.at_ms
     effects += [state.close(own, CloseReason.SELF_TRADE, at_ms) for own in plan.own_orders]
-    fills = [fill_of(planned, command.order.side, ticks_per_one) for planned in plan.fills]
-    trades = _trades(market, command, fills)
-    assert sum([trade.size_units for trade in trades]) == plan.size_units, "fills are conserved"
+    trades = _trades(market, command, plan)
     for trade in trades:
         assert _is_within_limit(trade, arrival), "a trade is never worse than the limit"
         effects.append(TradeMatched(trade))
@@ -235,11 +233,14 @@ def _is_within_limit(trade: Trade, arrival: LiveOrder) -> bool:
     return paid <= limit if trade.side is _BUY else paid >= limit
 
 
-def _trades(market: Market, command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
-    has_budget = command.terms.has_budget
-    trades = []
+def _trades(market: Market, command: PlaceOrder, plan: MatchPlan) -> list[Trade]:
+    """Return the fills of the plan in trades that one transaction each can settle."""
+    has_budget, ticks_per_one = command.terms.has_budget, market.book.ticks_per_one
+    fills = [fill_of(planned, command.order.side, ticks_per_one) for planned in plan.fills]
+    trades, units_left = [], plan.size_units
     for index, group in enumerate(split_into_trades(fills)):
-        size, cost = sum(fill.size_units for fill in group), total_cost_units(group)
+        size, cost = sum([fill.size_units for fill in group]), total_cost_units(group)
+        units_left -= size
         trades.append(
             Trade(
                 trade_id=trade_id_of(command.order_id, index),
@@ -254,10 +255,11 @@ def _trades(market: Market, command: PlaceOrder, fills: list[Fill]) -> list[Trad
                 taker_fill_units=taker_fill_units(command.order, size, cost, has_budget=has_budget),
                 matched_at_ms=command.at_ms,
                 fills=group,
-                ticks_per_one=market.book.ticks_per_one,
+                ticks_per_one=ticks_per_one,
                 bucket_index=index,
             )
         )
+    assert units_left == 0, "trades conserve the fills"
     return trades
 
 
@@ -282,7 +284,8 @@ def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrde
                 trade_id=trade.trade_id,
             )
         )
-    market.last_price_ticks, market.last_side = last_trade_of(trade)
+    last = last_trade_of(trade)
+    market.last_price_ticks, market.last_side = last.price_ticks, last.side
     moves = trade_moves(market, trade)
     state.ledger.pend(moves)
     has_budget = command.terms.has_budget

@@ -193,6 +193,7 @@ def _restored_market(seen: _Market) -> Market:
     market.last_price_ticks, market.last_side = seen.last_price_ticks, seen.last_side
     market.changed_at_ms = seen.changed_at_ms
     packed = seen.forgotten_order_ids
+    assert len(packed) % ORDER_ID_BYTES == 0
     market.forgotten_order_ids = {
         packed[start : start + ORDER_ID_BYTES] for start in range(0, len(packed), ORDER_ID_BYTES)
     }

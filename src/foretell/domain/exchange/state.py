@@ -206,6 +206,7 @@ class State:
     def remember(self, placement: Placement) -> None:
         """Keep a placement, and forget the oldest ones when there are too many."""
         kept = self.placement_by_order
+        assert placement.order_id not in kept, "an order is placed once"
         kept[placement.order_id] = placement
         if len(kept) > self._placements_forgotten_above:
             at_once = self._placements_forgotten_above - self._placements_kept_max
@@ -214,6 +215,7 @@ class State:
 
     def end(self, market: Market, at_ms: int) -> None:
         """End a market's trading: a repeated order of it is refused for that."""
+        assert market.is_open
         market.is_open = False
         market.changed_at_ms = at_ms
         market.forgotten_order_ids.clear()
@@ -227,10 +229,8 @@ class State:
     def rest(self, order: LiveOrder) -> None:
         """Add an order to its book and reserve what it may cost."""
         market = self.market_by_id[order.condition_id]
-        book = market.book
-        assert not book.is_met(order.yes_price_ticks, taker_is_bid=order.is_bid), "none is crossed"
         assert 0 < order.remaining_units <= order.size_units
-        book.add(order)
+        market.book.add(order)
         self.live_orders[order.order_id] = order
         asset = market.asset_given(order.side, is_yes=order.is_yes)
         self.ledger.reserve(order, asset, market.reserved_units(order))

@@ -8,7 +8,7 @@ import enum
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -133,6 +133,7 @@ class Trade(msgspec.Struct, frozen=True, array_like=True):
 
 def trade_id_of(taker_order_id: Bytes32, index: int) -> str:
     """Return the id of an order's trade, a UUID that a replay computes again."""
+    assert index >= 0
     return _uuid_of(keccak256(b"trade" + word_bytes(taker_order_id) + index.to_bytes(4, "big")))
 
 
@@ -179,6 +180,7 @@ def trade_with(
     trade: Trade, fills: tuple[Fill, ...], order: SignedOrder, *, has_budget: bool
 ) -> Trade:
     """Return the trade with only these fills; the order is its taker's."""
+    assert fills, "a trade has fills"
     size, cost = sum(fill.size_units for fill in fills), total_cost_units(fills)
     return msgspec.structs.replace(
         trade,
@@ -189,7 +191,7 @@ def trade_with(
     )
 
 
-class LastTrade(NamedTuple):
+class LastTrade(msgspec.Struct, frozen=True):
     """A market's last price in ticks of yes, and what its taker did in terms of yes."""
 
     price_ticks: int
@@ -202,6 +204,7 @@ def last_trade_of(trade: Trade) -> LastTrade:
     The price is that of the last fill. A taker that buys no sells yes, so its side is SELL.
     """
     last = trade.fills[-1]
+    assert 0 < last.price_ticks < trade.ticks_per_one
     is_buy = is_bid(trade.side, is_yes=trade.is_yes)
     return LastTrade(
         price_in_yes(last.price_ticks, trade.ticks_per_one, is_yes=last.is_yes),

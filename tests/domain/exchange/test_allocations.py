@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.values import an_address
 
-from foretell.domain.exchange.allocations import Allocation, Allocations, total_of
+from foretell.domain.exchange.allocations import Allocation, Allocations, AllocationTotals, total_of
 
 ALICE = an_address("alice")
 TOTALS = st.integers(0, 2**80)
@@ -27,6 +27,11 @@ def test_an_allocation_of_any_width_is_restored_from_a_snapshot(
     held = Allocation(given_units, returned_units, settled_units)
     kept = msgspec.msgpack.decode(msgspec.msgpack.encode(held.totals()))
     assert Allocation.of_totals(*kept) == held
+
+
+def test_the_totals_of_a_message_give_the_allocation() -> None:
+    totals = AllocationTotals(ALICE, total_of(7), total_of(2), total_of(-1))
+    assert totals.allocation() == Allocation(7, 2, -1)
 
 
 @given(st.integers(-(2**80), 2**80))

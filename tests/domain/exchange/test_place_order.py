@@ -656,6 +656,14 @@ def test_an_order_is_planned_without_being_placed() -> None:
     assert digest(state) == before
 
 
+def test_a_repeated_order_has_no_plan_and_with_another_owner_it_is_refused() -> None:
+    placing = a_placing(a_buy())
+    state = a_state_with(a_buy())
+    assert plan_order(state, placing) is None
+    with pytest.raises(OrderDuplicated):
+        plan_order(state, msgspec.structs.replace(placing, owner="another"))
+
+
 @pytest.mark.parametrize(
     ("order", "fields", "refusal"),
     [

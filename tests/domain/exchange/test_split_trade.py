@@ -17,6 +17,7 @@ from tests.rigs.values import (
     a_trading_state,
     a_word,
     an_address,
+    an_order_id,
     some_funds,
 )
 
@@ -141,6 +142,15 @@ def test_a_part_can_be_split_again() -> None:
         [an_address(name)] for name in MAKERS
     ]
     assert len({trade.trade_id for trade in trades}) == 3
+
+
+def test_the_live_orders_of_a_part_list_it_among_their_trades() -> None:
+    taker = a_buy("alice", 45, 40 * TOKEN)
+    state, trade_id, (_, _, third) = matched(taker)
+    (split_trade, *_) = apply(state, split(trade_id, (third,))).effects
+    assert isinstance(split_trade, TradeSplit)
+    (part,) = split_trade.parts
+    assert state.live_orders[an_order_id(taker)].trade_ids == (trade_id, part.trade_id)
 
 
 def test_a_refused_order_leaves_the_book() -> None:

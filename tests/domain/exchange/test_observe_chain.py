@@ -46,7 +46,7 @@ class UnreadOrders(dict[Bytes32, LiveOrder]):
     """Orders of an account that must not be read."""
 
     def values(self) -> Any:  # type: ignore[explicit-override] # 3.11 has none
-        raise AssertionError("the orders were looked at")
+        raise AssertionError("the orders were read")
 
 
 def closed(outcome: Outcome) -> list[Bytes32]:
@@ -102,7 +102,7 @@ def test_a_balance_that_covers_its_orders_is_set_without_reading_them() -> None:
     account = state.ledger.account(ALICE, COLLATERAL)
     account.orders = UnreadOrders(account.orders)
     assert closed(apply(state, an_observation([BalanceSeen(ALICE, COLLATERAL, 12 * TOKEN)]))) == []
-    with pytest.raises(AssertionError, match="looked at"):
+    with pytest.raises(AssertionError, match="were read"):
         apply(state, an_observation([BalanceSeen(ALICE, COLLATERAL, 12 * TOKEN - 1)]))
 
 

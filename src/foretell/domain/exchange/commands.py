@@ -83,7 +83,7 @@ class BalanceSeen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AllowanceSeen(msgspec.Struct, frozen=True, array_like=True):
-    """What a wallet allows an exchange to move, in base units, of collateral or of all tokens."""
+    """A wallet's allowance for an exchange in base units, of collateral or of all its tokens."""
 
     wallet: Address
     exchange: Address

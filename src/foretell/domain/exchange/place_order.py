@@ -69,7 +69,7 @@ def place_order(state: State, command: PlaceOrder) -> tuple[Placement, list[Effe
 def plan_order(state: State, command: PlaceOrder) -> MatchPlan | None:
     """Return the plan of the order if it were placed now, or refuse it; nothing changes.
 
-    A repeated order has no plan: None is returned. Its expiration is not checked.
+    The expiration is not checked. A repeated order has no plan, so None is returned.
     """
     if command.order_id in state.placement_by_order:
         _first_placement(state, command)

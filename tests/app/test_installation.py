@@ -301,7 +301,7 @@ async def test_a_malformed_deployment_is_refused(sandbox: Sandbox, tmp_path: Pat
 async def test_a_node_of_another_chain_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
     settings = production(tmp_path, sandbox.rpc_url, chain_id=137)
     store_deployment(settings.deployment_file, replace(sandbox.deployment, chain_id=137))
-    with pytest.raises(WrongChain, match="serves chain 80002, and 137 is wanted"):
+    with pytest.raises(WrongChain, match="serves chain 80002; chain 137 is required"):
         await Installation(settings).start()
 
 

@@ -31,8 +31,8 @@ from foretell.domain.contracts.safe import (
     sign_safe_tx,
 )
 from foretell.domain.contracts.sandbox_accounts import TRADER_UNITS, AccountRole, SandboxAccount
-from foretell.domain.exchange.order import Side, SignatureType, SignedOrder, order_struct_hash
-from foretell.domain.values.eip712 import sign_digest, typed_digest
+from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
+from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, word_of
 
 pytestmark = pytest.mark.anyio
@@ -60,8 +60,7 @@ def a_buy(
         profile=profile,
         signature=b"",
     )
-    separator = sandbox.deployment.separators().by_profile[profile]
-    digest = typed_digest(separator, order_struct_hash(unsigned))
+    digest = sandbox.deployment.separators().digest(unsigned, profile)
     return msgspec.structs.replace(unsigned, signature=sign_digest(digest, trader.private_key))
 
 

@@ -116,7 +116,7 @@ async def test_a_key_that_is_missing_is_named(operators: MakeSettings, name: str
 
 async def test_nothing_is_deployed_to_a_node_of_another_chain(operators: MakeSettings) -> None:
     settings = operators(chain_id=137)
-    with pytest.raises(WrongChain, match="serves chain 80002, and 137 is wanted"):
+    with pytest.raises(WrongChain, match="serves chain 80002; chain 137 is required"):
         await deployed(settings)
     assert not settings.deployment_file.exists()
 

@@ -58,12 +58,12 @@ def test_a_missing_program_is_reported_with_the_folder_that_was_searched(
     monkeypatch.setenv("PATH", "/nowhere")
     nowhere = tmp_path / "[nowhere]"
     printed, ailing = examined(sandbox_settings(tmp_path, **{field: nowhere}))
-    assert ailing == f"not well: {what}"
-    assert f"looked for it in {nowhere}" in printed
+    assert ailing == f"problems found: {what}"
+    assert f"it was expected in {nowhere}" in printed
 
 
 def test_a_full_disk_is_reported(settings: Settings) -> None:
-    assert examined(settings, free_bytes_min=2**80)[1] == "not well: disk"
+    assert examined(settings, free_bytes_min=2**80)[1] == "problems found: disk"
 
 
 def test_a_failed_recovery_of_signers_is_reported(
@@ -71,8 +71,8 @@ def test_a_failed_recovery_of_signers_is_reported(
 ) -> None:
     monkeypatch.setattr(doctor, "recover_signer", lambda *_: OTHER_ADDRESS)
     printed, ailing = examined(settings)
-    assert ailing == "not well: signatures"
-    assert "not well: recovery of signers" in printed
+    assert ailing == "problems found: signatures"
+    assert "problems found: recovery of signers" in printed
 
 
 def test_a_folder_that_does_not_exist_yet_is_measured_at_its_parent(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_folder_that_does_not_exist_yet_is_measured_at_its_parent(tmp_path: Pa
 def test_a_killed_installation_is_reported_api_by_api(settings: Settings) -> None:
     write_ready_file(settings, f"http://127.0.0.1:{free_port()}")
     printed, ailing = examined(settings)
-    assert ailing == "not well: trading, market creation, relayer, data, discovery, chain"
+    assert ailing == "problems found: trading, market creation, relayer, data, discovery, chain"
     assert printed.count("does not answer (ConnectError)") == 5
 
 

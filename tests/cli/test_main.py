@@ -104,7 +104,7 @@ def test_a_wrong_command_line_ends_with_2(
         (("demo",), {}, "nothing runs on .foretell; start it with: foretell up"),
         (("serve",), {}, "FORETELL_RPC_URL is not set: serve needs a node of yours"),
         (("deploy",), {}, "FORETELL_RPC_URL is not set: name the node"),
-        (("up",), {"RPC_URL": NODE}, "foretell up belongs to the sandbox alone"),
+        (("up",), {"RPC_URL": NODE}, "foretell up is for the sandbox only"),
         (("serve", "sales"), {"RPC_URL": NODE}, "sales is not a role; roles are creation, data,"),
         (("serve",), {"RPC_URL": NODE}, "FORETELL_MASTER_KEY is not set"),
         (("deploy",), {"RPC_URL": NODE}, "the chain did not answer web3_clientVersion"),

@@ -28,8 +28,8 @@ from foretell.domain.contracts.calldata import (
 )
 from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
 from foretell.domain.exchange.ledger import COLLATERAL
-from foretell.domain.exchange.order import Side, SignatureType, SignedOrder, order_struct_hash
-from foretell.domain.values.eip712 import sign_digest, typed_digest
+from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
+from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
 from foretell.store.database import Database
 from foretell.store.index.unwind import unwind
@@ -195,8 +195,7 @@ class IndexerRig:
             profile=0,
             signature=b"",
         )
-        separator = self._deployment.separators().by_profile[0]
-        digest = typed_digest(separator, order_struct_hash(order))
+        digest = self._deployment.separators().digest(order, order.profile)
         return msgspec.structs.replace(order, signature=sign_digest(digest, trader.private_key))
 
     async def _send(self, account: SandboxAccount, target: Address, calldata: bytes) -> None:

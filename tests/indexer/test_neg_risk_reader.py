@@ -23,8 +23,8 @@ from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.neg_risk import UNWRAP
 from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
 from foretell.domain.errors.chain import ExecutionReverted
-from foretell.domain.exchange.order import Side, SignatureType, SignedOrder, order_struct_hash
-from foretell.domain.values.eip712 import sign_digest, typed_digest
+from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
+from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
@@ -109,8 +109,7 @@ def an_order(
         profile=0,
         signature=b"",
     )
-    separator = event.sandbox.deployment.neg_risk_separators().by_profile[0]
-    digest = typed_digest(separator, order_struct_hash(order))
+    digest = event.sandbox.deployment.neg_risk_separators().digest(order, order.profile)
     return msgspec.structs.replace(order, signature=sign_digest(digest, trader.private_key))
 
 

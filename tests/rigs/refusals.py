@@ -1,4 +1,4 @@
-"""Every class of refusal, and one of each: what tests that walk over all of them need."""
+"""All classes of refusals, and an instance of each, for tests over all of them."""
 
 import importlib
 import inspect
@@ -15,7 +15,7 @@ from foretell.domain.errors.families import ForetellError
 
 @cache
 def every_refusal() -> list[type[ForetellError]]:
-    """Return every class of refusal, the families among them, by name."""
+    """Return all classes of refusals, families included, sorted by name."""
     for module in pkgutil.walk_packages(foretell.domain.__path__, "foretell.domain."):
         importlib.import_module(module.name)
     kinds, found = [ForetellError], [ForetellError]
@@ -27,7 +27,7 @@ def every_refusal() -> list[type[ForetellError]]:
 
 
 def a_refusal(kind: type[ForetellError], text: str = "x") -> ForetellError:
-    """Return a refusal made of whatever its constructor asks for; every string in it is `text`."""
+    """Return a refusal of the class; each string among its arguments is `text`."""
     hints = get_type_hints(kind.__init__)
     parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
     values: dict[str, Any] = {
@@ -35,13 +35,11 @@ def a_refusal(kind: type[ForetellError], text: str = "x") -> ForetellError:
         for each in parameters
         if each.kind is not inspect.Parameter.VAR_KEYWORD
     }
-    is_open = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
-    values |= {"need": 7, "asset": text} if is_open else {}
     return kind(**values)
 
 
 class AnyKey(dict[str, Any]):
-    """A mapping that has every key."""
+    """A mapping with the keys that constructors of refusals read."""
 
     def __init__(self, text: str) -> None:
         super().__init__(id=text, slug=text, reason=text)
@@ -56,7 +54,7 @@ def _value(hint: Any, text: str) -> Any:
     if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return kind(*[_value(each, text) for each in get_type_hints(kind).values()])
     if isinstance(kind, type) and issubclass(kind, Mapping):
-        return AnyKey(text)
+        return {7: text} if some[:1] == [int] else AnyKey(text)
     if isinstance(kind, type) and issubclass(kind, Sequence) and kind is not str:
         return [_value(some[0], text)]
     return _value(some[0], text) if some else text

@@ -1,7 +1,6 @@
-"""Makers of valid values: what each returns passes every check, but for what its caller changes.
+"""Constructors of valid values, which pass every check unless a field is changed.
 
-Everything is made from names: the same name is always the same key, word or market. Times stand
-still at NOW_S.
+Values are made from names: the same name is always the same key, word or market. The time is NOW_S.
 """
 
 from collections.abc import Iterable
@@ -29,13 +28,12 @@ from foretell.domain.exchange.order import (
     SignatureType,
     SignedOrder,
     check_order,
-    order_struct_hash,
 )
 from foretell.domain.exchange.profiles import SANDBOX_PROFILES, Separators, separators
 from foretell.domain.exchange.state import State
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX, UNITS_PER_TOKEN
-from foretell.domain.values.eip712 import address_of_key, sign_digest, typed_digest
+from foretell.domain.values.eip712 import address_of_key, sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32, keccak256, word_of
 from foretell.domain.values.tokens import TokenPair, token_pair
 
@@ -49,7 +47,7 @@ NEG_RISK_EXCHANGE: Final = Address("0x" + "e2" * 20)
 
 
 def a_word(name: str) -> Bytes32:
-    """Return 32 bytes that stand for the name: a hash, a condition, a block."""
+    """Return 32 bytes for a name: a hash, a condition id, a block hash."""
     return word_of(keccak256(name.encode()))
 
 
@@ -77,7 +75,7 @@ def a_token_pair(market: str = "market") -> TokenPair:
 
 
 def an_asset(*, is_yes: bool, market: str = "market") -> AssetId:
-    """Return one token of a market as the ledger names it."""
+    """Return the asset id of a token of a market."""
     pair = a_token_pair(market)
     return AssetId(str(pair.yes if is_yes else pair.no))
 
@@ -91,7 +89,7 @@ def the_separators(exchange: Address = EXCHANGE) -> Separators:
 def some_rules(
     ticks_per_one: int = 100, size_units_min: int = 5 * TOKEN, fee_rate_bps: int = 0
 ) -> MarketRules:
-    """Return what a market of the sandbox asks of every order."""
+    """Return the rules of a market of the sandbox."""
     return MarketRules(ticks_per_one, size_units_min, fee_rate_bps)
 
 
@@ -109,9 +107,9 @@ def an_open_market(market: str = "market", **fields: Any) -> OpenMarket:
 
 
 def a_signed_order(signer: str = "alice", **fields: Any) -> SignedOrder:
-    """Return an order for the first outcome of `market`, signed by the person for our exchange.
+    """Return an order for the first outcome of `market`, signed by the person for `exchange`.
 
-    A `signature` among the fields stands as it is.
+    A `signature` among the fields is not replaced.
     """
     market = fields.pop("market", "market")
     exchange = fields.pop("exchange", EXCHANGE)
@@ -134,8 +132,7 @@ def a_signed_order(signer: str = "alice", **fields: Any) -> SignedOrder:
     order = msgspec.structs.replace(unsigned, **fields)
     if order.signature:
         return order
-    separator = the_separators(exchange).by_profile[order.profile]
-    digest = typed_digest(separator, order_struct_hash(order))
+    digest = the_separators(exchange).digest(order, order.profile)
     return msgspec.structs.replace(order, signature=sign_digest(digest, a_key(signer)))
 
 
@@ -173,7 +170,7 @@ def a_sell(
 
 def _cost_units(size_units: int, price_ticks: int, ticks_per_one: int) -> int:
     cost, rest = divmod(size_units * price_ticks, ticks_per_one)
-    assert rest == 0, "a size that costs a whole number of base units is wanted"
+    assert rest == 0, "the size must cost a whole number of base units"
     return cost
 
 
@@ -190,7 +187,7 @@ def a_spending(
 
 
 def an_order_id(order: SignedOrder, exchange: Address = EXCHANGE) -> Bytes32:
-    """Return the order's identity on an exchange."""
+    """Return the order's id on an exchange."""
     return the_separators(exchange).order_id(order)
 
 
@@ -223,7 +220,7 @@ def an_observation(
     trades: Iterable[TradeSeen] = (),
     **fields: Any,
 ) -> ObserveChain:
-    """Return what was seen on the chain at block 1."""
+    """Return an observation of the chain at block 1."""
     seen = ObserveChain(
         at_ms=NOW_MS,
         block_number=1,
@@ -236,12 +233,12 @@ def an_observation(
 
 
 def a_settlement(trade_id: str, status: TradeStatus, tx_hash: str = "0x01") -> ObserveChain:
-    """Return the observation that a trade has come this far, with no new balances."""
+    """Return the observation of a trade's status, without balances."""
     return an_observation(trades=[TradeSeen(trade_id, status, tx_hash)])
 
 
 def some_funds(*names: str, units: int = 10**6 * TOKEN, market: str = "market") -> ObserveChain:
-    """Return the observation that these people hold plenty of everything, and allow it."""
+    """Return the observation that these people hold and allow plenty of every asset."""
     assets = (
         COLLATERAL,
         an_asset(is_yes=True, market=market),
@@ -267,14 +264,14 @@ def a_state(*commands: Command) -> State:
 
 
 def a_trading_state(*names: str) -> State:
-    """Return a state with one open market, and these people (alice and bob) with funds."""
+    """Return a state with one open market and funds of these people, alice and bob by default."""
     return a_state(an_open_market(), some_funds(*(names or ("alice", "bob"))))
 
 
 def a_live_order(
     name: str = "order", price_ticks: int = 50, size_units: int = 10 * TOKEN, **fields: Any
 ) -> LiveOrder:
-    """Return a resting order of alice; of yes, a bid at the price, if nothing else is said."""
+    """Return a resting order of alice, by default a bid for yes at the price."""
     side, is_yes = fields.pop("side", Side.BUY), fields.pop("is_yes", True)
     ticks_per_one = fields.pop("ticks_per_one", 100)
     settled = {

@@ -43,13 +43,12 @@ from foretell.domain.exchange.order import (
     SignatureType,
     SignedOrder,
     check_order,
-    order_struct_hash,
 )
 from foretell.domain.exchange.profiles import Separators
 from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.state import Placement
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.domain.values.eip712 import sign_digest, typed_digest
+from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, keccak256
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.engine import Engine
@@ -329,8 +328,7 @@ class Trader:
             signature=b"",
         )
         order = msgspec.structs.replace(order, **fields)
-        separators = self.rig.separators(market)
-        digest = typed_digest(separators.by_profile[order.profile], order_struct_hash(order))
+        digest = self.rig.separators(market).digest(order, order.profile)
         signature = sign_digest(digest, self.account.private_key)
         return msgspec.structs.replace(order, signature=signature)
 

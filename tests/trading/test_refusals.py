@@ -22,6 +22,7 @@ from foretell.domain.errors.exchange import (
     PostOnlyWouldCross,
     PriceOffTick,
     ReservedByOpenOrders,
+    Shortfall,
     SignerMismatch,
     SizeBelowMinimum,
     UnknownMarket,
@@ -58,6 +59,7 @@ from foretell.domain.errors.order import (
 from foretell.trading.refusals import trading_body, trading_l1_body
 
 ORDER_ID = a_word("order")
+SHORTFALL = Shortfall("0", "0xe1", 5, 4, -1, 2, 9)
 
 
 def plain(body: object) -> Any:
@@ -89,14 +91,14 @@ TRADING_WORDS: list[tuple[ForetellError, int, str]] = [
     ),
     (OrderDuplicated(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
     (OrderPlacedBefore(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
-    (InsufficientBalance(need=1, asset="0"), 400, "not enough balance / allowance"),
+    (InsufficientBalance(SHORTFALL), 400, "not enough balance / allowance"),
     (
-        InsufficientAllowance(need=1, asset="0"),
+        InsufficientAllowance(SHORTFALL),
         400,
         "not enough balance / allowance",
     ),
     (
-        ReservedByOpenOrders(need=1, asset="0"),
+        ReservedByOpenOrders(SHORTFALL),
         400,
         "not enough balance / allowance",
     ),
@@ -178,7 +180,7 @@ def test_a_refused_wallet_signature_has_the_words_of_its_level() -> None:
 
 
 def test_a_refusal_has_details_only_with_numbers() -> None:
-    _, body = trading_body(InsufficientBalance(need=5, asset="0"))
-    assert plain(body)["details"] == {"need": 5, "asset": "0"}
+    _, body = trading_body(InsufficientBalance(SHORTFALL))
+    assert plain(body)["details"]["need"] == 5
     _, body = trading_body(PostOnlyWouldCross())
     assert "details" not in plain(body)

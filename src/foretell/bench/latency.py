@@ -22,10 +22,10 @@ from foretell.bench.rigs.order_rounds import OrderPlan, Rounds, table_of
 from foretell.bench.rigs.world import World, funding_command, make_world, market_commands
 from foretell.domain.exchange.apply import apply
 from foretell.domain.exchange.commands import PlaceOrder, encode_command
-from foretell.domain.exchange.order import OrderType, check_order, order_struct_hash
+from foretell.domain.exchange.order import OrderType, check_order
 from foretell.domain.exchange.state import State
 from foretell.domain.values.credentials import L2Signer
-from foretell.domain.values.eip712 import recover_signer, typed_digest
+from foretell.domain.values.eip712 import recover_signer
 from foretell.domain.values.hexadecimal import Bytes32, word_of
 from foretell.sdk.trading import order_body
 from foretell.trading.wire.order_body import parse_placing, signed_order
@@ -66,7 +66,7 @@ class Steps:
         tokens = [str(pair.yes) for pair in self._world.tokens]
         condition_id: Bytes32 = self._world.conditions[tokens.index(order.token_id)]
         market = self._state.market_by_id[condition_id]
-        digest = typed_digest(self._separators.by_profile[0], order_struct_hash(order))
+        digest = self._separators.digest(order, 0)
         signer = recover_signer(digest, order.signature)
         assert signer == order.signer
         order_id = word_of(digest)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from eth_abi.abi import encode
 
 from foretell.domain.errors.chain import ExecutionReverted, ProgramMissing
-from foretell.domain.errors.node_messages import told
+from foretell.domain.errors.node_messages import redacted
 from foretell.domain.evm.abi import revert_reason
 from foretell.domain.values.hexadecimal import keccak256
 
@@ -93,4 +93,4 @@ def reason_of(reverted: ExecutionReverted) -> str:
         revert = bytes.fromhex(reverted.data.removeprefix("0x"))
     except ValueError:
         revert = b""
-    return told(revert_reason(revert, error_names()) or reverted.rpc_message)
+    return redacted(revert_reason(revert, error_names()) or reverted.rpc_message)

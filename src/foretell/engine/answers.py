@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from foretell.domain.errors.exchange import OrderDuplicated, TreasuryUnavailable
+from foretell.domain.errors.exchange import TreasuryUnavailable
 from foretell.domain.exchange.allocations import AllocationTotal
 from foretell.domain.exchange.apply import Cancellation
 from foretell.domain.exchange.book import LiveOrder
@@ -22,7 +22,7 @@ from foretell.domain.exchange.commands import (
     TakeAllocations,
 )
 from foretell.domain.exchange.ledger import COLLATERAL, Ledger
-from foretell.domain.exchange.place_order import judge_order
+from foretell.domain.exchange.place_order import plan_order
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.engine.protocol.requests import (
@@ -75,12 +75,7 @@ async def find_placement(engine: Engine, request: FindPlacementRequest) -> FindP
 
 async def check_order(engine: Engine, request: CheckOrderRequest) -> CheckOrderReply:
     """Refuse an order that would be refused if it were placed now."""
-    command = _timed(engine, request.command)
-    known = engine.state.placement_by_order.get(command.order_id)
-    if known is None:
-        judge_order(engine.state, command)
-    elif (known.owner, known.order_type) != (command.owner, command.order_type):
-        raise OrderDuplicated(command.order_id)
+    plan_order(engine.state, _timed(engine, request.command))
     return CheckOrderReply()
 
 

@@ -1,4 +1,4 @@
-"""Every refusal that a client may be told of."""
+"""The tree of all refusals."""
 
 import re
 
@@ -12,6 +12,7 @@ from foretell.domain.errors.exchange import (
     NotEnoughFunds,
     PriceOffTick,
     ReservedByOpenOrders,
+    Shortfall,
     UnknownMarket,
 )
 from foretell.domain.errors.families import (
@@ -38,6 +39,17 @@ FAMILIES = (
 )
 
 
+SHORTFALL = Shortfall(
+    asset="0",
+    spender="0xe1",
+    need_units=5,
+    have_units=4,
+    pending_units=-1,
+    reserved_units=2,
+    allowance_units=9,
+)
+
+
 def name(kind: type[ForetellError]) -> str:
     return kind.__name__
 
@@ -48,7 +60,7 @@ def test_a_refusal_belongs_to_one_family_or_to_none(kind: type[ForetellError]) -
 
 
 @pytest.mark.parametrize("kind", every_refusal(), ids=name)
-def test_a_refusal_has_its_class_name_on_the_wire(kind: type[ForetellError]) -> None:
+def test_a_code_on_the_wire_is_made_of_the_class_name(kind: type[ForetellError]) -> None:
     code = a_refusal(kind).code
     assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", code)
     assert code.replace("_", "") == kind.__name__.lower()
@@ -68,21 +80,21 @@ def test_no_two_refusals_share_a_name() -> None:
         (NotEnoughFunds, "not_enough_funds"),
     ],
 )
-def test_the_word_on_the_wire_is_the_class_in_snake_case(
+def test_the_code_on_the_wire_is_the_class_name_in_snake_case(
     kind: type[ForetellError], code: str
 ) -> None:
     assert a_refusal(kind).code == code
 
 
 @pytest.mark.parametrize("kind", every_refusal(), ids=name)
-def test_a_refusal_says_why_in_its_message(kind: type[ForetellError]) -> None:
+def test_a_refusal_has_a_message_and_a_docstring(kind: type[ForetellError]) -> None:
     refusal = a_refusal(kind)
     assert refusal.message == str(refusal) != ""
     assert kind.__doc__ is not None
 
 
 @pytest.mark.parametrize("kind", [ChainUnavailable, StoreUnavailable], ids=name)
-def test_a_fault_that_hides_the_outcome_is_not_definite(kind: type[ForetellError]) -> None:
+def test_a_refusal_of_unknown_outcome_is_not_definite(kind: type[ForetellError]) -> None:
     assert not kind.definite
 
 
@@ -91,11 +103,11 @@ def test_a_fault_that_hides_the_outcome_is_not_definite(kind: type[ForetellError
     [kind for kind in every_refusal() if issubclass(kind, FAMILIES[:4])],
     ids=name,
 )
-def test_a_refusal_of_what_was_sent_changed_nothing(kind: type[ForetellError]) -> None:
+def test_a_refusal_of_a_request_is_definite(kind: type[ForetellError]) -> None:
     assert kind.definite
 
 
-def test_numbers_of_a_refusal_are_kept_beside_its_words() -> None:
+def test_a_refusal_keeps_its_details_apart_from_its_message() -> None:
     refusal = ForetellError("too few: 1 of 2", have=1, want=2)
     assert (refusal.message, refusal.details) == ("too few: 1 of 2", {"have": 1, "want": 2})
 
@@ -108,19 +120,30 @@ def test_numbers_of_a_refusal_are_kept_beside_its_words() -> None:
         (ReservedByOpenOrders, "open orders of the wallet"),
     ],
 )
-def test_a_lack_of_funds_says_which_of_three_causes_it_has(
-    kind: type[NotEnoughFunds], cause: str
-) -> None:
-    refusal = kind(need=5, asset="0")
-    assert cause in refusal.message
-    assert refusal.details == {"need": 5, "asset": "0"}
+def test_a_lack_of_funds_names_one_of_three_causes(kind: type[NotEnoughFunds], cause: str) -> None:
+    assert cause in kind(SHORTFALL).message
 
 
-def test_a_long_timestamp_is_cut_in_the_message() -> None:
+def test_a_lack_of_funds_keeps_its_numbers_as_fields_and_on_the_wire_as_details() -> None:
+    refusal = InsufficientBalance(SHORTFALL)
+    assert refusal.shortfall == SHORTFALL
+    assert refusal.details == {
+        "asset": "0",
+        "spender": "0xe1",
+        "need": 5,
+        "have": 4,
+        "pending": -1,
+        "reserved": 2,
+        "allowance": 9,
+    }
+    assert refusal.message.startswith("the order needs 5 base units of collateral: ")
+
+
+def test_a_long_timestamp_is_shortened_in_the_message() -> None:
     assert len(ClockSkew("9" * 10_000, 1).message) < 120
 
 
-def test_only_one_problem_of_several_is_told_in_words_and_all_in_numbers() -> None:
+def test_the_message_has_the_first_problem_and_the_details_have_all() -> None:
     problems = [FieldProblem("title", "is missing"), FieldProblem("slug", "is empty")]
     refusal = InvalidFields(problems)
     assert refusal.message == "title is missing, and 1 more"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.domain.errors.node_messages import WORDS_CHARS_MAX, told
+from foretell.domain.errors.node_messages import WORDS_CHARS_MAX, redacted
 
 KEY: Final = "9aa3d95b3bc440fa88ea12eaa4456161"
 
@@ -25,8 +25,8 @@ KEY: Final = "9aa3d95b3bc440fa88ea12eaa4456161"
         ("x" * 2 * WORDS_CHARS_MAX, "x" * WORDS_CHARS_MAX),
     ],
 )
-def test_neither_addresses_nor_keys_of_a_node_are_told(said: str, shown: str) -> None:
-    assert told(said) == shown
+def test_addresses_and_keys_of_a_node_are_hidden(said: str, shown: str) -> None:
+    assert redacted(said) == shown
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,13 @@ def test_neither_addresses_nor_keys_of_a_node_are_told(said: str, shown: str) ->
         "ReentrancyGuard: reentrant call; naïve, 不足",
     ],
 )
-def test_what_explains_a_refusal_stays(said: str) -> None:
-    assert told(said) == said
+def test_the_reason_of_a_refusal_stays(said: str) -> None:
+    assert redacted(said) == said
 
 
 @given(st.text())
-def test_what_is_told_is_short_and_prints_and_is_told_the_same_again(said: str) -> None:
-    words = told(said)
+def test_a_redacted_message_is_short_and_printable_and_stays_as_it_is(said: str) -> None:
+    words = redacted(said)
     assert len(words) <= WORDS_CHARS_MAX
     assert words.isprintable()
-    assert told(words) == words
+    assert redacted(words) == words

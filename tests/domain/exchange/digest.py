@@ -1,8 +1,8 @@
-"""The whole of an engine's state as plain values, and the hash of that.
+"""The whole state of an engine as plain values, and their hash.
 
-Two states with one picture answer every further command alike. So what decides an order of things
-(queues, which of a wallet's orders is the newest, which asset was heard of first) is kept in its
-order, and what is only looked up is sorted.
+Two states with the same picture treat every further command alike. So lists whose order decides
+something (queues, the orders of a wallet, the accounts of a wallet) keep it, and what is only looked
+up is sorted.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ def picture(state: State) -> dict[str, Any]:
         "canceled_orders": sorted(state.canceled_orders),
         "maker_nonces": sorted((*key, nonce) for key, nonce in state.maker_nonces.items()),
         "touched": list(state._touched),
-        "slices": state.allocations,
+        "allocations": state.allocations,
         "ledger": _ledger(state.ledger),
     }
 

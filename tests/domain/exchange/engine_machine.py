@@ -1,4 +1,4 @@
-"""Random commands told to the engine and to the slow one, and what must hold after each of them."""
+"""Random commands for the engine and the slow one, and the invariants after each of them."""
 
 from collections import Counter
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ from foretell.domain.exchange.commands import (
 )
 from foretell.domain.exchange.effects import Effect, OrderClosed, TradeMatched
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
-from foretell.domain.exchange.order import OrderTerms, OrderType, Side
+from foretell.domain.exchange.order import OrderTerms, OrderType, Side, has_budget
 from foretell.domain.exchange.snapshot import decode_state, encode_state
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.exchange.trade import Trade, TradeStatus
@@ -67,7 +67,7 @@ markets = st.sampled_from(list(EXCHANGES))
 
 
 class Draft(NamedTuple):
-    """An order that somebody may want to place."""
+    """An order that a wallet may place."""
 
     who: str
     market: str
@@ -101,7 +101,7 @@ DRAFTS = st.builds(
 
 
 class EngineMachine(RuleBasedStateMachine):
-    """Four wallets trade in two markets; the chain sometimes takes back what it said."""
+    """Four wallets trade in two markets; reorgs sometimes revert what was observed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,9 +119,9 @@ class EngineMachine(RuleBasedStateMachine):
         for (market, exchange), ticks_per_one in zip(EXCHANGES.items(), ticks, strict=True):
             rules = some_rules(ticks_per_one, size_units_min=1)
             self.opened[market] = an_open_market(market, rules=rules, exchange=exchange)
-            self.tell(self.opened[market])
+            self.submit(self.opened[market])
         units = PLENTY if rich else 400
-        self.tell(
+        self.submit(
             an_observation(
                 [BalanceSeen(wallet, asset, units) for wallet in WALLETS for asset in ASSETS],
                 [
@@ -137,7 +137,7 @@ class EngineMachine(RuleBasedStateMachine):
     def place(self, drafts: list[Draft]) -> None:
         for draft in drafts:
             self.placings.append(self.placing(draft))
-            self.tell(self.placings[-1])
+            self.submit(self.placings[-1])
 
     def placing(self, draft: Draft) -> PlaceOrder:
         opened, number = self.opened[draft.market], len(self.placings)
@@ -147,7 +147,7 @@ class EngineMachine(RuleBasedStateMachine):
         size = draft.lots * lot_units(price_ticks, ticks_per_one) + draft.odd_units
         cost = reserve_units(size, price_ticks, ticks_per_one)
         is_buy, is_dated = draft.side is Side.BUY, draft.order_type is OrderType.GTD
-        has_budget = is_buy and not draft.order_type.may_rest
+        is_budgeted = has_budget(draft.side, draft.order_type)
         order = a_signed_order(
             draft.who,
             salt=str(number),
@@ -171,35 +171,35 @@ class EngineMachine(RuleBasedStateMachine):
             terms=OrderTerms(
                 price_ticks,
                 ticks_per_one,
-                None if has_budget else size,
-                cost if has_budget else None,
+                None if is_budgeted else size,
+                cost if is_budgeted else None,
             ),
         )
 
     @rule(number=st.integers(0), change=st.sampled_from(CHANGES))
     def place_again(self, number: int, change: dict[str, Any]) -> None:
         some = at_most_one(self.placings, number)
-        self.tell_all([msgspec.structs.replace(placing, **change) for placing in some])
+        self.submit_all([msgspec.structs.replace(placing, **change) for placing in some])
 
-    @rule(who=names, count=st.integers(0, 4), unjoined_shards=st.integers(0, 3))
-    def cancel(self, who: str, count: int, unjoined_shards: int) -> None:
+    @rule(who=names, count=st.integers(0, 4), others_count=st.integers(0, 3))
+    def cancel(self, who: str, count: int, others_count: int) -> None:
         signer = an_address(who)
         mine = [each for each in self.reference.resting if each.wallet == signer]
         resting = [each.command.order_id for each in mine]
         others = [placing.order_id for placing in self.placings]
-        asked = [*resting[-count:], *others[:unjoined_shards], *resting[:1]]
-        self.tell(CancelOrders(self.at_ms, signer, tuple(asked)))
+        asked = [*resting[-count:], *others[:others_count], *resting[:1]]
+        self.submit(CancelOrders(self.at_ms, signer, tuple(asked)))
 
     @rule(milliseconds=st.integers(0, 20_000))
     def wait(self, milliseconds: int) -> None:
         self.at_ms += milliseconds
-        self.tell(ExpireOrders(self.at_ms))
+        self.submit(ExpireOrders(self.at_ms))
 
     @rule(who=names, asset=st.sampled_from(ASSETS), units=st.integers(0, 900))
     def see_a_balance(self, who: str, asset: AssetId, units: int) -> None:
         seen = BalanceSeen(an_address(who), asset, units)
         self.only_good_news &= units >= self.reference.balances[seen.wallet, asset]
-        self.tell(an_observation([seen], at_ms=self.at_ms))
+        self.submit(an_observation([seen], at_ms=self.at_ms))
 
     @rule(
         who=names,
@@ -211,7 +211,7 @@ class EngineMachine(RuleBasedStateMachine):
         self, who: str, exchange: Address, units: int, *, is_collateral: bool
     ) -> None:
         seen = AllowanceSeen(an_address(who), exchange, is_collateral, units)
-        self.tell(an_observation(allowances=[seen], at_ms=self.at_ms))
+        self.submit(an_observation(allowances=[seen], at_ms=self.at_ms))
 
     @rule(
         number=st.integers(0),
@@ -220,13 +220,13 @@ class EngineMachine(RuleBasedStateMachine):
     )
     def see_a_trade(self, number: int, status: TradeStatus, tx_hash: str) -> None:
         some = at_most_one(list(self.reference.trades)[-5:], number)
-        self.tell_all([self.observed(trade_id, status, tx_hash) for trade_id in some])
+        self.submit_all([self.observed(trade_id, status, tx_hash) for trade_id in some])
 
     @rule(number=st.integers(0), exchange=st.sampled_from(list(EXCHANGES.values())))
     def see_a_cancel(self, number: int, exchange: Address) -> None:
         newest = len(self.placings)
         seen = CancelSeen(exchange, a_word(f"order {max(0, newest - number % 9)}"))
-        self.tell(msgspec.structs.replace(an_observation(at_ms=self.at_ms), cancels=(seen,)))
+        self.submit(msgspec.structs.replace(an_observation(at_ms=self.at_ms), cancels=(seen,)))
 
     @rule(
         who=names,
@@ -235,13 +235,13 @@ class EngineMachine(RuleBasedStateMachine):
     )
     def see_a_nonce(self, who: str, exchange: Address, nonce: int) -> None:
         seen = NonceSeen(exchange, an_address(who), nonce)
-        self.tell(msgspec.structs.replace(an_observation(at_ms=self.at_ms), nonces=(seen,)))
+        self.submit(msgspec.structs.replace(an_observation(at_ms=self.at_ms), nonces=(seen,)))
 
     @rule(number=st.integers(0), marks=st.lists(st.integers(0, 2), min_size=1, max_size=6))
     def split(self, number: int, marks: list[int]) -> None:
-        """Some fills leave a trade, those of one mark together; their orders are refused."""
+        """Split a trade: fills with the same mark leave it together, and some orders are refused."""
         some = at_most_one(list(self.reference.moves_by_fill.items())[-5:], number)
-        self.tell_all([self.splitting(trade_id, list(fills), marks) for trade_id, fills in some])
+        self.submit_all([self.splitting(trade_id, list(fills), marks) for trade_id, fills in some])
 
     def splitting(self, trade_id: str, order_ids: list[Any], marks: list[int]) -> Command:
         mark_by_id = dict(zip(order_ids, marks * len(order_ids), strict=False))
@@ -252,7 +252,7 @@ class EngineMachine(RuleBasedStateMachine):
         return SplitTrade(self.at_ms, trade_id, tuple(parts), parts[0])
 
     def observed(self, trade_id: str, status: TradeStatus, tx_hash: str) -> Command:
-        """Return what an honest chain says: the balances with the trade, or without it."""
+        """Return what an honest chain shows: balances with the trade, or without it."""
         was, _, moves = self.reference.trades[trade_id]
         on_chain = {TradeStatus.MINED, TradeStatus.CONFIRMED}
         ended = {TradeStatus.CONFIRMED, TradeStatus.FAILED}
@@ -273,24 +273,24 @@ class EngineMachine(RuleBasedStateMachine):
     @rule(
         market=markets,
         ticks_per_one=st.sampled_from([3, 10, 20, 100, 200, 400, 1_000, 10_000]),
-        chance=st.integers(0, 2),
+        one_in=st.integers(0, 2),
     )
-    def change_the_tick(self, market: str, ticks_per_one: int, chance: int) -> None:
-        some = [market] if chance == 0 else []
-        self.tell_all([ChangeTick(self.at_ms, a_word(each), ticks_per_one) for each in some])
+    def change_the_tick(self, market: str, ticks_per_one: int, one_in: int) -> None:
+        some = [market] if one_in == 0 else []
+        self.submit_all([ChangeTick(self.at_ms, a_word(each), ticks_per_one) for each in some])
 
     @rule()
-    def change_the_tick_of_a_market_that_nobody_opened(self) -> None:
-        self.tell(ChangeTick(self.at_ms, a_word("unheard"), 1_000))
+    def change_the_tick_of_an_unknown_market(self) -> None:
+        self.submit(ChangeTick(self.at_ms, a_word("unknown"), 1_000))
 
-    @rule(market=markets, chance=st.integers(0, 29))
-    def resolve(self, market: str, chance: int) -> None:
-        some = [market] if chance == 0 else []
-        self.tell_all([ResolveMarket(self.at_ms, a_word(each)) for each in some])
+    @rule(market=markets, one_in=st.integers(0, 29))
+    def resolve(self, market: str, one_in: int) -> None:
+        some = [market] if one_in == 0 else []
+        self.submit_all([ResolveMarket(self.at_ms, a_word(each)) for each in some])
 
     @rule()
-    def resolve_a_market_that_nobody_opened(self) -> None:
-        self.tell(ResolveMarket(self.at_ms, a_word("unheard")))
+    def resolve_an_unknown_market(self) -> None:
+        self.submit(ResolveMarket(self.at_ms, a_word("unknown")))
 
     @rule()
     def restart_from_a_snapshot(self) -> None:
@@ -300,15 +300,15 @@ class EngineMachine(RuleBasedStateMachine):
         assert encode_state(restored) == raw
         self.state = restored
 
-    def tell_all(self, commands: list[Any]) -> None:
+    def submit_all(self, commands: list[Any]) -> None:
         for command in commands:
-            self.tell(command)
+            self.submit(command)
 
-    def tell(self, command: Command) -> None:
-        """Tell both; what one refuses the other refuses too, and it has changed nothing."""
+    def submit(self, command: Command) -> None:
+        """Apply the command to both engines; both refuse the same commands and change nothing then."""
         before = digest(self.state)
         try:
-            report = self.reference.tell(command)
+            report = self.reference.apply(command)
         except Refused as refusal:
             self.refused(command, str(refusal), before)
             return
@@ -319,7 +319,7 @@ class EngineMachine(RuleBasedStateMachine):
         if outcome.is_change:
             self.reference.latest_ms = max(self.reference.latest_ms, command.at_ms)
         self.effects += outcome.effects
-        self.told_again(command, outcome)
+        self.repeat(command, outcome)
 
     def refused(self, command: Command, name: str, before: str) -> None:
         with pytest.raises(ForetellError) as refusal:
@@ -327,8 +327,8 @@ class EngineMachine(RuleBasedStateMachine):
         assert type(refusal.value).__name__ == name
         assert digest(self.state) == before
 
-    def told_again(self, command: Command, first: Outcome) -> None:
-        """A command told twice happens once."""
+    def repeat(self, command: Command, first: Outcome) -> None:
+        """Assert that a repeated command takes effect once."""
         before = digest(self.state)
         second = apply(self.state, command)
         assert digest(self.state) == before
@@ -339,8 +339,8 @@ class EngineMachine(RuleBasedStateMachine):
     def compare(self, command: Command, outcome: Outcome, report: Report) -> None:
         trades = [each.trade for each in outcome.effects if isinstance(each, TradeMatched)]
         fills = [[(fill.maker_order_id, fill.size_units) for fill in each.fills] for each in trades]
-        told = [(each.trade_id, those) for each, those in zip(trades, fills, strict=True)]
-        assert told == report.trades
+        matched = [(each.trade_id, those) for each, those in zip(trades, fills, strict=True)]
+        assert matched == report.trades
         closed = [each for each in outcome.effects if isinstance(each, OrderClosed)]
         assert sorted((each.order_id, each.reason.value) for each in closed) == sorted(
             report.closed
@@ -396,6 +396,12 @@ class EngineMachine(RuleBasedStateMachine):
                 assert account.confirmed_units == reference.balances[wallet, asset]
 
     @invariant()
+    def reservations_never_exceed_what_is_held(self) -> None:
+        for _, _, account in self.state.ledger.accounts():
+            held = account.confirmed_units + account.credit_units - account.debit_units
+            assert account.reserved_units <= max(held, 0)
+
+    @invariant()
     def nothing_is_spent_twice_while_the_chain_brings_good_news(self) -> None:
         for wallet in WALLETS if self.only_good_news else []:
             for asset in ASSETS:
@@ -404,7 +410,7 @@ class EngineMachine(RuleBasedStateMachine):
                 assert account.reserved_units <= held
 
     def teardown(self) -> None:  # type: ignore[explicit-override] # 3.11 has none
-        """The journal alone brings back the state, and tells the same story in the same order."""
+        """A replay of the journal gives the same state and the same effects in the same order."""
         again, effects = State(PLACEMENTS_KEPT_MAX), []
         for raw in self.journal:
             effects += apply(again, decode_command(raw)).effects
@@ -418,7 +424,7 @@ def at_most_one(things: list[Any], number: int) -> list[Any]:
 
 
 def answer(result: Any) -> Any:
-    """Return an answer of the engine as the slow one gives it."""
+    """Return a reply of the engine in the form of the slow one."""
     if isinstance(result, Placement):
         return (result.status, result.making_units, result.taking_units, result.trade_ids)
     if isinstance(result, Cancellation):
@@ -427,7 +433,7 @@ def answer(result: Any) -> Any:
 
 
 def check_trade(state: State, trade: Trade, placing: PlaceOrder) -> None:
-    """No unit is made or lost, and nobody trades worse than they signed."""
+    """Assert that a trade conserves every unit and is never worse than a limit."""
     sums: Counter[AssetId] = Counter()
     unsettled = state.unsettled_trades[trade.trade_id]
     for _, asset, units in unsettled.moves:

@@ -1,8 +1,8 @@
-"""An engine that is slow and obvious, and decides what is right.
+"""A slow and obvious engine, the reference of the fast one.
 
-It keeps lists and looks through all of them for every question. Prices are fractions. Orders trade
-one lot after another, each with whoever is best just then. What is reserved or pending is added up
-anew each time, from the orders that rest and the trades that are on their way.
+It keeps lists and searches all of them for every command. Prices are fractions. Orders trade one lot
+after another, each lot with the best order at that moment. Reservations and pending moves are summed
+each time from the resting orders and the unsettled trades.
 """
 
 import itertools
@@ -31,7 +31,7 @@ from foretell.domain.values.hexadecimal import Bytes32
 COLLATERAL = "0"
 FILLS_PER_TRADE = 20
 SECONDS_BEFORE_EXPIRATION = 60
-ON_THEIR_WAY = {TradeStatus.MATCHED, TradeStatus.RETRYING}
+PENDING = {TradeStatus.MATCHED, TradeStatus.RETRYING}
 KNOWN_TICKS = {10, 100, 200, 400, 1_000, 10_000}
 ENDED = {TradeStatus.CONFIRMED, TradeStatus.FAILED}
 
@@ -44,7 +44,7 @@ class Refused(Exception):
 
 @dataclass
 class Offer:
-    """An order that rests, or wants to."""
+    """A resting or arriving order."""
 
     command: PlaceOrder
     market: OpenMarket
@@ -63,7 +63,7 @@ class Offer:
 
     @property
     def is_bid(self) -> bool:
-        """Whether it wants the price of yes to rise."""
+        """Whether the order buys yes or sells no."""
         return self.is_buy == self.is_yes
 
     @property
@@ -75,7 +75,7 @@ class Offer:
         return math.ceil(self.left * self.price) if self.is_buy else self.left
 
     def price_for(self, taker: "Offer") -> Fraction | None:
-        """Return what one of its tokens costs the taker here; None if the two do not meet."""
+        """Return the price of a token for the taker, None if the two do not cross."""
         is_one_token = self.is_yes == taker.is_yes
         if self.market is not taker.market or is_one_token == (self.is_buy == taker.is_buy):
             return None
@@ -84,7 +84,7 @@ class Offer:
         return price if fits else None
 
     def moves(self, units: int, price: Fraction) -> list[Move]:
-        """Return what a trade at this price takes from the wallet and brings it."""
+        """Return the moves of the wallet in a trade at this price."""
         cost = units * price
         assert cost.denominator == 1, "no fill is ever rounded"
         given, taken = (int(cost), units) if self.is_buy else (units, int(cost))
@@ -93,7 +93,7 @@ class Offer:
 
 @dataclass
 class Meeting:
-    """Lots that a taker would trade: units by maker, and the taker's own orders in the way."""
+    """The match of a taker: units by maker, and the taker's own crossed orders."""
 
     deals: dict[str, tuple[Offer, Fraction, int]] = field(default_factory=dict)
     own: list[Offer] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Meeting:
 
 @dataclass
 class Report:
-    """What a command did: its answer, the trades, and who left the book for which reason."""
+    """The outcome of a command: its answer, the trades, and the closed orders with reasons."""
 
     answer: Any = None
     trades: list[Any] = field(default_factory=list)
@@ -126,8 +126,8 @@ class ReferenceEngine:
         self.latest_ms = 0
         self.answers_kept_max = answers_kept_max
 
-    def tell(self, command: Any) -> Report:
-        tellers: dict[type[Command], Any] = {
+    def apply(self, command: Any) -> Report:
+        handlers: dict[type[Command], Any] = {
             OpenMarket: self._open,
             ChangeTick: self._change_tick,
             ResolveMarket: self._resolve,
@@ -138,7 +138,7 @@ class ReferenceEngine:
             SplitTrade: self._split,
         }
         report = Report()
-        tellers[type(command)](command, report)
+        handlers[type(command)](command, report)
         return report
 
     def reserved(self, wallet: str, asset: str) -> int:
@@ -146,8 +146,8 @@ class ReferenceEngine:
         return sum(offer.reserved for offer in mine)
 
     def coming(self, wallet: str, asset: str) -> list[int]:
-        """Return every amount that trades on their way to the chain will bring or take."""
-        on_their_way = [each for each in self.trades.values() if each[0] in ON_THEIR_WAY]
+        """Return the amounts that unsettled trades will credit or debit."""
+        on_their_way = [each for each in self.trades.values() if each[0] in PENDING]
         moves = [move for _, _, moves in on_their_way for move in moves]
         return [units for who, what, units in moves if (who, what) == (wallet, asset)]
 
@@ -163,7 +163,7 @@ class ReferenceEngine:
         self.ticks.setdefault(command.condition_id, command.rules.ticks_per_one)
 
     def _change_tick(self, command: ChangeTick, _: Report) -> None:
-        """Prices are fractions here, so a tick is a number that is told and nothing else."""
+        """Set the tick; prices are fractions here, so nothing else changes."""
         now, wanted = self.ticks.get(command.condition_id), command.ticks_per_one
         if now is None or command.condition_id in self.resolved or now == wanted:
             return
@@ -234,7 +234,7 @@ class ReferenceEngine:
         raise Refused("ReservedByOpenOrders")
 
     def _meet(self, taker: Offer, budget: int | None) -> Meeting:
-        """Trade one lot after another with the best that is left, on paper."""
+        """Return the match, lot by lot with the best remaining order, without changing orders."""
         meeting, left = Meeting(), {offer.order_id: offer.left for offer in self.resting}
         wanted = Fraction(taker.left if budget is None else budget)
         while (best := self._best(taker, left)) is not None:
@@ -256,7 +256,7 @@ class ReferenceEngine:
         return meeting
 
     def _best(self, taker: Offer, left: dict[str, int]) -> tuple[Offer, Fraction] | None:
-        """Return whom the taker would trade a lot with next: the best price, then the oldest."""
+        """Return the order for the taker's next lot: the best price, then the oldest."""
         best: tuple[Offer, Fraction] | None = None
         for offer in self.resting:
             price = offer.price_for(taker)
@@ -311,7 +311,7 @@ class ReferenceEngine:
         self.trades[trade_id] = (status, tx_hash, list(itertools.chain(*fills.values())))
 
     def _split(self, command: SplitTrade, report: Report) -> None:
-        if self.trades[command.trade_id][0] not in ON_THEIR_WAY:
+        if self.trades[command.trade_id][0] not in PENDING:
             return
         kept, status = dict(self.moves_by_fill[command.trade_id]), self.trades[command.trade_id][:2]
         parts = [{name: kept[name] for name in kept if name in part} for part in command.parts]

@@ -1,4 +1,4 @@
-"""Commands folded into the state."""
+"""Application of commands to the state."""
 
 import math
 from collections import Counter
@@ -29,7 +29,8 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.exchange.apply import NOT_CANCELED, Cancellation, apply
+from foretell.domain.exchange.apply import NOT_CANCELED, Cancellation, Outcome, apply
+from foretell.domain.exchange.book import LevelSize
 from foretell.domain.exchange.commands import (
     CancelOrders,
     Command,
@@ -75,28 +76,28 @@ def some_orders() -> tuple[State, list[PlaceOrder]]:
     return state, placings
 
 
-def test_a_state_begins_with_nothing_and_before_every_block() -> None:
+def test_a_new_state_is_empty_and_has_observed_no_block() -> None:
     state = State()
     assert (state.market_by_id, state.live_orders, state.unsettled_trades) == ({}, {}, {})
     assert (state.observed_block, state.observed_hash) == (0, ZERO_BYTES32)
 
 
-def test_clients_find_the_words_that_they_look_for_when_a_cancel_fails() -> None:
+def test_a_failed_cancel_has_the_words_that_clients_match() -> None:
     assert NOT_CANCELED == "order can't be found - already canceled or matched"
 
 
 def test_a_market_opens_once() -> None:
     state, market = State(), an_open_market()
     first = apply(state, market)
-    assert first == (None, [MarketOpened(market)], True)
+    assert first == Outcome(None, [MarketOpened(market)], is_change=True)
     assert state.market_by_id[market.condition_id].opened == market
 
 
-def test_a_market_that_is_open_stays_as_it_is() -> None:
+def test_opening_an_open_market_changes_nothing() -> None:
     state, _ = some_orders()
     before = digest(state)
     again = apply(state, an_open_market(rules=some_rules(ticks_per_one=1_000)))
-    assert again == (None, [], False)
+    assert again == Outcome(None, [], is_change=False)
     assert digest(state) == before
 
 
@@ -109,29 +110,29 @@ def test_a_canceled_order_leaves_the_book_and_frees_its_funds() -> None:
     assert state.ledger.look_up(ALICE, COLLATERAL).reserved_units == 9 * TOKEN
 
 
-def test_several_orders_are_canceled_in_the_order_asked_for() -> None:
+def test_several_orders_are_canceled_in_the_requested_order() -> None:
     state, placings = some_orders()
     ids = (placings[2].order_id, placings[0].order_id)
     outcome = apply(state, CancelOrders(NOW_MS, ALICE, ids))
     assert outcome.result == Cancellation(ids, {})
     assert [order_id for order_id, _ in closed(outcome.effects)] == list(ids)
     [change] = [each for each in outcome.effects if isinstance(each, BookChanged)]
-    assert [each.level for each in change.changes] == [(40, 0), (50, 20 * TOKEN)]
+    assert [each.level for each in change.changes] == [LevelSize(40, 0), LevelSize(50, 20 * TOKEN)]
 
 
-def test_nobody_cancels_the_order_of_another() -> None:
+def test_a_signer_cannot_cancel_the_order_of_another() -> None:
     state, placings = some_orders()
     before = digest(state)
-    outcome = apply(state, CancelOrders(NOW_MS, ALICE, (placings[3].order_id, a_word("unheard"))))
+    outcome = apply(state, CancelOrders(NOW_MS, ALICE, (placings[3].order_id, a_word("unknown"))))
     assert outcome.result == Cancellation(
-        (), {placings[3].order_id: NOT_CANCELED, a_word("unheard"): NOT_CANCELED}
+        (), {placings[3].order_id: NOT_CANCELED, a_word("unknown"): NOT_CANCELED}
     )
     assert (outcome.effects, outcome.is_change) == ([], False)
     assert digest(state) == before
 
 
-def test_a_signer_cancels_for_the_wallet_that_it_signed_for() -> None:
-    """The wallet that pays is a Safe; it is the signer that asks."""
+def test_a_signer_cancels_orders_that_its_safe_pays_for() -> None:
+    """The maker is a Safe; the cancel comes from the signer."""
     safe = an_address("a safe")
     state = a_state(an_open_market(), some_funds("a safe"))
     placing = a_placing(a_signed_order("alice", maker=safe))
@@ -141,13 +142,13 @@ def test_a_signer_cancels_for_the_wallet_that_it_signed_for() -> None:
     assert closed(outcome.effects) == [(placing.order_id, CloseReason.CANCELED)]
 
 
-def test_an_order_asked_for_twice_is_canceled_once() -> None:
+def test_an_order_listed_twice_is_canceled_once() -> None:
     state, placings = some_orders()
     ids = (placings[0].order_id, placings[0].order_id)
     assert apply(state, CancelOrders(NOW_MS, ALICE, ids)).result == Cancellation(ids[:1], {})
 
 
-def test_an_order_that_is_gone_is_not_canceled_again() -> None:
+def test_a_closed_order_is_not_canceled_again() -> None:
     state, placings = some_orders()
     command = CancelOrders(NOW_MS, ALICE, (placings[0].order_id,))
     apply(state, command)
@@ -160,18 +161,18 @@ def gtd(expires_at_s: int) -> PlaceOrder:
     return a_placing(a_buy(expiration_s=expires_at_s), OrderType.GTD)
 
 
-def test_an_order_leaves_in_its_very_second_and_not_before() -> None:
+def test_an_order_expires_in_its_second_and_not_before() -> None:
     placing = gtd(NOW_S + EXPIRATION_MARGIN_S + 5)
     state = a_trading_state()
     apply(state, placing)
-    assert apply(state, ExpireOrders((NOW_S + 5) * 1000 - 1)) == (None, [], False)
+    assert apply(state, ExpireOrders((NOW_S + 5) * 1000 - 1)) == Outcome(None, [], is_change=False)
     outcome = apply(state, ExpireOrders((NOW_S + 5) * 1000))
     assert closed(outcome.effects) == [(placing.order_id, CloseReason.EXPIRED)]
     assert outcome.is_change
     assert state.ledger.look_up(ALICE, COLLATERAL).reserved_units == 0
 
 
-def test_what_expires_together_leaves_the_earliest_first() -> None:
+def test_orders_that_expire_together_leave_the_earliest_first() -> None:
     late, soon = gtd(NOW_S + 90), gtd(NOW_S + 80)
     state = a_trading_state()
     apply(state, late)
@@ -180,7 +181,7 @@ def test_what_expires_together_leaves_the_earliest_first() -> None:
     assert [order_id for order_id, _ in closed(outcome.effects)] == [soon.order_id, late.order_id]
 
 
-def test_a_resolved_market_empties_its_book_and_ends() -> None:
+def test_a_resolution_empties_the_book_and_ends_trading() -> None:
     state, placings = some_orders()
     outcome = apply(state, ResolveMarket(NOW_MS + 1, a_word("market")))
     reasons = dict(closed(outcome.effects))
@@ -191,16 +192,18 @@ def test_a_resolved_market_empties_its_book_and_ends() -> None:
     assert state.ledger.look_up(ALICE, COLLATERAL).reserved_units == 0
 
 
-@pytest.mark.parametrize("condition", ["market", "unheard"])
+@pytest.mark.parametrize("condition", ["market", "unknown"])
 def test_a_market_is_not_resolved_twice_or_before_it_opened(condition: str) -> None:
     state = a_trading_state()
     apply(state, ResolveMarket(NOW_MS, a_word("market")))
-    assert apply(state, ResolveMarket(NOW_MS, a_word(condition))) == (None, [], False)
+    assert apply(state, ResolveMarket(NOW_MS, a_word(condition))) == Outcome(
+        None, [], is_change=False
+    )
 
 
 def test_a_resolved_market_does_not_open_again() -> None:
     state = a_state(an_open_market(), ResolveMarket(NOW_MS, a_word("market")))
-    assert apply(state, an_open_market()) == (None, [], False)
+    assert apply(state, an_open_market()) == Outcome(None, [], is_change=False)
     assert not state.market_by_id[a_word("market")].is_open
 
 
@@ -213,10 +216,10 @@ def test_a_trade_of_a_resolved_market_still_pends_until_it_settles() -> None:
     assert state.ledger.look_up(ALICE, an_asset(is_yes=True)).credit_units == 10 * TOKEN
 
 
-def test_an_observation_is_always_worth_keeping() -> None:
+def test_an_observation_is_always_a_change() -> None:
     state = State()
     seen = an_observation(block_number=7, block_hash=a_word("block 7"))
-    assert apply(state, seen) == (None, [], True)
+    assert apply(state, seen) == Outcome(None, [], is_change=True)
     assert (state.observed_block, state.observed_hash) == (7, a_word("block 7"))
 
 
@@ -246,8 +249,8 @@ def orders(draw: st.DrawFn) -> list[PlaceOrder]:
     return placings
 
 
-def tell(state: State, command: Command) -> list[Effect]:
-    """Return what happened; a refusal is nothing that happened, and leaves nothing behind."""
+def submit(state: State, command: Command) -> list[Effect]:
+    """Return the effects, none for a refusal, which must change nothing."""
     before = digest(state)
     try:
         return apply(state, command).effects
@@ -261,11 +264,11 @@ def a_rich_state(market: OpenMarket) -> State:
 
 
 @given(orders())
-def test_trades_of_millions_make_and_lose_no_unit(placings: list[PlaceOrder]) -> None:
+def test_trades_of_millions_conserve_every_unit(placings: list[PlaceOrder]) -> None:
     market = an_open_market(rules=some_rules(placings[0].terms.ticks_per_one))
     state = a_rich_state(market)
     for placing in placings:
-        for effect in tell(state, placing):
+        for effect in submit(state, placing):
             if isinstance(effect, TradeMatched):
                 check_trade(state, effect.trade, placing)
         book = state.market_by_id[market.condition_id].book
@@ -275,7 +278,7 @@ def test_trades_of_millions_make_and_lose_no_unit(placings: list[PlaceOrder]) ->
 
 
 def check_reserved(state: State) -> None:
-    """What is reserved is what the orders that rest may still cost."""
+    """Assert that reservations are what the resting orders may still cost."""
     wanted: Counter[tuple[Address, AssetId]] = Counter()
     for order in state.live_orders.values():
         market = state.market_by_id[order.condition_id]
@@ -300,18 +303,18 @@ def test_a_replay_of_the_journal_ends_in_the_same_state(placings: list[PlaceOrde
         ExpireOrders((NOW_S + 45) * 1000),
     ]
     state, again = State(), State()
-    story = [tell(state, command) for command in commands]
+    effects = [submit(state, command) for command in commands]
     journal = [encode_command(command) for command in commands]
-    retold = [tell(again, decode_command(raw)) for raw in journal]
-    assert retold == story
+    repeated = [submit(again, decode_command(raw)) for raw in journal]
+    assert repeated == effects
     assert picture(again) == picture(state)
 
 
 @given(orders())
-def test_the_end_of_a_market_cancels_all_that_rests_with_its_event_and_frees_it(
+def test_a_resolution_cancels_the_resting_orders_and_frees_their_funds(
     placings: list[PlaceOrder],
 ) -> None:
-    """What another market holds, and what trades are on their way with, stays as it was."""
+    """Orders of other markets and unsettled trades stay as they were."""
     market = an_open_market(rules=some_rules(placings[0].terms.ticks_per_one))
     other = an_open_market("other")
     state = a_state(
@@ -321,7 +324,7 @@ def test_the_end_of_a_market_cancels_all_that_rests_with_its_event_and_frees_it(
         a_placing(a_buy("alice", market="other"), market=other),
     )
     for placing in placings:
-        tell(state, placing)
+        submit(state, placing)
     resting = [order for order in state.live_orders.values() if order.order_id in ids(placings)]
     coming, at_ms = pending(state), state.latest_ms + 1
     effects = apply(state, ResolveMarket(at_ms, market.condition_id)).effects
@@ -337,7 +340,7 @@ def test_the_end_of_a_market_cancels_all_that_rests_with_its_event_and_frees_it(
     assert list(state.market_by_id[market.condition_id].book.orders()) == []
     assert pending(state) == coming
     check_reserved(state)
-    assert tell(state, a_placing(a_buy("bob", salt="99"), market=an_open_market())) == []
+    assert submit(state, a_placing(a_buy("bob", salt="99"), market=an_open_market())) == []
 
 
 def ids(placings: list[PlaceOrder]) -> set[Bytes32]:
@@ -345,7 +348,7 @@ def ids(placings: list[PlaceOrder]) -> set[Bytes32]:
 
 
 def pending(state: State) -> dict[tuple[Address, AssetId], tuple[int, int]]:
-    """Return what trades on their way will bring to each account, and take from it."""
+    """Return what unsettled trades will credit to and debit from each account."""
     return {
         (wallet, asset): (account.credit_units, account.debit_units)
         for wallet, asset, account in state.ledger.accounts()

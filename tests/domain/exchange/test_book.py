@@ -1,4 +1,4 @@
-"""Price-time priority, one book for both tokens of a condition."""
+"""Price-time priority in a book for both tokens of a condition."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -49,7 +49,7 @@ def test_buying_yes_and_selling_no_are_bids(
 
 
 @given(price_ticks=st.integers(1, 99), is_yes=st.booleans())
-def test_a_price_turned_to_yes_twice_is_itself(*, price_ticks: int, is_yes: bool) -> None:
+def test_a_price_converted_to_yes_twice_is_itself(*, price_ticks: int, is_yes: bool) -> None:
     turned = price_in_yes(price_ticks, 100, is_yes=is_yes)
     assert price_in_yes(turned, 100, is_yes=is_yes) == price_ticks
     assert turned == (price_ticks if is_yes else 100 - price_ticks)
@@ -61,7 +61,7 @@ def test_an_empty_book_has_no_best_prices() -> None:
     assert list(book.orders()) == []
 
 
-def test_both_tokens_meet_in_one_book() -> None:
+def test_orders_of_both_tokens_meet_in_one_book() -> None:
     """BUY no at 30 is an ask at 70, SELL no at 40 a bid at 60."""
     buy_no = a_live_order("buy no", 30, side=Side.BUY, is_yes=False)
     sell_no = a_live_order("sell no", 40, side=Side.SELL, is_yes=False)
@@ -72,14 +72,14 @@ def test_both_tokens_meet_in_one_book() -> None:
 
 
 @pytest.mark.parametrize(("limit", "names"), [(59, []), (60, ["b", "a"]), (61, ["b", "a", "c"])])
-def test_a_buyer_meets_the_cheapest_then_the_oldest(limit: int, names: list[str]) -> None:
+def test_a_buyer_meets_the_lowest_ask_then_the_oldest(limit: int, names: list[str]) -> None:
     book = a_book(an_ask("c", 61), an_ask("b", 60), an_ask("a", 60), an_ask("d", 99))
     expected = [a_live_order(name).order_id for name in names]
     assert [order.order_id for order in met(book, limit, taker_is_bid=True)] == expected
 
 
 @pytest.mark.parametrize(("limit", "names"), [(51, []), (50, ["b", "a"]), (49, ["b", "a", "c"])])
-def test_a_seller_meets_the_dearest_then_the_oldest(limit: int, names: list[str]) -> None:
+def test_a_seller_meets_the_highest_bid_then_the_oldest(limit: int, names: list[str]) -> None:
     book = a_book(a_bid("c", 49), a_bid("b", 50), a_bid("a", 50), a_bid("d", 1))
     expected = [a_live_order(name).order_id for name in names]
     assert [order.order_id for order in met(book, limit, taker_is_bid=False)] == expected
@@ -95,7 +95,7 @@ def test_a_part_filled_order_keeps_its_place() -> None:
 
 
 @pytest.mark.parametrize("units", [-1, 0, 100, 101])
-def test_only_a_part_of_an_order_is_taken_off_it(units: int) -> None:
+def test_a_reduction_is_positive_and_less_than_the_order(units: int) -> None:
     order = a_bid("first")
     book = a_book(order)
     with pytest.raises(AssertionError):
@@ -103,7 +103,7 @@ def test_only_a_part_of_an_order_is_taken_off_it(units: int) -> None:
 
 
 @pytest.mark.parametrize("gone", range(4))
-def test_whoever_leaves_the_others_keep_their_order(gone: int) -> None:
+def test_a_removed_order_leaves_the_queue_of_the_others_unchanged(gone: int) -> None:
     orders = [a_bid(f"{number}") for number in range(4)]
     book = a_book(*orders)
     book.remove(orders[gone])
@@ -113,7 +113,7 @@ def test_whoever_leaves_the_others_keep_their_order(gone: int) -> None:
     assert book.size_at(50, is_bid=True) == 300
 
 
-def test_an_order_put_back_goes_to_the_end() -> None:
+def test_an_order_added_again_goes_to_the_end() -> None:
     first, second = an_ask("first"), an_ask("second")
     book = a_book(first, second)
     book.remove(first)
@@ -146,18 +146,26 @@ def test_the_outermost_prices_have_levels(price_ticks: int) -> None:
     assert book.best_bid() is None
 
 
-def test_a_level_that_nobody_used_holds_nothing() -> None:
+def test_an_unused_level_has_no_size() -> None:
     assert a_book().size_at(50, is_bid=True) == 0
     assert a_book(a_bid("bid")).size_at(50, is_bid=False) == 0
 
 
-def test_an_order_of_another_book_is_not_taken_out() -> None:
+def test_an_order_cannot_be_removed_twice() -> None:
+    first, second = a_live_order("first"), a_live_order("second")
+    book = a_book(first, second)
+    book.remove(first)
+    with pytest.raises(AssertionError, match="in the book"):
+        book.remove(first)
+
+
+def test_an_order_of_another_book_cannot_be_removed() -> None:
     with pytest.raises(AssertionError):
-        a_book().remove(a_bid("stranger"))
+        a_book().remove(a_bid("another"))
 
 
 class WatchedOrder(LiveOrder):
-    """An order that counts how often anybody looks at an order."""
+    """An order that counts the reads of its fields."""
 
     looks: ClassVar[list[str]] = []
 
@@ -181,7 +189,7 @@ def looks_to_remove_the_middle_of(size: int) -> int:
     return len(WatchedOrder.looks)
 
 
-def test_a_cancel_looks_at_no_more_orders_in_a_long_queue_than_in_a_short_one() -> None:
+def test_a_cancel_reads_as_many_orders_in_a_long_queue_as_in_a_short_one() -> None:
     assert looks_to_remove_the_middle_of(3_000) == looks_to_remove_the_middle_of(3)
 
 
@@ -194,7 +202,7 @@ MOVES = st.tuples(
 
 
 class SlowBook:
-    """Orders in the order of their arrival, sorted anew for every question."""
+    """Orders in the order of their arrival, sorted for each call."""
 
     def __init__(self) -> None:
         self.orders: list[LiveOrder] = []
@@ -211,14 +219,23 @@ class SlowBook:
             sizes[price] = sizes.get(price, 0) + order.remaining_units
         return [LevelSize(*level) for level in sizes.items()]
 
+    def crosses(self, order: LiveOrder) -> bool:
+        sign = 1 if order.is_bid else -1
+        return any(
+            sign * (order.yes_price_ticks - other.yes_price_ticks) >= 0
+            for other in self.side(is_bid=not order.is_bid)
+        )
+
 
 def move(book: Book, slow: SlowBook, number: int, step: tuple[str, bool, int, int]) -> None:
     kind, is_yes, price_ticks, units = step
     if kind == "add" or not slow.orders:
         fields = {"is_yes": is_yes, "side": Side(units % 2), "ticks_per_one": TICKS_PER_ONE}
         order = a_live_order(f"{number}", price_ticks, units, **fields)
-        book.add(order)
-        slow.orders.append(order)
+        assert book.is_met(order.yes_price_ticks, taker_is_bid=order.is_bid) is slow.crosses(order)
+        if not slow.crosses(order):
+            book.add(order)
+            slow.orders.append(order)
         return
     order = slow.orders[units % len(slow.orders)]
     if kind == "reduce" and order.remaining_units > 1:
@@ -229,7 +246,7 @@ def move(book: Book, slow: SlowBook, number: int, step: tuple[str, bool, int, in
 
 
 @given(st.lists(MOVES, max_size=60))
-def test_a_book_is_what_sorting_its_orders_would_show(
+def test_a_book_equals_its_sorted_orders(
     steps: list[tuple[str, bool, int, int]],
 ) -> None:
     book, slow = Book(TICKS_PER_ONE), SlowBook()

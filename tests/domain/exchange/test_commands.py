@@ -1,4 +1,4 @@
-"""What the engine can be told, and how the journal keeps it."""
+"""Commands of the engine and their encoding in the journal."""
 
 import base64
 from typing import Any, get_args
@@ -80,7 +80,7 @@ COMMANDS: dict[str, Command] = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_comes_back_from_the_journal_as_it_was(name: str) -> None:
+def test_a_decoded_command_equals_the_encoded_one(name: str) -> None:
     command = COMMANDS[name]
     again = decode_command(encode_command(command))
     assert again == command
@@ -93,12 +93,12 @@ def test_a_command_comes_back_from_the_journal_as_it_was(name: str) -> None:
     [*get_args(Command), BalanceSeen, AllowanceSeen, TradeSeen],
     ids=lambda kind: kind.__name__,
 )
-def test_a_command_cannot_be_changed_after_it_was_told(kind: type[msgspec.Struct]) -> None:
+def test_a_command_is_immutable(kind: type[msgspec.Struct]) -> None:
     assert kind.__struct_config__.frozen
     assert kind.__struct_config__.array_like
 
 
-def test_every_kind_of_command_has_a_tag_of_its_own() -> None:
+def test_every_command_has_its_own_tag() -> None:
     kinds = get_args(Command)
     tags = {kind.__struct_config__.tag for kind in kinds}
     assert tags == {
@@ -131,7 +131,7 @@ ASSETS = st.integers(0, 2**256 - 1).map(lambda number: AssetId(str(number)))
     order_id=WORDS,
     owner=st.text(max_size=40),
 )
-def test_numbers_wider_than_an_integer_of_the_journal_come_back(**drawn: Any) -> None:
+def test_numbers_wider_than_an_integer_of_the_journal_are_decoded(**drawn: Any) -> None:
     order = a_buy(salt=str(drawn["salt"]), token_id=drawn["token"], signature=drawn["signature"])
     changes = {name: drawn[name] for name in ("at_ms", "order_id", "owner")}
     command = a_placing(order, **changes)
@@ -143,7 +143,7 @@ def test_numbers_wider_than_an_integer_of_the_journal_come_back(**drawn: Any) ->
     st.lists(st.builds(AllowanceSeen, ADDRESSES, ADDRESSES, st.booleans(), UNITS)),
     st.lists(st.builds(TradeSeen, st.text(), st.sampled_from(TradeStatus), st.text())),
 )
-def test_an_observation_comes_back(
+def test_an_observation_is_decoded(
     balances: list[BalanceSeen], allowances: list[AllowanceSeen], trades: list[TradeSeen]
 ) -> None:
     command = an_observation(balances, allowances, trades)
@@ -156,25 +156,25 @@ def test_an_observation_comes_back(
         b"",
         b"\xc0",
         b"\x90",
-        msgspec.msgpack.encode(["unheard", 1]),
+        msgspec.msgpack.encode(["unknown", 1]),
         msgspec.msgpack.encode(["expire"]),
         msgspec.msgpack.encode(["expire", "now"]),
         encode_command(an_open_market())[:-1],
         encode_command(ExpireOrders(NOW_MS)) + b"\x00",
     ],
-    ids=["nothing", "null", "empty", "unheard", "short", "mistyped", "cut", "longer"],
+    ids=["nothing", "null", "empty", "unknown", "short", "mistyped", "cut", "longer"],
 )
-def test_bytes_that_are_no_command_are_not_read_as_one(raw: bytes) -> None:
+def test_bytes_that_are_no_command_are_refused(raw: bytes) -> None:
     with pytest.raises(msgspec.MsgspecError):
         decode_command(raw)
 
 
-def test_a_field_added_at_the_end_does_not_hurt_an_older_reader() -> None:
+def test_an_older_reader_ignores_a_field_added_at_the_end() -> None:
     newer = msgspec.msgpack.encode(["expire", NOW_MS, "a field of tomorrow"])
     assert decode_command(newer) == ExpireOrders(NOW_MS)
 
 
-# What the first release wrote: a journal is kept for ever, so these are read for ever.
+# Bytes that the first release wrote: a journal is kept, so they must stay readable.
 KEPT = {
     "open": (
         "l6RvcGVuzwAAAaMYXFAA2UIweDhiMzA5NTFkZjM4MGI2YjEwZGE3NDdlMTE2N2RkOGU0MGJmODYwNGM4"
@@ -220,7 +220,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_what_a_journal_kept_is_still_read(name: str) -> None:
+def test_commands_of_old_journals_are_decoded(name: str) -> None:
     assert decode_command(base64.b64decode(KEPT[name])) == COMMANDS[name]
 
 

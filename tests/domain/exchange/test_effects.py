@@ -1,22 +1,24 @@
-"""What the engine says has happened."""
+"""Effects of commands."""
 
 import inspect
 from typing import Any, get_args
 
 import msgspec
 import pytest
+from tests.rigs.values import a_word
 
 from foretell.domain.exchange import effects
 from foretell.domain.exchange.apply import Cancellation
-from foretell.domain.exchange.effects import Effect, LevelChange
+from foretell.domain.exchange.effects import Effect, LevelChange, OrderFilled, TickChanged
 from foretell.domain.exchange.matching import Fill
+from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.state import Placement
 from foretell.domain.exchange.trade import Trade
 
 KINDS: list[Any] = list(get_args(Effect))
 
 
-def test_the_union_names_every_effect_of_the_module() -> None:
+def test_the_union_has_every_effect_of_the_module() -> None:
     structs = {
         value
         for _, value in inspect.getmembers(effects, inspect.isclass)
@@ -28,7 +30,7 @@ def test_the_union_names_every_effect_of_the_module() -> None:
 @pytest.mark.parametrize(
     "kind", [*KINDS, Trade, Fill, Placement, Cancellation], ids=lambda kind: kind.__name__
 )
-def test_an_effect_cannot_be_changed_after_the_fact(kind: type[msgspec.Struct]) -> None:
+def test_an_effect_is_immutable(kind: type[msgspec.Struct]) -> None:
     assert kind.__struct_config__.frozen
 
 
@@ -47,3 +49,27 @@ def test_no_order_leaves_the_book_without_a_reason() -> None:
         "nonce_raised",
         "reverts_on_chain",
     }
+
+
+def test_a_change_of_the_tick_has_the_factor_between_the_ticks() -> None:
+    assert TickChanged(a_word("market"), 100, 1_000, at_ms=0).factor == 10
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [(OrderStatus.LIVE, None), (OrderStatus.MATCHED, effects.CloseReason.FILLED)],
+)
+def test_only_the_last_fill_of_an_order_closes_it(
+    status: OrderStatus, reason: effects.CloseReason | None
+) -> None:
+    filled = OrderFilled(
+        order_id=a_word("order"),
+        condition_id=a_word("market"),
+        owner="owner",
+        size_units=2,
+        remaining_units=0,
+        status=status,
+        at_ms=0,
+        trade_id="trade",
+    )
+    assert filled.close_reason is reason

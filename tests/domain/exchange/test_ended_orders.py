@@ -1,4 +1,4 @@
-"""What its maker ended on the chain leaves the book, and is not taken again."""
+"""Orders that their maker canceled on the chain leave the book and are not accepted again."""
 
 import pytest
 from tests.rigs.values import (
@@ -39,7 +39,7 @@ def test_a_canceled_order_leaves_the_book_and_frees_what_it_reserved() -> None:
     assert state.canceled_orders == set()
 
 
-def test_what_was_canceled_before_it_came_is_refused() -> None:
+def test_an_order_canceled_on_the_chain_before_its_placement_is_refused() -> None:
     state, order = a_trading_state(), a_buy("alice")
     apply(state, an_observation(cancels=(CancelSeen(EXCHANGE, an_order_id(order)),)))
     with pytest.raises(OrderCanceledOnChain, match=an_order_id(order)):
@@ -48,7 +48,7 @@ def test_what_was_canceled_before_it_came_is_refused() -> None:
     apply(state, a_placing(a_buy("alice", salt="2")))
 
 
-def test_what_another_exchange_canceled_stands() -> None:
+def test_a_cancel_at_another_exchange_does_not_count() -> None:
     state, placing = a_trading_state(), a_placing(a_buy("alice"))
     apply(state, placing)
     later = a_buy("alice", salt="2")
@@ -59,7 +59,7 @@ def test_what_another_exchange_canceled_stands() -> None:
     assert set(state.live_orders) == set(ids)
 
 
-def test_a_raised_nonce_ends_the_orders_of_its_maker_with_a_lower_one() -> None:
+def test_a_raised_nonce_closes_the_orders_of_its_maker_with_a_lower_one() -> None:
     state = a_trading_state()
     old = [a_placing(a_buy("alice", 40)), a_placing(a_sell("alice", 60))]
     others = [a_placing(a_buy("alice", 30, nonce=1)), a_placing(a_buy("bob", 30))]
@@ -72,7 +72,7 @@ def test_a_raised_nonce_ends_the_orders_of_its_maker_with_a_lower_one() -> None:
     assert set(state.live_orders) == {placing.order_id for placing in others}
 
 
-def test_a_nonce_at_another_exchange_ends_nothing() -> None:
+def test_a_nonce_at_another_exchange_closes_no_order() -> None:
     state, placing = a_trading_state(), a_placing(a_buy("alice"))
     apply(state, placing)
     seen = NonceSeen(NEG_RISK_EXCHANGE, ALICE, 1)
@@ -80,7 +80,7 @@ def test_a_nonce_at_another_exchange_ends_nothing() -> None:
     assert set(state.live_orders) == {placing.order_id}
 
 
-def test_an_order_with_a_nonce_left_behind_is_refused_until_a_reorg_takes_that_back() -> None:
+def test_an_order_with_an_old_nonce_is_refused_until_a_reorg_lowers_the_nonce() -> None:
     state, placing = a_trading_state(), a_placing(a_buy("alice"))
     apply(state, an_observation(nonces=(NonceSeen(EXCHANGE, ALICE, 2),)))
     with pytest.raises(InvalidOrderNonce, match="2"):
@@ -90,7 +90,7 @@ def test_an_order_with_a_nonce_left_behind_is_refused_until_a_reorg_takes_that_b
     assert set(state.live_orders) == {placing.order_id}
 
 
-def test_a_canceled_order_does_not_come_back_with_the_block_that_canceled_it() -> None:
+def test_a_canceled_order_stays_closed_when_a_reorg_removes_the_block_of_the_cancel() -> None:
     state, placing = a_trading_state(), a_placing(a_buy("alice", 50, 10 * TOKEN))
     apply(state, placing)
     apply(state, an_observation(cancels=(CancelSeen(EXCHANGE, placing.order_id),)))
@@ -99,7 +99,7 @@ def test_a_canceled_order_does_not_come_back_with_the_block_that_canceled_it() -
     assert state.live_orders == {}
 
 
-def test_ends_of_orders_come_in_parts_as_everything_does() -> None:
+def test_cancels_and_nonces_are_split_into_parts_too() -> None:
     ids = [an_order_id(a_buy("alice", salt=str(salt))) for salt in range(3)]
     whole = an_observation(
         cancels=tuple(CancelSeen(EXCHANGE, each) for each in ids),

@@ -1,4 +1,4 @@
-"""What a wallet has, has reserved, and is owed."""
+"""The ledger: balances, pending trades and reservations."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ def a_ledger(confirmed: int = 100, allowance: int = 100, reserved: int = 0) -> L
     ledger = Ledger()
     ledger.account(ALICE, COLLATERAL).confirmed_units = confirmed
     ledger.allow(ALICE, EXCHANGE, allowance, of_collateral=True)
-    ledger.reserve(a_live_order(), COLLATERAL, reserved)
+    ledger.account(ALICE, COLLATERAL).reserved_units = reserved
     return ledger
 
 
@@ -30,14 +30,14 @@ def spendable(ledger: Ledger) -> int:
     return ledger.spendable_units(ALICE, EXCHANGE, COLLATERAL)
 
 
-def test_a_wallet_that_nobody_heard_of_has_nothing() -> None:
+def test_an_unknown_wallet_has_nothing() -> None:
     ledger = Ledger()
     assert spendable(ledger) == 0
     assert ledger.allowance_units(ALICE, EXCHANGE, COLLATERAL) == 0
     assert ledger.assets(ALICE) == []
 
 
-def test_looking_at_an_account_does_not_open_it() -> None:
+def test_a_look_up_does_not_open_an_account() -> None:
     ledger = Ledger()
     ledger.look_up(ALICE, COLLATERAL).confirmed_units = 5
     assert spendable(ledger) == 0
@@ -46,7 +46,7 @@ def test_looking_at_an_account_does_not_open_it() -> None:
     assert ledger.assets(ALICE) == []
 
 
-def test_an_account_stays_the_same_once_opened() -> None:
+def test_an_account_stays_the_same_object_once_opened() -> None:
     ledger = Ledger()
     account = ledger.account(ALICE, YES)
     assert ledger.account(ALICE, YES) is account is ledger.look_up(ALICE, YES)
@@ -56,12 +56,12 @@ def test_an_account_stays_the_same_once_opened() -> None:
 
 
 @given(confirmed=UNITS, allowance=UNITS, reserved=UNITS, credit=UNITS, debit=UNITS)
-def test_spendable_is_what_is_held_and_allowed_less_what_is_reserved(
+def test_spendable_is_the_lesser_of_held_and_allowed_minus_reserved(
     confirmed: int, allowance: int, reserved: int, credit: int, debit: int
 ) -> None:
     ledger = a_ledger(confirmed, allowance, reserved)
     ledger.pend([(ALICE, COLLATERAL, credit)])
-    ledger.pend([(ALICE, COLLATERAL, -debit)])
+    ledger.pend([(ALICE, COLLATERAL, -debit)], is_forced=True)
     held, allowed = confirmed + credit - debit, allowance - debit
     assert spendable(ledger) == min(held, allowed) - reserved
 
@@ -75,7 +75,7 @@ def test_tokens_just_bought_can_be_spent_at_once() -> None:
         ledger.check_funds(ALICE, EXCHANGE, YES, 51)
 
 
-def test_an_allowance_is_of_one_exchange_and_one_kind() -> None:
+def test_an_allowance_is_for_one_exchange_and_one_kind() -> None:
     ledger = a_ledger()
     assert ledger.allowance_units(ALICE, EXCHANGE, COLLATERAL) == 100
     assert ledger.allowance_units(ALICE, NEG_RISK_EXCHANGE, COLLATERAL) == 0
@@ -83,7 +83,7 @@ def test_an_allowance_is_of_one_exchange_and_one_kind() -> None:
     assert ledger.allowance_units(BOB, EXCHANGE, COLLATERAL) == 0
 
 
-def test_one_allowance_of_tokens_is_for_all_of_them() -> None:
+def test_an_allowance_of_tokens_is_for_all_tokens() -> None:
     ledger = a_ledger()
     ledger.allow(ALICE, EXCHANGE, 7, of_collateral=False)
     assert ledger.allowance_units(ALICE, EXCHANGE, YES) == 7
@@ -103,7 +103,7 @@ def test_one_allowance_of_tokens_is_for_all_of_them() -> None:
         (a_ledger(reserved=100), ReservedByOpenOrders),
     ],
 )
-def test_a_lack_is_refused_by_its_cause(ledger: Ledger, refusal: type[Exception]) -> None:
+def test_a_lack_of_funds_is_refused_by_its_cause(ledger: Ledger, refusal: type[Exception]) -> None:
     with pytest.raises(refusal, match=r"needs 100 base units of collateral: .+"):
         ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 100)
 
@@ -113,7 +113,7 @@ def test_a_lack_of_tokens_names_the_token() -> None:
         a_ledger().check_funds(ALICE, EXCHANGE, NO, 100)
 
 
-def test_a_refusal_tells_the_numbers() -> None:
+def test_a_refusal_has_the_numbers_of_the_account() -> None:
     ledger = a_ledger(confirmed=90, allowance=80, reserved=70)
     ledger.pend([(ALICE, COLLATERAL, 5)])
     ledger.pend([(ALICE, COLLATERAL, -6)])
@@ -130,12 +130,12 @@ def test_a_refusal_tells_the_numbers() -> None:
     }
 
 
-def test_exactly_enough_is_enough() -> None:
+def test_funds_of_exactly_the_need_are_enough() -> None:
     a_ledger(confirmed=101, allowance=101, reserved=1).check_funds(ALICE, EXCHANGE, COLLATERAL, 100)
 
 
-def test_an_order_gives_back_part_by_part_and_is_forgotten_at_the_end() -> None:
-    ledger, order = Ledger(), a_live_order()
+def test_an_order_releases_part_by_part_and_leaves_the_account_at_the_end() -> None:
+    ledger, order = a_ledger(), a_live_order()
     account = ledger.account(ALICE, COLLATERAL)
     ledger.reserve(order, COLLATERAL, 50)
     ledger.release(order, COLLATERAL, 20, is_closed=False)
@@ -144,18 +144,33 @@ def test_an_order_gives_back_part_by_part_and_is_forgotten_at_the_end() -> None:
     assert (account.reserved_units, list(account.orders)) == (0, [])
 
 
-def test_no_more_is_given_back_than_was_set_aside() -> None:
-    ledger, order = Ledger(), a_live_order()
+def test_no_more_is_released_than_was_reserved() -> None:
+    ledger, order = a_ledger(), a_live_order()
     ledger.reserve(order, COLLATERAL, 50)
     with pytest.raises(AssertionError):
         ledger.release(order, COLLATERAL, 51, is_closed=False)
 
 
+@pytest.mark.parametrize("reserved", [0, 50])
+def test_no_more_is_reserved_than_the_wallet_holds(reserved: int) -> None:
+    ledger = a_ledger(confirmed=100, reserved=reserved)
+    with pytest.raises(AssertionError, match="funds were checked"):
+        ledger.reserve(a_live_order(), COLLATERAL, 101 - reserved)
+
+
+def test_a_match_debits_no_more_than_the_wallet_holds_but_a_reorg_may() -> None:
+    ledger = a_ledger(confirmed=100, reserved=40)
+    ledger.pend([(ALICE, COLLATERAL, -60)])
+    with pytest.raises(AssertionError, match="funds were checked"):
+        ledger.pend([(ALICE, COLLATERAL, -1)])
+    ledger.pend([(ALICE, COLLATERAL, -100)], is_forced=True)
+
+
 @given(st.lists(st.integers(-(10**9), 10**9)))
-def test_what_pended_and_came_true_leaves_no_trace(moves: list[int]) -> None:
+def test_pending_moves_that_settle_leave_no_trace(moves: list[int]) -> None:
     ledger = a_ledger(reserved=0)
     for units in moves:
-        ledger.pend([(ALICE, COLLATERAL, units)])
+        ledger.pend([(ALICE, COLLATERAL, units)], is_forced=True)
     for units in moves:
         ledger.unpend([(ALICE, COLLATERAL, units)])
     account = ledger.account(ALICE, COLLATERAL)
@@ -163,12 +178,12 @@ def test_what_pended_and_came_true_leaves_no_trace(moves: list[int]) -> None:
 
 
 @pytest.mark.parametrize("units", [1, -1])
-def test_what_never_pended_cannot_come_true(units: int) -> None:
+def test_moves_that_did_not_pend_cannot_settle(units: int) -> None:
     with pytest.raises(AssertionError):
         Ledger().unpend([(ALICE, COLLATERAL, units)])
 
 
-def test_only_what_is_held_or_allowed_is_listed() -> None:
+def test_only_balances_and_allowances_other_than_zero_are_listed() -> None:
     ledger = a_ledger()
     ledger.account(ALICE, YES)
     ledger.account(BOB, NO).confirmed_units = 1
@@ -182,12 +197,12 @@ def test_only_what_is_held_or_allowed_is_listed() -> None:
 @pytest.mark.parametrize(
     ("need", "missing"), [(60, 0), (90, 0), (91, 1), (150, 60), (190, 100), (191, 0)]
 )
-def test_more_is_missing_only_where_more_would_help(need: int, missing: int) -> None:
+def test_units_are_missing_only_where_a_higher_balance_would_help(need: int, missing: int) -> None:
     ledger = a_ledger(confirmed=100, allowance=200, reserved=10)
     assert ledger.missing_units(ALICE, EXCHANGE, COLLATERAL, need) == missing
 
 
-def test_what_is_missing_beside_unsettled_trades_makes_the_order_possible() -> None:
+def test_the_missing_units_make_the_order_possible() -> None:
     ledger = a_ledger(confirmed=100, allowance=200, reserved=10)
     ledger.pend([(ALICE, COLLATERAL, -50)])
     ledger.pend([(ALICE, COLLATERAL, 20)])

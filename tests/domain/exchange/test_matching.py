@@ -1,4 +1,4 @@
-"""Whom an arriving order meets, and what each side pays."""
+"""Matching of an arriving order, and the amounts of each side."""
 
 from typing import Any
 
@@ -67,19 +67,17 @@ def sizes(plan: MatchPlan) -> list[int]:
         (Side.SELL, Side.SELL, MatchType.MERGE),
     ],
 )
-def test_the_sides_say_how_two_orders_come_together(
-    taker: Side, maker: Side, kind: MatchType
-) -> None:
+def test_the_sides_give_the_match_type(taker: Side, maker: Side, kind: MatchType) -> None:
     assert match_type_of(taker, maker) is kind
 
 
-def test_nobody_is_met_in_an_empty_book() -> None:
+def test_an_empty_book_gives_no_fill() -> None:
     plan = plan_against(a_taker(99, 10 * TOKEN))
     assert plan == MatchPlan([], 0, is_exhausted=False, own_orders=[], dust_orders=[])
     assert not plan.crosses
 
 
-def test_nobody_is_met_beyond_the_limit() -> None:
+def test_no_order_beyond_the_limit_is_met() -> None:
     assert not plan_against(a_taker(59, 10 * TOKEN), a_seller("a", 60, TOKEN)).crosses
 
 
@@ -90,13 +88,13 @@ def test_the_better_price_is_met_first_at_its_own_price() -> None:
     assert (plan.size_units, plan.is_exhausted, plan.crosses) == (150, True, True)
 
 
-def test_a_plan_touches_nothing() -> None:
+def test_a_plan_changes_nothing() -> None:
     order = a_seller("a", 40, 100)
     plan_against(a_taker(60, 150), order)
     assert order.remaining_units == 100
 
 
-def test_a_taker_that_the_book_ends_is_not_exhausted() -> None:
+def test_a_taker_that_empties_the_book_is_not_exhausted() -> None:
     plan = plan_against(a_taker(60, 150), a_seller("a", 50, 100))
     assert (sizes(plan), plan.is_exhausted) == ([100], False)
 
@@ -110,18 +108,18 @@ def test_a_taker_takes_whole_lots_and_is_then_exhausted(size_units: int, taken: 
     assert (plan.size_units, plan.is_exhausted) == (taken, True)
 
 
-def test_what_no_lot_is_left_for_does_not_pass_the_order_in_front() -> None:
-    """Fifty units are a lot at 50, but the order at 33 still waits and comes first."""
+def test_a_remainder_below_a_lot_does_not_skip_the_order_in_front() -> None:
+    """Fifty units are a lot at 50, but the order at 33 is first."""
     plan = plan_against(a_taker(50, 150), a_seller("a", 33, 200), a_seller("b", 50, 200))
     assert (sizes(plan), plan.is_exhausted) == ([100], True)
 
 
-def test_what_no_lot_is_left_for_goes_on_to_a_finer_price() -> None:
+def test_a_remainder_below_a_lot_meets_the_next_price_with_a_smaller_lot() -> None:
     plan = plan_against(a_taker(50, 150), a_seller("a", 33, 100), a_seller("b", 50, 200))
     assert (sizes(plan), plan.is_exhausted) == ([100, 50], True)
 
 
-def test_what_no_lot_is_left_for_is_exhausted_when_the_book_ends_with_it() -> None:
+def test_a_remainder_below_a_lot_is_exhausted_when_the_book_ends() -> None:
     plan = plan_against(a_taker(50, 150), a_seller("a", 33, 100))
     assert (sizes(plan), plan.is_exhausted) == ([100], True)
 
@@ -136,14 +134,14 @@ def test_a_budget_buys_the_lots_that_it_covers_and_is_then_exhausted(
     assert (plan.size_units, plan.is_exhausted) == (taken, True)
 
 
-def test_a_budget_goes_further_where_tokens_are_cheaper() -> None:
+def test_a_budget_buys_more_tokens_where_they_are_cheaper() -> None:
     orders = a_seller("a", 25, 400), a_seller("b", 50, 400)
     plan = plan_against(a_taker(50, None, 200), *orders)
     assert (sizes(plan), plan.is_exhausted) == ([400, 200], True)
 
 
 @pytest.mark.parametrize(("budget_units", "is_exhausted"), [(200, True), (201, False)])
-def test_a_budget_that_the_book_cannot_take_is_not_exhausted(
+def test_a_budget_larger_than_the_book_is_not_exhausted(
     budget_units: int, *, is_exhausted: bool
 ) -> None:
     plan = plan_against(a_taker(50, None, budget_units), a_seller("a", 50, 400))
@@ -151,24 +149,24 @@ def test_a_budget_that_the_book_cannot_take_is_not_exhausted(
 
 
 @pytest.mark.parametrize(("left", "is_left_as_dust"), [(0, False), (1, True), (99, True)])
-def test_a_maker_left_below_a_lot_is_left_as_dust(left: int, *, is_left_as_dust: bool) -> None:
+def test_a_maker_with_less_than_a_lot_left_is_dust(left: int, *, is_left_as_dust: bool) -> None:
     maker = a_seller("a", 33, 200 + left)
     plan = plan_against(a_taker(50, 10_000), maker)
     assert sizes(plan) == [200]
     assert plan.dust_orders == [maker] * is_left_as_dust
 
 
-def test_a_maker_left_with_a_lot_is_no_dust() -> None:
+def test_a_maker_with_a_lot_left_is_no_dust() -> None:
     plan = plan_against(a_taker(50, 100), a_seller("a", 33, 200))
     assert (sizes(plan), plan.dust_orders) == ([100], [])
 
 
-def test_no_dust_was_resting() -> None:
+def test_a_resting_order_below_a_lot_is_an_assertion_error() -> None:
     with pytest.raises(AssertionError, match="no dust rests"):
         plan_against(a_taker(50, 1_000), a_seller("a", 33, 99))
 
 
-def test_orders_of_the_same_wallet_are_passed_and_named() -> None:
+def test_orders_of_the_same_wallet_are_skipped_and_listed() -> None:
     own, other = a_seller("own", 40, 100, "carol"), a_seller("other", 41, 100)
     behind = a_seller("own behind", 50, 100, "carol")
     plan = plan_against(a_taker(60, 100), own, other, behind)
@@ -188,7 +186,7 @@ def test_an_order_of_the_same_wallet_beyond_the_limit_stays() -> None:
 
 @st.composite
 def fills(draw: st.DrawFn) -> tuple[LiveOrder, Side, int, int]:
-    """A resting order, the side of its taker, how many units they trade, and the ticks of one."""
+    """A resting order, the side of its taker, the size of the fill, and the ticks of one."""
     ticks_per_one = draw(TICKS_PER_ONE)
     price_ticks = draw(st.integers(1, ticks_per_one - 1))
     lots = draw(st.integers(1, 10**9))
@@ -204,8 +202,8 @@ def fills(draw: st.DrawFn) -> tuple[LiveOrder, Side, int, int]:
 
 
 @given(fills())
-def test_no_unit_is_made_or_lost_in_a_fill(case: tuple[LiveOrder, Side, int, int]) -> None:
-    """In a trade the cost goes across; in a mint both pay one collateral a token, a merge reverses."""
+def test_a_fill_conserves_every_unit(case: tuple[LiveOrder, Side, int, int]) -> None:
+    """A trade moves the cost across; a mint costs both one collateral a token; a merge pays it."""
     order, taker_side, units, ticks_per_one = case
     fill = fill_of(PlannedFill(order, units), taker_side, ticks_per_one)
     taker_cost = taker_cost_units(fill)
@@ -217,7 +215,7 @@ def test_no_unit_is_made_or_lost_in_a_fill(case: tuple[LiveOrder, Side, int, int
 
 
 @given(fills())
-def test_a_maker_gives_and_gets_what_its_own_price_says(
+def test_a_maker_gives_and_receives_by_its_own_price(
     case: tuple[LiveOrder, Side, int, int],
 ) -> None:
     order, taker_side, units, ticks_per_one = case
@@ -265,7 +263,7 @@ def matches(draw: st.DrawFn) -> tuple[Book, Taker, int]:
 
 
 @given(matches())
-def test_no_plan_is_worse_than_the_limit_or_more_than_was_asked(
+def test_no_plan_is_worse_than_the_limit_or_larger_than_the_order(
     case: tuple[Book, Taker, int],
 ) -> None:
     book, taker, ticks_per_one = case
@@ -287,7 +285,7 @@ def test_no_plan_is_worse_than_the_limit_or_more_than_was_asked(
 
 
 @given(matches())
-def test_a_plan_leaves_nothing_behind_that_could_still_trade(
+def test_after_a_plan_nothing_could_still_trade(
     case: tuple[Book, Taker, int],
 ) -> None:
     book, taker, _ = case
@@ -305,10 +303,10 @@ def test_a_plan_leaves_nothing_behind_that_could_still_trade(
 @pytest.mark.parametrize(
     ("units", "price_ticks", "is_too_little"), [(99, 33, True), (100, 33, False), (1, 50, True)]
 )
-def test_less_than_a_lot_is_dust(units: int, price_ticks: int, *, is_too_little: bool) -> None:
+def test_a_size_below_a_lot_is_dust(units: int, price_ticks: int, *, is_too_little: bool) -> None:
     assert is_dust(units, price_ticks, 100) is is_too_little
 
 
 @given(st.integers(0, 10**6), st.integers(1, 99))
-def test_dust_is_what_holds_no_whole_lot(units: int, price_ticks: int) -> None:
+def test_dust_has_no_whole_lot(units: int, price_ticks: int) -> None:
     assert is_dust(units, price_ticks, 100) == (whole_lots_units(units, price_ticks, 100) == 0)

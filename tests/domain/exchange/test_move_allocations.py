@@ -1,4 +1,4 @@
-"""What a treasury and settled trades do to a shard's slices."""
+"""Changes of a shard's allocations by the treasury and by settled trades."""
 
 import pytest
 from tests.domain.exchange.digest import digest
@@ -45,7 +45,7 @@ CONFIRMED, FAILED = TradeStatus.CONFIRMED, TradeStatus.FAILED
 
 
 def a_joined_state(*, given_units: int = 0) -> State:
-    """Return a state with an open market, tokens and allowances, and alice's slice."""
+    """Return a state with an open market, tokens and allowances, and alice's allocation."""
     state = a_state(an_open_market(), JOINING, some_funds("alice", "bob"))
     apply(state, a_taking(given_units))
     return state
@@ -81,13 +81,13 @@ def a_match(given_units: int = 10 * TOKEN) -> tuple[State, str]:
     return state, next(iter(state.unsettled_trades))
 
 
-def test_without_a_treasury_the_chain_says_what_collateral_there_is() -> None:
+def test_without_a_treasury_collateral_is_the_balance_on_the_chain() -> None:
     state = a_trading_state("alice")
     assert not state.allocations.is_joined
     assert confirmed_units(state) == 10**6 * TOKEN
 
 
-def test_in_a_treasury_the_chain_says_nothing_of_collateral() -> None:
+def test_with_a_treasury_a_balance_of_collateral_on_the_chain_does_not_count() -> None:
     state = a_joined_state()
     assert confirmed_units(state) == 0
     with pytest.raises(InsufficientBalance):
@@ -95,7 +95,7 @@ def test_in_a_treasury_the_chain_says_nothing_of_collateral() -> None:
     apply(state, a_placing(a_sell("alice")))
 
 
-def test_who_joins_brings_along_what_was_confirmed() -> None:
+def test_a_shard_that_joins_counts_its_confirmed_collateral_as_settled() -> None:
     state = a_trading_state("alice")
     outcome = apply(state, JOINING)
     units = 10**6 * TOKEN
@@ -117,25 +117,27 @@ def test_a_shard_joins_once() -> None:
 @pytest.mark.parametrize(
     "command", [JoinTreasury(NOW_MS, "south"), JoinTreasury(NOW_MS, ""), a_taking(5, "south")]
 )
-def test_nobody_takes_one_shard_for_another(command: JoinTreasury | TakeAllocations) -> None:
+def test_a_command_for_another_shard_is_an_assertion_error(
+    command: JoinTreasury | TakeAllocations,
+) -> None:
     with pytest.raises(AssertionError):
         apply(a_joined_state(), command)
 
 
-def test_a_shard_that_did_not_join_returns_nothing() -> None:
+def test_a_return_from_a_shard_that_did_not_join_is_an_assertion_error() -> None:
     with pytest.raises(AssertionError):
         apply(a_trading_state(), a_return(1))
 
 
 @pytest.mark.parametrize(("totals", "units"), [([5], 5), ([5, 5], 5), ([5, 8], 8), ([8, 5], 8)])
-def test_of_what_was_given_the_largest_total_counts(totals: list[int], units: int) -> None:
+def test_the_largest_given_total_counts(totals: list[int], units: int) -> None:
     state = a_joined_state()
     for total in totals:
         apply(state, a_taking(total))
     assert confirmed_units(state) == units
 
 
-def test_what_was_taken_already_changes_nothing() -> None:
+def test_a_total_that_was_taken_already_changes_nothing() -> None:
     state = a_joined_state(given_units=5)
     before = digest(state)
     assert apply(state, a_taking(4)) == Outcome(None, [], is_change=False)
@@ -147,13 +149,13 @@ def test_what_was_taken_already_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("total", "returned"), [(0, 0), (3, 3), (10, 10), (11, 10)])
-def test_what_is_free_is_returned_up_to_the_total_asked_for(total: int, returned: int) -> None:
+def test_free_units_are_returned_up_to_the_requested_total(total: int, returned: int) -> None:
     state = a_joined_state(given_units=10)
     assert returned_units(apply(state, a_return(total))) == returned
     assert confirmed_units(state) == 10 - returned
 
 
-def test_a_return_told_again_happens_once() -> None:
+def test_a_repeated_return_takes_effect_once() -> None:
     state = a_joined_state(given_units=10)
     assert apply(state, a_return(4)).effects == [
         AllocationMoved(ALICE, *Allocation(10, 4, 0).totals(), NOW_MS)
@@ -163,14 +165,14 @@ def test_a_return_told_again_happens_once() -> None:
     assert not again.is_change
 
 
-def test_a_wallet_that_nobody_heard_of_returns_nothing_and_stays_so() -> None:
+def test_an_unknown_wallet_returns_nothing_and_gets_no_account() -> None:
     state = a_state(JOINING)
     before = digest(state)
     assert returned_units(apply(state, a_return(4, is_forced=True))) == 0
     assert digest(state) == before
 
 
-def test_what_an_order_reserves_is_not_returned() -> None:
+def test_reserved_units_are_not_returned() -> None:
     state = a_joined_state(given_units=6 * TOKEN)
     apply(state, a_placing(a_buy("alice")))
     assert returned_units(apply(state, a_return(6 * TOKEN))) == TOKEN
@@ -178,12 +180,12 @@ def test_what_an_order_reserves_is_not_returned() -> None:
     assert spendable_units(state) == 0
 
 
-def test_what_an_unsettled_trade_takes_is_not_returned() -> None:
+def test_units_that_an_unsettled_trade_debits_are_not_returned() -> None:
     state, _ = a_match()
     assert returned_units(apply(state, a_return(10 * TOKEN))) == 5 * TOKEN
 
 
-def test_what_an_unsettled_trade_brings_is_not_returned() -> None:
+def test_units_that_an_unsettled_trade_credits_are_not_returned() -> None:
     state = a_joined_state(given_units=TOKEN)
     apply(state, TakeAllocations(NOW_MS, "north", (AllocationTotal(BOB, total_of(10 * TOKEN)),)))
     apply(state, a_placing(a_sell("alice")))
@@ -192,7 +194,7 @@ def test_what_an_unsettled_trade_brings_is_not_returned() -> None:
     assert returned_units(apply(state, a_return(6 * TOKEN))) == TOKEN
 
 
-def test_a_forced_return_closes_the_newest_orders_and_no_more_than_it_must() -> None:
+def test_a_forced_return_closes_only_as_many_of_the_newest_orders_as_it_must() -> None:
     state = a_joined_state(given_units=15 * TOKEN)
     orders = [a_buy("alice", salt=str(salt)) for salt in (1, 2, 3)]
     for order in orders:
@@ -207,7 +209,7 @@ def test_a_forced_return_closes_the_newest_orders_and_no_more_than_it_must() -> 
     assert confirmed_units(state) == 9 * TOKEN
 
 
-def test_a_forced_return_told_again_closes_nothing_more() -> None:
+def test_a_repeated_forced_return_closes_no_more_orders() -> None:
     state = a_joined_state(given_units=10 * TOKEN)
     apply(state, a_placing(a_buy("alice", salt="1")))
     apply(state, a_placing(a_buy("alice", salt="2")))
@@ -217,7 +219,7 @@ def test_a_forced_return_told_again_closes_nothing_more() -> None:
 
 
 @pytest.mark.parametrize("status", [MINED, CONFIRMED])
-def test_a_settled_trade_changes_the_slice_and_leaves_as_much_to_spend(
+def test_a_settled_trade_changes_the_allocation_and_leaves_as_much_to_spend(
     status: TradeStatus,
 ) -> None:
     state, trade_id = a_match()
@@ -227,7 +229,7 @@ def test_a_settled_trade_changes_the_slice_and_leaves_as_much_to_spend(
     assert confirmed_units(state) == spendable_units(state) == 5 * TOKEN
 
 
-def test_a_trade_that_a_reorg_took_back_is_taken_back_from_the_slice() -> None:
+def test_a_trade_that_a_reorg_reverted_is_removed_from_the_allocation() -> None:
     state, trade_id = a_match()
     apply(state, a_settlement(trade_id, MINED))
     apply(state, a_settlement(trade_id, RETRYING))
@@ -236,7 +238,7 @@ def test_a_trade_that_a_reorg_took_back_is_taken_back_from_the_slice() -> None:
 
 
 @pytest.mark.parametrize("before", [[], [RETRYING], [MINED]])
-def test_a_trade_that_failed_gives_back_what_it_would_have_taken(
+def test_a_failed_trade_releases_what_it_would_have_debited(
     before: list[TradeStatus],
 ) -> None:
     state, trade_id = a_match()
@@ -247,14 +249,14 @@ def test_a_trade_that_failed_gives_back_what_it_would_have_taken(
     assert spendable_units(state) == 10 * TOKEN
 
 
-def test_a_trade_mined_anew_in_another_transaction_is_counted_once() -> None:
+def test_a_trade_mined_again_in_another_transaction_is_counted_once() -> None:
     state, trade_id = a_match()
     apply(state, a_settlement(trade_id, MINED, "0x01"))
     apply(state, a_settlement(trade_id, MINED, "0x02"))
     assert state.allocations.look_up(ALICE).settled_units == -5 * TOKEN
 
 
-def test_without_a_treasury_a_settled_trade_opens_no_slice() -> None:
+def test_without_a_treasury_a_settled_trade_opens_no_allocation() -> None:
     state = a_trading_state()
     apply(state, a_placing(a_sell("bob")))
     apply(state, a_placing(a_buy("alice")))
@@ -262,7 +264,7 @@ def test_without_a_treasury_a_settled_trade_opens_no_slice() -> None:
     assert state.allocations.allocation_by_wallet == {}
 
 
-def test_a_token_is_the_chain_s_in_a_treasury_too() -> None:
+def test_with_a_treasury_a_balance_of_tokens_still_comes_from_the_chain() -> None:
     state = a_joined_state()
     token = an_open_market().token_yes
     apply(state, an_observation([BalanceSeen(ALICE, token, 7), BalanceSeen(ALICE, COLLATERAL, 7)]))

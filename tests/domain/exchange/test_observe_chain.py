@@ -1,4 +1,4 @@
-"""What the chain says, taken into the ledger."""
+"""Application of an observation of the chain."""
 
 import itertools
 from typing import Any
@@ -26,7 +26,7 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.exchange.apply import Outcome, apply
-from foretell.domain.exchange.book import LiveOrder
+from foretell.domain.exchange.book import LevelSize, LiveOrder
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ObserveChain, TradeSeen
 from foretell.domain.exchange.effects import BookChanged, CloseReason, OrderClosed, TradeAdvanced
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
@@ -43,10 +43,10 @@ PLENTY = 10**6 * TOKEN
 
 
 class UnreadOrders(dict[Bytes32, LiveOrder]):
-    """Orders of an account at which nobody may look."""
+    """Orders of an account that must not be read."""
 
     def values(self) -> Any:  # type: ignore[explicit-override] # 3.11 has none
-        raise AssertionError("the orders were looked at")
+        raise AssertionError("the orders were read")
 
 
 def closed(outcome: Outcome) -> list[Bytes32]:
@@ -75,7 +75,7 @@ def a_balance(units: int, wallet: Address = ALICE, asset: AssetId = COLLATERAL) 
     return BalanceSeen(wallet, asset, units)
 
 
-def test_a_balance_is_what_the_chain_says_last() -> None:
+def test_the_latest_observed_balance_counts() -> None:
     state = State()
     apply(state, an_observation([a_balance(5), a_balance(7, BOB, YES)]))
     apply(state, an_observation([a_balance(3)]))
@@ -83,7 +83,7 @@ def test_a_balance_is_what_the_chain_says_last() -> None:
     assert state.ledger.look_up(BOB, YES).confirmed_units == 7
 
 
-def test_an_allowance_is_what_the_chain_says_last() -> None:
+def test_the_latest_observed_allowance_counts() -> None:
     state = State()
     seen = AllowanceSeen(ALICE, EXCHANGE, is_collateral=True, units=5)
     apply(state, an_observation(allowances=[seen]))
@@ -91,18 +91,18 @@ def test_an_allowance_is_what_the_chain_says_last() -> None:
     assert state.ledger.allowance_units(ALICE, EXCHANGE, YES) == 0
 
 
-def test_the_block_of_the_observation_is_remembered() -> None:
+def test_the_block_of_the_observation_is_kept() -> None:
     state = a_state(an_observation(block_number=9, block_hash=a_word("block 9")))
     assert (state.observed_block, state.observed_hash) == (9, a_word("block 9"))
 
 
-def test_an_account_that_covers_its_orders_is_taken_in_without_a_look_at_them() -> None:
-    """However many they are: a maker has thousands, and each block tells of it."""
+def test_a_balance_that_covers_its_orders_is_set_without_reading_them() -> None:
+    """A maker may have thousands of orders and appear in every block."""
     state, _ = three_bids()
     account = state.ledger.account(ALICE, COLLATERAL)
     account.orders = UnreadOrders(account.orders)
     assert closed(apply(state, an_observation([BalanceSeen(ALICE, COLLATERAL, 12 * TOKEN)]))) == []
-    with pytest.raises(AssertionError, match="looked at"):
+    with pytest.raises(AssertionError, match="were read"):
         apply(state, an_observation([BalanceSeen(ALICE, COLLATERAL, 12 * TOKEN - 1)]))
 
 
@@ -118,7 +118,7 @@ def test_an_account_that_covers_its_orders_is_taken_in_without_a_look_at_them() 
         (0, [2, 1, 0]),
     ],
 )
-def test_the_newest_orders_go_until_the_balance_covers_the_rest(
+def test_the_newest_orders_are_closed_until_the_balance_covers_the_rest(
     units: int, gone: list[int]
 ) -> None:
     state, ids = three_bids()
@@ -128,7 +128,7 @@ def test_the_newest_orders_go_until_the_balance_covers_the_rest(
 
 
 @pytest.mark.parametrize(("units", "gone"), [(12 * TOKEN, []), (9 * TOKEN, [2]), (0, [2, 1, 0])])
-def test_the_newest_orders_go_until_the_allowance_covers_the_rest(
+def test_the_newest_orders_are_closed_until_the_allowance_covers_the_rest(
     units: int, gone: list[int]
 ) -> None:
     state, ids = three_bids()
@@ -136,21 +136,23 @@ def test_the_newest_orders_go_until_the_allowance_covers_the_rest(
     assert closed(apply(state, an_observation(allowances=[seen]))) == [ids[index] for index in gone]
 
 
-def test_the_book_is_told_of_once_after_everybody_left() -> None:
+def test_a_changed_book_is_published_once_after_all_closes() -> None:
     state, _ = three_bids()
     outcome = apply(state, an_observation([a_balance(0)]))
     [change] = [each for each in outcome.effects if isinstance(each, BookChanged)]
-    assert [each.level for each in change.changes] == [(30, 0), (40, 0), (50, 0)]
+    assert [each.level for each in change.changes] == [
+        LevelSize(price, 0) for price in (30, 40, 50)
+    ]
     assert outcome.effects[-1] == change
 
 
-def test_what_a_wallet_lost_of_one_asset_costs_no_order_of_another() -> None:
+def test_a_lower_balance_of_one_asset_closes_no_order_of_another() -> None:
     state, _ = three_bids()
     assert closed(apply(state, an_observation([a_balance(0, asset=YES)]))) == []
     assert closed(apply(state, an_observation([a_balance(0, BOB)]))) == []
 
 
-def test_sellers_lose_their_orders_when_the_exchange_may_move_their_tokens_no_more() -> None:
+def test_a_revoked_allowance_of_tokens_closes_the_sell_orders() -> None:
     state = a_trading_state()
     placings = [a_placing(a_sell("alice", 60)), a_placing(a_sell("alice", 60, is_yes=False))]
     for placing in placings:
@@ -160,7 +162,7 @@ def test_sellers_lose_their_orders_when_the_exchange_may_move_their_tokens_no_mo
     assert sorted(gone) == sorted(placing.order_id for placing in placings)
 
 
-def test_what_one_exchange_may_move_no_more_another_still_may() -> None:
+def test_a_revoked_allowance_of_one_exchange_closes_no_order_of_another() -> None:
     other = an_open_market("other", exchange=NEG_RISK_EXCHANGE)
     state = a_trading_state()
     apply(state, other)
@@ -213,7 +215,7 @@ def test_no_unit_is_counted_twice_or_missed_when_a_trade_is_mined() -> None:
     assert (account.credit_units, account.debit_units) == (0, 0)
 
 
-def test_no_unit_is_counted_twice_or_missed_when_the_chain_changes_its_mind() -> None:
+def test_no_unit_is_counted_twice_or_missed_in_a_reorg() -> None:
     state, trade_id = a_match()
     apply(state, an_observation(SETTLED, trades=[TradeSeen(trade_id, MINED, "0x01")]))
     outcome = apply(
@@ -227,7 +229,7 @@ def test_no_unit_is_counted_twice_or_missed_when_the_chain_changes_its_mind() ->
 
 
 @pytest.mark.parametrize("first", [MATCHED, RETRYING])
-def test_a_trade_that_failed_brings_and_takes_nothing(first: TradeStatus) -> None:
+def test_a_failed_trade_moves_nothing(first: TradeStatus) -> None:
     state, trade_id = a_match()
     apply(state, a_settlement(trade_id, first))
     outcome = apply(state, a_settlement(trade_id, FAILED))
@@ -236,7 +238,7 @@ def test_a_trade_that_failed_brings_and_takes_nothing(first: TradeStatus) -> Non
     assert state.unsettled_trades == {}
 
 
-def test_a_trade_that_failed_after_it_was_mined_brings_and_takes_nothing() -> None:
+def test_a_trade_that_failed_after_it_was_mined_moves_nothing() -> None:
     state, trade_id = a_match()
     apply(state, an_observation(SETTLED, trades=[TradeSeen(trade_id, MINED, "0x01")]))
     outcome = apply(state, an_observation(UNSETTLED, trades=[TradeSeen(trade_id, FAILED, "0x01")]))
@@ -244,7 +246,7 @@ def test_a_trade_that_failed_after_it_was_mined_brings_and_takes_nothing() -> No
     assert advanced(outcome) == [(RETRYING, "0x01"), (FAILED, "0x01")]
 
 
-def test_orders_that_sell_what_a_failed_trade_should_have_brought_go() -> None:
+def test_orders_that_sell_the_credits_of_a_failed_trade_are_closed() -> None:
     state = a_state(
         an_open_market(),
         some_funds("alice", "bob"),
@@ -260,13 +262,13 @@ def test_orders_that_sell_what_a_failed_trade_should_have_brought_go() -> None:
     assert held(state, ALICE, YES) == 0
 
 
-def test_a_trade_seen_late_is_told_of_step_by_step() -> None:
+def test_a_trade_seen_late_advances_step_by_step() -> None:
     state, trade_id = a_match()
     outcome = apply(state, an_observation(SETTLED, trades=[TradeSeen(trade_id, CONFIRMED, "0x01")]))
     assert advanced(outcome) == [(MINED, "0x01"), (CONFIRMED, "0x01")]
 
 
-def test_a_trade_mined_in_another_transaction_was_taken_back_in_between() -> None:
+def test_a_trade_mined_in_another_transaction_is_retried_first() -> None:
     state, trade_id = a_match()
     apply(state, an_observation(SETTLED, trades=[TradeSeen(trade_id, MINED, "0x01")]))
     outcome = apply(state, a_settlement(trade_id, MINED, "0x02"))
@@ -276,7 +278,7 @@ def test_a_trade_mined_in_another_transaction_was_taken_back_in_between() -> Non
 
 
 @pytest.mark.parametrize("status", [MINED, RETRYING])
-def test_what_was_seen_before_is_not_told_again(status: TradeStatus) -> None:
+def test_a_status_that_was_seen_before_has_no_effect(status: TradeStatus) -> None:
     state, trade_id = a_match()
     apply(state, a_settlement(trade_id, status))
     before = digest(state)
@@ -285,17 +287,17 @@ def test_what_was_seen_before_is_not_told_again(status: TradeStatus) -> None:
 
 
 @pytest.mark.parametrize("status", TradeStatus)
-def test_a_trade_that_nobody_made_is_passed_over(status: TradeStatus) -> None:
+def test_an_unknown_trade_is_ignored(status: TradeStatus) -> None:
     state, _ = a_match()
     before = digest(state)
-    assert apply(state, a_settlement("unheard", status)).effects == []
+    assert apply(state, a_settlement("unknown", status)).effects == []
     assert digest(state) == before
 
 
 @pytest.mark.parametrize(
     ("end", "status"), list(itertools.product([CONFIRMED, FAILED], TradeStatus))
 )
-def test_a_trade_at_its_end_moves_no_more(end: TradeStatus, status: TradeStatus) -> None:
+def test_a_trade_in_a_final_status_does_not_advance(end: TradeStatus, status: TradeStatus) -> None:
     state, trade_id = a_match()
     apply(state, a_settlement(trade_id, end))
     before = digest(state)
@@ -304,7 +306,7 @@ def test_a_trade_at_its_end_moves_no_more(end: TradeStatus, status: TradeStatus)
 
 
 @pytest.mark.parametrize("status", [MATCHED, RETRYING, MINED])
-def test_a_trade_does_not_go_back_to_its_match(status: TradeStatus) -> None:
+def test_a_trade_never_returns_to_matched(status: TradeStatus) -> None:
     state, trade_id = a_match()
     apply(state, a_settlement(trade_id, status))
     before = digest(state)
@@ -316,7 +318,7 @@ ENTRIES = st.integers(0, 7)
 
 
 @given(balances=ENTRIES, allowances=ENTRIES, trades=ENTRIES, entries_max=st.integers(1, 9))
-def test_parts_hold_each_entry_once_in_its_order_and_no_more_than_they_may(
+def test_parts_have_each_entry_once_in_order_and_keep_to_the_limit(
     balances: int, allowances: int, trades: int, entries_max: int
 ) -> None:
     whole = an_observation(
@@ -340,7 +342,7 @@ def test_parts_hold_each_entry_once_in_its_order_and_no_more_than_they_may(
 
 
 def a_settling(trade_id: str) -> ObserveChain:
-    """Return what the chain says once the trade is in its second block."""
+    """Return the observation of a second block with the trade."""
     return an_observation(
         SETTLED,
         [AllowanceSeen(ALICE, EXCHANGE, is_collateral=True, units=PLENTY)],
@@ -351,7 +353,7 @@ def a_settling(trade_id: str) -> ObserveChain:
 
 
 @pytest.mark.parametrize("entries_max", range(1, 8))
-def test_what_is_seen_in_parts_ends_as_if_seen_at_once(entries_max: int) -> None:
+def test_an_observation_in_parts_has_the_effect_of_the_whole(entries_max: int) -> None:
     (state, trade_id), (other, _) = a_match(), a_match()
     at_once = apply(other, a_settling(trade_id))
     *before, last = split_observation(a_settling(trade_id), entries_max)
@@ -360,7 +362,7 @@ def test_what_is_seen_in_parts_ends_as_if_seen_at_once(entries_max: int) -> None
     assert digest(state) == digest(other)
 
 
-def test_until_its_last_part_is_there_an_observation_counts_for_nothing() -> None:
+def test_an_observation_takes_effect_with_its_last_part() -> None:
     state, trade_id = a_match()
     for part in split_observation(a_settling(trade_id), 1)[:-1]:
         apply(state, part)
@@ -371,7 +373,7 @@ def test_until_its_last_part_is_there_an_observation_counts_for_nothing() -> Non
 
 
 @pytest.mark.parametrize("entries_max", [1, 2, 6])
-def test_who_stopped_between_two_parts_begins_again_from_the_first(entries_max: int) -> None:
+def test_a_first_part_replaces_the_parts_that_wait(entries_max: int) -> None:
     (state, trade_id), (other, _) = a_match(), a_match()
     for part in split_observation(an_observation(UNSETTLED), 1)[:-1]:
         apply(state, part)
@@ -381,7 +383,7 @@ def test_who_stopped_between_two_parts_begins_again_from_the_first(entries_max: 
     assert digest(state) == digest(other)
 
 
-def test_a_part_without_those_before_it_is_a_fault_of_ours() -> None:
+def test_a_part_without_those_before_it_is_an_assertion_error() -> None:
     state, trade_id = a_match()
     first, _, third, *_ = split_observation(a_settling(trade_id), 1)
     apply(state, first)

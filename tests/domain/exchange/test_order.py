@@ -1,4 +1,4 @@
-"""What makes a signed order valid on its own, and its life."""
+"""The signed order: its own validity and its statuses."""
 
 import itertools
 from fractions import Fraction
@@ -34,6 +34,7 @@ from foretell.domain.errors.families import IllegalTransition
 from foretell.domain.exchange.order import (
     EXPIRATION_MARGIN_S,
     ORDER_TRANSITIONS,
+    SERVED_SIGNATURE_TYPES,
     MarketRules,
     OrderStatus,
     OrderTerms,
@@ -45,6 +46,7 @@ from foretell.domain.exchange.order import (
     advance_order,
     check_expiration,
     check_order,
+    has_budget,
     leaves_book_at_s,
 )
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
@@ -73,7 +75,7 @@ def test_sides_and_signature_types_have_the_numbers_that_clients_sign() -> None:
 
 
 @pytest.mark.parametrize("kind", [SignedOrder, OrderTerms, MarketRules])
-def test_what_was_signed_or_judged_cannot_be_changed(kind: type[msgspec.Struct]) -> None:
+def test_orders_terms_and_rules_are_immutable(kind: type[msgspec.Struct]) -> None:
     assert kind.__struct_config__.frozen
     assert kind.__struct_config__.array_like
 
@@ -106,15 +108,31 @@ def test_a_sell_that_only_takes_names_its_size(order_type: OrderType) -> None:
 
 
 @pytest.mark.parametrize("order_type", TAKING)
-def test_a_buy_that_only_takes_names_what_it_spends(order_type: OrderType) -> None:
+def test_a_buy_that_only_takes_has_a_budget(order_type: OrderType) -> None:
     order = a_spending(price_ticks=37, budget_units=10 * TOKEN)
     assert terms_of(order, order_type) == OrderTerms(37, 100, None, 10 * TOKEN)
 
 
 @pytest.mark.parametrize("order_type", OrderType)
 @pytest.mark.parametrize("side", Side)
+def test_only_a_buy_that_may_not_rest_has_a_budget(side: Side, order_type: OrderType) -> None:
+    is_budgeted = (side, order_type.may_rest) == (Side.BUY, False)
+    assert has_budget(side, order_type) is is_budgeted
+    expiration = NOW_S if order_type is OrderType.GTD else 0
+    order = msgspec.structs.replace(
+        with_amounts(side, 5 * TOKEN, 10 * TOKEN), expiration_s=expiration
+    )
+    assert terms_of(order, order_type).has_budget is is_budgeted
+
+
+def test_the_served_signature_types_are_those_of_own_keys_and_safes() -> None:
+    assert dict(SERVED_SIGNATURE_TYPES) == {SignatureType.EOA: "EOA", SignatureType.SAFE: "Safe"}
+
+
+@pytest.mark.parametrize("order_type", OrderType)
+@pytest.mark.parametrize("side", Side)
 @pytest.mark.parametrize(("maker_amount", "taker_amount"), [(0, 5 * TOKEN), (5 * TOKEN, 0), (0, 0)])
-def test_an_amount_of_nothing_is_refused(
+def test_an_amount_of_zero_is_refused(
     side: Side, maker_amount: int, taker_amount: int, order_type: OrderType
 ) -> None:
     order = a_signed_order(side=side, maker_amount=maker_amount, taker_amount=taker_amount)
@@ -137,7 +155,7 @@ def test_an_amount_of_nothing_is_refused(
     ],
     ids=["one", "just above one", "huge", "huge at one", "huge for a unit", "two", "below a tick"],
 )
-def test_a_price_that_is_not_between_nothing_and_one_is_refused(
+def test_a_price_that_is_not_between_zero_and_one_is_refused(
     side: Side, collateral: int, size: int, order_type: OrderType
 ) -> None:
     with pytest.raises(PriceOffTick, match="strictly between 0 and 1"):
@@ -146,7 +164,7 @@ def test_a_price_that_is_not_between_nothing_and_one_is_refused(
 
 @pytest.mark.parametrize("side", Side)
 @pytest.mark.parametrize("collateral", [499_999, 500_001, 500_999, 504_999, 505_000])
-def test_an_order_that_may_rest_is_off_its_tick_by_nothing(side: Side, collateral: int) -> None:
+def test_an_order_that_may_rest_is_exactly_on_its_tick(side: Side, collateral: int) -> None:
     with pytest.raises(PriceOffTick) as refusal:
         terms_of(with_amounts(side, collateral, TOKEN), rules=UNBOUND)
     assert refusal.value.details["collateral_units"] == collateral
@@ -166,7 +184,7 @@ def test_an_order_that_may_rest_is_off_its_tick_by_nothing(side: Side, collatera
         (Side.SELL, 1, 1),
     ],
 )
-def test_the_limit_of_a_taking_order_is_the_tighter_of_two_ticks(
+def test_the_limit_of_an_order_that_only_takes_is_the_tighter_of_two_ticks(
     side: Side, collateral: int, price_ticks: int
 ) -> None:
     terms = terms_of(with_amounts(side, collateral, TOKEN), OrderType.FAK, UNBOUND)
@@ -188,7 +206,7 @@ def test_the_limit_of_a_taking_order_is_the_tighter_of_two_ticks(
         (Side.SELL, 999_999),
     ],
 )
-def test_a_taking_order_far_from_a_tick_or_without_a_tighter_one_is_refused(
+def test_an_order_that_only_takes_far_from_a_tick_or_without_a_tighter_one_is_refused(
     side: Side, collateral: int
 ) -> None:
     with pytest.raises(PriceOffTick):
@@ -201,7 +219,7 @@ def test_a_taking_order_far_from_a_tick_or_without_a_tighter_one_is_refused(
     st.integers(1, 10**13),
     st.integers(1, 10**13),
 )
-def test_no_limit_is_worse_than_what_was_signed(
+def test_no_limit_is_worse_than_the_signed_price(
     side: Side, ticks_per_one: int, collateral: int, size: int
 ) -> None:
     signed = Fraction(collateral, size)
@@ -218,10 +236,10 @@ def test_no_limit_is_worse_than_what_was_signed(
 
 
 @given(st.sampled_from(TICKS), st.integers(500, 10**7), st.data())
-def test_what_clients_make_of_a_limit_order_is_on_its_tick(
+def test_limit_orders_of_clients_are_on_their_tick(
     tick: str, hundredths: int, data: st.DataObject
 ) -> None:
-    """The client works in floats and rounds them in its own way."""
+    """The client computes in floats with its own rounding."""
     ticks_per_one = round(1 / float(tick))
     price_ticks = data.draw(st.integers(1, ticks_per_one - 1))
     side = data.draw(st.sampled_from(Side))
@@ -234,7 +252,7 @@ def test_what_clients_make_of_a_limit_order_is_on_its_tick(
 
 
 @given(st.sampled_from(TICKS), st.integers(500, 10**7), st.data())
-def test_what_clients_make_of_a_market_order_is_taken_at_the_price_they_meant(
+def test_market_orders_of_clients_have_the_intended_price(
     tick: str, hundredths: int, data: st.DataObject
 ) -> None:
     ticks_per_one = round(1 / float(tick))
@@ -254,7 +272,7 @@ def a_client() -> Any:
 
 @pytest.mark.parametrize("order_type", [OrderType.GTC, OrderType.FAK])
 @pytest.mark.parametrize("side", Side)
-def test_the_minimum_size_itself_is_taken(side: Side, order_type: OrderType) -> None:
+def test_the_minimum_size_is_accepted(side: Side, order_type: OrderType) -> None:
     terms_of(with_amounts(side, 2_500_000, 5 * TOKEN), order_type)
 
 
@@ -269,29 +287,29 @@ def test_a_size_below_the_minimum_is_refused(side: Side, order_type: OrderType) 
 
 @pytest.mark.parametrize(("signed", "wanted"), [(0, 10), (10, 0), (9, 10), (11, 10)])
 def test_a_fee_rate_other_than_the_markets_is_refused(signed: int, wanted: int) -> None:
-    with pytest.raises(InvalidFeeRate, match=f"is {signed}, and the market's is {wanted}"):
+    with pytest.raises(InvalidFeeRate, match=f"is {signed}, and must be the market's {wanted}"):
         terms_of(a_buy(fee_rate_bps=signed), rules=some_rules(fee_rate_bps=wanted))
 
 
-def test_the_fee_rate_of_the_market_is_taken() -> None:
+def test_the_fee_rate_of_the_market_is_accepted() -> None:
     assert terms_of(a_buy(fee_rate_bps=10), rules=some_rules(fee_rate_bps=10)).price_ticks == 50
 
 
 @pytest.mark.parametrize("order_type", [OrderType.GTC, OrderType.FOK, OrderType.FAK])
-def test_an_expiration_goes_with_nothing_but_gtd(order_type: OrderType) -> None:
-    with pytest.raises(InvalidExpiration, match="goes with GTD"):
+def test_an_expiration_is_refused_for_all_types_but_gtd(order_type: OrderType) -> None:
+    with pytest.raises(InvalidExpiration, match="GTD orders need an expiration"):
         terms_of(a_buy(expiration_s=NOW_S + 3600), order_type)
 
 
 def test_gtd_needs_an_expiration() -> None:
-    with pytest.raises(InvalidExpiration, match="goes with GTD"):
+    with pytest.raises(InvalidExpiration, match="GTD orders need an expiration"):
         terms_of(a_buy(), OrderType.GTD)
 
 
 @pytest.mark.parametrize("expires_in_s", [-1, 0, 1, EXPIRATION_MARGIN_S - 1, EXPIRATION_MARGIN_S])
 def test_an_order_that_could_not_settle_in_time_is_refused(expires_in_s: int) -> None:
-    told = f"it is {NOW_S}, and the expiration must be later than {NOW_S + 60}"
-    with pytest.raises(InvalidExpiration, match=told):
+    message = f"it is {NOW_S}, and the expiration must be later than {NOW_S + 60}"
+    with pytest.raises(InvalidExpiration, match=message):
         check_expiration(a_buy(expiration_s=NOW_S + expires_in_s), NOW_S)
 
 
@@ -301,7 +319,7 @@ def test_a_second_above_the_margin_is_enough() -> None:
     assert leaves_book_at_s(order) == NOW_S + 1
 
 
-def test_an_order_without_expiration_never_leaves_by_itself() -> None:
+def test_an_order_without_expiration_does_not_expire() -> None:
     check_expiration(a_buy(), NOW_S)
     assert leaves_book_at_s(a_buy()) is None
 
@@ -315,7 +333,7 @@ LIFE = {
 
 
 @pytest.mark.parametrize(("pair", "end"), list(LIFE.items()))
-def test_a_live_order_moves_along_its_table(
+def test_a_live_order_moves_along_its_transitions(
     pair: tuple[OrderStatus, OrderTrigger], end: OrderStatus
 ) -> None:
     assert advance_order(*pair) is end
@@ -329,5 +347,5 @@ def test_an_order_moves_no_other_way(pair: tuple[OrderStatus, OrderTrigger]) -> 
         advance_order(*pair)
 
 
-def test_the_table_of_an_order_says_nothing_else() -> None:
+def test_an_order_has_no_other_transitions() -> None:
     assert dict(ORDER_TRANSITIONS) == LIFE

@@ -1,4 +1,4 @@
-"""Placing an order: judged in full first, then matched, then rested or closed."""
+"""Placement of an order: checked in full first, then matched, then rested or closed."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ from foretell.domain.exchange.effects import (
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.matching import MatchType
 from foretell.domain.exchange.order import OrderStatus, OrderTerms, OrderType, Side, SignedOrder
-from foretell.domain.exchange.place_order import judge_order
+from foretell.domain.exchange.place_order import plan_order
 from foretell.domain.exchange.state import Market, Placement, State
 from foretell.domain.exchange.trade import FILLS_PER_TRADE_MAX, Trade, TradeStatus, trade_id_of
 
@@ -111,7 +111,7 @@ def levels(state: State) -> tuple[list[LevelSize], list[LevelSize]]:
     return book.levels(is_bid=True), book.levels(is_bid=False)
 
 
-def test_an_order_that_nobody_meets_rests() -> None:
+def test_an_order_that_crosses_no_other_rests() -> None:
     state, placing = a_state_with(), a_placing(a_buy(price_ticks=40))
     outcome = apply(state, placing)
     assert outcome.result == Placement(
@@ -136,7 +136,7 @@ def test_an_order_that_nobody_meets_rests() -> None:
     assert levels(state) == ([level], [])
 
 
-def test_a_resting_order_remembers_what_was_placed() -> None:
+def test_a_resting_order_has_the_fields_of_its_command() -> None:
     order = a_sell("bob", 30, 10 * TOKEN, is_yes=False, expiration_s=NOW_S + 100)
     state = a_state_with()
     placing = a_placing(order, OrderType.GTD)
@@ -149,7 +149,7 @@ def test_a_resting_order_remembers_what_was_placed() -> None:
     assert (resting.side, resting.is_yes, resting.order_type) == (Side.SELL, False, OrderType.GTD)
 
 
-def test_two_orders_of_one_token_trade_at_the_price_of_the_one_that_rested() -> None:
+def test_two_orders_of_one_token_trade_at_the_price_of_the_resting_one() -> None:
     state = a_state_with(a_sell("bob", 40))
     outcome = place(state, a_buy("alice", 50))
     assert placement(outcome).status is OrderStatus.MATCHED
@@ -220,7 +220,7 @@ def test_a_merge_needs_prices_of_at_most_one_together(price_ticks: int, *, meets
     ],
     ids=["buy", "sell", "mint", "merge"],
 )  # fmt: skip
-def test_what_a_trade_will_move_pends_from_the_match_on(
+def test_the_moves_of_a_trade_pend_from_the_match_on(
     maker: SignedOrder, taker: SignedOrder, moves: dict[Any, int]
 ) -> None:
     state = a_state_with(maker)
@@ -237,7 +237,7 @@ def test_what_a_trade_will_move_pends_from_the_match_on(
     assert {each.reserved_units for each in accounts.values()} == {0}
 
 
-def test_what_is_not_met_at_once_rests() -> None:
+def test_the_unmatched_remainder_rests() -> None:
     state = a_state_with(a_sell("bob", 40, 5 * TOKEN))
     outcome = place(state, a_buy("alice", 50, 12 * TOKEN))
     assert (reason(outcome), placement(outcome).status) == (None, OrderStatus.LIVE)
@@ -246,7 +246,7 @@ def test_what_is_not_met_at_once_rests() -> None:
     assert state.ledger.look_up(ALICE, COLLATERAL).reserved_units == 3_500_000
 
 
-def test_a_maker_that_is_met_in_part_stays_where_it_is() -> None:
+def test_a_partly_filled_maker_keeps_its_place() -> None:
     state = a_state_with(a_sell("bob", 40, 20 * TOKEN), a_sell("carol", 40, 20 * TOKEN))
     outcome = place(state, a_buy("alice", 40, 5 * TOKEN))
     [filled] = [each for each in outcome.effects if isinstance(each, OrderFilled)]
@@ -258,7 +258,7 @@ def test_a_maker_that_is_met_in_part_stays_where_it_is() -> None:
     ]
 
 
-def test_effects_are_told_in_the_order_in_which_things_happened() -> None:
+def test_effects_are_in_the_order_of_the_steps() -> None:
     state = a_state_with(a_sell("alice", 39), a_sell("bob", 40))
     outcome = place(state, a_buy("alice", 50))
     kinds = [type(each) for each in outcome.effects]
@@ -274,7 +274,7 @@ def test_effects_are_told_in_the_order_in_which_things_happened() -> None:
         (a_buy("bob", 40, is_yes=False), a_sell("alice", 30, is_yes=False), 60, Side.BUY),
     ],
 )
-def test_the_last_price_is_one_of_yes_and_the_last_side_what_the_taker_did_with_yes(
+def test_the_last_price_and_side_are_in_terms_of_yes(
     maker: SignedOrder, taker: SignedOrder, last_price: int, last_side: Side
 ) -> None:
     state = a_state_with(maker)
@@ -284,7 +284,7 @@ def test_the_last_price_is_one_of_yes_and_the_last_side_what_the_taker_did_with_
 
 
 @pytest.mark.parametrize("size", [10 * TOKEN, 9 * TOKEN])
-def test_a_fok_order_of_shares_is_filled_whole(size: int) -> None:
+def test_a_fok_order_of_a_size_is_filled_whole(size: int) -> None:
     state = a_state_with(a_buy("bob", 40, 6 * TOKEN), a_buy("carol", 39, 5 * TOKEN))
     outcome = place(state, a_sell("alice", 30, size), FOK)
     assert (reason(outcome), placement(outcome).making_units) == (CloseReason.FILLED, size)
@@ -298,7 +298,7 @@ def test_a_fok_order_of_shares_is_filled_whole(size: int) -> None:
         [a_buy("bob", 40, 10 * TOKEN - 10)],
         [a_buy("bob", 40, 5 * TOKEN), a_buy("alice", 40, 5 * TOKEN)],
     ],
-    ids=["nobody", "beyond the limit", "a lot too few", "its own"],
+    ids=["empty book", "beyond the limit", "a lot too few", "its own"],
 )
 def test_a_fok_order_that_cannot_be_filled_whole_is_refused(makers: list[SignedOrder]) -> None:
     state = a_state_with(*makers)
@@ -308,8 +308,8 @@ def test_a_fok_order_that_cannot_be_filled_whole_is_refused(makers: list[SignedO
     assert digest(state) == before
 
 
-def test_a_fok_order_of_dollars_is_filled_by_one_order_that_has_more() -> None:
-    """Two dollars at 33 buy 6.060600 tokens for 1.999998: no more can be spent there."""
+def test_a_fok_order_with_a_budget_is_filled_by_a_larger_order() -> None:
+    """Two collateral at 33 buy 6.060600 tokens for 1.999998: the rest is below a lot."""
     state = a_state_with(a_sell("bob", 33, 10 * TOKEN))
     outcome = place(state, a_spending("alice", 33, 2 * TOKEN), FOK)
     assert reason(outcome) is CloseReason.FILLED
@@ -320,7 +320,7 @@ def test_a_fok_order_of_dollars_is_filled_by_one_order_that_has_more() -> None:
     assert trades(outcome)[0].taker_fill_units == 1_999_998
 
 
-def test_a_fok_order_of_dollars_gets_more_tokens_where_they_are_cheaper() -> None:
+def test_a_fok_order_with_a_budget_receives_more_tokens_where_they_are_cheaper() -> None:
     state = a_state_with(a_sell("bob", 20, 20 * TOKEN))
     outcome = place(state, a_spending("alice", 40, 4 * TOKEN), FOK)
     assert (placement(outcome).making_units, placement(outcome).taking_units) == (
@@ -329,7 +329,7 @@ def test_a_fok_order_of_dollars_gets_more_tokens_where_they_are_cheaper() -> Non
     )
 
 
-def test_a_fok_order_of_dollars_that_the_book_cannot_take_is_refused() -> None:
+def test_a_fok_order_with_a_budget_larger_than_the_book_is_refused() -> None:
     state = a_state_with(a_sell("bob", 20, 20 * TOKEN))
     before = digest(state)
     with pytest.raises(FillOrKillUnfilled):
@@ -337,7 +337,7 @@ def test_a_fok_order_of_dollars_that_the_book_cannot_take_is_refused() -> None:
     assert digest(state) == before
 
 
-def test_a_fak_order_takes_what_is_there_and_is_killed() -> None:
+def test_a_fak_order_takes_what_the_book_has_and_is_killed() -> None:
     state = a_state_with(a_sell("bob", 20, 20 * TOKEN))
     outcome = place(state, a_spending("alice", 40, 40 * TOKEN), FAK)
     assert (reason(outcome), placement(outcome).status) == (CloseReason.KILLED, OrderStatus.MATCHED)
@@ -351,9 +351,11 @@ def test_a_fak_order_takes_what_is_there_and_is_killed() -> None:
 
 
 @pytest.mark.parametrize(
-    "makers", [[], [a_sell("bob", 51)], [a_sell("alice", 40)]], ids=["nobody", "beyond", "its own"]
+    "makers",
+    [[], [a_sell("bob", 51)], [a_sell("alice", 40)]],
+    ids=["empty book", "beyond", "its own"],
 )
-def test_a_fak_order_that_meets_nobody_is_refused(makers: list[SignedOrder]) -> None:
+def test_a_fak_order_without_a_match_is_refused(makers: list[SignedOrder]) -> None:
     state = a_state_with(*makers)
     before = digest(state)
     with pytest.raises(FillAndKillUnmatched):
@@ -391,7 +393,7 @@ def test_a_post_only_order_that_would_not_match_rests() -> None:
 @pytest.mark.parametrize(
     "own", [a_sell("alice", 40), a_buy("alice", 60, is_yes=False)], ids=["same token", "complement"]
 )
-def test_an_order_of_the_same_wallet_in_the_way_is_canceled(own: SignedOrder) -> None:
+def test_a_crossed_order_of_the_same_wallet_is_canceled(own: SignedOrder) -> None:
     state = a_state_with(own, a_sell("bob", 41, 5 * TOKEN))
     outcome = place(state, a_buy("alice", 45))
     assert closed(outcome) == [(10 * TOKEN, CloseReason.SELF_TRADE)]
@@ -400,7 +402,7 @@ def test_an_order_of_the_same_wallet_in_the_way_is_canceled(own: SignedOrder) ->
 
 
 def test_one_wallet_does_not_trade_with_itself_through_two_signers() -> None:
-    """Both sign for one Safe."""
+    """Both sign for the same Safe."""
     safe = an_address("a safe")
     state = a_state(an_open_market(), some_funds("a safe"))
     place(state, a_sell("bob", 40, maker=safe))
@@ -408,8 +410,8 @@ def test_one_wallet_does_not_trade_with_itself_through_two_signers() -> None:
     assert (trades(outcome), closed(outcome)) == ([], [(10 * TOKEN, CloseReason.SELF_TRADE)])
 
 
-def test_what_is_left_of_a_taker_below_a_lot_is_closed_and_never_crosses_the_book() -> None:
-    """Fifty units at 50 are a lot of their own, but the order at 33 still waits."""
+def test_a_remainder_of_a_taker_below_a_lot_is_closed_and_never_crosses_the_book() -> None:
+    """Fifty units at 50 are a lot, but the order at 33 still rests."""
     state = a_state_with(a_sell("bob", 33, 10 * TOKEN))
     outcome = place(state, a_buy("alice", 50, 5 * TOKEN + 50))
     assert (reason(outcome), placement(outcome).taking_units) == (CloseReason.DUST, 5 * TOKEN)
@@ -417,15 +419,15 @@ def test_what_is_left_of_a_taker_below_a_lot_is_closed_and_never_crosses_the_boo
     assert state.ledger.look_up(ALICE, COLLATERAL).reserved_units == 0
 
 
-def test_what_is_left_of_a_taker_below_a_lot_of_its_own_is_closed() -> None:
-    """At 33 of 100 a lot is 100 units; 40 of 100 trades by 5."""
+def test_a_remainder_of_a_taker_below_a_lot_at_its_own_price_is_closed() -> None:
+    """At 33 of 100 a lot is 100 units; at 40 of 100 it is 5."""
     state = a_state_with(a_buy("bob", 40, 5 * TOKEN + 5))
     outcome = place(state, a_sell("alice", 33, 5 * TOKEN + 100))
     assert (reason(outcome), placement(outcome).making_units) == (CloseReason.DUST, 5 * TOKEN + 5)
     assert levels(state) == ([], [])
 
 
-def test_what_is_left_of_a_maker_below_a_lot_is_closed_and_never_crosses_the_book() -> None:
+def test_a_remainder_of_a_maker_below_a_lot_is_closed_and_never_crosses_the_book() -> None:
     """Carol's bid takes an odd part of Bob's order, whose last 90 units can never trade."""
     state = a_state_with(a_buy("carol", 40, 5 * TOKEN + 10), a_sell("bob", 33, 10 * TOKEN))
     assert levels(state) == ([], [LevelSize(33, 5 * TOKEN - 10)])
@@ -438,12 +440,12 @@ def test_what_is_left_of_a_maker_below_a_lot_is_closed_and_never_crosses_the_boo
     assert kinds == [OrderPlaced, TradeMatched, OrderFilled, OrderClosed, BookChanged]
 
 
-def test_a_market_that_nobody_opened_takes_no_order() -> None:
+def test_an_unknown_market_accepts_no_order() -> None:
     with pytest.raises(UnknownMarket, match=a_word("market")):
         place(a_state(some_funds("alice")), a_buy())
 
 
-def test_a_resolved_market_takes_no_order() -> None:
+def test_a_resolved_market_accepts_no_order() -> None:
     state = a_state_with()
     apply(state, ResolveMarket(NOW_MS, a_word("market")))
     before = digest(state)
@@ -453,24 +455,24 @@ def test_a_resolved_market_takes_no_order() -> None:
 
 
 @pytest.mark.parametrize("order_type", [GTC, FOK])
-def test_an_order_told_twice_is_placed_once(order_type: OrderType) -> None:
+def test_a_repeated_order_is_placed_once(order_type: OrderType) -> None:
     state = a_state_with(a_buy("bob", 50, 10 * TOKEN))
     first = place(state, a_sell("alice"), order_type)
     before = digest(state)
     again = place(state, a_sell("alice"), order_type, at_ms=NOW_MS + 1)
-    assert again == (first.result, [], False)
+    assert again == Outcome(first.result, [], is_change=False)
     assert digest(state) == before
 
 
-def test_an_order_told_again_after_it_left_is_not_placed_again() -> None:
+def test_an_order_repeated_after_it_was_closed_is_not_placed_again() -> None:
     state, placing = a_state_with(), a_placing(a_buy())
     first = apply(state, placing)
     apply(state, CancelOrders(NOW_MS, ALICE, (placing.order_id,)))
-    assert apply(state, placing) == (first.result, [], False)
+    assert apply(state, placing) == Outcome(first.result, [], is_change=False)
     assert state.live_orders == {}
 
 
-def test_an_order_told_again_after_the_market_ended_has_its_first_answer() -> None:
+def test_an_order_repeated_after_the_resolution_has_its_first_placement() -> None:
     state, placing = a_state_with(), a_placing(a_buy())
     first = apply(state, placing)
     apply(state, ResolveMarket(NOW_MS, a_word("market")))
@@ -478,7 +480,7 @@ def test_an_order_told_again_after_the_market_ended_has_its_first_answer() -> No
 
 
 @pytest.mark.parametrize("changed", [{"owner": "another key"}, {"order_type": FAK}])
-def test_an_order_told_again_on_other_terms_is_refused(changed: dict[str, Any]) -> None:
+def test_an_order_repeated_with_another_type_or_owner_is_refused(changed: dict[str, Any]) -> None:
     state = a_state_with(a_buy())
     before = digest(state)
     with pytest.raises(OrderDuplicated) as refusal:
@@ -517,9 +519,9 @@ def a_poor_state(collateral: int = 0, yes: int = 0, allowance: int = 10**12) -> 
         (a_sell("alice", 40), GTC, {"yes": 10 * TOKEN}, a_buy("bob", 40)),
         (a_sell("alice", 40), FAK, {"yes": 10 * TOKEN}, a_buy("bob", 40)),
     ],
-    ids=["buy", "spend", "sell", "sell to whoever is there"],
+    ids=["buy", "spend", "sell", "sell at any price"],
 )
-def test_exactly_what_an_order_needs_is_enough(
+def test_funds_of_exactly_the_need_are_enough(
     order: SignedOrder, order_type: OrderType, funds: dict[str, int], met: SignedOrder
 ) -> None:
     state = a_poor_state(**funds)
@@ -535,9 +537,9 @@ def test_exactly_what_an_order_needs_is_enough(
         (a_sell("alice", 40), GTC, {"yes": 10 * TOKEN - 1}),
         (a_sell("alice", 40), FAK, {"yes": 10 * TOKEN - 1}),
     ],
-    ids=["buy", "spend", "sell", "sell to whoever is there"],
+    ids=["buy", "spend", "sell", "sell at any price"],
 )
-def test_a_unit_too_little_is_refused(
+def test_funds_of_one_unit_less_are_refused(
     order: SignedOrder, order_type: OrderType, funds: dict[str, int]
 ) -> None:
     state = a_poor_state(**funds)
@@ -552,13 +554,13 @@ def test_tokens_of_the_other_outcome_do_not_cover_a_sale() -> None:
         place(a_poor_state(yes=10 * TOKEN), a_sell("alice", 40, is_yes=False))
 
 
-def test_what_the_exchange_may_not_move_is_refused() -> None:
+def test_an_order_beyond_the_allowance_is_refused() -> None:
     state = a_poor_state(collateral=4 * TOKEN, allowance=4 * TOKEN - 1)
     with pytest.raises(InsufficientAllowance):
         place(state, a_buy(price_ticks=40))
 
 
-def test_an_allowance_for_one_exchange_is_none_for_the_other() -> None:
+def test_an_allowance_for_one_exchange_does_not_count_for_another() -> None:
     other = an_open_market("other", exchange=NEG_RISK_EXCHANGE)
     state = a_poor_state(collateral=10 * TOKEN)
     apply(state, other)
@@ -579,7 +581,7 @@ def test_the_last_unit_is_reserved_once_across_markets_and_tokens() -> None:
     assert refusal.value.details["reserved"] == 4 * TOKEN
 
 
-def test_what_was_just_bought_can_be_sold_at_once_and_only_once() -> None:
+def test_tokens_just_bought_can_be_sold_at_once_and_only_once() -> None:
     state = a_poor_state(collateral=4 * TOKEN)
     place(state, a_sell("bob", 40))
     place(state, a_buy("alice", 40))
@@ -588,7 +590,7 @@ def test_what_was_just_bought_can_be_sold_at_once_and_only_once() -> None:
         place(state, a_sell("alice", 60, 5 * TOKEN, salt="2"))
 
 
-def test_what_was_just_paid_cannot_be_spent_again() -> None:
+def test_collateral_just_paid_cannot_be_spent_again() -> None:
     state = a_poor_state(collateral=4 * TOKEN)
     place(state, a_sell("bob", 40))
     place(state, a_buy("alice", 40))
@@ -596,20 +598,20 @@ def test_what_was_just_paid_cannot_be_spent_again() -> None:
         place(state, a_buy("alice", 1, 5 * TOKEN))
 
 
-def test_a_taker_that_meets_more_than_a_transaction_settles_has_several_trades() -> None:
+def test_a_taker_with_more_fills_than_a_transaction_settles_has_several_trades() -> None:
     count = 2 * FILLS_PER_TRADE_MAX + 1
     state = a_state_with(
         *[a_sell("bob", 40, 5 * TOKEN, salt=f"{number}") for number in range(count)]
     )
     order = a_buy("alice", 40, count * 5 * TOKEN)
     outcome = place(state, order)
-    told = trades(outcome)
-    assert [len(trade.fills) for trade in told] == [FILLS_PER_TRADE_MAX, FILLS_PER_TRADE_MAX, 1]
+    matched = trades(outcome)
+    assert [len(trade.fills) for trade in matched] == [FILLS_PER_TRADE_MAX, FILLS_PER_TRADE_MAX, 1]
     ids = [trade_id_of(a_placing(order).order_id, index) for index in range(3)]
-    assert [trade.trade_id for trade in told] == ids == list(placement(outcome).trade_ids)
+    assert [trade.trade_id for trade in matched] == ids == list(placement(outcome).trade_ids)
     assert list(state.unsettled_trades) == ids
-    assert sum(trade.size_units for trade in told) == order.size_units
-    assert sum(trade.taker_fill_units for trade in told) == order.maker_amount
+    assert sum(trade.size_units for trade in matched) == order.size_units
+    assert sum(trade.taker_fill_units for trade in matched) == order.maker_amount
     assert placement(outcome).making_units == order.maker_amount
 
 
@@ -617,7 +619,7 @@ def test_a_taker_that_meets_more_than_a_transaction_settles_has_several_trades()
     ("size_units", "limit_ticks"), [(5 * TOKEN + 7, 30), (7 * TOKEN + 3, 41), (6 * TOKEN + 1, 99)]
 )
 def test_an_odd_size_trades_in_whole_lots(size_units: int, limit_ticks: int) -> None:
-    """No client can sign such a resting size; a taking SELL may have it."""
+    """A resting size is always in whole lots; a SELL that only takes may have any size."""
     state = a_state_with(a_buy("bob", 99, 5 * TOKEN), a_buy("carol", 98, 5 * TOKEN))
     cost = size_units * limit_ticks // 100
     order = a_signed_order(
@@ -631,8 +633,8 @@ def test_an_odd_size_trades_in_whole_lots(size_units: int, limit_ticks: int) -> 
     assert trade.cost_units * 100 >= trade.size_units * limit_ticks
 
 
-def test_terms_of_a_coarser_tick_are_read_in_the_ticks_of_the_book() -> None:
-    """The market's tick became finer after the order was judged."""
+def test_terms_in_a_coarser_tick_are_converted_to_the_ticks_of_the_book() -> None:
+    """The market's tick became finer after the order was checked."""
     market = an_open_market(rules=some_rules(ticks_per_one=1_000))
     state = a_state(market, some_funds("alice"))
     terms = OrderTerms(40, 100, 10 * TOKEN, None)
@@ -640,33 +642,42 @@ def test_terms_of_a_coarser_tick_are_read_in_the_ticks_of_the_book() -> None:
     assert market_of(state).book.best_bid() == 400
 
 
-def test_terms_of_a_finer_tick_are_a_fault_of_ours() -> None:
+def test_terms_in_a_finer_tick_are_an_assertion_error() -> None:
     with pytest.raises(AssertionError, match="finer"):
         place(a_state_with(), a_buy(), terms=OrderTerms(400, 1_000, 10 * TOKEN, None))
 
 
-def test_an_order_is_judged_without_being_placed() -> None:
+def test_an_order_is_planned_without_being_placed() -> None:
     state = a_state_with(a_sell("bob", 40))
     before = digest(state)
-    plan = judge_order(state, a_placing(a_buy("alice", 50, 15 * TOKEN)))
+    plan = plan_order(state, a_placing(a_buy("alice", 50, 15 * TOKEN)))
+    assert plan is not None
     assert (plan.size_units, plan.is_exhausted) == (10 * TOKEN, False)
     assert digest(state) == before
+
+
+def test_a_repeated_order_has_no_plan_and_with_another_owner_it_is_refused() -> None:
+    placing = a_placing(a_buy())
+    state = a_state_with(a_buy())
+    assert plan_order(state, placing) is None
+    with pytest.raises(OrderDuplicated):
+        plan_order(state, msgspec.structs.replace(placing, owner="another"))
 
 
 @pytest.mark.parametrize(
     ("order", "fields", "refusal"),
     [
-        (a_buy("nobody"), {}, InsufficientBalance),
+        (a_buy("unfunded"), {}, InsufficientBalance),
         (a_buy("alice", 50), {"is_post_only": True}, PostOnlyWouldCross),
         (a_buy("alice", 30), {"order_type": FAK}, FillAndKillUnmatched),
-        (a_buy(), {"condition_id": a_word("unheard")}, UnknownMarket),
+        (a_buy(), {"condition_id": a_word("unknown")}, UnknownMarket),
     ],
 )
-def test_an_order_that_would_be_refused_is_judged_so(
+def test_a_plan_of_an_order_that_would_be_refused_is_refused(
     order: SignedOrder, fields: dict[str, Any], refusal: type[Exception]
 ) -> None:
     state = a_state_with(a_sell("bob", 40))
     before = digest(state)
     with pytest.raises(refusal):
-        judge_order(state, msgspec.structs.replace(a_placing(order), **fields))
+        plan_order(state, msgspec.structs.replace(a_placing(order), **fields))
     assert digest(state) == before

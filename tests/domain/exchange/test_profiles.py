@@ -1,4 +1,4 @@
-"""The signing profiles that a deployment accepts."""
+"""Signing profiles of a deployment."""
 
 from typing import Any
 
@@ -10,16 +10,23 @@ from hypothesis import strategies as st
 from tests.rigs.values import CHAIN_ID, EXCHANGE, a_key, a_signed_order, the_separators
 
 from foretell.domain.errors.exchange import ForeignProfile
-from foretell.domain.exchange.order import ORDER_V1_TYPE_HASH, Side, SignatureType, SignedOrder
+from foretell.domain.exchange.order import (
+    ORDER_V1_TYPE_HASH,
+    STRUCTS,
+    Side,
+    SignatureType,
+    SignedOrder,
+)
 from foretell.domain.exchange.profiles import (
     OWN_PROFILE,
     PROFILES_MAX,
+    SANDBOX_NEG_RISK_PROFILES,
     SANDBOX_PROFILES,
     SigningProfile,
     check_profiles,
     separators,
 )
-from foretell.domain.values.hexadecimal import address_of
+from foretell.domain.values.hexadecimal import address_of, word_of
 
 FIELDS = (
     ("salt", "uint256"),
@@ -86,7 +93,7 @@ def foreign_message(order: SignedOrder) -> dict[str, Any]:
     return {name: value for (name, _), value in zip(FIELDS, values, strict=True)}
 
 
-def test_the_type_hash_is_the_one_that_exchanges_know() -> None:
+def test_the_type_hash_is_that_of_the_contract() -> None:
     known = "a852566c4e14d00869b6db0220888a9090a13eccdaea03713ff0a3d27bf9767c"
     assert known == ORDER_V1_TYPE_HASH.hex()
 
@@ -109,8 +116,8 @@ def test_an_order_is_signed_as_eth_account_signs_it(index: int) -> None:
     assert the_separators().order_id(order) == "0x" + signed.message_hash.hex()
 
 
-def test_the_sandbox_takes_what_the_clients_of_the_ecosystem_hard_code() -> None:
-    """The contracts are those that these clients sign for on chain 80002."""
+def test_the_sandbox_accepts_the_domains_that_ecosystem_clients_hard_code() -> None:
+    """These clients sign for these contracts on chain 80002."""
     assert SANDBOX_PROFILES == (
         (1, "Foretell Exchange", "1", None),
         (1, "Polymarket CTF Exchange", "1", "0xdfe02eb6733538f8ea35d585af8de5958ad99e40"),
@@ -119,7 +126,7 @@ def test_the_sandbox_takes_what_the_clients_of_the_ecosystem_hard_code() -> None
     assert SANDBOX_PROFILES[0] == OWN_PROFILE
 
 
-def test_a_public_chain_takes_our_own_profile_alone() -> None:
+def test_a_public_chain_accepts_only_the_own_profile() -> None:
     check_profiles([OWN_PROFILE], is_sandbox=False)
     check_profiles(SANDBOX_PROFILES, is_sandbox=True)
 
@@ -130,7 +137,20 @@ def test_a_public_chain_refuses_a_foreign_profile(foreign: SigningProfile) -> No
         check_profiles([OWN_PROFILE, foreign], is_sandbox=False)
 
 
+def test_every_accepted_profile_names_a_supported_struct() -> None:
+    profiles = {*SANDBOX_PROFILES, *SANDBOX_NEG_RISK_PROFILES}
+    assert {profile.struct_version for profile in profiles} <= set(STRUCTS)
+
+
+def test_a_struct_hash_is_that_of_the_struct_of_the_profile() -> None:
+    order = a_signed_order(profile=1)
+    hashing = separators(SANDBOX_PROFILES, CHAIN_ID, EXCHANGE)
+    assert hashing.struct_hash(order) == STRUCTS[1].hash(order)
+    assert hashing.order_id(order) == word_of(hashing.digest(order, 1))
+    assert hashing.digest(order, 0) != hashing.digest(order, 1)
+
+
 @pytest.mark.parametrize("count", [0, PROFILES_MAX + 1])
-def test_a_deployment_has_some_profiles_and_not_too_many(count: int) -> None:
+def test_a_deployment_has_a_limited_number_of_profiles(count: int) -> None:
     with pytest.raises(AssertionError):
         separators([OWN_PROFILE] * count, CHAIN_ID, EXCHANGE)

@@ -1,4 +1,4 @@
-"""The engine's whole state as bytes, and back; `engine_machine` restarts from one at any moment."""
+"""Encoding of the engine's state; `engine_machine` restarts from a snapshot at any moment."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def some_buys(count: int, **fields: Any) -> list[PlaceOrder]:
 
 
 def a_forgetful_state(*placings: PlaceOrder) -> State:
-    """Return a state that was told of orders and remembers a few of them whole."""
+    """Return a state with many placed orders that keeps few placements whole."""
     state = State(KEPT)
     commands: list[Command] = [an_open_market(), some_funds("alice", "bob"), *placings]
     for command in commands:
@@ -64,11 +64,11 @@ def a_forgetful_state(*placings: PlaceOrder) -> State:
     return state
 
 
-def test_a_state_with_nothing_in_it_comes_back() -> None:
+def test_an_empty_state_is_restored() -> None:
     assert digest(decode_state(encode_state(State()))) == digest(State())
 
 
-def test_a_state_with_everything_in_it_comes_back() -> None:
+def test_a_state_with_entries_of_every_kind_is_restored() -> None:
     state = a_trading_state("alice", "bob")
     for command in (
         an_open_market("rain"),
@@ -86,7 +86,7 @@ def test_a_state_with_everything_in_it_comes_back() -> None:
     assert not restored.book_changes(NOW_MS)
 
 
-def test_slices_of_any_width_and_what_the_chain_ended_come_back() -> None:
+def test_allocations_of_any_width_and_cancels_on_the_chain_are_restored() -> None:
     state, alice = a_trading_state("alice"), an_address("alice")
     given = AllocationTotal(alice, total_of(2**70))
     seen = an_observation(
@@ -108,7 +108,7 @@ def test_slices_of_any_width_and_what_the_chain_ended_come_back() -> None:
     assert restored.maker_nonces == {(EXCHANGE, alice): 3}
 
 
-def test_equal_states_have_equal_bytes_and_one_digest_and_others_another() -> None:
+def test_only_equal_states_have_equal_bytes_and_digests() -> None:
     state, same = a_trading_state("alice"), a_trading_state("alice")
     assert encode_state(state) == encode_state(same)
     assert state_digest(state) == state_digest(same)
@@ -116,7 +116,7 @@ def test_equal_states_have_equal_bytes_and_one_digest_and_others_another() -> No
     assert state_digest(state) != state_digest(same)
 
 
-def test_what_left_the_book_leaves_no_trace_in_the_order_of_the_rest() -> None:
+def test_a_closed_order_does_not_affect_the_order_of_the_others() -> None:
     state = a_trading_state("alice")
     first, second, third = some_buys(3)
     for placing in (first, second, third):
@@ -128,7 +128,7 @@ def test_what_left_the_book_leaves_no_trace_in_the_order_of_the_rest() -> None:
 
 
 @pytest.mark.parametrize("version", [0, VERSION + 1])
-def test_a_version_that_this_program_does_not_know_is_refused(version: int) -> None:
+def test_an_unknown_version_is_refused(version: int) -> None:
     body = msgspec.msgpack.decode(encode_state(State()))
     with pytest.raises(SnapshotUnknown, match=f"version {version}, and this is {VERSION}"):
         decode_state(msgspec.msgpack.encode([version, *body[1:]]))
@@ -145,7 +145,7 @@ def test_a_body_of_the_right_version_that_is_cut_short_is_refused() -> None:
         decode_state(encode_state(a_trading_state("alice"))[:-3])
 
 
-def test_the_newest_placements_are_remembered_whole_and_the_others_by_their_ids() -> None:
+def test_the_newest_placements_are_kept_whole_and_the_others_as_ids() -> None:
     placings = some_buys(12)
     state = a_forgetful_state(*placings)
     assert KEPT <= len(state.placement_by_order) <= KEPT + 1
@@ -154,7 +154,7 @@ def test_the_newest_placements_are_remembered_whole_and_the_others_by_their_ids(
     assert len(spent) + len(state.placement_by_order) == 12
 
 
-def test_a_recent_order_that_is_sent_again_gets_its_first_answer() -> None:
+def test_a_recent_order_that_is_repeated_has_its_first_placement() -> None:
     placings = some_buys(12)
     state = a_forgetful_state(*placings)
     before = digest(state)
@@ -185,10 +185,10 @@ def test_an_order_whose_placement_is_forgotten_is_never_placed_again(*, is_cance
     ],
     ids=["nonce", "cancel"],
 )
-def test_an_order_that_was_placed_is_refused_for_that_though_it_ended_on_chain_since(
+def test_an_order_placed_before_is_refused_for_that_even_if_canceled_on_the_chain_since(
     ended: dict[str, Any],
 ) -> None:
-    """Whoever sends it again learns that it was taken once, and may ask what became of it."""
+    """The client learns that the order was placed, and can look up its state."""
     placings = some_buys(12)
     state = a_forgetful_state(*placings)
     apply(state, an_observation(**ended))
@@ -196,7 +196,7 @@ def test_an_order_that_was_placed_is_refused_for_that_though_it_ended_on_chain_s
         apply(state, placings[0])
 
 
-def test_an_order_that_is_over_is_forgotten_altogether_and_refused_for_that() -> None:
+def test_an_expired_order_is_forgotten_wholly_and_refused_as_expired() -> None:
     dated = some_buys(1, expiration_s=NOW_S + 100)
     state = a_forgetful_state(*dated)
     apply(state, ExpireOrders(NOW_MS + 40_000))
@@ -208,14 +208,14 @@ def test_an_order_that_is_over_is_forgotten_altogether_and_refused_for_that() ->
         apply(state, dated[0])
 
 
-def test_a_dated_order_that_is_not_over_is_remembered_by_its_id() -> None:
+def test_an_order_that_has_not_expired_is_kept_as_an_id() -> None:
     dated = some_buys(1, expiration_s=NOW_S + 100)
     state = a_forgetful_state(*dated, *some_buys(12))
     with pytest.raises(OrderPlacedBefore):
         apply(state, dated[0])
 
 
-def test_a_market_that_is_resolved_needs_no_memory_of_its_orders() -> None:
+def test_a_resolved_market_keeps_no_order_ids() -> None:
     placings = some_buys(12)
     state = a_forgetful_state(*placings)
     apply(state, ResolveMarket(NOW_MS, a_word("market")))
@@ -224,7 +224,7 @@ def test_a_market_that_is_resolved_needs_no_memory_of_its_orders() -> None:
         apply(state, placings[0])
 
 
-def test_a_placement_in_a_resolved_market_leaves_nothing_behind() -> None:
+def test_a_forgotten_placement_of_a_resolved_market_leaves_no_id() -> None:
     state = a_forgetful_state(*some_buys(3))
     apply(state, ResolveMarket(NOW_MS, a_word("market")))
     rain = an_open_market("rain")

@@ -1,4 +1,4 @@
-"""Fills that leave a trade: what it moved is what its parts move, each by itself from then on."""
+"""Split of a trade: its parts move together what it did, and settle each by itself."""
 
 from collections import Counter
 
@@ -17,6 +17,7 @@ from tests.rigs.values import (
     a_trading_state,
     a_word,
     an_address,
+    an_order_id,
     some_funds,
 )
 
@@ -71,7 +72,7 @@ TAKERS = [
 ]
 
 
-@pytest.mark.parametrize(("taker", "order_type"), TAKERS, ids=["sized", "spending"])
+@pytest.mark.parametrize(("taker", "order_type"), TAKERS, ids=["size", "budget"])
 def test_the_parts_move_together_what_the_trade_did(
     taker: SignedOrder, order_type: OrderType
 ) -> None:
@@ -86,9 +87,9 @@ def test_the_parts_move_together_what_the_trade_did(
 @pytest.mark.parametrize(
     ("taker", "order_type", "fill_units"),
     [(*TAKERS[0], [4_500_000] * 3), (*TAKERS[1], [4_000_000] * 3)],
-    ids=["sized", "spending"],
+    ids=["size", "budget"],
 )
-def test_each_part_takes_off_its_taker_what_it_would_have_alone(
+def test_each_part_uses_of_its_taker_what_it_would_alone(
     taker: SignedOrder, order_type: OrderType, fill_units: list[int]
 ) -> None:
     state, trade_id, (_, second, third) = matched(taker, order_type)
@@ -143,7 +144,16 @@ def test_a_part_can_be_split_again() -> None:
     assert len({trade.trade_id for trade in trades}) == 3
 
 
-def test_what_is_refused_leaves_the_book() -> None:
+def test_the_live_orders_of_a_part_list_it_among_their_trades() -> None:
+    taker = a_buy("alice", 45, 40 * TOKEN)
+    state, trade_id, (_, _, third) = matched(taker)
+    (split_trade, *_) = apply(state, split(trade_id, (third,))).effects
+    assert isinstance(split_trade, TradeSplit)
+    (part,) = split_trade.parts
+    assert state.live_orders[an_order_id(taker)].trade_ids == (trade_id, part.trade_id)
+
+
+def test_a_refused_order_leaves_the_book() -> None:
     state, trade_id, (_, _, third) = matched(a_buy("alice", 45, 30 * TOKEN))
     _, closed, _ = effects = apply(state, split(trade_id, (third,), refused=(third,))).effects
     assert isinstance(closed, OrderClosed)
@@ -152,14 +162,14 @@ def test_what_is_refused_leaves_the_book() -> None:
     assert state.live_orders == {}
 
 
-def test_a_refused_order_of_which_nothing_rests_is_passed_over() -> None:
+def test_a_refused_order_that_does_not_rest_is_ignored() -> None:
     state, trade_id, (first, _, third) = matched(a_buy("alice", 45, 30 * TOKEN))
     assert not apply(state, split(trade_id, refused=(first,))).is_change
     assert list(state.live_orders) == [third]
 
 
 @pytest.mark.parametrize("status", [TradeStatus.MINED, TradeStatus.CONFIRMED, TradeStatus.FAILED])
-def test_a_trade_that_is_on_the_chain_or_over_stays_whole(status: TradeStatus) -> None:
+def test_a_trade_that_is_on_the_chain_or_final_is_not_split(status: TradeStatus) -> None:
     state, trade_id, (first, _, _) = matched(a_buy("alice", 45, 30 * TOKEN))
     apply(state, a_settlement(trade_id, status))
     before = digest(state)
@@ -167,16 +177,16 @@ def test_a_trade_that_is_on_the_chain_or_over_stays_whole(status: TradeStatus) -
     assert digest(state) == before
 
 
-def test_a_split_that_would_leave_nothing_or_takes_nothing_out_does_not_happen() -> None:
+def test_a_split_that_leaves_or_takes_no_fill_has_no_effect() -> None:
     state, trade_id, order_ids = matched(a_buy("alice", 45, 30 * TOKEN))
     before = digest(state)
     assert not apply(state, split(trade_id, tuple(order_ids))).is_change
-    assert not apply(state, split(trade_id, (a_word("nobody"),), ())).is_change
+    assert not apply(state, split(trade_id, (a_word("unknown"),), ())).is_change
     assert digest(state) == before
 
 
 @given(marks=st.lists(st.integers(0, 3), min_size=3, max_size=3))
-def test_however_it_is_split_every_fill_is_in_one_trade(marks: list[int]) -> None:
+def test_after_any_split_every_fill_is_in_one_trade(marks: list[int]) -> None:
     state, trade_id, order_ids = matched(a_buy("alice", 45, 30 * TOKEN))
     before = moved(state, trade_id)
     pairs = list(zip(order_ids, marks, strict=True))
@@ -191,7 +201,7 @@ def test_however_it_is_split_every_fill_is_in_one_trade(marks: list[int]) -> Non
     assert moved(state, *state.unsettled_trades) == before
 
 
-def test_a_seller_gives_in_each_part_what_it_sells() -> None:
+def test_a_seller_gives_in_each_part_the_tokens_of_the_part() -> None:
     state = a_trading_state("alice", *MAKERS)
     apply(state, some_funds("alice"))
     first = a_placing(a_buy("bob", 50, 10 * TOKEN))

@@ -1,4 +1,4 @@
-"""The engine's state, and the few moves that every command is made of."""
+"""The engine's state and the operations of commands."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +15,7 @@ from tests.rigs.values import (
     an_address,
     an_asset,
     an_open_market,
+    some_funds,
 )
 
 from foretell.domain.exchange.book import LevelSize, LiveOrder
@@ -27,7 +28,7 @@ ALICE = an_address("alice")
 
 
 def a_resting_state(*orders: LiveOrder) -> State:
-    state = a_state(an_open_market())
+    state = a_state(an_open_market(), some_funds("alice"))
     for order in orders:
         state.rest(order)
     state.book_changes(NOW_MS)
@@ -51,7 +52,7 @@ def test_a_buyer_gives_collateral_and_a_seller_its_token(*, is_yes: bool) -> Non
 
 
 @pytest.mark.parametrize("is_yes", [True, False])
-def test_a_resting_buy_sets_its_cost_aside(*, is_yes: bool) -> None:
+def test_a_resting_buy_reserves_its_cost(*, is_yes: bool) -> None:
     order = a_live_order(price_ticks=30, size_units=10 * TOKEN, is_yes=is_yes)
     state = a_resting_state(order)
     assert reserved(state) == 3 * TOKEN
@@ -60,17 +61,31 @@ def test_a_resting_buy_sets_its_cost_aside(*, is_yes: bool) -> None:
 
 
 @pytest.mark.parametrize("is_yes", [True, False])
-def test_a_resting_sell_sets_its_tokens_aside(*, is_yes: bool) -> None:
+def test_a_resting_sell_reserves_its_tokens(*, is_yes: bool) -> None:
     state = a_resting_state(a_live_order(size_units=10 * TOKEN, side=Side.SELL, is_yes=is_yes))
     assert reserved(state, an_asset(is_yes=is_yes)) == 10 * TOKEN
 
 
-def test_an_uneven_cost_is_set_aside_rounded_up() -> None:
+@pytest.mark.parametrize("side", Side)
+def test_an_order_that_crosses_another_cannot_rest(side: Side) -> None:
+    state = a_resting_state(a_live_order("first", side=side))
+    with pytest.raises(AssertionError, match=r"no (ask|bid) is at"):
+        state.rest(a_live_order("second", side=Side(1 - side)))
+
+
+def test_an_order_cannot_be_filled_beyond_its_size() -> None:
+    order = a_live_order(price_ticks=33, size_units=100)
+    state = a_resting_state(order)
+    with pytest.raises(AssertionError, match="filled <= size"):
+        state.fill(order, 200)
+
+
+def test_a_fractional_cost_is_reserved_rounded_up() -> None:
     state = a_resting_state(a_live_order(price_ticks=33, size_units=101))
     assert reserved(state) == 34
 
 
-def test_a_part_fill_gives_its_part_back_and_leaves_the_order_live() -> None:
+def test_a_partial_fill_releases_its_part_and_leaves_the_order_live() -> None:
     order = a_live_order(price_ticks=33, size_units=301)
     state = a_resting_state(order)
     assert state.fill(order, 100) is OrderStatus.LIVE
@@ -78,7 +93,7 @@ def test_a_part_fill_gives_its_part_back_and_leaves_the_order_live() -> None:
     assert order.order_id in state.live_orders
 
 
-def test_a_whole_fill_takes_the_order_out() -> None:
+def test_a_whole_fill_closes_the_order() -> None:
     order = a_live_order(price_ticks=33, size_units=100)
     state = a_resting_state(order)
     assert state.fill(order, 100) is OrderStatus.MATCHED
@@ -89,7 +104,7 @@ def test_a_whole_fill_takes_the_order_out() -> None:
 
 
 @pytest.mark.parametrize("reason", [reason for reason in CloseReason if reason != CloseReason.DUST])
-def test_an_order_that_is_closed_is_canceled(reason: CloseReason) -> None:
+def test_a_closed_order_counts_as_canceled(reason: CloseReason) -> None:
     order = a_live_order(price_ticks=33, size_units=300)
     state = a_resting_state(order)
     state.fill(order, 100)
@@ -118,7 +133,7 @@ def test_an_order_is_not_closed_twice() -> None:
     order = a_live_order()
     state = a_resting_state(order)
     state.close(order, CloseReason.CANCELED, NOW_MS)
-    with pytest.raises(KeyError):
+    with pytest.raises(AssertionError, match="in the book"):
         state.close(order, CloseReason.CANCELED, NOW_MS)
 
 
@@ -126,13 +141,13 @@ def gtd(name: str, leaves_at_s: int, **fields: Any) -> LiveOrder:
     return a_live_order(name, order_type=OrderType.GTD, leaves_at_s=leaves_at_s, **fields)
 
 
-def test_nothing_is_due_where_nothing_expires() -> None:
+def test_an_order_without_expiration_is_never_due() -> None:
     state = a_resting_state(a_live_order())
     assert state.next_expiry_s() is None
     assert state.due_orders(NOW_S + 10**9) == []
 
 
-def test_orders_are_due_at_their_very_second_the_earliest_first() -> None:
+def test_orders_are_due_in_their_second_the_earliest_first() -> None:
     late, soon, later = gtd("late", NOW_S + 2), gtd("soon", NOW_S + 1), gtd("later", NOW_S + 3)
     state = a_resting_state(late, soon, later)
     assert state.next_expiry_s() == NOW_S + 1
@@ -150,7 +165,7 @@ def fill_whole(state: State, order: LiveOrder) -> None:
 
 
 @pytest.mark.parametrize("leave", [cancel, fill_whole])
-def test_an_order_that_left_before_its_time_is_never_due(
+def test_an_order_closed_before_its_expiration_is_never_due(
     leave: Callable[[State, LiveOrder], None],
 ) -> None:
     gone, waiting = gtd("gone", NOW_S + 1), gtd("waiting", NOW_S + 2)
@@ -160,9 +175,9 @@ def test_an_order_that_left_before_its_time_is_never_due(
     assert state.due_orders(NOW_S + 2) == [waiting]
 
 
-def test_what_changed_in_a_book_is_told_once() -> None:
+def test_a_changed_level_is_published_once() -> None:
     bid, ask = a_live_order("bid", 40), a_live_order("ask", 60, side=Side.SELL)
-    state = a_state(an_open_market())
+    state = a_resting_state()
     state.rest(bid)
     state.rest(ask)
     state.fill(ask, TOKEN)
@@ -182,7 +197,7 @@ def test_what_changed_in_a_book_is_told_once() -> None:
     assert state.book_changes(NOW_MS) == []
 
 
-def test_a_level_that_emptied_is_told_as_nothing() -> None:
+def test_an_emptied_level_is_published_with_size_zero() -> None:
     order = a_live_order("bid", 40)
     state = a_resting_state(order)
     state.close(order, CloseReason.CANCELED, NOW_MS)
@@ -191,37 +206,38 @@ def test_a_level_that_emptied_is_told_as_nothing() -> None:
     assert (change.best_bid_ticks, change.best_ask_ticks) == (None, None)
 
 
-def test_only_the_markets_that_were_touched_are_told_of() -> None:
-    state = a_state(an_open_market("quiet"), an_open_market("busy"), an_open_market("also busy"))
+def test_only_changed_markets_are_published() -> None:
+    markets = [an_open_market(name) for name in ("quiet", "busy", "also busy")]
+    state = a_state(*markets, some_funds("alice"))
     state.rest(a_live_order("a", condition_id=a_word("also busy")))
     state.rest(a_live_order("b", condition_id=a_word("busy")))
-    told = [change.condition_id for change in state.book_changes(NOW_MS)]
-    assert told == [a_word("also busy"), a_word("busy")]
+    changed = [change.condition_id for change in state.book_changes(NOW_MS)]
+    assert changed == [a_word("also busy"), a_word("busy")]
 
 
 class MarketsByName(dict[Any, Market]):
-    """Markets that are found by name and never gone through."""
+    """Markets that may be looked up but not iterated."""
 
     def values(self) -> Any:  # type: ignore[explicit-override] # 3.11 has none
-        raise AssertionError("somebody goes through all the markets")
+        raise AssertionError("a command iterates all markets")
 
 
-def test_no_command_goes_through_all_the_markets() -> None:
+def test_no_command_iterates_all_markets() -> None:
     state = a_resting_state()
     state.market_by_id = MarketsByName(state.market_by_id)
     state.rest(a_live_order())
     assert len(state.book_changes(NOW_MS)) == 1
 
 
-def test_in_silence_what_changed_in_the_books_is_not_told_and_nothing_else_differs() -> None:
-    telling, silent = a_resting_state(), a_resting_state()
-    silent.tracks_book_changes = False
-    for state in (telling, silent):
+def test_an_untracked_state_publishes_no_changes_and_differs_in_nothing_else() -> None:
+    tracked, untracked = a_resting_state(), a_resting_state()
+    untracked.tracks_book_changes = False
+    for state in (tracked, untracked):
         state.rest(a_live_order())
-    assert len(telling.book_changes(NOW_MS + 1)) == 1
-    assert silent.book_changes(NOW_MS + 1) == []
-    assert digest(silent) == digest(telling)
-    silent.tracks_book_changes = True
-    silent.rest(a_live_order("another", price_ticks=30))
-    (changed,) = silent.book_changes(NOW_MS + 2)
+    assert len(tracked.book_changes(NOW_MS + 1)) == 1
+    assert untracked.book_changes(NOW_MS + 1) == []
+    assert digest(untracked) == digest(tracked)
+    untracked.tracks_book_changes = True
+    untracked.rest(a_live_order("another", price_ticks=30))
+    (changed,) = untracked.book_changes(NOW_MS + 2)
     assert [change.level.price_ticks for change in changed.changes] == [30]

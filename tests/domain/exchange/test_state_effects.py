@@ -1,4 +1,4 @@
-"""A state told to those who did not hear how it came so."""
+"""Effects that restore a state for a new subscriber."""
 
 from tests.rigs.values import (
     NOW_MS,
@@ -44,11 +44,11 @@ def a_busy_state() -> State:
     return state
 
 
-def test_nothing_is_told_of_nothing() -> None:
+def test_an_empty_state_has_no_effects() -> None:
     assert list(restored_effects(State())) == []
 
 
-def test_a_market_is_told_with_its_book_and_its_last_price() -> None:
+def test_a_market_is_restored_with_its_book_and_its_last_price() -> None:
     (market, *_) = restored_effects(a_busy_state())
     assert market == MarketRestored(
         market=an_open_market(),
@@ -63,14 +63,14 @@ def test_a_market_is_told_with_its_book_and_its_last_price() -> None:
     )
 
 
-def test_a_market_that_is_over_is_told_as_such() -> None:
+def test_a_resolved_market_is_restored_as_closed() -> None:
     state = a_state(an_open_market(), ResolveMarket(NOW_MS + 9, a_word("market")))
     (market,) = restored_effects(state)
     assert isinstance(market, MarketRestored)
     assert (market.is_open, market.changed_at_ms, market.levels) == (False, NOW_MS + 9, ())
 
 
-def test_an_order_that_rests_is_told_as_it_was_placed_and_how_much_of_it_matched() -> None:
+def test_a_resting_order_is_restored_with_its_matched_size() -> None:
     (_, order, _) = restored_effects(a_busy_state())
     assert order == OrderRestored(
         order_id=an_order_id(MAKER),
@@ -92,7 +92,7 @@ def test_an_order_that_rests_is_told_as_it_was_placed_and_how_much_of_it_matched
     )
 
 
-def test_an_order_without_an_expiration_is_told_with_none() -> None:
+def test_an_order_without_an_expiration_is_restored_with_zero() -> None:
     state = a_trading_state("alice")
     apply(state, a_placing(a_buy()))
     (_, order) = restored_effects(state)
@@ -100,7 +100,7 @@ def test_an_order_without_an_expiration_is_told_with_none() -> None:
     assert order.expiration_s == 0
 
 
-def test_a_trade_on_its_way_is_told_with_those_whose_orders_met() -> None:
+def test_an_unsettled_trade_is_restored_with_its_signers() -> None:
     (_, _, trade) = restored_effects(a_busy_state())
     assert isinstance(trade, TradeRestored)
     assert trade.trade.trade_id == trade_id_of(an_order_id(TAKER), 0)
@@ -111,11 +111,11 @@ def test_a_trade_on_its_way_is_told_with_those_whose_orders_met() -> None:
     assert (trade.status, trade.tx_hash) == (TradeStatus.MATCHED, "")
 
 
-def test_what_is_told_is_of_the_moment_of_asking_whatever_happens_meanwhile() -> None:
+def test_the_effects_show_the_state_at_the_call_even_if_it_changes_later() -> None:
     state = a_busy_state()
     expected = list(restored_effects(state))
-    told = restored_effects(state)
-    first = next(told)
+    effects = restored_effects(state)
+    first = next(effects)
     (trade,) = state.unsettled_trades
     commands: list[Command] = [
         a_placing(a_buy("alice", price_ticks=40, size_units=5 * TOKEN, salt="2")),
@@ -124,4 +124,4 @@ def test_what_is_told_is_of_the_moment_of_asking_whatever_happens_meanwhile() ->
     ]
     for command in commands:
         assert apply(state, command).is_change
-    assert [first, *told] == expected
+    assert [first, *effects] == expected

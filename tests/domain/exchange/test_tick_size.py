@@ -1,4 +1,4 @@
-"""A market's tick becomes finer, and nobody in its book notices but by what is possible now."""
+"""Change to a finer tick, which keeps every resting order as it is."""
 
 import itertools
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.errors.exchange import TickNotFiner
-from foretell.domain.exchange.apply import apply
+from foretell.domain.exchange.apply import Outcome, apply
 from foretell.domain.exchange.commands import ChangeTick, OpenMarket, PlaceOrder, ResolveMarket
 from foretell.domain.exchange.effects import Effect, OrderFilled, TickChanged, TradeMatched
 from foretell.domain.exchange.ledger import AssetId
@@ -84,7 +84,7 @@ def placings_at(market: OpenMarket) -> list[PlaceOrder]:
 
 
 def a_full_state(market: OpenMarket) -> State:
-    """Return a state whose book has these orders, one of them filled in part."""
+    """Return a state with these resting orders, one of them partly filled."""
     state = a_state(market, some_funds("alice", "bob", "carol"), *placings_at(market))
     middle = market.rules.ticks_per_one // 2
     taking = a_buy("carol", middle + 1, 5 * TOKEN, ticks_per_one=market.rules.ticks_per_one)
@@ -97,7 +97,7 @@ def market_in(state: State) -> Market:
 
 
 def queue(state: State) -> list[tuple[str, Fraction, Fraction, int]]:
-    """Return who rests, in its order, with its price, the price of yes, and how much is left."""
+    """Return the resting orders in order, with price, price of yes and remaining size."""
     book = market_in(state).book
     return [
         (
@@ -127,21 +127,21 @@ def test_a_tick_that_divides_the_one_before_is_finer(coarse: int, fine: int) -> 
 
 
 @pytest.mark.parametrize(("ticks_per_one", "wanted"), NOT_FINER)
-def test_a_tick_that_leaves_a_price_between_two_or_is_no_finer_is_refused(
+def test_a_tick_that_is_not_finer_or_does_not_divide_the_present_one_is_refused(
     ticks_per_one: int, wanted: int
 ) -> None:
-    with pytest.raises(TickNotFiner, match=f"1/{ticks_per_one} cannot become one of 1/{wanted}"):
+    with pytest.raises(TickNotFiner, match=f"cannot change from 1/{ticks_per_one} to 1/{wanted}"):
         check_finer(ticks_per_one, wanted)
 
 
 @pytest.mark.parametrize("wanted", [-1_000, 0, 300, 2_000, 100_000])
-def test_a_tick_that_no_client_knows_is_refused(wanted: int) -> None:
+def test_a_tick_that_clients_do_not_support_is_refused(wanted: int) -> None:
     with pytest.raises(TickNotFiner):
         check_finer(100, wanted)
 
 
 @given(pair=finer_pairs(), price=st.data(), units=st.integers(0, 10**15))
-def test_what_a_price_costs_reserves_and_leaves_does_not_depend_on_the_tick(
+def test_costs_reservations_and_lots_do_not_depend_on_the_tick(
     pair: tuple[int, int], price: st.DataObject, units: int
 ) -> None:
     coarse, fine = pair
@@ -202,7 +202,7 @@ def filled(effects: Sequence[Effect]) -> list[tuple[str, int]]:
     order_type=st.sampled_from([OrderType.GTC, OrderType.FAK]),
     price=st.data(),
 )
-def test_a_price_that_was_signed_in_coarse_ticks_is_one_in_every_finer_tick(
+def test_a_price_signed_in_coarse_ticks_is_valid_in_every_finer_tick(
     pair: tuple[int, int], make: Any, order_type: OrderType, price: st.DataObject
 ) -> None:
     coarse, fine = pair
@@ -217,10 +217,10 @@ def test_a_price_that_was_signed_in_coarse_ticks_is_one_in_every_finer_tick(
     hundredths=st.integers(500, 10**7),
     price_ticks=st.integers(1, 99),
 )
-def test_what_a_client_rounded_for_the_coarse_tick_is_taken_at_the_finer_one_of_the_edge(
+def test_a_ratio_rounded_for_the_coarse_tick_is_accepted_in_the_finer_one_of_the_edge(
     side: Side, hundredths: int, price_ticks: int
 ) -> None:
-    """A market order's ratio is a little off its tick, and the tolerance is of the tick of now."""
+    """A market order's ratio is slightly off its tick; the tolerance counts the present tick."""
     _, maker, taker = OrderBuilder(
         Signer("0x" + a_key("alice").hex(), CHAIN_ID)
     ).get_market_order_amounts(
@@ -231,7 +231,7 @@ def test_what_a_client_rounded_for_the_coarse_tick_is_taken_at_the_finer_one_of_
     assert terms.price_ticks == 10 * price_ticks
 
 
-def test_an_order_judged_in_the_coarse_tick_joins_the_queue_at_its_price() -> None:
+def test_an_order_checked_in_the_coarse_tick_joins_the_queue_at_its_price() -> None:
     state = a_trading_state("alice", "bob", "carol")
     first, later = a_placing(a_buy("alice", 3)), a_placing(a_buy("bob", 3))
     apply(state, first)
@@ -267,7 +267,7 @@ def test_a_trade_keeps_the_ticks_that_it_was_matched_in() -> None:
     assert market_in(state).last_price_ticks == 970
 
 
-def test_what_a_market_asks_of_orders_changes_by_its_tick_alone() -> None:
+def test_a_change_of_the_tick_changes_no_other_rule() -> None:
     state = a_trading_state()
     apply(state, a_change(1_000))
     market = market_in(state)
@@ -277,7 +277,7 @@ def test_what_a_market_asks_of_orders_changes_by_its_tick_alone() -> None:
     assert market.last_price_ticks is None
 
 
-def test_a_market_changes_from_tick_to_finer_tick() -> None:
+def test_a_market_can_change_its_tick_several_times() -> None:
     state = a_full_state(a_market_of(10))
     before = queue(state)
     apply(state, a_change(100))
@@ -288,7 +288,7 @@ def test_a_market_changes_from_tick_to_finer_tick() -> None:
 
 
 @pytest.mark.parametrize(("coarse", "fine"), FINER)
-def test_a_snapshot_keeps_the_tick_of_now(coarse: int, fine: int) -> None:
+def test_a_snapshot_keeps_the_present_tick(coarse: int, fine: int) -> None:
     state = a_full_state(a_market_of(coarse))
     apply(state, a_change(fine))
     restored = decode_state(encode_state(state))
@@ -298,23 +298,21 @@ def test_a_snapshot_keeps_the_tick_of_now(coarse: int, fine: int) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [a_change(100), a_change(1_000, "unheard"), a_change(1_000, "over"), a_change(300, "over")],
-    ids=["the same tick", "unheard", "over", "over, and unknown"],
+    [a_change(100), a_change(1_000, "unknown"), a_change(1_000, "over"), a_change(300, "over")],
+    ids=["the same tick", "unknown market", "resolved", "resolved, and unsupported"],
 )
-def test_a_tick_that_is_there_or_a_market_that_does_not_trade_changes_nothing(
+def test_the_present_tick_or_a_market_that_is_not_open_changes_nothing(
     change: ChangeTick,
 ) -> None:
     over = an_open_market("over")
     state = a_state(an_open_market(), over, ResolveMarket(NOW_MS, over.condition_id))
     before = digest(state)
-    assert apply(state, change) == (None, [], False)
+    assert apply(state, change) == Outcome(None, [], is_change=False)
     assert digest(state) == before
 
 
 @pytest.mark.parametrize(("ticks_per_one", "wanted"), [(1_000, 100), (400, 1_000), (100, 300)])
-def test_a_change_that_is_refused_leaves_everything_as_it_was(
-    ticks_per_one: int, wanted: int
-) -> None:
+def test_a_refused_change_of_the_tick_changes_nothing(ticks_per_one: int, wanted: int) -> None:
     state = a_full_state(a_market_of(ticks_per_one))
     before = digest(state)
     with pytest.raises(TickNotFiner):
@@ -326,17 +324,17 @@ def test_a_change_that_is_refused_leaves_everything_as_it_was(
     ("price_ticks", "wanted"),
     [(1, 1_000), (3, 1_000), (4, 100), (50, 100), (96, 100), (97, 1_000), (99, 1_000)],
 )
-def test_a_trade_beyond_the_edge_wants_a_finer_tick(price_ticks: int, wanted: int) -> None:
+def test_a_trade_at_the_edge_needs_a_finer_tick(price_ticks: int, wanted: int) -> None:
     assert ticks_after_trade(100, price_ticks) == wanted
 
 
 @pytest.mark.parametrize("ticks_per_one", sorted(set(TICKS_PER_ONE) - {100}))
-def test_other_ticks_stay_as_they_are(ticks_per_one: int) -> None:
+def test_other_ticks_do_not_change_at_the_edge(ticks_per_one: int) -> None:
     assert ticks_after_trade(ticks_per_one, 1) == ticks_per_one
     assert ticks_after_trade(ticks_per_one, ticks_per_one - 1) == ticks_per_one
 
 
 @pytest.mark.parametrize(("coarse", "wanted"), FINER_AT_THE_EDGE.items())
-def test_what_the_edge_wants_is_finer_and_wants_nothing_more(coarse: int, wanted: int) -> None:
+def test_the_tick_of_the_edge_is_finer_and_final(coarse: int, wanted: int) -> None:
     check_finer(coarse, wanted)
     assert ticks_after_trade(wanted, 1) == wanted

@@ -1,4 +1,4 @@
-"""A trade, its life, and its groups of fills."""
+"""Trades, their statuses and their groups of fills."""
 
 import itertools
 import uuid
@@ -7,17 +7,30 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rigs.values import TOKEN, a_buy, a_live_order, a_sell, a_spending, a_word
+from tests.rigs.values import (
+    TOKEN,
+    a_buy,
+    a_live_order,
+    a_placing,
+    a_sell,
+    a_spending,
+    a_state,
+    a_word,
+    an_open_market,
+    some_funds,
+)
 
 from foretell.domain.errors.families import IllegalTransition
 from foretell.domain.exchange.matching import Fill, PlannedFill, fill_of
-from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.order import Side, SignedOrder
 from foretell.domain.exchange.trade import (
     FILLS_PER_TRADE_MAX,
     TRADE_TRANSITIONS,
+    LastTrade,
     TradeStatus,
     TradeTrigger,
     advance_trade,
+    last_trade_of,
     split_into_trades,
     taker_fill_units,
     total_cost_units,
@@ -64,7 +77,7 @@ PATHS = {
 
 
 @pytest.mark.parametrize(("pair", "end"), list(LIFE.items()))
-def test_a_trade_moves_along_its_table(
+def test_a_trade_moves_along_its_transitions(
     pair: tuple[TradeStatus, TradeTrigger], end: TradeStatus
 ) -> None:
     assert advance_trade(*pair) is end
@@ -78,19 +91,19 @@ def test_a_trade_moves_no_other_way(pair: tuple[TradeStatus, TradeTrigger]) -> N
         advance_trade(*pair)
 
 
-def test_the_table_of_a_trade_says_nothing_else() -> None:
+def test_a_trade_has_no_other_transitions() -> None:
     assert dict(TRADE_TRANSITIONS) == LIFE
 
 
 @pytest.mark.parametrize("pair", list(itertools.product(TradeStatus, TradeStatus)))
-def test_whoever_looks_seldom_makes_up_for_what_happened_in_between(
+def test_a_path_includes_the_missed_statuses(
     pair: tuple[TradeStatus, TradeStatus],
 ) -> None:
     assert trade_path(*pair) == PATHS.get(pair, ())
 
 
 @pytest.mark.parametrize(("pair", "triggers"), list(PATHS.items()))
-def test_every_path_leads_along_the_table_to_its_end(
+def test_every_path_leads_along_the_transitions_to_its_target(
     pair: tuple[TradeStatus, TradeStatus], triggers: tuple[TradeTrigger, ...]
 ) -> None:
     status, end = pair
@@ -100,14 +113,12 @@ def test_every_path_leads_along_the_table_to_its_end(
 
 
 @pytest.mark.parametrize("end", [CONFIRMED, FAILED])
-def test_nothing_leaves_the_end_of_a_life(end: TradeStatus) -> None:
+def test_a_final_status_has_no_path(end: TradeStatus) -> None:
     assert {trade_path(end, status) for status in TradeStatus} == {()}
 
 
 @given(st.binary(min_size=32, max_size=32), st.integers(0, 5))
-def test_a_trade_id_is_made_of_the_hash_as_any_other_uuid_of_version_4(
-    order: bytes, index: int
-) -> None:
+def test_a_trade_id_is_a_uuid_of_version_4_made_of_the_hash(order: bytes, index: int) -> None:
     digest = keccak256(b"trade" + order + index.to_bytes(4, "big"))
     assert trade_id_of(word_of(order), index) == str(uuid.UUID(bytes=digest[:16], version=4))
 
@@ -122,7 +133,7 @@ def test_the_steps_of_a_trade_are_the_statuses_on_its_path(
     assert list(steps) == walked[1:]
 
 
-def test_a_trade_id_is_a_uuid_of_its_order_and_place() -> None:
+def test_a_trade_id_depends_on_its_order_and_index() -> None:
     ids = [trade_id_of(a_word(order), index) for order in ("a", "b") for index in range(3)]
     assert len(set(ids)) == 6
     assert trade_id_of(a_word("b"), 2) == ids[-1]
@@ -144,9 +155,7 @@ def some_fills(count: int) -> list[Fill]:
         (3 * FILLS_PER_TRADE_MAX, [FILLS_PER_TRADE_MAX] * 3),
     ],
 )
-def test_fills_go_in_their_order_into_groups_that_one_transaction_settles(
-    count: int, groups: list[int]
-) -> None:
+def test_fills_are_grouped_in_order_for_one_transaction_each(count: int, groups: list[int]) -> None:
     fills = some_fills(count)
     trades = split_into_trades(fills)
     assert [len(group) for group in trades] == groups
@@ -158,11 +167,43 @@ def test_the_cost_of_a_trade_is_that_of_its_fills() -> None:
     assert total_cost_units([]) == 0
 
 
-def test_a_seller_uses_up_the_tokens_that_it_sells() -> None:
+@pytest.mark.parametrize(
+    ("taker", "maker", "last"),
+    [
+        (a_buy("alice", 40), a_sell("bob", 40), LastTrade(40, Side.BUY)),
+        (a_sell("alice", 40), a_buy("bob", 40), LastTrade(40, Side.SELL)),
+        (
+            a_buy("alice", 40, is_yes=False),
+            a_sell("bob", 40, is_yes=False),
+            LastTrade(60, Side.SELL),
+        ),
+        (
+            a_sell("alice", 40, is_yes=False),
+            a_buy("bob", 40, is_yes=False),
+            LastTrade(60, Side.BUY),
+        ),
+        (a_buy("alice", 40), a_buy("bob", 60, is_yes=False), LastTrade(40, Side.BUY)),
+        (a_sell("alice", 40, is_yes=False), a_sell("bob", 60), LastTrade(60, Side.BUY)),
+    ],
+    ids=["buy yes", "sell yes", "buy no", "sell no", "mint", "merge"],
+)
+def test_the_last_trade_of_a_market_is_in_terms_of_yes_for_takers_of_no_too(
+    taker: SignedOrder, maker: SignedOrder, last: LastTrade
+) -> None:
+    state = a_state(
+        an_open_market(), some_funds("alice", "bob"), a_placing(maker), a_placing(taker)
+    )
+    (unsettled,) = state.unsettled_trades.values()
+    assert last_trade_of(unsettled.trade) == last
+    market = state.market_by_id[unsettled.trade.condition_id]
+    assert (market.last_price_ticks, market.last_side) == (last.price_ticks, last.side)
+
+
+def test_a_seller_uses_the_tokens_that_it_sells() -> None:
     assert taker_fill_units(a_sell(), 7 * TOKEN, 3 * TOKEN, has_budget=False) == 7 * TOKEN
 
 
-def test_a_spender_uses_up_the_collateral_that_it_paid() -> None:
+def test_a_buyer_with_a_budget_uses_the_collateral_that_it_pays() -> None:
     order = a_spending(price_ticks=50, budget_units=10 * TOKEN)
     assert taker_fill_units(order, 20 * TOKEN, 9 * TOKEN, has_budget=True) == 9 * TOKEN
 
@@ -173,7 +214,7 @@ def test_a_spender_uses_up_the_collateral_that_it_paid() -> None:
     lots=st.integers(1, 10**6),
     part=st.integers(1, 100),
 )
-def test_a_buyer_of_a_size_uses_up_its_own_limit_and_at_least_what_it_paid(
+def test_a_buyer_of_a_size_uses_its_own_limit_and_at_least_what_it_pays(
     price_ticks: int, better_by: int, lots: int, part: int
 ) -> None:
     order = a_buy(price_ticks=price_ticks, size_units=lots * 100)
@@ -185,7 +226,7 @@ def test_a_buyer_of_a_size_uses_up_its_own_limit_and_at_least_what_it_paid(
 
 
 @given(st.integers(1, 99), st.lists(st.integers(1, 10**9), min_size=1, max_size=5))
-def test_parts_of_a_buyers_order_use_up_no_more_than_the_whole(
+def test_parts_of_a_buyers_order_use_no_more_than_the_whole(
     price_ticks: int, sizes: list[int]
 ) -> None:
     whole = sum(sizes) * 100

@@ -1,4 +1,4 @@
-"""What the treasury can be told, and how its journal keeps it."""
+"""Commands of the treasury and their encoding in its journal."""
 
 import base64
 from typing import get_args
@@ -43,28 +43,28 @@ COMMANDS: dict[str, TreasuryCommand] = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_comes_back_from_the_journal_as_it_was(name: str) -> None:
+def test_a_decoded_command_equals_the_encoded_one(name: str) -> None:
     command = COMMANDS[name]
     assert decode_treasury_command(encode_treasury_command(command)) == command
 
 
 @pytest.mark.parametrize("kind", get_args(TreasuryCommand), ids=lambda kind: kind.__name__)
-def test_a_command_cannot_be_changed_after_it_was_told(kind: type[msgspec.Struct]) -> None:
+def test_a_command_is_immutable(kind: type[msgspec.Struct]) -> None:
     assert kind.__struct_config__.frozen
     assert kind.__struct_config__.array_like
 
 
-def test_every_kind_of_command_is_tried_here() -> None:
+def test_every_kind_of_command_is_tested_here() -> None:
     assert {type(command) for command in COMMANDS.values()} == set(get_args(TreasuryCommand))
 
 
-@pytest.mark.parametrize("raw", [b"", b"\x90", msgspec.msgpack.encode(["unheard", 1])])
-def test_bytes_that_are_no_command_are_not_read_as_one(raw: bytes) -> None:
+@pytest.mark.parametrize("raw", [b"", b"\x90", msgspec.msgpack.encode(["unknown", 1])])
+def test_bytes_that_are_no_command_are_refused(raw: bytes) -> None:
     with pytest.raises(msgspec.MsgspecError):
         decode_treasury_command(raw)
 
 
-# A journal is kept for ever, so what it once held is read for ever.
+# A journal is kept, so commands of old journals must stay readable.
 KEPT = {
     "admit": ("k6VhZG1pdM8AAAGjGFxQAKVub3J0aA=="),
     "grant": (
@@ -88,5 +88,5 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_what_a_journal_kept_is_still_read(name: str) -> None:
+def test_commands_of_old_journals_are_decoded(name: str) -> None:
     assert decode_treasury_command(base64.b64decode(KEPT[name])) == COMMANDS[name]

@@ -1,4 +1,4 @@
-"""What the payloads of a journal are folded into."""
+"""States that a journal is replayed into."""
 
 import pytest
 from tests.rigs.values import NOW_MS, an_open_market
@@ -14,7 +14,7 @@ PAYLOAD_BY_KIND = {
 
 
 @pytest.mark.parametrize("kind", JournalKind)
-def test_a_fold_goes_on_from_what_it_was_encoded_as(kind: JournalKind) -> None:
+def test_a_fold_continues_from_its_encoded_state(kind: JournalKind) -> None:
     fold = FOLD_BY_KIND[kind](None)
     empty = fold.encode()
     fold.take(PAYLOAD_BY_KIND[kind])
@@ -22,7 +22,7 @@ def test_a_fold_goes_on_from_what_it_was_encoded_as(kind: JournalKind) -> None:
     assert FOLD_BY_KIND[kind](fold.encode()).encode() == fold.encode()
 
 
-def test_a_shard_s_journal_makes_books_and_a_treasury_s_a_treasury() -> None:
+def test_the_kind_of_a_journal_gives_the_kind_of_its_fold() -> None:
     shard, treasury = ShardFold(None), TreasuryFold(None)
     shard.take(PAYLOAD_BY_KIND[JournalKind.SHARD])
     treasury.take(PAYLOAD_BY_KIND[JournalKind.TREASURY])

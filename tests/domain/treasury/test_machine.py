@@ -1,4 +1,4 @@
-"""Shards and their treasury under a carrier that does its worst, and what must hold all the time."""
+"""Shards and their treasury with an unreliable network, and their invariants."""
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -16,7 +16,7 @@ numbers = st.integers(0, 10**6)
 
 
 class TreasuryMachine(RuleBasedStateMachine):
-    """What can happen at any time."""
+    """The events that may happen at any time."""
 
     world: World
 
@@ -48,7 +48,7 @@ class TreasuryMachine(RuleBasedStateMachine):
 
     @rule()
     def sync_the_treasury(self) -> None:
-        self.world.vault.sync()
+        self.world.treasury.sync()
 
     @rule(shard=shards)
     def kill_a_shard(self, shard: str) -> None:
@@ -56,27 +56,27 @@ class TreasuryMachine(RuleBasedStateMachine):
 
     @rule()
     def kill_the_treasury(self) -> None:
-        self.world.vault.crash()
+        self.world.treasury.crash()
 
     @rule()
     def keep_a_snapshot_of_the_treasury(self) -> None:
-        self.world.vault.keep_snapshot()
+        self.world.treasury.keep_snapshot()
 
     @rule(number=numbers, is_kept=st.booleans())
     def deliver(self, number: int, *, is_kept: bool) -> None:
-        letters = self.world.letters
+        letters = self.world.messages
         for letter in letters[number % max(1, len(letters)) :][:1]:
-            self.world.letters = [each for each in letters if is_kept or each is not letter]
+            self.world.messages = [each for each in letters if is_kept or each is not letter]
             self.world.deliver(letter)
 
     @rule(number=numbers)
     def lose(self, number: int) -> None:
-        letters = self.world.letters
+        letters = self.world.messages
         del letters[number % max(1, len(letters)) :][:1]
 
     @rule()
-    def write_all_again(self) -> None:
-        self.world.write_all_again()
+    def send_totals_again(self) -> None:
+        self.world.send_totals_again()
 
     @rule(number=numbers, count=st.integers(0, 3), who=names, deposit=st.integers(0, 20))
     def mine(self, number: int, count: int, who: str, deposit: int) -> None:
@@ -92,44 +92,44 @@ class TreasuryMachine(RuleBasedStateMachine):
         self.world.observe(self.world.shards[shard])
 
     @rule(is_cut=st.booleans())
-    def write_observation(self, *, is_cut: bool) -> None:
-        self.world.write_observation(is_cut=is_cut)
+    def send_observation(self, *, is_cut: bool) -> None:
+        self.world.send_observation(is_cut=is_cut)
 
     @rule(is_cut=st.booleans())
     def observe_everywhere(self, *, is_cut: bool) -> None:
         for shard in self.world.shards.values():
             self.world.observe(shard)
             shard.sync()
-        assert self.world.write_observation(is_cut=is_cut)
+        assert self.world.send_observation(is_cut=is_cut)
 
     @rule(shard=shards, who=names)
     def ask_for_too_much(self, shard: str, who: str) -> None:
         self.world.ask(self.world.shards[shard], an_address(who), PLENTY)
 
     @rule()
-    def call_everything_back(self) -> None:
-        self.world.call_everything_back()
+    def recall_everything(self) -> None:
+        self.world.recall_everything()
 
     @invariant()
-    def a_slice_is_what_the_ledger_calls_confirmed(self) -> None:
+    def an_allocation_equals_the_confirmed_units_of_the_ledger(self) -> None:
         for shard in self.world.shards.values():
             for wallet in WALLETS:
                 account = shard.memory.ledger.look_up(wallet, COLLATERAL)
                 assert account.confirmed_units == shard.memory.allocations.look_up(wallet).units
 
     @invariant()
-    def neither_side_is_ahead_of_the_other_one_s_journal(self) -> None:
+    def no_side_is_ahead_of_the_journal_of_the_other(self) -> None:
         for name, shard in self.world.shards.items():
             for wallet in WALLETS:
                 here = shard.memory.allocations.look_up(wallet)
-                there = look_up_allocation(self.world.vault.memory, name, wallet)
+                there = look_up_allocation(self.world.treasury.memory, name, wallet)
                 assert here.given_units <= there.given_units
                 assert here.returned_units >= there.returned_units
 
     @invariant()
-    def the_treasury_never_grants_what_it_does_not_have(self) -> None:
+    def only_wallets_with_less_than_was_granted_are_overdrawn(self) -> None:
         for wallet in WALLETS:
-            treasury = self.world.vault.memory
+            treasury = self.world.treasury.memory
             assert (free_units(treasury, wallet) < 0) == (wallet in treasury.overdrawn)
 
     def accounts(self) -> list[Account]:
@@ -140,25 +140,25 @@ class TreasuryMachine(RuleBasedStateMachine):
         ]
 
     def teardown(self) -> None:  # type: ignore[explicit-override] # 3.11 has none
-        """In the end all of it is free again, one market can use all of it, and replays agree."""
+        """At the end all units are free, one market can use them all, and replays agree."""
         if not hasattr(self, "world"):
             return
         self.world.settle_everything()
-        self.world.call_everything_back()
+        self.world.recall_everything()
         for wallet in WALLETS:
-            assert free_units(self.world.vault.memory, wallet) == self.world.usable_units(wallet)
+            assert free_units(self.world.treasury.memory, wallet) == self.world.usable_units(wallet)
         self.check_allocations()
         for who in NAMES:
             check_use_of_all(self.world, who)
         check_replay(self.world)
 
     def check_allocations(self) -> None:
-        """Nothing is left in a shard, but for what it owes."""
+        """Assert that no shard has units left; some may owe units."""
         assert all(account.confirmed_units <= 0 for account in self.accounts())
 
 
 def check_use_of_all(world: World, who: str) -> None:
-    """Each market in turn can use the whole balance, and none can use a unit more."""
+    """Assert that each market in turn can use the whole balance and no unit more."""
     units = world.usable_units(an_address(who))
     for shard in world.shards.values():
         assert units == 0 or world.fund_and_place(shard, who, 1, units)
@@ -167,17 +167,20 @@ def check_use_of_all(world: World, who: str) -> None:
 
 
 def check_replay(world: World) -> None:
-    """Either journal alone brings back the state of its side."""
-    before = [digest(shard.memory) for shard in world.shards.values()], world.vault.memory
+    """Assert that each journal alone restores the state of its side."""
+    before = [digest(shard.memory) for shard in world.shards.values()], world.treasury.memory
     world.sync()
     for shard in world.shards.values():
         shard.crash()
-    world.vault.crash()
-    assert ([digest(shard.memory) for shard in world.shards.values()], world.vault.memory) == before
+    world.treasury.crash()
+    assert (
+        [digest(shard.memory) for shard in world.shards.values()],
+        world.treasury.memory,
+    ) == before
 
 
 class GoodNewsMachine(TreasuryMachine):
-    """While the chain brings good news only, what is promised is there."""
+    """Without reorgs and withdrawals every granted unit is on the chain."""
 
     @invariant()
     def no_unit_is_spent_twice(self) -> None:
@@ -185,20 +188,20 @@ class GoodNewsMachine(TreasuryMachine):
             assert self.world.uncovered_units(wallet) <= 0
 
     @invariant()
-    def no_shard_spends_more_than_its_slice_and_what_trades_bring(self) -> None:
+    def no_shard_spends_more_than_its_allocation_and_credits(self) -> None:
         for account in self.accounts():
             needed = account.reserved_units + account.debit_units
             assert needed <= account.confirmed_units + account.credit_units
 
     def check_allocations(self) -> None:  # type: ignore[explicit-override] # 3.11 has none
-        """Nothing is left in a shard, and none owes anything."""
+        """Assert that no shard has units left, and that none owes any."""
         assert all(account.confirmed_units == 0 for account in self.accounts())
 
 
 class BadNewsMachine(TreasuryMachine):
-    """The same while wallets withdraw, blocks are taken back and trades fail.
+    """The same with withdrawals, reorgs and failed trades.
 
-    Then the chain may have less than was spent on good grounds; nothing else changes.
+    The chain may then have less than was spent; the other invariants stay.
     """
 
     @rule(depth=st.integers(1, 2))
@@ -221,11 +224,11 @@ class BadNewsMachine(TreasuryMachine):
 
     @rule(is_forced=st.booleans())
     def recall(self, *, is_forced: bool) -> None:
-        for missing in recalls(self.world.vault.durable):
-            self.world.write_recall(missing, is_forced=is_forced)
+        for missing in recalls(self.world.treasury.durable):
+            self.world.send_recall(missing, is_forced=is_forced)
 
     @invariant()
-    def orders_need_no_more_than_is_there(self) -> None:
+    def orders_reserve_no_more_than_is_held(self) -> None:
         for account in self.accounts():
             held = account.confirmed_units + account.credit_units - account.debit_units
             assert account.reserved_units <= max(held, 0)

@@ -47,7 +47,7 @@ ALICE: Final = an_address("alice")
 
 
 class Course:
-    """A treasury with one unit of alice's, and shards in each of which she wants to spend it."""
+    """A treasury with one unit of alice's, and shards in each of which she tries to spend it."""
 
     def __init__(self) -> None:
         self.treasury = Treasury()
@@ -155,7 +155,7 @@ def test_of_the_shards_that_race_for_the_last_unit_exactly_one_spends_it(heat: i
     assert Counter(spent) == {1: RACES // HEATS}
 
 
-def test_the_unit_is_there_after_many_races() -> None:
+def test_the_unit_remains_after_many_races() -> None:
     course, random = Course(), Random(0)
     for _ in range(100):
         race(course, random)

@@ -1,4 +1,4 @@
-"""The treasury's whole state as bytes, and back; `treasury_machine` restarts from one at any moment."""
+"""Encoding of the treasury's state; `test_machine` restarts from a snapshot at any moment."""
 
 import msgspec
 import pytest
@@ -78,7 +78,7 @@ def a_treasury(count: int = len(COMMANDS)) -> Treasury:
     return treasury
 
 
-def test_a_treasury_with_everything_in_it_comes_back() -> None:
+def test_a_treasury_with_entries_of_every_kind_is_restored() -> None:
     treasury = a_treasury()
     restored = decode_treasury(encode_treasury(treasury))
     assert restored == treasury
@@ -88,7 +88,7 @@ def test_a_treasury_with_everything_in_it_comes_back() -> None:
 
 
 @pytest.mark.parametrize("count", range(len(COMMANDS) + 1))
-def test_from_any_snapshot_on_the_rest_makes_the_same_bytes(count: int) -> None:
+def test_a_replay_from_any_snapshot_gives_the_same_bytes(count: int) -> None:
     restored = decode_treasury(encode_treasury(a_treasury(count)))
     for command in COMMANDS[count:]:
         apply_to_treasury(restored, command)
@@ -96,13 +96,13 @@ def test_from_any_snapshot_on_the_rest_makes_the_same_bytes(count: int) -> None:
     assert treasury_digest(restored) == treasury_digest(a_treasury())
 
 
-def test_treasuries_that_differ_have_different_digests() -> None:
+def test_different_treasuries_have_different_digests() -> None:
     digests = {treasury_digest(a_treasury(count)) for count in range(len(COMMANDS) + 1)}
     assert len(digests) == len(COMMANDS) + 1
 
 
 @pytest.mark.parametrize("version", [0, VERSION + 1])
-def test_a_version_that_this_program_does_not_know_is_refused(version: int) -> None:
+def test_an_unknown_version_is_refused(version: int) -> None:
     body = msgspec.msgpack.decode(encode_treasury(Treasury()))
     with pytest.raises(SnapshotUnknown, match=f"version {version}, and this is {VERSION}"):
         decode_treasury(msgspec.msgpack.encode([version, *body[1:]]))

@@ -1,4 +1,4 @@
-"""One collateral account per wallet, of which every shard holds a slice."""
+"""The treasury: one collateral account per wallet, allocated to shards."""
 
 import msgspec
 import pytest
@@ -37,7 +37,7 @@ UNITS = st.integers(1, 10**12)
 
 
 def a_treasury(units: int = 100, *shards: str) -> Treasury:
-    """Return a treasury of some shards (north and south) that has seen what alice holds."""
+    """Return a treasury of some shards (north and south) that has observed alice's balance."""
     treasury = Treasury()
     for shard in shards or (NORTH, SOUTH):
         apply_to_treasury(treasury, AdmitShard(NOW_MS, shard))
@@ -51,7 +51,7 @@ def an_observation(
     *settled: SettledSeen,
     allowed: dict[Address, int] | None = None,
 ) -> ObserveCollateral:
-    """Return the next observation: what alice holds, unless None, and allows each exchange."""
+    """Return the next observation: alice's balance, unless None, and allowances."""
     block, block_hash = treasury.observed_block + 1, a_word(f"block {treasury.observed_block}")
     balances = [] if units is None else [BalanceSeen(ALICE, COLLATERAL, units)]
     allowances = {EXCHANGE: PLENTY} if allowed is None else allowed
@@ -100,7 +100,7 @@ def granted_units(treasury: Treasury, shard: str) -> int:
     return look_up_allocation(treasury, shard, ALICE).units
 
 
-def test_a_wallet_that_nobody_heard_of_has_nothing_to_grant() -> None:
+def test_an_unknown_wallet_has_nothing_to_grant() -> None:
     treasury = a_treasury()
     assert free_units(treasury, BOB) == 0
     assert look_up_allocation(treasury, NORTH, BOB) == Allocation()
@@ -114,14 +114,14 @@ def test_a_shard_is_admitted_once() -> None:
 
 
 @pytest.mark.parametrize(("need", "granted"), [(1, 50), (60, 80), (99, 99), (100, 100)])
-def test_a_shard_gets_what_it_needs_and_half_of_the_rest(need: int, granted: int) -> None:
+def test_a_shard_is_granted_its_need_and_half_of_the_rest(need: int, granted: int) -> None:
     treasury = a_treasury(100)
     granting = grant(treasury, NORTH, need)
     assert granting == Granting(AllocationTotal(ALICE, total_of(granted)), None)
     assert free_units(treasury, ALICE) == 100 - granted
 
 
-def test_a_grant_asked_for_again_is_given_once() -> None:
+def test_a_repeated_grant_takes_effect_once() -> None:
     treasury = a_treasury(100)
     first = grant(treasury, NORTH, 60)
     again = apply_to_treasury(treasury, GrantAllocation(NOW_MS, NORTH, ALICE, total_of(60)))
@@ -129,7 +129,9 @@ def test_a_grant_asked_for_again_is_given_once() -> None:
     assert not again.is_change
 
 
-def test_who_needs_more_than_is_free_gets_nothing_and_hears_who_holds_it() -> None:
+def test_a_shard_that_needs_more_than_is_free_is_granted_nothing_and_the_holders_are_named() -> (
+    None
+):
     treasury = a_treasury(100, NORTH, SOUTH, WEST)
     grant(treasury, NORTH, 10)
     grant(treasury, WEST, 30)
@@ -142,13 +144,13 @@ def test_who_needs_more_than_is_free_gets_nothing_and_hears_who_holds_it() -> No
     assert granted_units(treasury, SOUTH) == 0
 
 
-def test_who_asks_is_not_told_to_ask_itself() -> None:
+def test_a_shard_that_asks_is_not_among_the_holders() -> None:
     treasury = a_treasury(100)
     grant(treasury, NORTH, 100)
     assert grant(treasury, NORTH, 101).missing == Recall(ALICE, 1, ())
 
 
-def test_what_a_shard_returned_is_free_again() -> None:
+def test_returned_units_are_free_again() -> None:
     treasury = a_treasury(100)
     grant(treasury, NORTH, 100)
     assert take_back(treasury, NORTH, 40)
@@ -160,7 +162,7 @@ def test_what_a_shard_returned_is_free_again() -> None:
 
 
 @pytest.mark.parametrize("total", [0, 39, 40])
-def test_what_was_taken_back_already_changes_nothing(total: int) -> None:
+def test_a_returned_total_that_is_known_changes_nothing(total: int) -> None:
     treasury = a_treasury(100)
     grant(treasury, NORTH, 100)
     take_back(treasury, NORTH, 40)
@@ -175,7 +177,9 @@ def test_what_was_taken_back_already_changes_nothing(total: int) -> None:
         TakeBack(NOW_MS, WEST, (AllocationTotal(ALICE, total_of(1)),)),
     ],
 )
-def test_a_shard_that_was_not_admitted_has_no_slices(command: GrantAllocation | TakeBack) -> None:
+def test_a_command_of_a_shard_that_was_not_admitted_is_an_assertion_error(
+    command: GrantAllocation | TakeBack,
+) -> None:
     with pytest.raises(AssertionError):
         apply_to_treasury(a_treasury(), command)
 
@@ -213,14 +217,14 @@ def test_a_sale_returned_before_its_block_is_observed_is_not_granted_yet() -> No
     assert free_units(treasury, ALICE) == 140
 
 
-def test_what_a_shard_owes_is_made_up_for_before_a_grant_costs_anything() -> None:
+def test_a_grant_first_covers_what_the_shard_owes() -> None:
     treasury = a_treasury(100)
     take_back(treasury, NORTH, 40)
     assert grant(treasury, NORTH, 140) == Granting(AllocationTotal(ALICE, total_of(140)), None)
     assert (granted_units(treasury, NORTH), free_units(treasury, ALICE)) == (100, 0)
 
 
-def test_what_a_wallet_withdrew_is_called_back_from_those_who_hold_it() -> None:
+def test_units_that_a_wallet_withdrew_are_recalled_from_their_holders() -> None:
     treasury = a_treasury(100)
     grant(treasury, NORTH, 20)
     grant(treasury, SOUTH, 40)
@@ -238,7 +242,7 @@ def an_overdrawn_treasury() -> Treasury:
     return treasury
 
 
-def test_a_recall_is_over_once_enough_was_returned() -> None:
+def test_a_recall_ends_once_enough_was_returned() -> None:
     treasury = an_overdrawn_treasury()
     take_back(treasury, NORTH, 69)
     assert recalls(treasury) == [Recall(ALICE, 1, (AllocationHolder(NORTH, 31, 69),))]
@@ -246,14 +250,14 @@ def test_a_recall_is_over_once_enough_was_returned() -> None:
     assert recalls(treasury) == []
 
 
-def test_a_recall_is_over_once_the_chain_has_enough_again() -> None:
+def test_a_recall_ends_once_the_chain_has_enough_again() -> None:
     treasury = an_overdrawn_treasury()
     see(treasury, 100)
     assert recalls(treasury) == []
     assert free_units(treasury, ALICE) == 0
 
 
-def test_what_a_shard_was_given_can_be_told_at_any_time() -> None:
+def test_the_given_totals_of_a_shard_can_be_listed_at_any_time() -> None:
     treasury = a_treasury(100)
     grant(treasury, NORTH, 100)
     take_back(treasury, NORTH, 100)
@@ -262,7 +266,7 @@ def test_what_a_shard_was_given_can_be_told_at_any_time() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])
-def test_an_observation_that_is_late_or_early_counts_for_nothing(number: int) -> None:
+def test_an_observation_that_is_late_or_early_has_no_effect(number: int) -> None:
     treasury = a_treasury(100)
     command = msgspec.structs.replace(an_observation(treasury, 500), number=number)
     before = msgspec.msgpack.encode(treasury.confirmed_by_wallet)
@@ -280,7 +284,7 @@ def test_an_observation_that_is_late_or_early_counts_for_nothing(number: int) ->
     ],
     ids=["none", "one", "behind", "on a fork"],
 )
-def test_a_block_that_not_every_shard_observed_counts_for_nothing(
+def test_a_block_that_not_every_shard_observed_has_no_effect(
     shards: tuple[ShardSeen, ...],
 ) -> None:
     treasury = a_treasury(100)
@@ -298,7 +302,7 @@ def some_parts(treasury: Treasury) -> list[ObserveCollateral]:
 
 
 @pytest.mark.parametrize("order", [(1, 2), (1, 1, 2), (2, 1, 2), (1, 2, 2), (1, 2, 1)])
-def test_an_observation_counts_once_its_parts_came_in_their_order(order: list[int]) -> None:
+def test_an_observation_takes_effect_once_all_parts_arrived_in_order(order: list[int]) -> None:
     treasury = a_treasury(100)
     grant(treasury, NORTH, 100)
     parts = some_parts(treasury)
@@ -310,7 +314,7 @@ def test_an_observation_counts_once_its_parts_came_in_their_order(order: list[in
 
 
 @pytest.mark.parametrize("order", [(1,), (2,), (2, 1)])
-def test_an_observation_that_lacks_a_part_counts_for_nothing(order: list[int]) -> None:
+def test_an_observation_that_lacks_a_part_has_no_effect(order: list[int]) -> None:
     treasury = a_treasury(100)
     parts = some_parts(treasury)
     for part in order:
@@ -319,7 +323,7 @@ def test_an_observation_that_lacks_a_part_counts_for_nothing(order: list[int]) -
     assert treasury.observations == 1
 
 
-def test_parts_of_two_looks_are_not_mixed() -> None:
+def test_parts_of_two_observations_are_not_mixed() -> None:
     treasury = a_treasury(100)
     first, last = some_parts(treasury)
     later = msgspec.structs.replace(last, at_ms=NOW_MS + 1)
@@ -327,7 +331,7 @@ def test_parts_of_two_looks_are_not_mixed() -> None:
     assert not apply_to_treasury(treasury, later).is_change
 
 
-def test_a_token_is_none_of_the_treasury_s_business() -> None:
+def test_a_balance_of_a_token_is_an_assertion_error() -> None:
     treasury = a_treasury()
     seen = BalanceSeen(ALICE, an_asset(is_yes=True), 5)
     command = msgspec.structs.replace(an_observation(treasury), balances=(seen,))

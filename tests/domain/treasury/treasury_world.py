@@ -1,7 +1,7 @@
-"""Some shards, their treasury, a chain, and a carrier between them that may do its worst.
+"""Shards, their treasury, a chain, and an unreliable network between them.
 
-What a side was told is lost in a crash unless it was synced, and nobody hears of it before. Letters
-lie about until they are delivered: late, twice, in any order, or never.
+A command is lost in a crash unless it was synced, and has no consequences before the sync. Messages
+wait until they are delivered: late, twice, in any order, or never.
 """
 
 from collections import Counter
@@ -77,7 +77,7 @@ ToTreasury = GrantAllocation | TakeBack | ObserveCollateral
 
 
 class Shard:
-    """An engine: what its journal has, and what it holds in memory beyond that."""
+    """An engine: its durable journal and state, and its state in memory."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -86,14 +86,14 @@ class Shard:
         self.waiting: list[tuple[bytes, Callable[[Outcome], None]]] = []
         self.memory, self.durable = State(), State()
 
-    def tell(self, command: Command, then: Callable[[Outcome], None]) -> Outcome:
-        """Apply the command; `then` hears of it when it is durable, with all before it."""
+    def submit(self, command: Command, then: Callable[[Outcome], None]) -> Outcome:
+        """Apply the command; `then` is called once the command and all before it are durable."""
         outcome = apply(self.memory, command)
         self.waiting.append((encode_command(command) if outcome.is_change else b"", then))
         return outcome
 
     def sync(self) -> None:
-        """Make durable what was told, and let them hear of it who wait for it."""
+        """Make the commands durable, and call those that wait for them."""
         waiting, self.waiting = self.waiting, []
         answers = []
         for raw, then in waiting:
@@ -106,15 +106,15 @@ class Shard:
             then(outcome)
 
     def crash(self) -> None:
-        """Kill -9, and a start from the journal."""
+        """Lose the memory, and start from the journal."""
         self.waiting.clear()
         self.memory = State()
         for raw in self.journal:
             apply(self.memory, decode_command(raw))
 
 
-class InstallationKeys:
-    """A treasury with its journal, and what it holds in memory beyond that."""
+class TreasuryProcess:
+    """A treasury: its durable journal and state, and its state in memory."""
 
     def __init__(self) -> None:
         self.journal: list[bytes] = []
@@ -122,17 +122,17 @@ class InstallationKeys:
         self.memory, self.durable = Treasury(), Treasury()
         self.snapshot, self.snapshot_sequence = encode_treasury(Treasury()), 0
 
-    def tell(
+    def submit(
         self, command: TreasuryCommand, then: Callable[[TreasuryOutcome], None]
     ) -> TreasuryOutcome:
-        """Apply the command; `then` hears of it when it is durable, with all before it."""
+        """Apply the command; `then` is called once the command and all before it are durable."""
         outcome = apply_to_treasury(self.memory, command)
         raw = encode_treasury_command(command) if outcome.is_change else b""
         self.waiting.append((raw, lambda: then(outcome)))
         return outcome
 
     def sync(self) -> None:
-        """Make durable what was told, and let them hear of it who wait for it."""
+        """Make the commands durable, and call those that wait for them."""
         waiting, self.waiting = self.waiting, []
         for raw, then in waiting:
             if raw:
@@ -141,12 +141,12 @@ class InstallationKeys:
             then()
 
     def keep_snapshot(self) -> None:
-        """Keep what is durable, so that the next start needs no more than what comes after."""
+        """Take a snapshot of the durable state; the next start replays only what follows."""
         self.snapshot = encode_treasury(self.durable)
         self.snapshot_sequence = len(self.journal)
 
     def crash(self) -> None:
-        """Kill -9, and a start from the newest snapshot, which the whole journal agrees with."""
+        """Lose the memory, and start from the newest snapshot, which must equal a full replay."""
         self.waiting.clear()
         self.memory = replay(decode_treasury(self.snapshot), self.journal[self.snapshot_sequence :])
         assert encode_treasury(self.memory) == encode_treasury(replay(Treasury(), self.journal))
@@ -160,14 +160,14 @@ def replay(treasury: Treasury, journal: Sequence[bytes]) -> Treasury:
 
 
 class Matched(NamedTuple):
-    """A trade that settlement has heard of, and the collateral that it moves."""
+    """A trade that settlement knows, and the collateral that it moves."""
 
     shard: str
     moves: tuple[tuple[Address, int], ...]
 
 
 class Block(NamedTuple):
-    """What a block moved: trades, and what wallets did by themselves."""
+    """A block: its trades, and the deposits and withdrawals of wallets."""
 
     hash: Bytes32
     trade_ids: tuple[str, ...]
@@ -175,22 +175,22 @@ class Block(NamedTuple):
 
 
 class World:
-    """All of it, and what a carrier does between shards and treasury."""
+    """The shards, the treasury, the chain and the network."""
 
     def __init__(self, units: int) -> None:
         self.at_ms = NOW_MS
-        self.vault = InstallationKeys()
+        self.treasury = TreasuryProcess()
         self.shards = {name: Shard(name) for name in SHARDS}
-        self.letters: list[ToShard | ToTreasury] = []
+        self.messages: list[ToShard | ToTreasury] = []
         self.trades: dict[str, Matched] = {}
         self.given_up: set[str] = set()
         self.blocks: list[Block] = []
         self.allowance_by_wallet = dict.fromkeys(WALLETS, PLENTY)
         self.orders = self.forks = self.deep_blocks = 0
         for shard in self.shards.values():
-            shard.tell(shard.market, ignore)
-            shard.tell(JoinTreasury(self.at_ms, shard.name), ignore)
-            self.vault.tell(AdmitShard(self.at_ms, shard.name), ignore)
+            shard.submit(shard.market, ignore)
+            shard.submit(JoinTreasury(self.at_ms, shard.name), ignore)
+            self.treasury.submit(AdmitShard(self.at_ms, shard.name), ignore)
         self.mine((), tuple((wallet, units) for wallet in WALLETS))
         self.observe_everywhere()
 
@@ -202,7 +202,7 @@ class World:
         self.deep_blocks = max(self.deep_blocks, len(self.blocks) - CONFIRMATIONS)
 
     def reorg(self, depth: int) -> None:
-        """Take back some blocks, the first and those that were ever confirmed excepted."""
+        """Remove some blocks, but not the first one or confirmed ones."""
         self.forks += 1
         del self.blocks[max(1, self.deep_blocks, len(self.blocks) - depth) :]
 
@@ -220,7 +220,7 @@ class World:
         return [each for each in self.trades if each not in mined and each not in self.given_up]
 
     def balances(self) -> Counter[Address]:
-        """Return what the wallets hold at the head."""
+        """Return the balances of the wallets at the head."""
         units: Counter[Address] = Counter(dict.fromkeys(WALLETS, 0))
         for block in self.blocks:
             moves = [move for each in block.trade_ids for move in self.trades[each].moves]
@@ -229,14 +229,14 @@ class World:
         return units
 
     def can_pay(self, trade_id: str) -> bool:
-        """Return whether the chain would take the trade now."""
+        """Return whether the chain would accept the trade now."""
         balances = self.balances()
         return all(balances[wallet] + moved >= 0 for wallet, moved in self.trades[trade_id].moves)
 
-    # What the sides are told of it.
+    # Observations.
 
     def observe(self, shard: Shard) -> None:
-        """Tell a shard of the head: it is not told what collateral there is."""
+        """Submit the head to a shard; its balances of collateral must not count there."""
         mined, tokens = self.mined(), (shard.market.token_yes, shard.market.token_no)
         seen = []
         for trade_id, unsettled in shard.memory.unsettled_trades.items():
@@ -255,7 +255,7 @@ class World:
             ),
             trades=tuple(seen),
         )
-        shard.tell(command, ignore)
+        shard.submit(command, ignore)
 
     def _status(self, trade_id: str, block: int | None, known: TradeStatus) -> TradeStatus | None:
         if block is not None:
@@ -271,8 +271,8 @@ class World:
             for wallet, units in self.allowance_by_wallet.items()
         )
 
-    def write_observation(self, *, is_cut: bool) -> bool:
-        """Write to the treasury of the head, once every shard is known to have observed it."""
+    def send_observation(self, *, is_cut: bool) -> bool:
+        """Send the head to the treasury, once every shard has durably observed it."""
         head = (len(self.blocks), self.blocks[-1].hash)
         states = {name: shard.durable for name, shard in self.shards.items()}
         seen = {(state.observed_block, state.observed_hash) for state in states.values()}
@@ -289,7 +289,7 @@ class World:
             is_first, is_last = part == 1, part == parts
             command = ObserveCollateral(
                 at_ms=self.at_ms,
-                number=self.vault.durable.observations + 1,
+                number=self.treasury.durable.observations + 1,
                 block_number=head[0],
                 block_hash=head[1],
                 shards=tuple(ShardSeen(name, *head) for name in SHARDS),
@@ -299,74 +299,74 @@ class World:
                 part=part,
                 parts=parts,
             )
-            self.letters.append(command)
+            self.messages.append(command)
         return True
 
     def _collateral(self) -> list[tuple[tuple[Address, Any], int]]:
         return [((wallet, COLLATERAL), units) for wallet, units in self.balances().items()]
 
-    # The carrier.
+    # The network.
 
-    def deliver(self, letter: ToShard | ToTreasury) -> None:
-        """Tell a letter to whom it is for; what that causes is written once it is durable."""
-        match letter:
+    def deliver(self, message: ToShard | ToTreasury) -> None:
+        """Deliver a message; its consequences are sent once it is durable."""
+        match message:
             case TakeAllocations():
-                self.shards[letter.shard].tell(letter, ignore)
+                self.shards[message.shard].submit(message, ignore)
             case ReturnAllocation():
-                shard = self.shards[letter.shard]
-                shard.tell(letter, lambda _: self._write_returned(shard, letter.wallet))
+                shard = self.shards[message.shard]
+                shard.submit(message, lambda _: self._send_returned(shard, message.wallet))
             case TakeBack() | ObserveCollateral():
-                self.vault.tell(letter, ignore)
+                self.treasury.submit(message, ignore)
             case GrantAllocation():
-                name = letter.shard
-                self.vault.tell(letter, lambda outcome: self._answer(name, outcome.result))
+                name = message.shard
+                self.treasury.submit(message, lambda outcome: self._answer(name, outcome.result))
 
-    def _write_returned(self, shard: Shard, wallet: Address) -> None:
+    def _send_returned(self, shard: Shard, wallet: Address) -> None:
         total = total_of(shard.durable.allocations.look_up(wallet).returned_units)
-        self.letters.append(TakeBack(self.at_ms, shard.name, (AllocationTotal(wallet, total),)))
+        self.messages.append(TakeBack(self.at_ms, shard.name, (AllocationTotal(wallet, total),)))
 
     def _answer(self, shard: str, granting: Granting | None) -> None:
         assert granting is not None
-        self.letters.append(TakeAllocations(self.at_ms, shard, (granting.given,)))
+        self.messages.append(TakeAllocations(self.at_ms, shard, (granting.given,)))
         if granting.missing is not None:
-            self.write_recall(granting.missing, is_forced=False)
+            self.send_recall(granting.missing, is_forced=False)
 
-    def write_recall(self, recall: Recall, *, is_forced: bool) -> None:
-        """Ask every holder for what is missing."""
+    def send_recall(self, recall: Recall, *, is_forced: bool) -> None:
+        """Ask every holder for the missing units."""
         for holder in recall.holders:
             target = total_of(holder.returned_units + min(recall.units, holder.units))
-            self.letters.append(
+            self.messages.append(
                 ReturnAllocation(
                     self.at_ms, holder.shard, recall.wallet, target, is_forced=is_forced
                 )
             )
 
-    def write_all_again(self) -> None:
-        """Write everything that either side's journal says: what a break may have lost is in it."""
+    def send_totals_again(self) -> None:
+        """Send all durable totals of both sides, which include what any lost message said."""
         for name, shard in self.shards.items():
-            self.letters.append(
-                TakeAllocations(self.at_ms, name, tuple(given_to(self.vault.durable, name)))
+            self.messages.append(
+                TakeAllocations(self.at_ms, name, tuple(given_to(self.treasury.durable, name)))
             )
             returned = tuple(
                 AllocationTotal(wallet, total_of(held.returned_units))
                 for wallet, held in shard.durable.allocations.allocation_by_wallet.items()
             )
-            self.letters.append(TakeBack(self.at_ms, name, returned))
+            self.messages.append(TakeBack(self.at_ms, name, returned))
 
     def ask(self, shard: Shard, wallet: Address, missing_units: int) -> None:
-        """Ask the treasury for what an order lacks."""
+        """Ask the treasury for the units that an order lacks."""
         given = shard.memory.allocations.look_up(wallet).given_units
-        self.letters.append(
+        self.messages.append(
             GrantAllocation(self.at_ms, shard.name, wallet, total_of(given + missing_units))
         )
 
     # Traders.
 
     def place(self, shard: Shard, who: str, side: Side, price: int, lots: int) -> bool:
-        """Place an order, or write to the treasury for what it lacks."""
+        """Place an order, or ask the treasury for the units that it lacks."""
         command = self._placing(shard, who, side, price, lots * TICKS)
         try:
-            shard.tell(command, self._hear_trades(shard.name))
+            shard.submit(command, self._record_trades(shard.name))
         except NotEnoughFunds:
             need = lots * price
             missing = shard.memory.ledger.missing_units(an_address(who), EXCHANGE, COLLATERAL, need)
@@ -379,9 +379,9 @@ class World:
         """Cancel some of a wallet's orders, the oldest first."""
         orders = shard.memory.live_orders.values()
         mine = [order.order_id for order in orders if order.maker == an_address(who)]
-        shard.tell(CancelOrders(self.at_ms, an_address(who), tuple(mine[:count])), ignore)
+        shard.submit(CancelOrders(self.at_ms, an_address(who), tuple(mine[:count])), ignore)
 
-    def _hear_trades(self, name: str) -> Callable[[Outcome], None]:
+    def _record_trades(self, name: str) -> Callable[[Outcome], None]:
         def on_committed(outcome: Outcome) -> None:
             for effect in outcome.effects:
                 if isinstance(effect, TradeMatched):
@@ -422,32 +422,32 @@ class World:
             terms=OrderTerms(price, TICKS, size_units, None),
         )
 
-    # Peace.
+    # The end.
 
     def sync(self) -> None:
-        """Make everything durable that was told to anybody."""
-        self.vault.sync()
+        """Make all commands durable."""
+        self.treasury.sync()
         for shard in self.shards.values():
             shard.sync()
 
     def deliver_all(self) -> None:
-        """Deliver letters, and those that they cause, until none is left."""
-        while self.letters:
-            letters, self.letters = self.letters, []
-            for letter in letters:
-                self.deliver(letter)
+        """Deliver messages, and those that they cause, until none is left."""
+        while self.messages:
+            messages, self.messages = self.messages, []
+            for message in messages:
+                self.deliver(message)
             self.sync()
 
     def observe_everywhere(self) -> None:
-        """Let everybody observe the head, and what is on its way arrive."""
+        """Let all shards and the treasury observe the head, and deliver all messages."""
         for shard in self.shards.values():
             self.observe(shard)
         self.sync()
-        assert self.write_observation(is_cut=False)
+        assert self.send_observation(is_cut=False)
         self.deliver_all()
 
     def settle_everything(self) -> None:
-        """Close every order, mine what the chain takes, give up the rest, and bury it deep."""
+        """Close all orders, mine the trades that the chain accepts, and give up the others."""
         for shard in self.shards.values():
             for who in NAMES:
                 self.cancel(shard, who, len(shard.memory.live_orders))
@@ -457,13 +457,13 @@ class World:
         self.given_up.update(self.minable())
         for _ in range(CONFIRMATIONS):
             self.mine((), ())
-        self.letters.clear()
-        self.write_all_again()
+        self.messages.clear()
+        self.send_totals_again()
         self.deliver_all()
         self.observe_everywhere()
 
     def fund_and_place(self, shard: Shard, who: str, price: int, lots: int) -> bool:
-        """Place an order as a patient client does: with what the treasury finds for it."""
+        """Place an order with the units that the treasury grants for it; try three times."""
         for _ in range(3):
             if self.place(shard, who, Side.BUY, price, lots):
                 self.sync()
@@ -471,24 +471,24 @@ class World:
             self.deliver_all()
         return False
 
-    def call_everything_back(self) -> None:
-        """Ask every shard for all that the treasury thinks it has."""
-        for wallet, allocations in self.vault.durable.allocations_by_wallet.items():
+    def recall_everything(self) -> None:
+        """Ask every shard for all that the treasury has granted it."""
+        for wallet, allocations in self.treasury.durable.allocations_by_wallet.items():
             holders = [
                 AllocationHolder(name, held.units, held.returned_units)
                 for name, held in allocations.items()
             ]
-            self.write_recall(Recall(wallet, PLENTY, tuple(holders)), is_forced=False)
+            self.send_recall(Recall(wallet, PLENTY, tuple(holders)), is_forced=False)
         self.deliver_all()
 
     def usable_units(self, wallet: Address) -> int:
-        """Return what the wallet holds on the chain and lets the exchange move."""
+        """Return what the wallet holds on the chain and allows the exchange to move."""
         return min(self.balances()[wallet], self.allowance_by_wallet[wallet])
 
     def uncovered_units(self, wallet: Address) -> int:
-        """Return by how much orders and trades need more than the chain has, below zero if less.
+        """Return the need of orders and trades minus the balance on the chain.
 
-        What a trade moves counts until the chain has it.
+        The moves of a trade count until it is on the chain.
         """
         mined, needed = self.mined(), -self.balances()[wallet]
         for shard in self.shards.values():
@@ -502,4 +502,4 @@ class World:
 
 
 def ignore(outcome: object) -> None:
-    """Hear, and do nothing."""
+    """Do nothing with an outcome."""

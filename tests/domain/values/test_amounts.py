@@ -80,7 +80,7 @@ def test_parts_of_a_size_reserve_no_less_than_the_whole(
 
 
 @given(SIZES, prices())
-def test_what_is_affordable_is_the_most_that_the_collateral_covers(
+def test_the_affordable_size_is_the_largest_that_the_collateral_covers(
     collateral: int, price: tuple[int, int]
 ) -> None:
     size = affordable_size_units(collateral, *price)
@@ -94,7 +94,7 @@ def test_a_size_that_is_not_whole_lots_has_no_exact_cost() -> None:
 
 
 @pytest.mark.parametrize("price", [-1, 0, 100, 101])
-def test_a_price_lies_strictly_between_nothing_and_one(price: int) -> None:
+def test_a_price_is_strictly_between_zero_and_one(price: int) -> None:
     with pytest.raises(AssertionError):
         lot_units(price, 100)
     with pytest.raises(AssertionError):
@@ -103,7 +103,7 @@ def test_a_price_lies_strictly_between_nothing_and_one(price: int) -> None:
         affordable_size_units(1, price, 100)
 
 
-def test_no_size_is_below_nothing() -> None:
+def test_no_size_is_negative() -> None:
     with pytest.raises(AssertionError):
         whole_lots_units(-1, 50, 100)
     with pytest.raises(AssertionError):
@@ -122,7 +122,7 @@ def test_no_size_is_below_nothing() -> None:
         ("0" * 59 + "9223372036854775807", AMOUNT_UNITS_MAX),
     ],
 )
-def test_base_units_are_read_from_decimal_digits(text: str, units: int) -> None:
+def test_base_units_are_parsed_from_decimal_digits(text: str, units: int) -> None:
     assert parse_units(text, "makerAmount") == units
 
 
@@ -154,7 +154,7 @@ def test_base_units_are_read_from_decimal_digits(text: str, units: int) -> None:
         pytest.param("9" * 10_000, id="ten thousand digits"),
     ],
 )
-def test_what_is_not_base_units_is_refused_naming_the_field(text: object) -> None:
+def test_a_malformed_amount_is_refused_with_the_name_of_the_field(text: object) -> None:
     with pytest.raises(MalformedAmount) as refusal:
         parse_units(text, "makerAmount")
     assert refusal.value.details["field"] == "makerAmount"
@@ -179,11 +179,11 @@ def test_tokens_are_written_without_exponent_or_trailing_zeros(units: int, text:
 
 
 @given(SIZES)
-def test_a_written_number_is_exactly_the_units(units: int) -> None:
+def test_the_text_of_an_amount_is_exact(units: int) -> None:
     assert Decimal(decimal_text(units)) * 10**6 == units
 
 
-def test_units_below_nothing_are_not_written() -> None:
+def test_negative_units_have_no_text() -> None:
     with pytest.raises(AssertionError):
         decimal_text(-1)
 
@@ -208,7 +208,7 @@ def test_prices_are_written_exactly(ticks: int, ticks_per_one: int, text: str) -
 
 
 @pytest.mark.parametrize("ticks", [-1, 101])
-def test_a_price_above_one_or_below_nothing_is_not_written(ticks: int) -> None:
+def test_a_price_above_one_or_below_zero_has_no_text(ticks: int) -> None:
     with pytest.raises(AssertionError):
         price_text(ticks, 100)
 
@@ -224,7 +224,7 @@ def test_a_price_above_one_or_below_nothing_is_not_written(ticks: int) -> None:
         (10_000, "0.0001"),
     ],
 )
-def test_ticks_are_written_as_clients_know_them(ticks_per_one: int, text: str) -> None:
+def test_ticks_are_written_as_clients_expect_them(ticks_per_one: int, text: str) -> None:
     assert tick_text(ticks_per_one) == text
 
 

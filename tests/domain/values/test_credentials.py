@@ -1,4 +1,4 @@
-"""API credentials: derived, never stored; and the two levels of signatures."""
+"""API credentials and the two levels of signatures."""
 
 import base64
 import hashlib
@@ -50,7 +50,7 @@ from foretell.domain.values.hexadecimal import Address, parse_address
 MASTER_KEY = bytes(range(32))
 INDEX = KeyIndex(CHAIN_ID, an_address("alice"), 0)
 
-# The key and the signature that the ecosystem's clients have in their own tests.
+# The key and the signature from the tests of ecosystem clients.
 KNOWN_KEY = bytes.fromhex("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
 KNOWN_ADDRESS = parse_address("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266")
 KNOWN_SIGNATURE = bytes.fromhex(
@@ -100,8 +100,8 @@ def test_the_parts_of_a_set_are_expanded_from_the_master_key(index: KeyIndex) ->
 
 
 @pytest.mark.spec(120)
-def test_one_index_always_has_one_set() -> None:
-    """A set of yesterday opens today: this one was derived once and written down."""
+def test_an_index_always_has_the_same_set() -> None:
+    """Old sets must stay valid: this one was derived once and recorded here."""
     assert derive_credentials(MASTER_KEY, INDEX) == Credentials(
         key_id="f4f1018d-074e-4854-8d7e-b33ca1127a5b",
         secret="VDg7z3-Bi3kqst34GJqCQ8wNtdIaRIF0F9iEP8RGbB4=",
@@ -129,7 +129,7 @@ def test_another_master_key_gives_another_set() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 16, 31, 33])
-def test_a_master_key_has_its_length(length: int) -> None:
+def test_a_master_key_of_another_length_is_an_assertion_error(length: int) -> None:
     with pytest.raises(AssertionError):
         derive_credentials(bytes(length), INDEX)
 
@@ -140,7 +140,7 @@ def test_the_type_of_the_l1_message_is_the_one_that_clients_sign() -> None:
 
 
 @pytest.mark.spec(112)
-def test_the_known_l1_signature_is_taken() -> None:
+def test_the_known_l1_signature_is_accepted() -> None:
     check_l1(CHAIN_ID, KNOWN_ADDRESS, "10000000", 23, KNOWN_SIGNATURE)
     assert sign_digest(l1_digest(CHAIN_ID, KNOWN_ADDRESS, "10000000", 23), KNOWN_KEY) == (
         KNOWN_SIGNATURE
@@ -167,7 +167,7 @@ def test_an_l1_digest_is_the_one_of_a_generic_encoder(
 
 
 @given(st.integers(0, 10**12), st.integers(0, 2**64))
-def test_what_a_client_signed_is_taken(timestamp: int, nonce: int) -> None:
+def test_an_l1_signature_of_a_client_is_accepted(timestamp: int, nonce: int) -> None:
     signer = Signer("0x" + a_key("alice").hex(), CHAIN_ID)
     signature = bytes.fromhex(sign_clob_auth_message(signer, timestamp, nonce)[2:])
     check_l1(CHAIN_ID, an_address("alice"), str(timestamp), nonce, normalize_signature(signature))
@@ -193,7 +193,7 @@ def test_an_l1_signature_is_bound_to_every_value(
 
 
 @pytest.mark.parametrize("r", [0, 5, CURVE_ORDER])
-def test_an_l1_signature_that_nobody_could_make_is_not_authentic(r: int) -> None:
+def test_an_impossible_l1_signature_is_refused(r: int) -> None:
     signature = r.to_bytes(32, "big") + KNOWN_SIGNATURE[32:]
     with pytest.raises(L1SignatureMismatch):
         check_l1(CHAIN_ID, KNOWN_ADDRESS, "10000000", 23, signature)
@@ -211,25 +211,25 @@ def test_a_nonce_is_a_decimal_of_at_most_256_bits(text: str, nonce: int) -> None
     ["", " 1", "1\n", "-1", "+1", "1.0", "1e3", "0x1", "\u0661", str(2**256), "0" * 79],
     ids=repr,
 )
-def test_what_is_no_nonce_is_refused(text: str) -> None:
+def test_a_malformed_nonce_is_refused(text: str) -> None:
     with pytest.raises(MalformedAmount, match="nonce"):
         parse_nonce(text)
 
 
 @pytest.mark.spec(115)
 @pytest.mark.parametrize("off_by_s", [-SKEW_PAST_S, -1, 0, 1, SKEW_FUTURE_S])
-def test_a_time_of_signing_within_the_window_is_taken(off_by_s: int) -> None:
+def test_a_timestamp_within_the_window_is_accepted(off_by_s: int) -> None:
     check_timestamp(str(NOW_S + off_by_s), NOW_S)
 
 
 @pytest.mark.spec(115)
 @pytest.mark.parametrize("off_by_s", [-(10**6), -SKEW_PAST_S - 1, SKEW_FUTURE_S + 1, 10**6])
-def test_a_time_of_signing_outside_the_window_is_refused(off_by_s: int) -> None:
+def test_a_timestamp_outside_the_window_is_refused(off_by_s: int) -> None:
     with pytest.raises(ClockSkew) as refusal:
         check_timestamp(str(NOW_S + off_by_s), NOW_S)
     assert refusal.value.details["server_time_s"] == NOW_S
     assert refusal.value.message.startswith(
-        f"the timestamp is '{NOW_S + off_by_s}', and the server's clock says {NOW_S}: "
+        f"the timestamp is '{NOW_S + off_by_s}', and the server's clock is {NOW_S}: "
     )
 
 
@@ -253,13 +253,13 @@ def test_a_time_of_signing_outside_the_window_is_refused(off_by_s: int) -> None:
     ],
     ids=range(14),
 )
-def test_a_time_that_is_not_in_whole_seconds_is_refused(text: str) -> None:
+def test_a_timestamp_that_is_not_in_whole_seconds_is_refused(text: str) -> None:
     with pytest.raises(ClockSkew) as refusal:
         check_timestamp(text, NOW_S)
     assert len(str(refusal.value)) < 200
 
 
-def test_the_known_l2_signature_is_made_and_taken() -> None:
+def test_the_known_l2_signature_is_made_and_accepted() -> None:
     signer = L2Signer(KNOWN_SECRET)
     assert signer.sign(*KNOWN_REQUEST) == KNOWN_HMAC
     signer.check(KNOWN_HMAC, *KNOWN_REQUEST)
@@ -273,8 +273,8 @@ def test_a_digest_is_the_hmac_of_the_standard_library(secret: bytes, message: by
 
 
 @given(SECRETS, st.text(max_size=100))
-def test_what_a_client_signed_for_a_request_is_taken(secret: bytes, body: str) -> None:
-    """The client turns apostrophes into quotation marks before it signs, and sends them as they are."""
+def test_an_l2_signature_of_a_client_is_accepted(secret: bytes, body: str) -> None:
+    """The client replaces apostrophes by quotation marks before it signs, but not in the body."""
     text = base64.urlsafe_b64encode(secret).decode()
     signed = build_hmac_signature(text, str(NOW_S), "POST", "/order", body)
     raw = body.encode(errors="surrogatepass")
@@ -284,9 +284,9 @@ def test_what_a_client_signed_for_a_request_is_taken(secret: bytes, body: str) -
 @pytest.mark.parametrize(
     "signed_body",
     [b"""{"a":"it's"}""", b"""{"a":"it"s"}"""],
-    ids=["as sent", "apostrophes turned"],
+    ids=["as sent", "apostrophes replaced"],
 )
-def test_both_readings_of_an_apostrophe_are_taken(signed_body: bytes) -> None:
+def test_a_body_signed_with_or_without_apostrophes_is_accepted(signed_body: bytes) -> None:
     signer = L2Signer(KNOWN_SECRET)
     signature = signer.sign("1", "POST", "/order", signed_body)
     signer.check(signature, "1", "POST", "/order", b"""{"a":"it's"}""")
@@ -307,7 +307,7 @@ def test_both_readings_of_an_apostrophe_are_taken(signed_body: bytes) -> None:
         (b"", b"{}"),
     ],
 )
-def test_no_other_reading_of_a_body_is_taken(signed: bytes, sent: bytes) -> None:
+def test_no_other_form_of_a_body_is_accepted(signed: bytes, sent: bytes) -> None:
     signer = L2Signer(KNOWN_SECRET)
     with pytest.raises(L2SignatureMismatch):
         signer.check(signer.sign("1", "POST", "/order", signed), "1", "POST", "/order", sent)
@@ -321,10 +321,10 @@ JSON = st.recursive(
 
 
 @given(SECRETS, st.dictionaries(st.text(max_size=5), JSON, max_size=4))
-def test_a_body_that_a_client_signed_as_python_prints_it_is_taken(
+def test_a_body_signed_as_the_str_of_a_dictionary_is_accepted(
     secret: bytes, body: dict[str, Any]
 ) -> None:
-    """The client signs what `str` makes of its dictionary, and sends JSON."""
+    """The client signs the `str` of its dictionary, and sends JSON."""
     text = base64.urlsafe_b64encode(secret).decode()
     signed = build_hmac_signature(text, str(NOW_S), "POST", "/submit", body or "{}")
     L2Signer(text).check(signed, str(NOW_S), "POST", "/submit", json.dumps(body).encode())
@@ -340,7 +340,7 @@ SPELLINGS: dict[str, Any] = {
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @given(body=st.binary(max_size=40))
-def test_every_spelling_of_base64_is_taken(spelling: str, body: bytes) -> None:
+def test_every_alphabet_and_padding_of_base64_is_accepted(spelling: str, body: bytes) -> None:
     signer = L2Signer(KNOWN_SECRET)
     signature = SPELLINGS[spelling](signer.sign("1", "POST", "/order", body))
     signer.check(signature, "1", "POST", "/order", body)
@@ -381,17 +381,17 @@ def test_another_signature_is_refused_without_a_crash(signature: str) -> None:
     ],
     ids=["time", "method", "path", "query", "body", "no body"],
 )
-def test_an_l2_signature_is_bound_to_the_very_request(altered: Any) -> None:
+def test_an_l2_signature_is_bound_to_its_request(altered: Any) -> None:
     with pytest.raises(L2SignatureMismatch):
         L2Signer(KNOWN_SECRET).check(KNOWN_HMAC, *altered)
 
 
-def test_another_secret_signs_otherwise() -> None:
+def test_another_secret_makes_another_signature() -> None:
     with pytest.raises(L2SignatureMismatch):
         L2Signer("B" * 43 + "=").check(KNOWN_HMAC, *KNOWN_REQUEST)
 
 
-def test_a_refused_signature_is_told_what_was_signed_here() -> None:
+def test_a_refused_signature_has_details_of_the_expected_message() -> None:
     message = l2_message("1", "POST", "/order", b"it's")
     with pytest.raises(L2SignatureMismatch) as refusal:
         L2Signer(KNOWN_SECRET).check("", "1", "POST", "/order", b"it's")
@@ -414,7 +414,7 @@ def test_a_revoked_set_is_followed_by_the_next_generation(
 
 @pytest.mark.spec(113)
 @pytest.mark.parametrize(("nonce", "used_max"), [(0, None), (5, None), (1, 0), (NONCE_MAX, 7)])
-def test_a_new_nonce_may_be_any_that_is_greater(nonce: int, used_max: int | None) -> None:
+def test_a_new_nonce_may_be_any_greater_one(nonce: int, used_max: int | None) -> None:
     check_nonce_order(nonce, used_max)
 
 

@@ -23,7 +23,7 @@ def problems(fields: Fields) -> list[FieldProblem]:
     return list(fields.problems)
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     fields = Fields({"a": 1})
     fields.text("a", 10)
     fields.integer("b")
@@ -38,14 +38,14 @@ def test_every_problem_is_told_at_once() -> None:
     assert refused.value.message == "a must be a text that is not empty, and 1 more"
 
 
-def test_nothing_wrong_is_no_refusal() -> None:
+def test_a_document_without_problems_is_accepted() -> None:
     fields = Fields({"a": " text "})
 
     assert fields.text("a", 10) == "text"
     fields.check()
 
 
-def test_no_more_problems_are_told_than_a_bound() -> None:
+def test_the_number_of_reported_problems_is_limited() -> None:
     fields = Fields({})
     for index in range(PROBLEMS_MAX + 10):
         fields.integer(f"field-{index}")
@@ -53,7 +53,7 @@ def test_no_more_problems_are_told_than_a_bound() -> None:
     assert len(problems(fields)) == PROBLEMS_MAX
 
 
-def test_what_is_wrong_inside_is_told_with_its_path() -> None:
+def test_a_problem_of_a_nested_object_is_reported_with_its_path() -> None:
     fields = Fields({"categories": [{}]})
     fields.inside("categories/0", {}).text("slug", 10)
 
@@ -78,14 +78,16 @@ def test_what_is_wrong_inside_is_told_with_its_path() -> None:
         ("a\x9bb", "must have no control characters"),
     ],
 )
-def test_a_text_is_not_empty_not_long_and_has_no_hidden_signs(value: Any, message: str) -> None:
+def test_an_empty_or_long_text_or_one_with_control_characters_is_refused(
+    value: Any, message: str
+) -> None:
     fields = Fields({"name": value})
 
     assert fields.text("name", 10) == ""
     assert problems(fields) == [FieldProblem("name", message)]
 
 
-def test_a_text_of_several_lines_has_line_breaks_and_no_other_control() -> None:
+def test_a_text_of_several_lines_may_have_line_breaks_only() -> None:
     fields = Fields({"rules": "a\r\n\tb", "other": "a\n\x1b[0m"})
 
     assert fields.text("rules", 10, may_break=True) == "a\r\n\tb"
@@ -94,14 +96,14 @@ def test_a_text_of_several_lines_has_line_breaks_and_no_other_control() -> None:
 
 
 @pytest.mark.parametrize("value", [True, 1.0, "1", None, [1]])
-def test_an_integer_is_nothing_that_only_equals_one(value: Any) -> None:
+def test_a_value_that_only_equals_an_integer_is_refused(value: Any) -> None:
     fields = Fields({"chainId": value})
 
     assert fields.integer("chainId") is None
     assert problems(fields) == [FieldProblem("chainId", "must be an integer")]
 
 
-def test_a_word_is_one_of_those_known() -> None:
+def test_a_choice_is_one_of_the_known_words() -> None:
     fields = Fields({"mode": "b", "other": "c", "number": 1})
     choices = {"a": "first", "b": "second"}
 
@@ -111,7 +113,7 @@ def test_a_word_is_one_of_those_known() -> None:
     assert [problem.message for problem in problems(fields)] == ["must be one of a, b"] * 2
 
 
-def test_an_address_is_read_in_any_case() -> None:
+def test_an_address_is_parsed_in_any_case() -> None:
     fields = Fields({"creator": "0x" + "AB" * 20, "other": "0x12"})
 
     assert fields.address("creator") == "0x" + "ab" * 20
@@ -119,7 +121,7 @@ def test_an_address_is_read_in_any_case() -> None:
     assert problems(fields) == [FieldProblem("other", "must be an address: 0x and 40 hex digits")]
 
 
-def test_words_and_bytes_are_read_from_hex() -> None:
+def test_words_and_bytes_are_parsed_from_hex() -> None:
     fields = Fields(
         {"hash": "0x" + "AB" * 32, "short": "0x12", "bytes": "0x00ff", "long": "0x0001"}
     )
@@ -134,7 +136,7 @@ def test_words_and_bytes_are_read_from_hex() -> None:
     ]
 
 
-def test_a_list_is_a_list_of_bounded_length() -> None:
+def test_a_list_has_a_limited_length() -> None:
     fields = Fields({"few": [1], "many": [1, 2, 3], "none": "x"})
 
     assert fields.entries("few", 2) == [1]
@@ -146,7 +148,7 @@ def test_a_list_is_a_list_of_bounded_length() -> None:
     ]
 
 
-def test_a_field_that_is_null_is_not_there() -> None:
+def test_a_field_that_is_null_counts_as_absent() -> None:
     fields = Fields({"null": None, "zero": 0})
 
     assert not fields.has("null")
@@ -165,7 +167,7 @@ def test_a_field_that_is_null_is_not_there() -> None:
         "https://bücher.example/",
     ],
 )
-def test_web_addresses_pass(url: str) -> None:
+def test_an_http_url_is_accepted(url: str) -> None:
     fields = Fields({"url": url})
 
     assert fields.url("url") == url
@@ -193,7 +195,7 @@ def test_web_addresses_pass(url: str) -> None:
         "https://example.org/" + "a" * URL_CHARS_MAX,
     ],
 )
-def test_what_is_no_web_address_is_refused(url: str) -> None:
+def test_another_url_is_refused(url: str) -> None:
     fields = Fields({"url": url})
 
     assert not is_web_url(url)
@@ -202,7 +204,7 @@ def test_what_is_no_web_address_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize("value", [5, ["https://example.org"], {}])
-def test_a_web_address_is_a_text(value: Any) -> None:
+def test_a_url_that_is_no_text_is_refused(value: Any) -> None:
     fields = Fields({"url": value})
 
     assert fields.url("url") is None
@@ -228,7 +230,7 @@ def test_a_web_address_is_a_text(value: Any) -> None:
         ("0001-01-01T01:00:00+01:00", -62_135_596_800_000),
     ],
 )
-def test_a_moment_is_read_to_the_millisecond(text: str, moment_ms: int) -> None:
+def test_an_instant_is_parsed_to_the_millisecond(text: str, moment_ms: int) -> None:
     assert parse_instant_ms(text) == moment_ms
 
 
@@ -261,7 +263,7 @@ def test_a_moment_is_read_to_the_millisecond(text: str, moment_ms: int) -> None:
         "2035-06-01T12:00:00Z ",
     ],
 )
-def test_what_is_no_moment_or_has_no_offset_is_refused(value: Any) -> None:
+def test_a_malformed_instant_or_one_without_offset_is_refused(value: Any) -> None:
     fields = Fields({"endDateIso": value})
 
     assert fields.instant_ms("endDateIso") is None
@@ -275,14 +277,14 @@ def test_what_is_no_moment_or_has_no_offset_is_refused(value: Any) -> None:
 
 
 @given(st.integers(0, 253_402_300_799_999))
-def test_a_moment_comes_back_from_its_text(moment_ms: int) -> None:
+def test_the_text_of_an_instant_is_parsed_to_the_same_instant(moment_ms: int) -> None:
     moment = EPOCH + timedelta(milliseconds=moment_ms)
 
     assert parse_instant_ms(moment.isoformat(timespec="milliseconds")) == moment_ms
 
 
 @given(st.text(max_size=40))
-def test_no_text_breaks_the_readers(text: str) -> None:
+def test_no_text_raises_from_a_reader(text: str) -> None:
     fields = Fields({"x": text})
     fields.url("x")
     fields.instant_ms("x")

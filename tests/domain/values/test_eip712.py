@@ -1,4 +1,4 @@
-"""EIP-712 hashing and signer recovery, held against eth-account."""
+"""EIP-712 hashing and signer recovery, compared with eth-account."""
 
 from typing import Any
 
@@ -73,12 +73,12 @@ def test_a_personal_digest_is_that_of_eip_191(word: bytes) -> None:
 
 
 @given(DIGESTS, KEYS)
-def test_a_signature_is_byte_for_byte_that_of_others(digest: bytes, key: bytes) -> None:
+def test_a_signature_equals_that_of_eth_account(digest: bytes, key: bytes) -> None:
     assert sign_digest(digest, key) == bytes(Account.unsafe_sign_hash(digest, key).signature)
 
 
 @given(DIGESTS, KEYS)
-def test_whoever_signed_is_recovered(digest: bytes, key: bytes) -> None:
+def test_the_signer_is_recovered(digest: bytes, key: bytes) -> None:
     signature = sign_digest(digest, key)
     assert normalize_signature(signature) == signature
     assert recover_signer(digest, signature) == address_of_key(key)
@@ -86,12 +86,12 @@ def test_whoever_signed_is_recovered(digest: bytes, key: bytes) -> None:
 
 
 @given(DIGESTS)
-def test_a_signature_of_another_digest_recovers_somebody_else(digest: bytes) -> None:
+def test_a_signature_of_another_digest_recovers_another_address(digest: bytes) -> None:
     assert (recover_signer(digest, SIGNATURE) == an_address("alice")) == (digest == DIGEST)
 
 
 @pytest.mark.parametrize(("given", "taken"), [(0, 27), (1, 28), (27, 27), (28, 28)])
-def test_both_spellings_of_v_are_taken_and_one_is_kept(given: int, taken: int) -> None:
+def test_both_forms_of_v_are_accepted_and_normalized(given: int, taken: int) -> None:
     assert normalize_signature(SIGNATURE[:64] + bytes([given])) == SIGNATURE[:64] + bytes([taken])
 
 
@@ -108,8 +108,8 @@ def test_a_signature_of_another_length_is_refused(length: int) -> None:
 
 
 @given(DIGESTS, KEYS)
-def test_the_twin_of_a_signature_is_refused(digest: bytes, key: bytes) -> None:
-    """It would recover the same signer, and so give one order two signatures."""
+def test_the_equivalent_signature_with_high_s_is_refused(digest: bytes, key: bytes) -> None:
+    """It recovers the same signer, so it would give an order two signatures."""
     signature = sign_digest(digest, key)
     twin_s = CURVE_ORDER - int.from_bytes(signature[32:64], "big")
     twin = signature[:32] + twin_s.to_bytes(32, "big") + bytes([55 - signature[64]])
@@ -119,26 +119,26 @@ def test_the_twin_of_a_signature_is_refused(digest: bytes, key: bytes) -> None:
 
 
 @pytest.mark.parametrize("s", [0, LOW_S_MAX + 1, CURVE_ORDER - 1, CURVE_ORDER, 2**256 - 1])
-def test_s_is_neither_nothing_nor_in_the_upper_half(s: int) -> None:
+def test_s_is_neither_zero_nor_in_the_upper_half(s: int) -> None:
     with pytest.raises(MalformedSignature, match="lower half"):
         normalize_signature(R + s.to_bytes(32, "big") + bytes([V]))
 
 
 @pytest.mark.parametrize("s", [1, LOW_S_MAX])
-def test_s_may_be_anything_up_to_half_of_the_order(s: int) -> None:
+def test_s_may_be_any_value_up_to_half_of_the_order(s: int) -> None:
     signature = R + s.to_bytes(32, "big") + bytes([V])
     assert normalize_signature(signature) == signature
 
 
 @pytest.mark.parametrize("r", [0, 5, CURVE_ORDER, 2**256 - 1])
-def test_an_r_that_is_no_point_of_the_curve_recovers_nobody(r: int) -> None:
+def test_an_r_that_is_no_point_of_the_curve_is_refused(r: int) -> None:
     signature = normalize_signature(r.to_bytes(32, "big") + SIGNATURE[32:])
     with pytest.raises(MalformedSignature, match="point on the curve"):
         recover_signer(DIGEST, signature)
 
 
 @given(st.binary(min_size=65, max_size=65))
-def test_garbage_is_refused_or_recovers_a_stranger(signature: bytes) -> None:
+def test_random_bytes_are_refused_or_recover_another_address(signature: bytes) -> None:
     try:
         signer = recover_signer(DIGEST, normalize_signature(signature))
     except MalformedSignature:

@@ -20,7 +20,7 @@ from foretell.domain.values.hexadecimal import (
     word_of,
 )
 
-# The examples of EIP-55 itself.
+# The examples of EIP-55.
 CHECKSUMMED = (
     "0x52908400098527886E0F7030069857D2E4169EE7",
     "0x8617E340B3D01FA5F11F306F4090FD50E238070D",
@@ -57,11 +57,11 @@ def test_the_checksum_is_that_of_eip_55(text: str) -> None:
 
 
 @given(st.binary(min_size=20, max_size=20))
-def test_the_checksum_is_the_one_that_others_compute(raw: bytes) -> None:
+def test_the_checksum_is_that_of_another_implementation(raw: bytes) -> None:
     assert checksum_address(address_of(raw)) == to_checksum_address(raw)
 
 
-def test_keccak_is_the_one_before_sha3_was_standardized() -> None:
+def test_keccak_is_not_the_standardized_sha3() -> None:
     empty = "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
     assert keccak256(b"").hex() == empty
 
@@ -84,7 +84,7 @@ def test_a_word_is_the_same_in_every_case(raw: bytes) -> None:
 
 
 @given(st.binary(max_size=8))
-def test_bytes_come_back_as_they_were(raw: bytes) -> None:
+def test_bytes_are_parsed_from_their_hex(raw: bytes) -> None:
     assert parse_bytes("0x" + raw.hex(), "data", 8) == raw
 
 
@@ -107,7 +107,7 @@ def test_the_zeros_are_an_address_and_a_word() -> None:
     ],
     ids=repr,
 )
-def test_what_is_not_an_address_is_refused_naming_the_field(text: object) -> None:
+def test_a_malformed_address_is_refused_with_the_name_of_the_field(text: object) -> None:
     with pytest.raises(MalformedHex) as refusal:
         parse_address(text, "maker")
     assert refusal.value.details["field"] == "maker"
@@ -125,14 +125,14 @@ def test_what_is_not_an_address_is_refused_naming_the_field(text: object) -> Non
     ],
     ids=repr,
 )
-def test_what_is_not_a_word_is_refused_naming_the_field(text: object) -> None:
+def test_a_malformed_word_is_refused_with_the_name_of_the_field(text: object) -> None:
     with pytest.raises(MalformedHex) as refusal:
         parse_bytes32(text, "salt")
     assert refusal.value.details["field"] == "salt"
 
 
 @pytest.mark.parametrize("text", [*NOT_HEX_OF_ANY_LENGTH, "0x" + "00" * 9, "0x000"], ids=repr)
-def test_what_is_not_bytes_or_too_many_is_refused(text: object) -> None:
+def test_malformed_or_too_many_bytes_are_refused(text: object) -> None:
     with pytest.raises(MalformedHex, match="at most 8 bytes"):
         parse_bytes(text, "data", 8)
 

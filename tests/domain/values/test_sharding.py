@@ -18,13 +18,13 @@ def test_every_condition_has_a_shard(condition_id: Bytes32, count: int) -> None:
 
 
 @given(condition_id=WORDS)
-def test_one_shard_has_everything(condition_id: Bytes32) -> None:
+def test_a_single_shard_has_every_condition(condition_id: Bytes32) -> None:
     assert shard_of(condition_id, 1) == 0
 
 
 @pytest.mark.parametrize(("first_byte", "count", "shard"), [(0, 4, 3), (1, 4, 3), (255, 1000, 839)])
 def test_the_shard_of_a_condition_never_changes(first_byte: int, count: int, shard: int) -> None:
-    """Journals that exist depend on these."""
+    """Existing journals depend on these values."""
     assert shard_of(word_of(bytes([first_byte]) + b"\x07" * 31), count) == shard
 
 
@@ -41,7 +41,7 @@ def test_there_is_at_least_one_shard(count: int) -> None:
 
 
 @given(condition_id=WORDS, count=st.integers(1, 9))
-def test_a_condition_is_in_one_shard_alone(condition_id: Bytes32, count: int) -> None:
+def test_a_condition_is_in_exactly_one_shard(condition_id: Bytes32, count: int) -> None:
     places = [ShardPlace(number, count) for number in range(count)]
     assert sum(place.has(condition_id) for place in places) == 1
 
@@ -50,9 +50,9 @@ def test_only_several_shards_need_a_treasury() -> None:
     assert [ShardPlace().has_treasury, ShardPlace(0, 2).has_treasury] == [False, True]
 
 
-def test_a_shard_by_itself_has_the_name_that_it_always_had() -> None:
+def test_a_single_shard_is_named_trading() -> None:
     assert ShardPlace().name == "trading"
 
 
-def test_shards_have_names_of_their_own() -> None:
+def test_several_shards_have_numbered_names() -> None:
     assert [ShardPlace(number, 2).name for number in range(2)] == ["trading:0", "trading:1"]

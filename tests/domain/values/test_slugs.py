@@ -25,7 +25,7 @@ def test_a_slug_is_lower_case_ascii_words_joined_by_hyphens(text: str, slug: str
 
 
 @given(st.text(max_size=60))
-def test_a_slug_s_slug_is_itself(text: str) -> None:
+def test_the_slug_of_a_slug_is_itself(text: str) -> None:
     slug = normalize_slug(text)
 
     assert normalize_slug(slug) == slug
@@ -34,6 +34,6 @@ def test_a_slug_s_slug_is_itself(text: str) -> None:
     assert slug == slug.strip("-")
 
 
-def test_a_market_s_slug_has_its_option_s_where_the_event_has_several() -> None:
+def test_a_market_slug_has_the_option_where_the_event_has_several_markets() -> None:
     assert market_slug("cup") == "cup"
     assert market_slug("cup", "norway") == "cup-norway"

@@ -18,7 +18,7 @@ from foretell.domain.values.tokens import (
     token_pair,
 )
 
-# A condition of another deployment with both of its token ids, read from its chain.
+# A condition of another deployment and its token ids, read from its chain.
 CONDITION = Bytes32("0x5f65177b394277fd294cd75650044e32ba009a95022d88a0c1d565897d72f8f1")
 COLLATERAL = Address("0x9c4e1703476e875070ee25b56a58b008cfb8fa78")
 YES = 71321045679252212594626385532706912750332728571942532289631379312455583992563
@@ -46,7 +46,7 @@ def test_a_collection_is_a_point_of_the_curve(condition: Bytes32, index_set: int
 
 
 @given(WORDS)
-def test_a_collection_walks_no_further_than_it_must(condition: Bytes32) -> None:
+def test_a_collection_is_the_first_point_after_its_hash(condition: Bytes32) -> None:
     packed = bytes.fromhex(condition[2:]) + (1).to_bytes(32, "big")
     start = int.from_bytes(keccak256(packed), "big") % FIELD_PRIME
     x = int(collection_id(condition, 1), 16) & ~(1 << 254)
@@ -89,5 +89,5 @@ def test_every_word_is_a_token_id_in_decimal(word: int) -> None:
     ["", "0x12", "-1", "+1", " 1", "1\n", "1.0", "1e3", "\u0661", "\u00b2", "1" * 79],
     ids=range(11),
 )
-def test_what_spells_no_integer_of_a_word_is_no_token_id(text: str) -> None:
+def test_a_text_that_is_no_integer_of_a_word_is_no_token_id(text: str) -> None:
     assert not is_token_id(text)

@@ -40,12 +40,12 @@ pytestmark = pytest.mark.anyio
 NAMES = [f"trader {number}" for number in range(7)]
 ENTRIES_MAX = 3
 PARTS = 5
-"""What a balance and an allowance of each trader make, three in a part."""
+"""The parts of an observation of each trader's balance and allowance, three in a part."""
 
 
 @pytest.fixture
 async def rig(database_file: Path, tmp_path: Path) -> AsyncIterator[TradingRig]:
-    """The product with a market, and traders of whom the engine has not heard yet."""
+    """The product with a market, and traders that the engine does not know yet."""
     async with a_rig(tmp_path / "journal", database_file) as rig:
         await rig.open("market")
         await index(rig, 1, 100 * TOKEN)
@@ -57,7 +57,7 @@ def block_hash(number: int) -> Bytes32:
 
 
 async def index(rig: TradingRig, number: int, units: int) -> None:
-    """Store a block after which every trader holds and allows so much."""
+    """Store a block after which every trader holds and allows this many units."""
     traders = [an_address(name) for name in NAMES]
     held = [Balance(trader, COLLATERAL, units, number) for trader in traders]
     allowed = [
@@ -81,8 +81,8 @@ def a_feed(rig: TradingRig) -> ChainFeed:
     )
 
 
-async def look_until(rig: TradingRig, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a look stop when the engine has taken so many parts of it."""
+async def run_until(rig: TradingRig, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop a run of the feed when the engine has accepted this many parts."""
     engine, taken = rig.host.engine, 0
 
     async def submit(command: Command) -> Result:
@@ -99,7 +99,7 @@ async def look_until(rig: TradingRig, parts: int, monkeypatch: pytest.MonkeyPatc
 
 
 def known(rig: TradingRig) -> tuple[set[int], set[int], int, Bytes32]:
-    """Return what the engine knows of all traders and the block that it knows it of."""
+    """Return the balances and allowances that the engine knows, and their block."""
     state = rig.host.engine.state
     traders = [an_address(name) for name in NAMES]
     return (
@@ -115,12 +115,12 @@ def at_block(number: int, units: int) -> tuple[set[int], set[int], int, Bytes32]
 
 
 def observations(folder: Path) -> list[ObserveChain]:
-    """Return what a journal holds of looks at the chain."""
+    """Return the observations in a journal."""
     commands = [decode_command(entry.payload) for entry in read_entries(folder)]
     return [command for command in commands if isinstance(command, ObserveChain)]
 
 
-async def test_a_look_is_told_in_parts_that_are_no_larger_than_they_may(
+async def test_an_observation_is_submitted_in_parts_of_limited_size(
     rig: TradingRig, tmp_path: Path
 ) -> None:
     await a_feed(rig).run_once()
@@ -130,7 +130,7 @@ async def test_a_look_is_told_in_parts_that_are_no_larger_than_they_may(
     assert {len(part.balances) + len(part.allowances) for part in parts[:-1]} == {ENTRIES_MAX}
 
 
-async def test_a_look_at_what_is_known_tells_nothing(rig: TradingRig) -> None:
+async def test_a_run_without_news_submits_nothing(rig: TradingRig) -> None:
     feed = a_feed(rig)
     await feed.run_once()
     sequence = rig.host.engine.sequence
@@ -138,9 +138,7 @@ async def test_a_look_at_what_is_known_tells_nothing(rig: TradingRig) -> None:
     assert rig.host.engine.sequence == sequence
 
 
-async def test_a_look_after_a_block_in_which_little_happened_is_one_command(
-    rig: TradingRig, tmp_path: Path
-) -> None:
+async def test_a_small_observation_is_one_command(rig: TradingRig, tmp_path: Path) -> None:
     await a_feed(rig).run_once()
     async with rig.context.database.writing() as tx:
         await record_blocks(tx, [Block(2, block_hash(2), block_hash(1), 0)])
@@ -152,11 +150,11 @@ async def test_a_look_after_a_block_in_which_little_happened_is_one_command(
 
 
 @pytest.mark.parametrize("parts", range(PARTS))
-async def test_a_look_that_stopped_between_two_parts_is_begun_anew_by_the_next(
+async def test_a_run_that_stopped_between_two_parts_is_started_again_by_the_next(
     rig: TradingRig, monkeypatch: pytest.MonkeyPatch, parts: int
 ) -> None:
     before = known(rig)
-    await look_until(rig, parts, monkeypatch)
+    await run_until(rig, parts, monkeypatch)
     assert known(rig) == before
     await a_feed(rig).run_once()
     assert known(rig) == at_block(1, 100 * TOKEN)
@@ -164,14 +162,14 @@ async def test_a_look_that_stopped_between_two_parts_is_begun_anew_by_the_next(
 
 
 @pytest.mark.parametrize("parts", range(PARTS))
-async def test_a_restart_between_two_parts_tells_everything_again(
+async def test_after_a_restart_between_two_parts_everything_is_submitted_again(
     database_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
 ) -> None:
     async with a_rig(tmp_path / "journal", database_file) as rig:
         await rig.open("market")
         await index(rig, 1, 100 * TOKEN)
         before = known(rig)
-        await look_until(rig, parts, monkeypatch)
+        await run_until(rig, parts, monkeypatch)
     async with a_rig(tmp_path / "journal", database_file) as rig:
         assert len(rig.host.engine.state.observed_parts) == parts
         assert known(rig) == before
@@ -183,11 +181,11 @@ async def test_a_restart_between_two_parts_tells_everything_again(
         assert rig.host.engine.state.observed_parts == []
 
 
-async def test_nobody_trades_on_what_is_known_by_halves(
+async def test_no_order_uses_a_balance_of_an_incomplete_observation(
     rig: TradingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     buying = a_placing(a_buy(NAMES[0]))
-    await look_until(rig, PARTS - 1, monkeypatch)
+    await run_until(rig, PARTS - 1, monkeypatch)
     with pytest.raises(InsufficientBalance):
         await rig.submit(buying)
     await a_feed(rig).run_once()
@@ -220,7 +218,7 @@ def test_the_largest_part_fits_the_journal(widest: ObserveChain) -> None:
 async def store_ends(
     rig: TradingRig, number: int, *, canceled: Sequence[Bytes32] = (), nonce: int = 0
 ) -> None:
-    """Store a block in which orders were canceled, and the first trader raised its nonce."""
+    """Store a block in which orders were canceled and the first trader raised its nonce."""
     places = [(number, index, 0) for index in range(len(canceled))]
     raised = [RaisedNonce(number, 99, 0, EXCHANGE, an_address(NAMES[0]), nonce)]
     async with rig.context.database.writing() as tx:
@@ -235,7 +233,7 @@ async def store_ends(
         await record_raised_nonces(tx, raised if nonce else [])
 
 
-async def test_what_was_canceled_on_chain_is_told_once(rig: TradingRig, tmp_path: Path) -> None:
+async def test_a_cancel_on_the_chain_is_submitted_once(rig: TradingRig, tmp_path: Path) -> None:
     feed = a_feed(rig)
     await feed.run_once()
     live, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[1]))
@@ -243,8 +241,8 @@ async def test_what_was_canceled_on_chain_is_told_once(rig: TradingRig, tmp_path
     await store_ends(rig, 2, canceled=[live.order_id, later.order_id])
     await feed.run_once()
     await feed.run_once()
-    told = [each for each in observations(tmp_path / "journal") if each.cancels]
-    assert [[seen.order_id for seen in each.cancels] for each in told] == [
+    observed = [each for each in observations(tmp_path / "journal") if each.cancels]
+    assert [[seen.order_id for seen in each.cancels] for each in observed] == [
         [live.order_id, later.order_id]
     ]
     assert rig.host.engine.state.live_orders == {}
@@ -252,7 +250,7 @@ async def test_what_was_canceled_on_chain_is_told_once(rig: TradingRig, tmp_path
         await rig.submit(later)
 
 
-async def test_a_reorg_takes_a_raised_nonce_back_but_brings_no_order_back(rig: TradingRig) -> None:
+async def test_a_reorg_lowers_a_raised_nonce_but_restores_no_order(rig: TradingRig) -> None:
     feed = a_feed(rig)
     await feed.run_once()
     closed, later = a_placing(a_buy(NAMES[0])), a_placing(a_buy(NAMES[0], salt="2"))

@@ -15,6 +15,7 @@ from tests.rigs.values import (
     a_placing,
     a_sell,
     a_settlement,
+    a_state,
     a_word,
     an_address,
     an_observation,
@@ -124,8 +125,27 @@ async def test_the_tables_hold_what_happened(tmp_path: Path, database: Database)
     assert (trade.status, trade.tx_hash) == (TradeStatus.CONFIRMED, a_word("tx"))
     assert len(trade.trade.fills) == len(trade.fill_tokens) == 1
     assert (quote.best_bid_ticks, quote.best_ask_ticks) == (None, None)
-    assert (quote.ticks_per_one, quote.last_price_ticks, quote.last_side) == (1_000, 410, "BUY")
+    assert (quote.ticks_per_one, quote.last_price_ticks, quote.last_side) == (1_000, 410, "SELL")
     assert quote.volume_units == 6 * TOKEN * 40 // 100 + 4 * TOKEN * 59 // 100
+
+
+async def test_the_last_side_of_a_market_is_in_terms_of_yes_for_a_taker_of_no_too(
+    tmp_path: Path, database: Database
+) -> None:
+    maker, taker = a_sell("bob", 40, is_yes=False), a_buy("alice", 40, is_yes=False)
+    story: list[Command] = [
+        an_open_market(),
+        some_funds("alice", "bob"),
+        a_placing(maker),
+        a_placing(taker),
+    ]
+    await play(tmp_path / "journal", database, story)
+    async with database.reading() as tx:
+        quote = (await load_quotes(tx))[MARKET]
+    assert (quote.last_price_ticks, quote.last_side) == (60, "SELL")
+    market = a_state(*story).market_by_id[MARKET]
+    assert market.last_side is not None
+    assert (market.last_price_ticks, market.last_side.name) == (60, "SELL")
 
 
 async def test_the_top_of_the_book_is_kept_once_a_minute(

@@ -273,7 +273,7 @@ async def test_an_idle_holder_notices_that_another_has_the_lease(journal_url: st
 async def test_a_holder_that_is_cut_off_stops_before_its_lease_ends(
     journal_url: str, cable: Cable
 ) -> None:
-    journal = PostgresJournals(cable.url, lease_s=1.0).open("j")
+    journal = PostgresJournals(cable.url).open("j")
     async with writing(journal) as calls:
         await calls.until_synced(journal.append(b"before"))
         cable.cut()

@@ -1,6 +1,6 @@
-"""The refusals of the command line.
+"""Refusals of the command line.
 
-They belong to the tree at the top of `errors.py`.
+Their place in the tree of refusals: see `families`.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from foretell.domain.errors.families import (
 
 
 class MissingKey(Unavailable):
-    """A key that the installation needs is not there, or cannot be used."""
+    """A key that the installation needs is missing or unusable."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"FORETELL_{name.upper()} {why}", setting=name)
 
 
 class PortTaken(Unavailable):
-    """Another program listens on a port that is needed."""
+    """Another program listens on a port that this one needs."""
 
     def __init__(self, host: str, port: int, setting: str) -> None:
         super().__init__(
@@ -33,17 +33,17 @@ class PortTaken(Unavailable):
 
 
 class CannotListen(Unavailable):
-    """An address is not one that this process may listen on."""
+    """The operating system does not let the process listen on the address."""
 
     def __init__(self, host: str, port: int, setting: str, cause: str) -> None:
         super().__init__(
-            f"cannot listen on {host}:{port}: {cause}; look at FORETELL_HOST and {setting}",
+            f"cannot listen on {host}:{port}: {cause}; check FORETELL_HOST and {setting}",
             setting=setting,
         )
 
 
 class PartEnded(Unavailable):
-    """A part that must not end has ended."""
+    """A part of the installation that runs until shutdown has ended."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the {name} ended by itself", part=name)
@@ -61,14 +61,14 @@ class ChildRefused(Unavailable):
 
 
 class ApiRefused(Upstream):
-    """An API of ours refused what a command asked of it."""
+    """An API of the installation refused a command's request."""
 
     def __init__(self, what: str, status: int, body: str) -> None:
         super().__init__(f"{what} answered {status}: {body[:2000]}", status=status)
 
 
 class ApiUnreachable(Upstream):
-    """An API of ours does not answer."""
+    """An API of the installation does not answer."""
 
     definite = False
 
@@ -77,7 +77,7 @@ class ApiUnreachable(Upstream):
 
 
 class NotInTime(Upstream):
-    """Something that was waited for did not happen in time."""
+    """A condition was not met within its time limit."""
 
     definite = False
 
@@ -86,52 +86,52 @@ class NotInTime(Upstream):
 
 
 class NotRunning(Unavailable):
-    """Nothing runs on a data folder."""
+    """No installation runs on a data folder."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(f"nothing runs on {folder}; start it with: foretell up")
 
 
 class NoJournal(NotFound):
-    """There is no journal where one was looked for."""
+    """A folder holds no journal."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(f"there is no journal in {folder}")
 
 
 class BeginningGone(Conflict):
-    """Everything would be made anew from a journal that has let go of its beginning."""
+    """A rebuild needs the whole journal, and its beginning was deleted."""
 
     def __init__(self, journal: str, first_sequence: int) -> None:
         super().__init__(
-            f"the journal {journal} begins with sequence {first_sequence}: what came before it is not kept"
-            " any more, so nothing can be made anew from it"
+            f"the journal {journal} begins with sequence {first_sequence}: earlier commands were deleted,"
+            " so the state cannot be rebuilt from it"
         )
 
 
 class DemoMismatch(ForetellError):
-    """The demo saw something else than the story says."""
+    """The demo observed another value than its story expects."""
 
     def __init__(self, what: str, seen: object, wanted: object) -> None:
         super().__init__(f"{what} is {seen!r}, and the story says {wanted!r}")
 
 
 class MissingSetting(Unavailable):
-    """A command needs a setting that is not there."""
+    """A command needs a setting that is not set."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"FORETELL_{name.upper()} is not set: {why}", setting=name)
 
 
 class UnknownSetting(InvalidInput):
-    """The environment holds what looks like a setting and is none."""
+    """The environment has a variable with the prefix of settings that is no setting."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"{', '.join(names)}: no such setting; see docs/reference/settings.md")
 
 
 class UnknownRole(InvalidInput):
-    """No process does what was asked for."""
+    """A role is unknown."""
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__(f"{name} is not a role; roles are {', '.join(known)}")
@@ -146,18 +146,18 @@ class WorkersUnfit(InvalidInput):
 
 
 class Ailing(Unavailable):
-    """The doctor found something that is not well."""
+    """The doctor found problems."""
 
     def __init__(self, what: Sequence[str]) -> None:
-        super().__init__(f"not well: {', '.join(what)}")
+        super().__init__(f"problems found: {', '.join(what)}")
 
 
 class BenchFailed(ForetellError):
-    """A benchmark could not be run to its end."""
+    """A benchmark failed before its end."""
 
 
 class SocketsUnsafe(Unavailable):
-    """The folder where engines listen belongs to somebody else, or others may enter it."""
+    """The folder of the engine sockets belongs to another user, or others may enter it."""
 
     def __init__(self, folder: str) -> None:
-        super().__init__(f"{folder} is not this user's alone; remove it, or set TMPDIR")
+        super().__init__(f"{folder} must be private to this user; remove it, or set TMPDIR")

@@ -1,6 +1,6 @@
-"""The refusals of market creation.
+"""Refusals of market creation.
 
-They belong to the tree at the top of `errors.py`.
+Their place in the tree of refusals: see `families`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,35 +10,35 @@ from foretell.domain.errors.families import Conflict, NotFound, Unauthenticated,
 
 
 class AuthInvalid(Unauthenticated):
-    """The signed challenge is not the one that was issued, or somebody else signed it."""
+    """The signed challenge is not the issued one, or another address signed it."""
 
 
 class AuthExpired(Unauthenticated):
-    """The challenge was not used in time."""
+    """The challenge has expired."""
 
     def __init__(self, expires_at_ms: int, now_ms: int) -> None:
         super().__init__(f"the challenge expired at {expires_at_ms}, and it is now {now_ms}")
 
 
 class TooManyChallenges(Unavailable):
-    """So many challenges wait for a signature that there is no room for another one."""
+    """The limit of unsigned challenges is reached."""
 
-    def __init__(self, whose: str, most: int) -> None:
+    def __init__(self, owner: str, most: int) -> None:
         super().__init__(
-            f"{most} challenges of {whose} wait for a signature already; sign one, or wait until"
-            " one expires"
+            f"{most} challenges of {owner} wait for a signature, the most allowed; sign one, or wait"
+            " until one expires"
         )
 
 
 class CreatorNotWhitelisted(Conflict):
-    """The creator has no proposer whitelist on the chain."""
+    """The creator has not registered a proposer whitelist on the chain."""
 
     def __init__(self, creator: str) -> None:
         super().__init__(f"{creator} has registered no proposer whitelist", creator=creator)
 
 
 class RequestNotFound(NotFound):
-    """No creation request is meant, or it is another creator's."""
+    """The creation request does not exist, or belongs to another creator."""
 
     def __init__(self, request_id: str) -> None:
         super().__init__(f"no request {request_id} of this creator on this chain")
@@ -48,11 +48,13 @@ class ChallengeUsed(Conflict):
     """The challenge was used before, for another payload or with another envelope."""
 
     def __init__(self, request_id: str) -> None:
-        super().__init__(f"the challenge of {request_id} was used with another payload or envelope")
+        super().__init__(
+            f"the challenge of {request_id} was used before with another payload or envelope"
+        )
 
 
 class AlreadyInitialized(Conflict):
-    """Markets of the payload are there already, or somebody else is making them."""
+    """Markets of the payload exist already, or another request is creating them."""
 
     def __init__(self, duplicates: Sequence[Mapping[str, Any]], why: str) -> None:
         slugs = ", ".join(str(duplicate["slug"]) for duplicate in duplicates)
@@ -60,30 +62,30 @@ class AlreadyInitialized(Conflict):
 
 
 class TxInvalid(Conflict):
-    """Transactions are not those of the plan; the details say which and why."""
+    """Transactions do not match the plan; the details list them with reasons."""
 
     def __init__(self, txs: Sequence[Mapping[str, Any]]) -> None:
-        told = "; ".join(f"{tx['id']}: {tx['reason']}" for tx in txs)
-        super().__init__(f"transactions do not fit the plan: {told}", txs=list(txs))
+        reasons = "; ".join(f"{tx['id']}: {tx['reason']}" for tx in txs)
+        super().__init__(f"transactions do not match the plan: {reasons}", txs=list(txs))
 
 
 class TxPending(Conflict):
-    """Transactions of the plan are not in a block yet."""
+    """Transactions of the plan are not mined yet."""
 
     def __init__(self, txs: Sequence[Mapping[str, Any]]) -> None:
-        told = ", ".join(str(tx["id"]) for tx in txs)
-        super().__init__(f"transactions have no receipt yet: {told}", txs=list(txs))
+        ids = ", ".join(str(tx["id"]) for tx in txs)
+        super().__init__(f"transactions have no receipt yet: {ids}", txs=list(txs))
 
 
 class RegistrationPending(Unavailable):
-    """The registration of tokens is on its way to the chain."""
+    """The registration of tokens is not mined yet."""
 
     def __init__(self, condition_ids: Sequence[str]) -> None:
         super().__init__(f"tokens are being registered: {', '.join(condition_ids)}")
 
 
 class RegistrationRefused(Conflict):
-    """The exchange does not take the tokens of a condition."""
+    """The exchange refuses the tokens of a condition."""
 
     def __init__(self, condition_id: str, why: str) -> None:
         super().__init__(f"the tokens of {condition_id} cannot be registered: {why}")

@@ -1,18 +1,18 @@
-"""The refusals of the engine: what an order may not be, and what its book and ledger do not allow.
+"""Refusals of the matching engine, its books and its ledger.
 
-They belong to the tree at the top of `errors.py`.
+Their place in the tree of refusals: see `families`.
 """
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from foretell.domain.errors.families import Conflict, InvalidInput, NotFound, Unavailable
 
 COLLATERAL: Final = "0"
-"""What stands for collateral where a token id would stand for a token."""
+"""The asset id of collateral; all others are token ids."""
 
 
 class MalformedOrder(InvalidInput):
-    """An order's fields do not make an order."""
+    """The fields of an order are malformed."""
 
     cure = "send the order as docs/reference/trading-api.md shows it"
 
@@ -24,13 +24,13 @@ class InvalidExpiration(InvalidInput):
 
 
 class InvalidFeeRate(InvalidInput):
-    """The fee rate that was signed is not the market's."""
+    """The signed fee rate is not the market's."""
 
     cure = "put the base_fee of GET /fee-rate into feeRateBps"
 
     def __init__(self, signed_bps: int, market_bps: int) -> None:
         super().__init__(
-            f"feeRateBps is {signed_bps}, and the market's is {market_bps}", want=market_bps
+            f"feeRateBps is {signed_bps}, and must be the market's {market_bps}", want=market_bps
         )
 
 
@@ -56,22 +56,22 @@ class PriceOffTick(InvalidInput):
 
 
 class TickNotFiner(Conflict):
-    """A market's tick only ever becomes finer, and a whole number of the finer make the coarser."""
+    """The new tick of a market does not divide the present one, or is not a listed tick."""
 
     def __init__(self, ticks_per_one: int, wanted: int) -> None:
         super().__init__(
-            f"a tick of 1/{ticks_per_one} cannot become one of 1/{wanted}", ticks_per_one=wanted
+            f"the tick cannot change from 1/{ticks_per_one} to 1/{wanted}", ticks_per_one=wanted
         )
 
 
 class SizeBelowMinimum(InvalidInput):
-    """The order is for fewer tokens than the market's minimum."""
+    """The order is smaller than the market's minimum."""
 
     cure = "ask for at least the minimum of the market"
 
     def __init__(self, order_id: str, size_units: int, size_units_min: int) -> None:
         super().__init__(
-            f"the size is {size_units} base units, and the minimum {size_units_min}",
+            f"the size is {size_units} base units, and the minimum is {size_units_min}",
             order_id=order_id,
             size_units=size_units,
             size_units_min=size_units_min,
@@ -79,60 +79,84 @@ class SizeBelowMinimum(InvalidInput):
 
 
 class SignerMismatch(InvalidInput):
-    """The signature was not made by the signer that the order names, under any profile served."""
+    """The signature was not made by the order's signer under any accepted domain."""
 
     cure = "sign one of the domains that GET /auth/account lists, with the key of the signer"
 
     def __init__(self, signer: str) -> None:
-        super().__init__(f"the signature is not one of {signer} under any domain served here")
+        super().__init__(f"the signature was not made by {signer} under any domain accepted here")
 
 
 class ForeignProfile(InvalidInput):
-    """A signing profile of another exchange on a chain that is not the sandbox's."""
+    """A signing profile names another exchange, and the chain is not a sandbox."""
 
     def __init__(self, name: str, contract: str) -> None:
         super().__init__(
             f"the domain {name} of {contract} belongs to another exchange: an order signed for it"
-            " could be replayed there, so only the sandbox accepts it"
+            " could be replayed there, so it is allowed in the sandbox only"
         )
+
+
+class Shortfall(NamedTuple):
+    """An account that cannot cover an order: what the order needs of the asset, and what there is.
+
+    `pending_units` is what unsettled trades add, below zero what they take; `allowance_units` is
+    what the wallet allows the `spender`, the exchange, to move.
+    """
+
+    asset: str
+    spender: str
+    need_units: int
+    have_units: int
+    pending_units: int
+    reserved_units: int
+    allowance_units: int
 
 
 class NotEnoughFunds(InvalidInput):
-    """The wallet cannot cover the order; the subclass says why, the details the numbers."""
-
-    def __init__(self, **numbers: Any) -> None:
-        asset = numbers["asset"]
-        named = "collateral" if asset == COLLATERAL else f"token {asset}"
-        super().__init__(
-            f"the order needs {numbers['need']} base units of {named}: {self.cause}", **numbers
-        )
+    """The wallet cannot cover the order; each subclass is a cause."""
 
     cause: ClassVar[str] = ""
 
+    def __init__(self, shortfall: Shortfall) -> None:
+        self.shortfall = shortfall
+        asset = shortfall.asset
+        named = "collateral" if asset == COLLATERAL else f"token {asset}"
+        super().__init__(
+            f"the order needs {shortfall.need_units} base units of {named}: {self.cause}",
+            asset=asset,
+            spender=shortfall.spender,
+            need=shortfall.need_units,
+            have=shortfall.have_units,
+            pending=shortfall.pending_units,
+            reserved=shortfall.reserved_units,
+            allowance=shortfall.allowance_units,
+        )
+
 
 class InsufficientBalance(NotEnoughFunds):
-    """The wallet does not hold enough, unsettled trades counted in."""
+    """The wallet does not hold enough, with unsettled trades counted in."""
 
     cure = "fund the maker's wallet, or ask for less"
     cause = "the wallet does not hold as much"
 
 
 class InsufficientAllowance(NotEnoughFunds):
-    """The wallet holds enough and does not let the exchange move it."""
+    """The wallet holds enough, but does not allow the exchange to move it."""
 
     cure = "let the exchange move the asset, by approve or setApprovalForAll"
     cause = "the wallet does not allow the exchange to move as much"
 
 
 class ReservedByOpenOrders(NotEnoughFunds):
-    """The wallet holds enough, and its open orders have reserved it."""
+    """The wallet holds enough, but its open orders reserve it."""
 
     cure = "cancel an open order, or ask for less"
     cause = "open orders of the wallet have reserved it"
 
 
 class UnknownMarket(NotFound):
-    """No market that trades is meant."""
+    """No open market has the condition or the token."""
 
     cure = "use a token id that GET /markets lists"
 
@@ -141,7 +165,7 @@ class UnknownMarket(NotFound):
 
 
 class MarketClosed(Conflict):
-    """The market takes no more orders."""
+    """The market is closed for trading."""
 
     cure = "choose another market: this one trades no more"
 
@@ -150,7 +174,7 @@ class MarketClosed(Conflict):
 
 
 class OrderCanceledOnChain(Conflict):
-    """The maker has canceled the order at the exchange, so it could never settle."""
+    """The maker canceled the order at the exchange, so it cannot settle."""
 
     cure = "use another salt"
 
@@ -161,7 +185,7 @@ class OrderCanceledOnChain(Conflict):
 
 
 class OrderDuplicated(Conflict):
-    """The same signed order was placed before, on other terms."""
+    """The same signed order was placed before with another type or owner."""
 
     cure = "use another salt"
 
@@ -172,28 +196,28 @@ class OrderDuplicated(Conflict):
 
 
 class OrderPlacedBefore(Conflict):
-    """The same signed order was placed long ago; only its row in the tables says what became of it."""
+    """The same signed order was placed before; its outcome is in the tables only."""
 
     cure = "use another salt"
 
     def __init__(self, order_id: str) -> None:
         super().__init__(
-            f"order {order_id} was placed before; GET /data/order/{order_id} says what became of it",
+            f"order {order_id} was placed before; GET /data/order/{order_id} returns its state",
             order_id=order_id,
         )
 
 
 class PostOnlyWouldCross(InvalidInput):
-    """An order that must only rest would match at once."""
+    """A post-only order would match at once."""
 
     cure = "choose a price that does not meet the book"
 
     def __init__(self) -> None:
-        super().__init__("a post-only order may not match at once, and this one would")
+        super().__init__("the order is post-only and would match at once")
 
 
 class FillOrKillUnfilled(InvalidInput):
-    """The book cannot fill the whole order now."""
+    """The book cannot fill the whole of a fill-or-kill order now."""
 
     cure = "ask for less, or take a worse price, or use FAK"
 
@@ -202,7 +226,7 @@ class FillOrKillUnfilled(InvalidInput):
 
 
 class FillAndKillUnmatched(InvalidInput):
-    """The book cannot fill any of the order now."""
+    """The book cannot fill any part of a fill-and-kill order now."""
 
     cure = "take a worse price, or let the order rest as GTC"
 
@@ -211,28 +235,28 @@ class FillAndKillUnmatched(InvalidInput):
 
 
 class EngineRestarting(Unavailable):
-    """The engine is reading its journal; nothing was done."""
+    """The engine is replaying its journal; nothing was done."""
 
     def __init__(self) -> None:
         super().__init__("the matching engine is restarting", retry_after_s=1)
 
 
 class EngineBusy(Unavailable):
-    """More commands wait for the disk than the engine holds; nothing was done."""
+    """The engine's queue of commands is full; nothing was done."""
 
     def __init__(self) -> None:
         super().__init__("too many commands wait for the disk", retry_after_s=1)
 
 
 class TreasuryUnavailable(Unavailable):
-    """What an order lacks in its shard could not be asked of the treasury; nothing was done."""
+    """The treasury could not be asked for missing collateral; nothing was done."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(f"the treasury cannot be asked for collateral: {cause}", retry_after_s=1)
 
 
 class AnswerLost(Unavailable):
-    """The engine was lost before it answered; whether it did what it was asked is not known."""
+    """The connection to the engine was lost before its reply; the outcome is unknown."""
 
     definite = False
 
@@ -241,11 +265,11 @@ class AnswerLost(Unavailable):
 
 
 class EngineCancelOnly(Unavailable):
-    """The disk is nearly full, and what is left is for what frees people from their orders."""
+    """The disk is nearly full; the space left is reserved for cancels."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the disk is nearly full: orders are canceled, and none is placed until there is room",
+            "the disk is nearly full: orders can be canceled but not placed until there is space",
             retry_after_s=5,
         )
 
@@ -254,24 +278,26 @@ class EngineReadOnly(Unavailable):
     """The disk is full; nothing was done."""
 
     def __init__(self) -> None:
-        super().__init__("the disk is full: nothing is taken until there is room", retry_after_s=5)
+        super().__init__(
+            "the disk is full: no command is accepted until there is space", retry_after_s=5
+        )
 
 
 class EngineStalled(Unavailable):
-    """The disk has not taken this command for so long that nobody should wait; it may still."""
+    """The disk did not accept the command in time; it may do so later."""
 
     definite = False
 
     def __init__(self, within_s: float) -> None:
         super().__init__(
-            f"the disk has taken nothing for {within_s:g} s; whether this happened is known when"
-            " it does: send it again",
+            f"the disk has not answered for {within_s:g} s, so the outcome is unknown; send the"
+            " same request again",
             retry_after_s=5,
         )
 
 
 class EngineStopped(Unavailable):
-    """The engine cannot make commands durable; whether this one is, only a restart will tell."""
+    """The engine cannot make commands durable; the outcome of this one is known after a restart."""
 
     definite = False
 

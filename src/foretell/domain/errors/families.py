@@ -1,20 +1,19 @@
-"""The tree of every refusal that anybody may be told of.
+"""The tree of all refusals.
 
 ForetellError
-├── InvalidInput      what was sent breaks a rule of its own shape          (a 400)
-├── Unauthenticated   nobody whom we know sent it                           (a 401)
-├── NotFound          what it names is not here                             (a 404)
-├── Conflict          it does not fit the present state of a thing          (a 409)
-├── Unavailable       we cannot do it now; nothing was done                 (a 503)
-└── Upstream          the chain or the storage said no, or did not answer   (a 502)
+├── InvalidInput      the request breaks a rule that needs no state         (a 400)
+├── Unauthenticated   the sender is not known                               (a 401)
+├── NotFound          what the request names does not exist                 (a 404)
+├── Conflict          the request does not fit the present state            (a 409)
+├── Unavailable       it cannot be done now; nothing was done               (a 503)
+└── Upstream          the chain or the storage refused, or did not answer   (a 502)
 
-A class has the same name everywhere: `OrderExpired` here, `order_expired` on the wire, the
-contract error `OrderExpired` on chain. Which status and body a class becomes is known to
-`edge/errors.py` alone. Messages say what was seen and what was wanted, never a secret.
+A refusal has the same name everywhere: class `OrderExpired`, wire code `order_expired`, contract
+error `OrderExpired`. Each product's `refusals` maps classes to statuses and bodies. A message says
+what was seen and what was wanted, never a secret.
 
-Here stand the families and what every room may refuse; what one room refuses stands beside it, in
-`request_errors`, `matching_errors`, `trading_errors`, `creation_errors`, `relayer_errors`,
-`chain_errors`, `storage_errors` and `command_errors`.
+This module has the families and what several products raise; the other modules of this package have
+the refusals of one area each.
 """
 
 import re
@@ -30,11 +29,10 @@ class Arguments(NamedTuple):
 
 
 class ForetellError(Exception):
-    """Anything that a client, an operator or a creator may be told of.
+    """A failure that is reported to a client or an operator.
 
-    `definite` says that nothing happened: an error that is not definite leaves the outcome
-    unknown, and only such a request may be sent again, under the same identity. `cure` says what a
-    client can do about an order that is refused so.
+    A `definite` one changed nothing. Otherwise the outcome is unknown, and the request may be sent
+    again under the same identity. `cure` says what a client can do about an order refused like this.
     """
 
     definite: ClassVar[bool] = True
@@ -54,50 +52,50 @@ class ForetellError(Exception):
 
     @property
     def code(self) -> str:
-        """The machine's word for it: the class name in snake case."""
+        """The code on the wire: the class name in snake case."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
 
 
 class InvalidInput(ForetellError):
-    """What was sent breaks a rule that needs no state to check."""
+    """The request breaks a rule that needs no state to check."""
 
 
 class Unauthenticated(ForetellError):
-    """Nobody whom we know sent it."""
+    """The sender is not known."""
 
 
 class NotFound(ForetellError):
-    """What it names is not here."""
+    """What the request names does not exist."""
 
 
 class Conflict(ForetellError):
-    """It does not fit the present state of what it names."""
+    """The request does not fit the present state of what it names."""
 
 
 class Unavailable(ForetellError):
-    """It cannot be done now, and nothing was done."""
+    """The request cannot be served now, and nothing was done."""
 
 
 class Upstream(ForetellError):
-    """The chain or a storage network refused, or did not answer."""
+    """The chain or the storage refused, or did not answer."""
 
 
 class MalformedHex(InvalidInput):
-    """A hex field does not spell what it should."""
+    """A hex field is malformed."""
 
     def __init__(self, field: str, wanted: str) -> None:
         super().__init__(f"{field} must be {wanted}", field=field)
 
 
 class MalformedAmount(InvalidInput):
-    """An amount is not what its field needs."""
+    """An amount is malformed or out of range."""
 
     def __init__(self, field: str, wanted: str) -> None:
         super().__init__(f"{field} must be {wanted}", field=field)
 
 
 class MalformedSignature(InvalidInput):
-    """A signature is not one that anybody could have made."""
+    """The bytes are no possible signature."""
 
     cure = "send 65 bytes r, s, v with the lower s"
 
@@ -106,21 +104,21 @@ class MalformedSignature(InvalidInput):
 
 
 class IllegalTransition(Conflict):
-    """A thing with a life cannot move that way from where it is."""
+    """The status does not allow the transition."""
 
     def __init__(self, thing: str, status: str, trigger: str) -> None:
         super().__init__(f"{thing} is {status} and cannot {trigger}", status=status)
 
 
 class FieldProblem(NamedTuple):
-    """What is wrong with one field; the field is named as a path, such as `categories/2/slug`."""
+    """A problem of one field, named by its path, such as `categories/2/slug`."""
 
     field: str
     message: str
 
 
 class InvalidFields(InvalidInput):
-    """Fields break rules of their own shape; all of them are told at once."""
+    """Fields are malformed; all problems are reported at once."""
 
     def __init__(self, problems: Sequence[FieldProblem]) -> None:
         assert problems

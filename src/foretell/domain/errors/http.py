@@ -1,6 +1,6 @@
-"""The refusals that every HTTP surface shares: who asks, and how a request is spelled.
+"""Refusals shared by all HTTP surfaces: authentication, bodies, queries and uploads.
 
-They belong to the tree at the top of `errors.py`.
+Their place in the tree of refusals: see `families`.
 """
 
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from foretell.domain.errors.families import InvalidInput, NotFound, Unauthentica
 
 
 class L1SignatureMismatch(Unauthenticated):
-    """The wallet's signature is not one of the address over the headers."""
+    """The wallet signature was not made by the address over these headers."""
 
     def __init__(self, address: str) -> None:
         super().__init__(f"the signature was not made by {address} over these headers")
 
 
 class L2SignatureMismatch(Unauthenticated):
-    """The HMAC is not the secret's over this request; the details say what was signed here."""
+    """The HMAC was not made with the key's secret over this request; the details describe the expected message."""
 
     def __init__(self, message_bytes: int, message_sha256: str) -> None:
         super().__init__(
@@ -27,25 +27,25 @@ class L2SignatureMismatch(Unauthenticated):
 
 
 class ClockSkew(Unauthenticated):
-    """The time of signing is outside the window, or not in seconds."""
+    """The timestamp is outside the window, or not in seconds."""
 
     def __init__(self, timestamp: str, now_s: int) -> None:
         super().__init__(
-            f"the timestamp is {timestamp[:20]!r}, and the server's clock says {now_s}:"
-            " whole seconds close to it are wanted",
+            f"the timestamp is {timestamp[:20]!r}, and the server's clock is {now_s}:"
+            " it must be whole seconds close to that",
             server_time_s=now_s,
         )
 
 
 class MissingHeader(Unauthenticated):
-    """A header of the level is missing, or does not spell what it should."""
+    """An authentication header is missing or malformed."""
 
     def __init__(self, header: str) -> None:
         super().__init__(f"the header {header} is missing or malformed", header=header)
 
 
 class UnknownKey(Unauthenticated):
-    """No such API key, or not of this address."""
+    """The API key does not exist, or belongs to another address."""
 
 
 class RevokedKey(Unauthenticated):
@@ -57,31 +57,29 @@ class WrongPassphrase(Unauthenticated):
 
 
 class NonceNotMonotonic(InvalidInput):
-    """A new key index must be greater than every one used."""
+    """The nonce of a new key must be greater than every nonce used."""
 
     def __init__(self, nonce: int, used_max: int) -> None:
-        super().__init__(
-            f"the nonce is {nonce}; one never used before must be greater than {used_max}"
-        )
+        super().__init__(f"the nonce is {nonce}; an unused nonce must be greater than {used_max}")
 
 
 class NoSuchCredentials(NotFound):
-    """No set of credentials was ever created for this address and nonce."""
+    """No credentials were created for this address and nonce."""
 
 
 class BodyTooLarge(InvalidInput):
-    """The body is larger than the route takes."""
+    """The body is larger than the limit of the route."""
 
     def __init__(self, bytes_max: int) -> None:
         super().__init__(f"the body is larger than {bytes_max} bytes", bytes_max=bytes_max)
 
 
 class MalformedBody(InvalidInput):
-    """The body is not the JSON that the route takes."""
+    """The body is not the JSON that the route expects."""
 
 
 class MalformedQuery(InvalidInput):
-    """A query parameter is missing or does not spell what it should."""
+    """A query parameter is missing or malformed."""
 
     def __init__(self, field: str, wanted: str) -> None:
         super().__init__(f"{field} must be {wanted}", field=field)
@@ -92,7 +90,7 @@ class UnknownRoute(NotFound):
 
 
 class MethodNotAllowed(InvalidInput):
-    """The route has other methods, which the header Allow names."""
+    """The route does not have the method; the header Allow lists those that it has."""
 
     def __init__(self, method: str, allowed: Sequence[str]) -> None:
         super().__init__(f"the route takes {', '.join(allowed)}, and not {method[:20]}")
@@ -100,14 +98,14 @@ class MethodNotAllowed(InvalidInput):
 
 
 class UnsupportedMedia(InvalidInput):
-    """A body or a file is of a kind that is not taken."""
+    """A body or a file has an unsupported media type."""
 
     def __init__(self, field: str, wanted: str) -> None:
         super().__init__(f"{field} must be {wanted}", field=field)
 
 
 class UploadTooLarge(InvalidInput):
-    """A file, or the text of a field, is larger than its bound."""
+    """A file or a form field is larger than its limit."""
 
     def __init__(self, field: str, bytes_max: int) -> None:
         super().__init__(f"{field} is larger than {bytes_max} bytes", field=field)
@@ -121,42 +119,42 @@ class UploadTooSlow(InvalidInput):
 
 
 class UploadsBusy(Unavailable):
-    """Other uploads take all the memory that there is for them just now."""
+    """Other uploads use all the memory reserved for uploads."""
 
     def __init__(self, bytes_max: int) -> None:
-        super().__init__(f"uploads at once may take {bytes_max} bytes, and others have them")
+        super().__init__(f"all {bytes_max} bytes of memory for uploads are in use; try again later")
 
 
 class MissingParameter(InvalidInput):
-    """A query parameter that the route needs is not there."""
+    """A required query parameter is missing."""
 
     def __init__(self, field: str) -> None:
         super().__init__(f"{field} is required", field=field)
 
 
 class UnknownParameter(InvalidInput):
-    """A query parameter that the route does not know, sent by a client that asked for strictness."""
+    """An unknown query parameter, in a request that asked for strict parameters."""
 
     def __init__(self, field: str) -> None:
         super().__init__(f"{field} is not a parameter of this route", field=field)
 
 
 class UnknownRecord(NotFound):
-    """Nothing is listed under the id or slug that the path names."""
+    """The path names an id or slug that does not exist."""
 
     def __init__(self, field: str) -> None:
         super().__init__(f"{field} not found", field=field)
 
 
 class UnknownSortField(MalformedQuery):
-    """A list is to be sorted by something that it is not sorted by."""
+    """A list cannot be sorted by the field."""
 
     def __init__(self, wanted: str) -> None:
         super().__init__("order", f"a list of {wanted}")
 
 
 class Starting(Unavailable):
-    """The process that was asked has not started yet; nothing was done."""
+    """The process has not started yet; nothing was done."""
 
     def __init__(self) -> None:
         super().__init__("the service is starting", retry_after_s=1)

@@ -1,8 +1,8 @@
-"""What a node says, made fit for clients, records and logs.
+"""Redaction of a node's messages before they reach clients, tables and logs.
 
-A node's words may quote its own address, or the key and the project that it bills, and go where
-everybody reads them. So they are cleaned where they come in, and nobody sees them as they were.
-What explains a refusal stays: reasons, names of errors, numbers, and what is hex and begins so.
+A node's message may quote its own URL, an API key or a billed project. So addresses and tokens are
+removed where a message enters the process. What explains a refusal stays: reasons, names of errors,
+numbers, and hex with its prefix.
 """
 
 import re
@@ -16,10 +16,10 @@ _TOKEN: Final = re.compile(
     r"(?<![\w-])(?!(?:0x[0-9a-f]*|ERC\d+[a-z]*)(?![\w-]))(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{20,}",
     re.ASCII | re.IGNORECASE,
 )
-"""Letters and digits that nobody would say: a key or an id."""
+"""Long words of letters and digits: a key or an id."""
 
 
-def told(text: str) -> str:
-    """Return a node's words on one line, shortened, with nothing that leads to the node."""
+def redacted(text: str) -> str:
+    """Return a node's message on one line, shortened, without addresses and tokens."""
     line = "".join(sign if sign.isprintable() else " " for sign in text[:READ_CHARS_MAX])
     return _TOKEN.sub("(token)", _URL.sub("(address)", line))[:WORDS_CHARS_MAX]

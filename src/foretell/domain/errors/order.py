@@ -1,56 +1,63 @@
-"""The refusals of the trading API that are about what was sent, not about books and ledger.
+"""Refusals of the trading API about a request itself, not about books and ledger.
 
-They belong to the tree at the top of `errors.py`.
+Their place in the tree of refusals: see `families`.
 """
+
+from collections.abc import Mapping
 
 from foretell.domain.errors.families import Conflict, InvalidInput, NotFound
 
 
 class OrderVersionMismatch(InvalidInput):
-    """The order is of another version of the struct than the one served here."""
+    """The order has a struct version that is not supported."""
 
     cure = "sign version 1 of the order struct"
 
     def __init__(self, served: int) -> None:
-        super().__init__(f"orders of version {served} are served here", served=served)
+        super().__init__(f"only orders of version {served} are supported", served=served)
 
 
 class OwnerMismatch(InvalidInput):
-    """The order names another API key as its owner than the one that sends it."""
+    """The owner of the order is not the API key of the request."""
 
     cure = "put the id of the API key that signs the request into owner"
 
     def __init__(self, owner: str) -> None:
-        super().__init__(f"the owner is {owner[:64]!r}, and the request bears another API key")
+        super().__init__(
+            f"the owner is {owner[:64]!r}, and the request is authenticated by another API key"
+        )
 
 
 class SignerNotCaller(InvalidInput):
-    """The order names another signer than the address that sends it."""
+    """The signer of the order is not the address of the caller."""
 
     cure = "sign with the wallet that the API key belongs to"
 
     def __init__(self, signer: str, caller: str) -> None:
-        super().__init__(
-            f"the signer is {signer}, and the request comes from {caller}", want=caller
-        )
+        super().__init__(f"the signer is {signer}, and the caller is {caller}", want=caller)
 
 
 class UnsupportedSignatureType(InvalidInput):
-    """The order's signature type is not one that is served here."""
+    """The signature type of the order is not supported."""
 
     cure = (
         "use signatureType 0 for a wallet of your own key,"
         " or 2 for the Safe that the factory makes for it"
     )
 
-    def __init__(self, signature_type: int) -> None:
+    def __init__(self, signature_type: int, served: Mapping[int, str]) -> None:
         super().__init__(
-            f"signatureType is {signature_type}; 0 (EOA) and 2 (Safe) are served here", want=[0, 2]
+            f"signatureType is {signature_type}, and must be {_choices(served)}",
+            want=list(served),
         )
 
 
+def _choices(served: Mapping[int, str]) -> str:
+    return " or ".join(f"{number} ({name})" for number, name in served.items())
+
+
 class WrongWallet(InvalidInput):
-    """The order's maker is not the wallet that its signer trades with under this signature type."""
+    """The maker of the order is not the signer's wallet of this signature type."""
 
     cure = "ask GET /auth/account for the maker of each signatureType"
 
@@ -59,16 +66,18 @@ class WrongWallet(InvalidInput):
 
 
 class PrivateOrder(InvalidInput):
-    """The order names who may take it; only public orders are served."""
+    """The order names a taker; only public orders are supported."""
 
     cure = "put the zero address into taker"
 
     def __init__(self, taker: str) -> None:
-        super().__init__(f"the taker is {taker}; an order open to all names the zero address")
+        super().__init__(
+            f"the taker is {taker}, and must be the zero address: only public orders are supported"
+        )
 
 
 class InvalidOrderNonce(InvalidInput):
-    """The order's nonce is not the one that its maker has at the exchange."""
+    """The nonce of the order is not its maker's nonce at the exchange."""
 
     cure = "ask GET /auth/account for the maker's nonce"
 
@@ -93,30 +102,30 @@ class InvalidSide(InvalidInput):
 
 
 class MalformedBatch(InvalidInput):
-    """The body of a batch request, or a cursor, is not what the route takes."""
+    """The body of a batch request, or a cursor, is malformed."""
 
 
 class BatchTooLong(InvalidInput):
-    """A batch request asks for more than the route answers at once."""
+    """A batch request has more entries than the route allows."""
 
     def __init__(self, entries_max: int) -> None:
-        super().__init__(f"at most {entries_max} entries are answered at once")
+        super().__init__(f"a request may have at most {entries_max} entries")
 
 
 class TooManyOrders(InvalidInput):
-    """More orders than one request may place."""
+    """A request places more orders than allowed."""
 
     def __init__(self, count: int, most: int) -> None:
-        super().__init__(f"{count} orders, and at most {most} are placed at once", most=most)
+        super().__init__(f"the request has {count} orders; at most {most} are allowed", most=most)
         self.count = count
         self.most = most
 
 
 class TooManyCancels(InvalidInput):
-    """More orders than one request may cancel."""
+    """A request cancels more orders than allowed."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"at most {most} orders are canceled at once", most=most)
+        super().__init__(f"a request may cancel at most {most} orders", most=most)
         self.most = most
 
 
@@ -124,25 +133,25 @@ class InvalidOrderId(InvalidInput):
     """An order id is not 0x and 64 hex digits."""
 
     def __init__(self) -> None:
-        super().__init__("an order id is 0x and 64 hex digits", field="orderID")
+        super().__init__("an order id must be 0x and 64 hex digits", field="orderID")
 
 
 class NothingNamed(InvalidInput):
-    """A request to cancel a market's orders names neither a market nor a token."""
+    """A request to cancel orders of a market names neither a market nor a token."""
 
     def __init__(self) -> None:
         super().__init__("market or asset_id must be given")
 
 
 class InvalidOrderFilter(InvalidInput):
-    """A filter of a list of orders does not spell what it should."""
+    """A filter of a list of orders is malformed."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(cause)
 
 
 class InvalidTradeFilter(InvalidInput):
-    """A filter of a list of trades does not spell what it should."""
+    """A filter of a list of trades is malformed."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(cause)
@@ -152,7 +161,7 @@ class InvalidMarketId(InvalidInput):
     """A market's id is not 0x and 64 hex digits."""
 
     def __init__(self) -> None:
-        super().__init__("a market's id is 0x and 64 hex digits", field="condition_id")
+        super().__init__("a market id must be 0x and 64 hex digits", field="condition_id")
 
 
 class InvalidAssetType(InvalidInput):
@@ -163,17 +172,17 @@ class InvalidAssetType(InvalidInput):
 
 
 class InvalidSignatureType(InvalidInput):
-    """A signature type names a wallet of a kind that is not served here."""
+    """A signature type names a kind of wallet that is not supported."""
 
-    def __init__(self) -> None:
-        super().__init__("signature_type must be 0 (EOA) or 2 (Safe)", field="signature_type")
+    def __init__(self, served: Mapping[int, str]) -> None:
+        super().__init__(f"signature_type must be {_choices(served)}", field="signature_type")
 
 
 class OrderNotFound(NotFound):
-    """No such order was ever accepted from this account."""
+    """The account has placed no such order."""
 
     def __init__(self, order_id: str) -> None:
-        super().__init__(f"no order {order_id[:66]} of this account was ever accepted")
+        super().__init__(f"this account has placed no order {order_id[:66]}")
 
 
 class MarketNotFound(NotFound):
@@ -191,21 +200,23 @@ class NeverTraded(NotFound):
 
 
 class NoPrice(NotFound):
-    """Nobody offers on the side of the book that the price is asked of."""
+    """The side of the book is empty."""
 
     def __init__(self, token_id: str, side: str) -> None:
-        super().__init__(f"nobody offers token {token_id} a price to {side}")
+        super().__init__(f"the book of token {token_id} has no price to {side} at")
 
 
 class HeartbeatMismatch(Conflict):
-    """The beat does not follow the last one; the details say which one it should name."""
+    """The heartbeat does not name the one before it; the details have the expected id."""
 
     def __init__(self, heartbeat_id: str) -> None:
-        super().__init__("the heartbeat does not name the last one", heartbeat_id=heartbeat_id)
+        super().__init__(
+            "the heartbeat must name the id of the one before it", heartbeat_id=heartbeat_id
+        )
 
 
 class KeyNotOwned(NotFound):
-    """The key to revoke is not an active key of the caller's address."""
+    """The key to revoke is no active key of the caller's address."""
 
     def __init__(self) -> None:
-        super().__init__("no such active API key of this address")
+        super().__init__("the key is no active API key of this address")

@@ -1,6 +1,6 @@
-"""The refusals of what keeps things: database, journal, files.
+"""Refusals of the database, the journal and the file storage.
 
-They belong to the tree at the top of `errors.py`.
+Their place in the tree of refusals: see `families`.
 """
 
 from foretell.domain.errors.families import ForetellError, NotFound, Unavailable, Upstream
@@ -16,7 +16,7 @@ class StoreUnavailable(Unavailable):
 
 
 class JournalDamaged(ForetellError):
-    """A journal file holds something that no stop of ours can leave behind."""
+    """A journal file holds bytes that no crash of a writer can leave."""
 
     def __init__(self, file: str, offset: int, what: str) -> None:
         super().__init__(
@@ -25,14 +25,14 @@ class JournalDamaged(ForetellError):
 
 
 class SnapshotUnknown(ForetellError):
-    """A snapshot's payload is none that this program can make a state of."""
+    """A snapshot cannot be decoded by this version of the program."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"the snapshot is none that this program reads: {what}")
+        super().__init__(f"this program cannot read the snapshot: {what}")
 
 
 class JournalFailed(Unavailable):
-    """The journal could not make a command durable; it stopped, and so must the engine."""
+    """The journal could not make a command durable; it has stopped, and the engine stops too."""
 
     definite = False
 
@@ -41,7 +41,7 @@ class JournalFailed(Unavailable):
 
 
 class JournalRowsDamaged(JournalDamaged):
-    """A shard's journal in a database holds something that no stop of ours can leave behind."""
+    """A shard's journal in a database holds rows that no crash of a writer can leave."""
 
     def __init__(self, shard: int, sequence: int, what: str) -> None:
         ForetellError.__init__(
@@ -53,21 +53,21 @@ class JournalRowsDamaged(JournalDamaged):
 
 
 class LeaseHeld(Unavailable):
-    """Another process has the lease of a shard, which one process may have at a time."""
+    """Another process holds the lease of a shard."""
 
     def __init__(self, shard: int, endpoint: str) -> None:
         super().__init__(f"shard {shard} is led by {endpoint}", shard=shard, endpoint=endpoint)
 
 
 class LeaseLost(JournalFailed):
-    """The lease of a shard ended while we had it; whoever takes it goes on from the journal."""
+    """The process lost the lease of a shard; the next holder continues from the journal."""
 
     def __init__(self, shard: int, cause: str) -> None:
         super().__init__(f"the lease of shard {shard} is lost: {cause}")
 
 
 class JournalFormUnknown(ForetellError):
-    """The tables of a journal are of a form that this version does not know."""
+    """The tables of a journal have a version that this program does not know."""
 
     def __init__(self, version: int, known_version: int) -> None:
         super().__init__(
@@ -77,7 +77,7 @@ class JournalFormUnknown(ForetellError):
 
 
 class ShardCountChanged(ForetellError):
-    """A database has journals of another number of shards: its markets would change shards."""
+    """A database was created with another number of shards; markets would change shards."""
 
     def __init__(self, kept_count: int, shard_count: int) -> None:
         super().__init__(
@@ -87,51 +87,51 @@ class ShardCountChanged(ForetellError):
 
 
 class ShardMapUnfit(ForetellError):
-    """A shard map does not say for each shard, once, where it is."""
+    """A shard map does not name the place of each shard exactly once."""
 
     def __init__(self, file: str, what: str) -> None:
         super().__init__(f"the shard map {file} cannot be used: {what}", file=file)
 
 
 class JournalBehindTables(ForetellError):
-    """The tables are true at a later command than the last one of the journal.
+    """The tables include a later command than the last one of the journal.
 
-    One of them was put back, or the journal was begun anew: what is matched now would never reach
-    the tables, whose commands have the same sequences.
+    One of them was restored from a copy, or the journal was replaced by a new one. New commands
+    would repeat sequences that the tables have, so they would never reach the tables.
     """
 
     def __init__(self, tables_sequence: int, journal_sequence: int) -> None:
         super().__init__(
             f"the database is ahead of the journal: its tables are at sequence {tables_sequence},"
-            f" and the journal ends at {journal_sequence}; put back both from one copy, or, with a"
-            " journal that was begun anew, start with a new database",
+            f" and the journal ends at {journal_sequence}; restore both from one backup, or start"
+            " with a new database if the journal is new",
             tables_sequence=tables_sequence,
             journal_sequence=journal_sequence,
         )
 
 
 class TablesBehindSnapshot(ForetellError):
-    """The tables lack commands that the journal has let go of."""
+    """The tables lack commands that the journal has deleted."""
 
     def __init__(self, tables_sequence: int, snapshot_sequence: int) -> None:
         super().__init__(
             f"the tables are at sequence {tables_sequence}, and the journal begins with a snapshot"
-            f" at {snapshot_sequence}: what came between is not kept any more; put back a database"
-            " that is as new as the journal",
+            f" at {snapshot_sequence}: the commands between were deleted; restore a backup of the"
+            " database that is as new as the journal",
             tables_sequence=tables_sequence,
             snapshot_sequence=snapshot_sequence,
         )
 
 
 class SnapshotFailed(Unavailable):
-    """The process that makes snapshots did not make one; the journal goes on as it is."""
+    """The snapshot process failed; the journal continues without a new snapshot."""
 
     def __init__(self, cause: str) -> None:
         super().__init__(f"no snapshot was made: {cause}")
 
 
 class FolderInUse(Unavailable):
-    """Another process works in a folder that one process may have at a time."""
+    """Another process uses a folder that allows one process at a time."""
 
     def __init__(self, folder: str, process_id: int | None = None) -> None:
         holder = "" if process_id is None else f" (process {process_id})"
@@ -139,7 +139,7 @@ class FolderInUse(Unavailable):
 
 
 class StorageUnavailable(Upstream):
-    """The storage of metadata and images does not take, or does not give."""
+    """The storage of metadata and images failed to write or to read."""
 
     definite = False
 
@@ -155,7 +155,7 @@ class BlobNotFound(NotFound):
 
 
 class BlobDamaged(Upstream):
-    """What is stored is not what was stored under this id."""
+    """A stored blob does not match its id."""
 
     def __init__(self, blob_id: str) -> None:
-        super().__init__(f"what is stored under {blob_id} is damaged")
+        super().__init__(f"the blob stored under {blob_id} is damaged")

@@ -1,1 +1,1 @@
-"""Order books, the ledger and the fold that applies commands to them: pure, and deterministic."""
+"""Orders, books, the ledger and the commands that change them: pure and deterministic."""

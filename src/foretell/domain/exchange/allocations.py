@@ -1,10 +1,9 @@
-"""A slice: what one shard may spend of a wallet's collateral, counted on both sides of it.
+"""Allocations: the part of a wallet's collateral that one shard may spend.
 
-The treasury and the shard each keep three totals of a slice, which say all that ever happened to
-it: given by the treasury, returned by the shard, settled by trades of the shard on the chain. What
-travels between them is a total, never a difference. So a letter may come late, twice or not at all
-and be written anew from either journal: whoever reads it takes the larger total, and nothing
-else. What the totals of both sides differ by is what is on its way.
+The treasury and the shard each count three totals of an allocation: units given by the treasury,
+returned by the shard, and settled by trades of the shard on the chain. Messages between them hold
+totals, never differences. So a message may arrive late, twice or never and can be rebuilt from
+either journal; the receiver keeps the larger total. The difference between both sides is in transit.
 """
 
 from typing import NewType, Self
@@ -14,31 +13,31 @@ import msgspec
 from foretell.domain.values.hexadecimal import Address
 
 Total = NewType("Total", str)
-"""Base units in all, a decimal string on the wire: totals outgrow an integer of the journal."""
+"""A sum of base units as a decimal string: it may exceed an integer of the journal."""
 
 
 class AllocationTotal(msgspec.Struct, frozen=True, array_like=True):
-    """One of a slice's totals, of a wallet."""
+    """One total of a wallet's allocation."""
 
     wallet: Address
     total: Total
 
 
 class AllocationTotals(msgspec.Struct, frozen=True, array_like=True):
-    """All of a slice's totals, of a wallet."""
+    """All totals of a wallet's allocation."""
 
     wallet: Address
     given: Total
     returned: Total
     settled: Total
 
-    def slice(self) -> "Allocation":
-        """Return the slice that they are the totals of."""
+    def allocation(self) -> "Allocation":
+        """Return the allocation with these totals."""
         return Allocation.of_totals(self.given, self.returned, self.settled)
 
 
 class Allocation(msgspec.Struct):
-    """One side's totals, in base units; what a trade settled may be below zero."""
+    """The totals of one side, in base units; the settled total may be below zero."""
 
     given_units: int = 0
     returned_units: int = 0
@@ -46,11 +45,11 @@ class Allocation(msgspec.Struct):
 
     @property
     def units(self) -> int:
-        """What the slice holds; below zero when a reorg took what was returned already."""
+        """The present size; below zero when a reorg reverted units that were returned already."""
         return self.given_units - self.returned_units + self.settled_units
 
     def totals(self) -> tuple[Total, Total, Total]:
-        """Return the totals as a snapshot keeps them, whatever their width."""
+        """Return the totals as a snapshot stores them, at any width."""
         return (
             total_of(self.given_units),
             total_of(self.returned_units),
@@ -59,14 +58,15 @@ class Allocation(msgspec.Struct):
 
     @classmethod
     def of_totals(cls, given: Total, returned: Total, settled: Total) -> Self:
-        """Return the slice that a snapshot kept."""
+        """Return the allocation with stored totals."""
         return cls(int(given), int(returned), int(settled))
 
 
 class Allocations(msgspec.Struct):
-    """A shard's side: its name, empty while the chain's balance is the whole account, its slices.
+    """The shard's side: its name and its allocations.
 
-    While the shard has a name, a slice's units are what its ledger calls confirmed collateral.
+    The name is empty until the shard joins a treasury; until then the ledger's confirmed collateral
+    is the balance on the chain. Afterwards it is the units of the allocation.
     """
 
     shard: str = ""
@@ -74,18 +74,19 @@ class Allocations(msgspec.Struct):
 
     @property
     def is_joined(self) -> bool:
-        """Whether collateral comes from a treasury, not from the chain."""
+        """Whether collateral is allocated by a treasury, not read from the chain."""
         return self.shard != ""
 
     def allocation_of(self, wallet: Address) -> Allocation:
-        """Return the wallet's slice, a new one when it had none."""
+        """Return the wallet's allocation, a new one when it had none."""
+        assert self.is_joined, "only a shard of a treasury has allocations"
         return self.allocation_by_wallet.setdefault(wallet, Allocation())
 
     def look_up(self, wallet: Address) -> Allocation:
-        """Return the wallet's slice, or an empty one that is not kept."""
+        """Return the wallet's allocation, or an empty one that is not stored."""
         return self.allocation_by_wallet.get(wallet) or Allocation()
 
 
 def total_of(units: int) -> Total:
-    """Return the total as it travels."""
+    """Return the total as a message holds it."""
     return Total(str(units))

@@ -1,10 +1,10 @@
-"""Commands folded into the state: `apply` is the whole engine.
+"""Application of commands to the state: `apply` is the whole engine.
 
-It either refuses and has changed nothing, or changes the state and returns what happened. It asks
-nothing of the world, so the same commands in the same order end in the same state.
+It either refuses and changes nothing, or changes the state and returns the effects. It does no I/O
+and reads no clock, so the same commands in the same order give the same state.
 """
 
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 import msgspec
 
@@ -39,22 +39,22 @@ from foretell.domain.exchange.tick_size import check_finer
 from foretell.domain.values.hexadecimal import Bytes32
 
 NOT_CANCELED = "order can't be found - already canceled or matched"
-"""Clients of the ecosystem look for these words."""
+"""Clients of the ecosystem match these words literally."""
 
 
 class Cancellation(msgspec.Struct, frozen=True):
-    """Which orders were taken out, and why the others were not."""
+    """The orders that were canceled, and why the others were not."""
 
     canceled: tuple[Bytes32, ...]
     not_canceled: dict[Bytes32, str]
 
 
 Result = Placement | Cancellation | AllocationTotal | None
-"""What the one who told a command is answered."""
+"""The reply to a command."""
 
 
-class Outcome(NamedTuple):
-    """What a command did; only one that changed something need be kept."""
+class Outcome(msgspec.Struct, frozen=True):
+    """The result of a command; the journal needs only commands that are a change."""
 
     result: Result
     effects: list[Effect]
@@ -62,7 +62,7 @@ class Outcome(NamedTuple):
 
 
 def apply(state: State, command: Command) -> Outcome:
-    """Change the state as the command says and return what happened, or refuse."""
+    """Apply the command to the state and return its outcome, or refuse."""
     outcome = _outcome(state, command)
     if outcome.is_change and command.at_ms > state.latest_ms:
         state.latest_ms = command.at_ms
@@ -81,14 +81,14 @@ def _outcome(state: State, command: Command) -> Outcome:
         case ObserveChain():
             return Outcome(None, observe_chain(state, command), is_change=True)
         case _:
-            effects = _tell(state, command)
+            effects = _effects(state, command)
     return Outcome(result, effects, bool(effects))
 
 
-def _tell(
+def _effects(
     state: State, command: ExpireOrders | SplitTrade | OpenMarket | ChangeTick | ResolveMarket
 ) -> list[Effect]:
-    """Change the state by what nobody is answered."""
+    """Apply a command that has no reply."""
     match command:
         case ExpireOrders():
             return _expire(state, command)
@@ -142,6 +142,7 @@ def _change_tick(state: State, command: ChangeTick) -> list[Effect]:
         return []
     check_finer(before, command.ticks_per_one)
     market.change_tick(command.ticks_per_one)
+    assert market.book.ticks_per_one == market.rules.ticks_per_one
     market.changed_at_ms = command.at_ms
     return [TickChanged(command.condition_id, before, command.ticks_per_one, command.at_ms)]
 
@@ -155,5 +156,7 @@ def _resolve(state: State, command: ResolveMarket) -> list[Effect]:
         state.close(order, CloseReason.MARKET_RESOLVED, command.at_ms)
         for order in list(market.book.orders())
     ]
+    assert market.book.best_bid() is None, "a resolved market has no orders"
+    assert market.book.best_ask() is None, "a resolved market has no orders"
     resolved = MarketResolved(command.condition_id, command.at_ms)
     return [*effects, *state.book_changes(command.at_ms), resolved]

@@ -1,16 +1,16 @@
-"""Price-time priority in integer ticks; one book per condition, both tokens folded in.
+"""Order books with price-time priority in integer ticks, one per condition.
 
-Everything is told in prices of the first outcome ("yes"): buying yes at p and selling no at 1-p
-are both bids at p, selling yes and buying no are both asks. So a book never holds two orders that
-could trade, whatever tokens they name.
+A book holds orders for both tokens at prices of the first outcome ("yes"): buying yes at p and
+selling no at 1-p are bids at p, selling yes and buying no are asks. So the book never holds two
+orders that could trade, whatever their tokens.
 
-A price is an index into a flat array of levels; an integer per side has a bit set for each level
-that is not empty, which gives the best price without a search. Orders of a level are linked, so a
-cancel takes no time that grows with the book.
+A price is an index into a flat array of levels. An integer per side has a bit set for each level
+with orders, which gives the best price without a search. The orders of a level are a linked list,
+so the time of a cancel does not grow with the book.
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -19,10 +19,9 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 
 
 class LiveOrder(msgspec.Struct, eq=False):
-    """An order that rests in a book, and its place in the queue.
+    """An order that rests in a book, with its links in the queue of its level.
 
-    Each arriving order makes one, so its fields are given by their places: by their names they cost
-    several times as much.
+    Two orders are equal only if they are the same object: comparing fields would follow the links.
     """
 
     order_id: Bytes32
@@ -47,7 +46,7 @@ class LiveOrder(msgspec.Struct, eq=False):
 
 
 class Level:
-    """The orders at one price of one side, first come first."""
+    """The orders at one price of one side, oldest first."""
 
     __slots__ = ("head", "size_units", "tail")
 
@@ -57,24 +56,26 @@ class Level:
         self.size_units = 0
 
 
+# A module's own name is read several times faster than a member of an enum: `Side.BUY` searches the
+# class and its metaclass on each access. So the modules of the fast path bind the members that they
+# compare with to names of their own.
 _BUY: Final = Side.BUY
-"""A name of our own is found several times as quickly as a member of an enum."""
 
 
-class LevelSize(NamedTuple):
-    """A price and how much waits there, for a reader."""
+class LevelSize(msgspec.Struct, frozen=True, array_like=True):
+    """A price and the total size of its orders."""
 
     price_ticks: int
     size_units: int
 
 
 def is_bid(side: Side, *, is_yes: bool) -> bool:
-    """Return whether the order wants the price of yes to rise: it buys yes or sells no."""
+    """Return whether the order is a bid for yes: it buys yes or sells no."""
     return (side is _BUY) == is_yes
 
 
 def price_in_yes(price_ticks: int, ticks_per_one: int, *, is_yes: bool) -> int:
-    """Return a price of either token in terms of yes; the same call turns it back."""
+    """Return a price of either token as a price of yes; the same call converts it back."""
     return price_ticks if is_yes else ticks_per_one - price_ticks
 
 
@@ -91,16 +92,19 @@ class Book:
         self._ask_mask = 0
 
     def best_bid(self) -> int | None:
-        """Return the highest price of yes that anyone bids, in ticks."""
+        """Return the highest bid in ticks of yes."""
         return self._bid_mask.bit_length() - 1 if self._bid_mask else None
 
     def best_ask(self) -> int | None:
-        """Return the lowest price of yes that anyone asks, in ticks."""
+        """Return the lowest ask in ticks of yes."""
         mask = self._ask_mask
         return (mask & -mask).bit_length() - 1 if mask else None
 
     def add(self, order: LiveOrder) -> None:
-        """Put the order at the end of its level's queue."""
+        """Append the order to the queue of its level.
+
+        It must not cross the book. Only a new level can, so that is where it is asserted.
+        """
         price = order.yes_price_ticks
         levels = self._bids if order.is_bid else self._asks
         level = levels[price]
@@ -110,8 +114,10 @@ class Book:
         if last is None:
             level.head = order
             if order.is_bid:
+                assert not self._ask_mask & ((2 << price) - 1), "no ask is at or below a bid"
                 self._bid_mask |= 1 << price
             else:
+                assert not self._bid_mask >> price, "no bid is at or above an ask"
                 self._ask_mask |= 1 << price
         else:
             last.next = order
@@ -120,9 +126,10 @@ class Book:
         level.size_units += order.remaining_units
 
     def remove(self, order: LiveOrder) -> None:
-        """Take the order out, wherever in the queue it is."""
+        """Remove the order from anywhere in its queue."""
         level = self._level(order)
         previous, following = order.previous, order.next
+        assert (level.head if previous is None else previous.next) is order, "it is in the book"
         if previous is None:
             level.head = following
         else:
@@ -135,6 +142,7 @@ class Book:
             order.next = None
         level.size_units -= order.remaining_units
         if level.head is None:
+            assert level.size_units == 0
             bit = 1 << order.yes_price_ticks
             if order.is_bid:
                 self._bid_mask ^= bit
@@ -142,7 +150,7 @@ class Book:
                 self._ask_mask ^= bit
 
     def reduce(self, order: LiveOrder, units: int) -> None:
-        """Take a fill off the order, which keeps its place in the queue."""
+        """Subtract a fill from the order, which keeps its place in the queue."""
         assert 0 < units < order.remaining_units
         order.remaining_units -= units
         self._level(order).size_units -= units
@@ -153,14 +161,14 @@ class Book:
         return level
 
     def is_met(self, limit_ticks: int, *, taker_is_bid: bool) -> bool:
-        """Return whether a taker with this limit meets anybody."""
+        """Return whether an order with this limit would cross a resting one."""
         if taker_is_bid:
             mask = self._ask_mask
             return mask != 0 and (mask & -mask).bit_length() - 1 <= limit_ticks
         return self._bid_mask.bit_length() - 1 >= limit_ticks
 
     def opposite(self, limit_ticks: int, *, taker_is_bid: bool) -> Iterator[LiveOrder]:
-        """Yield the orders that a taker with this limit meets, best price first, then oldest."""
+        """Yield the orders that a taker with this limit crosses, best price first, then oldest."""
         levels, mask = self._bids, self._bid_mask
         if taker_is_bid:
             levels, mask = self._asks, self._ask_mask
@@ -185,9 +193,9 @@ class Book:
             mask ^= bit
 
     def change_tick(self, ticks_per_one: int) -> None:
-        """Tell all prices in finer ticks from now on; nobody's price or place changes."""
+        """Count all prices in finer ticks; no order changes its price or its place."""
         factor, rest = divmod(ticks_per_one, self.ticks_per_one)
-        assert rest == 0, "a tick only ever becomes finer"
+        assert rest == 0, "a tick only becomes finer"
         for order in self.orders():
             order.price_ticks *= factor
             order.yes_price_ticks *= factor
@@ -196,12 +204,12 @@ class Book:
         self.ticks_per_one = ticks_per_one
 
     def size_at(self, yes_price_ticks: int, *, is_bid: bool) -> int:
-        """Return how much rests at a price of yes on one side."""
+        """Return the total size at a price of yes on one side."""
         level = (self._bids if is_bid else self._asks)[yes_price_ticks]
         return 0 if level is None else level.size_units
 
     def levels(self, *, is_bid: bool) -> list[LevelSize]:
-        """Return one side's prices of yes and sizes, the best first."""
+        """Return the levels of one side in prices of yes, the best first."""
         levels = self._bids if is_bid else self._asks
         return [
             LevelSize(price, level.size_units)
@@ -210,14 +218,14 @@ class Book:
         ]
 
     def orders(self) -> Iterator[LiveOrder]:
-        """Yield every resting order: bids then asks, best price first, then oldest."""
+        """Yield all resting orders: bids then asks, best price first, then oldest."""
         yield from self.opposite(0, taker_is_bid=False)
         yield from self.opposite(self.ticks_per_one, taker_is_bid=True)
 
 
 def _spread(levels: list[Level | None], factor: int) -> tuple[list[Level | None], int]:
-    """Return one side's levels at so many times their index, and the mask of those with orders."""
+    """Return one side's levels at their index times the factor, and the mask of those with orders."""
     spread: list[Level | None] = [None] * (len(levels) * factor)
     spread[::factor] = levels
-    taken = (price for price, level in enumerate(spread) if level is not None and level.head)
-    return spread, sum(1 << price for price in taken)
+    used = (price for price, level in enumerate(spread) if level is not None and level.head)
+    return spread, sum(1 << price for price in used)

@@ -1,9 +1,9 @@
-"""What the engine can be told.
+"""Commands of the engine.
 
-A command holds everything that its outcome depends on: the time, every id, what the chain says. So
-the journal of commands is the whole truth, and telling them again in their order gives the same
-books, the same ledger and the same trades. A field may be added at the end of a command, with a
-default; none is ever removed or moved, because journals are kept.
+A command holds all that its outcome depends on: the time, every id, the state of the chain. So a
+replay of the journal of commands gives the same books, the same ledger and the same trades. A field
+may be added at the end of a command, with a default; none is ever removed or moved, because old
+journals must stay readable.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 
 
 class OpenMarket(msgspec.Struct, frozen=True, array_like=True, tag="open"):
-    """A market may trade from now on, settled by this exchange."""
+    """Open a market that this exchange settles."""
 
     at_ms: int
     condition_id: Bytes32
@@ -29,7 +29,7 @@ class OpenMarket(msgspec.Struct, frozen=True, array_like=True, tag="open"):
 
 
 class ChangeTick(msgspec.Struct, frozen=True, array_like=True, tag="tick"):
-    """From now on there are so many ticks between 0 and 1 in a market, more than before."""
+    """Change a market to a finer tick: more ticks between 0 and 1."""
 
     at_ms: int
     condition_id: Bytes32
@@ -37,16 +37,16 @@ class ChangeTick(msgspec.Struct, frozen=True, array_like=True, tag="tick"):
 
 
 class ResolveMarket(msgspec.Struct, frozen=True, array_like=True, tag="resolve"):
-    """The chain has the condition's payout: trading ends and every order leaves the book."""
+    """End trading, because the chain has the payout: every order leaves the book."""
 
     at_ms: int
     condition_id: Bytes32
 
 
 class PlaceOrder(msgspec.Struct, frozen=True, array_like=True, tag="place"):
-    """A signed order, verified, that its owner wants in the book.
+    """Place a verified signed order.
 
-    `order_id` is the order's hash, which makes the command's identity: told twice, it happens once.
+    `order_id` is the order's hash and identifies the command: repeated, it is placed once.
     """
 
     at_ms: int
@@ -61,7 +61,7 @@ class PlaceOrder(msgspec.Struct, frozen=True, array_like=True, tag="place"):
 
 
 class CancelOrders(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
-    """The signer wants these orders out of the book."""
+    """Cancel orders of the signer."""
 
     at_ms: int
     signer: Address
@@ -69,13 +69,13 @@ class CancelOrders(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
 
 
 class ExpireOrders(msgspec.Struct, frozen=True, array_like=True, tag="expire"):
-    """The time has come to take out what leaves the book by itself."""
+    """Close the orders that have expired."""
 
     at_ms: int
 
 
 class BalanceSeen(msgspec.Struct, frozen=True, array_like=True):
-    """What a wallet holds of an asset, in base units, at the block of the observation."""
+    """A wallet's balance of an asset, in base units, at the block of the observation."""
 
     wallet: Address
     asset: AssetId
@@ -83,7 +83,7 @@ class BalanceSeen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class AllowanceSeen(msgspec.Struct, frozen=True, array_like=True):
-    """What a wallet lets an exchange move, in base units, of collateral or of all its tokens."""
+    """A wallet's allowance for an exchange in base units, of collateral or of all its tokens."""
 
     wallet: Address
     exchange: Address
@@ -92,7 +92,7 @@ class AllowanceSeen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TradeSeen(msgspec.Struct, frozen=True, array_like=True):
-    """How far a trade's settlement has come at the block of the observation."""
+    """The status of a trade's settlement at the block of the observation."""
 
     trade_id: str
     status: TradeStatus
@@ -100,14 +100,14 @@ class TradeSeen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CancelSeen(msgspec.Struct, frozen=True, array_like=True):
-    """An order that its maker ended at an exchange."""
+    """An order that its maker canceled at an exchange."""
 
     exchange: Address
     order_id: Bytes32
 
 
 class NonceSeen(msgspec.Struct, frozen=True, array_like=True):
-    """A maker's nonce at an exchange, which ended every order that was signed with a lower one."""
+    """A maker's nonce at an exchange; orders signed with a lower one are canceled."""
 
     exchange: Address
     maker: Address
@@ -115,11 +115,11 @@ class NonceSeen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ObserveChain(msgspec.Struct, frozen=True, array_like=True, tag="observe"):
-    """What changed on the chain up to a block, all of it as of that block.
+    """Changes on the chain up to a block, as of that block.
 
-    Balances are what the wallet holds after everything in the block, settled trades included:
-    that is why a trade stops pending in the same step that brings the balance. What is too much
-    for one command comes in parts, counted from 1, and counts for nothing before the last is there.
+    A balance includes the trades that settled in the block, so a trade stops pending in the same
+    step that sets the balance. An observation that is too large for one command comes in parts,
+    counted from 1, and takes effect with the last part.
     """
 
     at_ms: int
@@ -135,14 +135,14 @@ class ObserveChain(msgspec.Struct, frozen=True, array_like=True, tag="observe"):
 
 
 class JoinTreasury(msgspec.Struct, frozen=True, array_like=True, tag="join"):
-    """Collateral comes in slices from a treasury from now on, which knows us by this name."""
+    """Take collateral from a treasury from now on; `shard` is the name of this shard there."""
 
     at_ms: int
     shard: str
 
 
 class TakeAllocations(msgspec.Struct, frozen=True, array_like=True, tag="take"):
-    """What the treasury gave the shard in all, of some wallets; told again, it happens once."""
+    """Take allocations up to the total given by the treasury; repeated, it takes effect once."""
 
     at_ms: int
     shard: str
@@ -150,9 +150,9 @@ class TakeAllocations(msgspec.Struct, frozen=True, array_like=True, tag="take"):
 
 
 class ReturnAllocation(msgspec.Struct, frozen=True, array_like=True, tag="return"):
-    """The treasury wants collateral back, until so much was returned in all.
+    """Return collateral to the treasury, up to a total.
 
-    Only a forced return closes orders: the wallet took on the chain what they would spend.
+    Only a forced return closes orders: the wallet moved on the chain what they would spend.
     """
 
     at_ms: int
@@ -163,10 +163,10 @@ class ReturnAllocation(msgspec.Struct, frozen=True, array_like=True, tag="return
 
 
 class SplitTrade(msgspec.Struct, frozen=True, array_like=True, tag="split"):
-    """Some of a trade's fills cannot settle with the others: each part is a trade of its own now.
+    """Split a trade, because some of its fills cannot settle with the others.
 
-    A part is the maker orders of its fills; what is in none of them stays in the trade.
-    `refused_ids` are orders that the chain refuses whatever they meet, so they leave the book.
+    A part lists the maker orders of its fills; other fills stay in the trade. `refused_ids` are
+    orders that the chain refuses in any match, so they leave the book.
     """
 
     at_ms: int
@@ -194,10 +194,10 @@ _DECODER: Final[msgspec.msgpack.Decoder[Command]] = msgspec.msgpack.Decoder(Comm
 
 
 def encode_command(command: Command) -> bytes:
-    """Return the bytes that the journal keeps."""
+    """Return the bytes that the journal stores."""
     return _ENCODER.encode(command)
 
 
 def decode_command(raw: bytes) -> Command:
-    """Return the command that the journal kept."""
+    """Return the command that the journal stored."""
     return _DECODER.decode(raw)

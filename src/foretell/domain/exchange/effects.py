@@ -1,6 +1,6 @@
-"""What the engine says has happened: what streams, tables and answers are made of.
+"""Effects of commands, from which streams and tables are built.
 
-Each kind has a tag, since they cross to other processes; none of them is ever stored.
+Each kind has a tag because effects are sent to other processes; none of them is ever stored.
 """
 
 import enum
@@ -17,7 +17,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 
 
 class CloseReason(enum.StrEnum):
-    """Why an order left the book, or never rested."""
+    """The reason that an order left the book, or never rested."""
 
     FILLED = "filled"
     DUST = "dust"
@@ -33,13 +33,13 @@ class CloseReason(enum.StrEnum):
 
 
 class MarketOpened(msgspec.Struct, frozen=True, array_like=True, tag="market_opened"):
-    """A market began to trade."""
+    """A market was opened."""
 
     market: OpenMarket
 
 
 class TickChanged(msgspec.Struct, frozen=True, array_like=True, tag="tick_changed"):
-    """A market's tick became finer: all that is told of it from now on counts the new ticks."""
+    """A market's tick became finer: later effects of the market count the new ticks."""
 
     condition_id: Bytes32
     old_ticks_per_one: int
@@ -48,19 +48,19 @@ class TickChanged(msgspec.Struct, frozen=True, array_like=True, tag="tick_change
 
     @property
     def factor(self) -> int:
-        """How many of the new ticks make an old one."""
+        """The number of new ticks in an old one."""
         return self.ticks_per_one // self.old_ticks_per_one
 
 
 class MarketResolved(msgspec.Struct, frozen=True, array_like=True, tag="market_resolved"):
-    """A market trades no more."""
+    """A market was resolved, and its trading ended."""
 
     condition_id: Bytes32
     at_ms: int
 
 
 class OrderPlaced(msgspec.Struct, frozen=True, array_like=True, tag="order_placed"):
-    """An order was accepted; `matched_units` of its size were filled at once."""
+    """An order was accepted, with `matched_units` of its size filled at once."""
 
     command: PlaceOrder
     size_units: int
@@ -70,7 +70,7 @@ class OrderPlaced(msgspec.Struct, frozen=True, array_like=True, tag="order_place
 
 
 class OrderFilled(msgspec.Struct, frozen=True, array_like=True, tag="order_filled"):
-    """A resting order was filled, in part or whole."""
+    """A resting order was filled, partly or wholly."""
 
     order_id: Bytes32
     condition_id: Bytes32
@@ -83,12 +83,12 @@ class OrderFilled(msgspec.Struct, frozen=True, array_like=True, tag="order_fille
 
     @property
     def close_reason(self) -> CloseReason | None:
-        """Why the order is over, if this fill was its last."""
+        """The reason that the order is closed, None while it rests."""
         return CloseReason.FILLED if self.status is OrderStatus.MATCHED else None
 
 
 class OrderClosed(msgspec.Struct, frozen=True, array_like=True, tag="order_closed"):
-    """A resting order left the book otherwise than by being filled whole."""
+    """A resting order left the book for another reason than a fill of the whole."""
 
     order_id: Bytes32
     condition_id: Bytes32
@@ -102,13 +102,13 @@ class OrderClosed(msgspec.Struct, frozen=True, array_like=True, tag="order_close
 
 
 class TradeMatched(msgspec.Struct, frozen=True, array_like=True, tag="trade_matched"):
-    """Orders met."""
+    """Orders were matched."""
 
     trade: Trade
 
 
 class TradeAdvanced(msgspec.Struct, frozen=True, array_like=True, tag="trade_advanced"):
-    """A trade came further on its way to the chain."""
+    """The status of a trade's settlement changed."""
 
     trade_id: str
     condition_id: Bytes32
@@ -118,9 +118,9 @@ class TradeAdvanced(msgspec.Struct, frozen=True, array_like=True, tag="trade_adv
 
 
 class TradeSplit(msgspec.Struct, frozen=True, array_like=True, tag="trade_split"):
-    """Fills left a trade that could not settle with them, and are trades of their own now.
+    """Fills of a trade that could not settle together became trades of their own.
 
-    `kept` is the trade without them. All are as far as it was.
+    `kept` is the trade without them. All have the status of the trade before the split.
     """
 
     kept: Trade
@@ -131,7 +131,7 @@ class TradeSplit(msgspec.Struct, frozen=True, array_like=True, tag="trade_split"
 
 
 class LevelChange(msgspec.Struct, frozen=True, array_like=True):
-    """How much waits now at a price of yes on one side of a book."""
+    """The new total size at a price of yes on one side of a book."""
 
     is_bid: bool
     level: LevelSize
@@ -149,14 +149,14 @@ class BookChanged(msgspec.Struct, frozen=True, array_like=True, tag="book_change
 
 
 class TreasuryJoined(msgspec.Struct, frozen=True, array_like=True, tag="joined"):
-    """Collateral comes in slices from now on."""
+    """The shard takes its collateral from a treasury from now on."""
 
     shard: str
     at_ms: int
 
 
 class AllocationMoved(msgspec.Struct, frozen=True, array_like=True, tag="slice_moved"):
-    """A wallet's slice changed; these are its totals here after the change."""
+    """A wallet's allocation changed; these are the shard's totals after the change."""
 
     wallet: Address
     given: Total
@@ -166,9 +166,9 @@ class AllocationMoved(msgspec.Struct, frozen=True, array_like=True, tag="slice_m
 
 
 class MarketRestored(msgspec.Struct, frozen=True, array_like=True, tag="market_restored"):
-    """A market as it stands, for one who did not hear how it came so.
+    """The present state of a market, for a subscriber that missed earlier effects.
 
-    `market` is how it was opened, `rules` what it asks of orders now.
+    `market` is the command that opened it, `rules` are its present rules.
     """
 
     market: OpenMarket
@@ -183,7 +183,7 @@ class MarketRestored(msgspec.Struct, frozen=True, array_like=True, tag="market_r
 
 
 class OrderRestored(msgspec.Struct, frozen=True, array_like=True, tag="order_restored"):
-    """An order that rests, for one who did not hear of its placement."""
+    """A resting order, for a subscriber that missed its placement."""
 
     order_id: Bytes32
     condition_id: Bytes32
@@ -204,7 +204,7 @@ class OrderRestored(msgspec.Struct, frozen=True, array_like=True, tag="order_res
 
 
 class TradeRestored(msgspec.Struct, frozen=True, array_like=True, tag="trade_restored"):
-    """A trade on its way to the chain, for one who did not hear of the match."""
+    """A trade that is not settled, for a subscriber that missed the match."""
 
     trade: Trade
     signer_by_order: dict[Bytes32, Address]

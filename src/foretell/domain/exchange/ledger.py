@@ -1,25 +1,24 @@
-"""What a wallet has, has reserved, and is owed until settlement.
+"""The ledger: confirmed balances, pending trades and reservations of each wallet.
 
-Of each asset a wallet has what the chain confirmed, what unsettled trades will add and take, and
-what its open orders reserve. Tokens just bought can be sold at once: what a trade will bring counts
-from the moment of the match. Never more is reserved than is there.
+An account of a wallet and an asset counts what the chain confirmed, what unsettled trades will
+credit and debit, and what open orders reserve. Tokens just bought can be sold at once, because
+credits count from the match. Reservations never exceed confirmed + credits - debits.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NewType
 
-from foretell.domain.errors import exchange as matching_errors
+from foretell.domain.errors import exchange as refusals
 from foretell.domain.exchange.book import LiveOrder
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 AssetId = NewType("AssetId", str)
 """A token id as a decimal string, or COLLATERAL."""
 
-COLLATERAL: Final = AssetId(matching_errors.COLLATERAL)
-
+COLLATERAL: Final = AssetId(refusals.COLLATERAL)
 
 Move = tuple[Address, AssetId, int]
-"""What a trade adds to an account, or takes below zero, once it is on the chain."""
+"""A wallet, an asset and the units that a trade credits, or debits when negative, on the chain."""
 
 
 class Account:
@@ -44,7 +43,7 @@ class Account:
 
 
 class Ledger:
-    """Every account, and what each wallet allows each exchange to move."""
+    """All accounts, and what each wallet allows each exchange to move."""
 
     __slots__ = ("_accounts_by_wallet", "_allowances")
 
@@ -53,7 +52,7 @@ class Ledger:
         self._allowances: dict[tuple[Address, Address, bool], int] = {}
 
     def account(self, wallet: Address, asset: AssetId) -> Account:
-        """Return the account, a new one when the wallet was not heard of."""
+        """Return the account, a new one when there is none."""
         accounts = self._accounts_by_wallet.get(wallet)
         if accounts is None:
             accounts = self._accounts_by_wallet[wallet] = {}
@@ -63,11 +62,12 @@ class Ledger:
         return account
 
     def look_up(self, wallet: Address, asset: AssetId) -> Account:
-        """Return the account, or an empty one that is not kept: looking changes nothing."""
+        """Return the account, or an empty one that is not stored."""
         return self._accounts_by_wallet.get(wallet, {}).get(asset) or Account(wallet)
 
     def allow(self, wallet: Address, exchange: Address, units: int, *, of_collateral: bool) -> None:
-        """Record what the wallet allows the exchange to move, as the chain says."""
+        """Set what the wallet allows the exchange to move on the chain."""
+        assert units >= 0
         self._allowances[wallet, exchange, of_collateral] = units
 
     def allowance_units(self, wallet: Address, exchange: Address, asset: AssetId) -> int:
@@ -79,7 +79,7 @@ class Ledger:
         return self._allowances.get((wallet, exchange, of_collateral), 0)
 
     def spendable_units(self, wallet: Address, exchange: Address, asset: AssetId) -> int:
-        """Return what a new order may reserve; below zero when open orders outran the chain."""
+        """Return what a new order may reserve; below zero when the chain no longer covers open orders."""
         accounts = self._accounts_by_wallet.get(wallet)
         account = None if accounts is None else accounts.get(asset)
         allowed = self._allowances.get((wallet, exchange, asset == COLLATERAL), 0)
@@ -91,32 +91,34 @@ class Ledger:
     def check_funds(
         self, wallet: Address, exchange: Address, asset: AssetId, need_units: int
     ) -> None:
-        """Refuse when the wallet cannot cover it, saying which of the three causes it is."""
+        """Refuse an order that the wallet cannot cover, with one of three causes."""
         if self.spendable_units(wallet, exchange, asset) >= need_units:
             return
         account = self.look_up(wallet, asset)
         held = account.confirmed_units + account.credit_units - account.debit_units
         allowance = self.allowance_units(wallet, exchange, asset)
         if held < need_units:
-            refusal: type[matching_errors.NotEnoughFunds] = matching_errors.InsufficientBalance
+            refusal: type[refusals.NotEnoughFunds] = refusals.InsufficientBalance
         elif allowance - account.debit_units < need_units:
-            refusal = matching_errors.InsufficientAllowance
+            refusal = refusals.InsufficientAllowance
         else:
-            refusal = matching_errors.ReservedByOpenOrders
+            refusal = refusals.ReservedByOpenOrders
         raise refusal(
-            asset=asset,
-            spender=exchange,
-            need=need_units,
-            have=account.confirmed_units,
-            pending=account.credit_units - account.debit_units,
-            reserved=account.reserved_units,
-            allowance=allowance,
+            refusals.Shortfall(
+                asset=asset,
+                spender=exchange,
+                need_units=need_units,
+                have_units=account.confirmed_units,
+                pending_units=account.credit_units - account.debit_units,
+                reserved_units=account.reserved_units,
+                allowance_units=allowance,
+            )
         )
 
     def missing_units(
         self, wallet: Address, exchange: Address, asset: AssetId, need_units: int
     ) -> int:
-        """Return how much more the wallet would have to hold; 0 when that would not help."""
+        """Return how much more the wallet must hold to cover it, 0 when no balance would suffice."""
         account = self.look_up(wallet, asset)
         allowed = self.allowance_units(wallet, exchange, asset) - account.debit_units
         if allowed - account.reserved_units < need_units:
@@ -124,37 +126,45 @@ class Ledger:
         return max(need_units - self.spendable_units(wallet, exchange, asset), 0)
 
     def reserve(self, order: LiveOrder, asset: AssetId, units: int) -> None:
-        """Set aside what an order that now rests may cost.
-
-        It takes over the account's own word for the wallet: what many orders share is found sooner
-        when they leave, and is kept once.
-        """
+        """Reserve what an order that now rests may cost."""
         account = self.account(order.maker, asset)
+        # Each command brings its own copy of the wallet's address. The order takes the account's
+        # copy instead, so that a million orders of a wallet store it once, and so that look-ups by
+        # it compare identities and not 42 characters.
         if order.signer is order.maker:
             order.signer = account.wallet
         order.maker = account.wallet
         account.reserved_units += units
         account.orders[order.order_id] = order
+        used_units = account.reserved_units + account.debit_units
+        assert used_units <= account.confirmed_units + account.credit_units, "funds were checked"
 
     def release(self, order: LiveOrder, asset: AssetId, units: int, *, is_closed: bool) -> None:
-        """Give back what an order no longer needs."""
+        """Release what an order no longer needs."""
         account = self.account(order.maker, asset)
         account.reserved_units -= units
         assert account.reserved_units >= 0
         if is_closed:
             del account.orders[order.order_id]
 
-    def pend(self, moves: Iterable[Move]) -> None:
-        """Add (or, below zero, take) what an unsettled trade will move."""
+    def pend(self, moves: Iterable[Move], *, is_forced: bool = False) -> None:
+        """Add the moves of an unsettled trade to credits and debits.
+
+        A match debits no more than the funds that were checked. The moves of a trade that a reorg
+        took off the chain are forced: the wallet may have spent the funds there.
+        """
         for wallet, asset, units in moves:
             account = self.account(wallet, asset)
             if units >= 0:
                 account.credit_units += units
             else:
                 account.debit_units -= units
+                used_units = account.reserved_units + account.debit_units
+                held_units = account.confirmed_units + account.credit_units
+                assert is_forced or used_units <= held_units, "funds were checked"
 
     def unpend(self, moves: Iterable[Move]) -> None:
-        """Undo `pend`: the trade is on the chain, or never will be."""
+        """Undo `pend` for a trade that is on the chain, or has failed."""
         for wallet, asset, units in moves:
             account = self.account(wallet, asset)
             if units >= 0:
@@ -165,21 +175,21 @@ class Ledger:
                 assert account.debit_units >= 0
 
     def assets(self, wallet: Address) -> list[AssetId]:
-        """Return the assets that were ever heard of in this wallet."""
+        """Return the assets that have an account in this wallet."""
         return list(self._accounts_by_wallet.get(wallet, ()))
 
     def accounts(self) -> Iterator[tuple[Address, AssetId, Account]]:
-        """Yield every account; a wallet's own in the order in which its assets were heard of."""
+        """Yield all accounts; those of a wallet in the order of their creation."""
         for wallet, accounts in self._accounts_by_wallet.items():
             for asset, account in accounts.items():
                 yield wallet, asset, account
 
     def allowances(self) -> Iterator[tuple[tuple[Address, Address, bool], int]]:
-        """Yield the wallet, the exchange and the kind of every allowance, and its units."""
+        """Yield the wallet, exchange and kind of each allowance, and its units."""
         yield from self._allowances.items()
 
     def accounts_held(self) -> list[tuple[Address, AssetId]]:
-        """Return the accounts in which the chain confirmed anything."""
+        """Return the accounts with a confirmed balance other than zero."""
         return [
             (wallet, asset)
             for wallet, accounts in self._accounts_by_wallet.items()
@@ -188,5 +198,5 @@ class Ledger:
         ]
 
     def allowances_held(self) -> list[tuple[Address, Address, bool]]:
-        """Return the wallet, the exchange and the kind of every allowance that is not zero."""
+        """Return the wallet, exchange and kind of each allowance that is not zero."""
         return [key for key, units in self._allowances.items() if units]

@@ -1,9 +1,9 @@
-"""Whom an arriving order meets, and what each side pays.
+"""Matching: the resting orders that an arriving order meets, and what each side pays.
 
-The plan is made without touching the book, so that an order which must fill whole, or must not
-fill at all, is judged before anything has changed. A fill happens at the resting order's price, in
-whole lots; what is left below a lot can never trade and is called dust. No dust ever rests: an order
-that rested below a lot would stand in the way of prices that cross it.
+A plan is made without changing the book, so that an order which must be filled whole, or must not
+match, is checked before anything changes. A fill is at the resting order's price, in whole lots. A
+remainder below a lot can never trade and is called dust. No dust rests: it would block the prices
+that cross it.
 """
 
 import enum
@@ -23,7 +23,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 
 
 class MatchType(enum.StrEnum):
-    """How two orders come together on the chain."""
+    """The way in which two orders are matched on the chain."""
 
     COMPLEMENTARY = "COMPLEMENTARY"
     MINT = "MINT"
@@ -34,8 +34,8 @@ _BUY: Final = Side.BUY
 _COMPLEMENTARY: Final = MatchType.COMPLEMENTARY
 
 
-class Taker(NamedTuple):
-    """What matching needs to know of an arriving order.
+class Taker(msgspec.Struct, frozen=True):
+    """The arriving order.
 
     Exactly one of `size_units` (tokens to trade) and `budget_units` (collateral to spend) is set.
     """
@@ -50,19 +50,19 @@ class Taker(NamedTuple):
 
 
 class PlannedFill(NamedTuple):
-    """A part of one resting order that the taker gets, at that order's price."""
+    """A part of a resting order that the taker receives, at that order's price."""
 
     order: LiveOrder
     size_units: int
 
 
-class MatchPlan(NamedTuple):
-    """What would happen if the taker were matched now.
+class MatchPlan(msgspec.Struct, frozen=True):
+    """The outcome of matching a taker now.
 
-    `is_exhausted` says that the taker, not the book, ended it: what is left of it is less than a
-    lot at the last price that it met. `own_orders` are resting orders of the same wallet in its
-    way, `dust_orders` those that its fills leave with less than a lot; both leave the book when
-    the plan is carried out.
+    `is_exhausted` means that the taker has less than a lot left at the last price that it met, so
+    that the taker and not the book ended the match. `own_orders` are crossed orders of the same
+    wallet, `dust_orders` those that the fills leave with less than a lot; both leave the book when
+    the plan is executed.
     """
 
     fills: list[PlannedFill]
@@ -73,18 +73,18 @@ class MatchPlan(NamedTuple):
 
     @property
     def crosses(self) -> bool:
-        """Whether the taker meets anybody at all."""
+        """Whether the taker meets any resting order."""
         return bool(self.fills or self.own_orders)
 
 
 def plan_match(book: Book, taker: Taker) -> MatchPlan:
-    """Return the fills of an arriving order against the book as it stands."""
+    """Return the plan of an arriving order against the present book."""
     fills: list[PlannedFill] = []
     own_orders: list[LiveOrder] = []
     dust_orders: list[LiveOrder] = []
-    maker, _, is_yes, taker_is_bid, limit_ticks, size_left, budget_left = taker
-    ticks_per_one, filled, is_exhausted = book.ticks_per_one, 0, False
-    for order in book.opposite(limit_ticks, taker_is_bid=taker_is_bid):
+    maker, is_yes, ticks_per_one = taker.maker, taker.is_yes, book.ticks_per_one
+    size_left, budget_left, filled, is_exhausted = taker.size_units, taker.budget_units, 0, False
+    for order in book.opposite(taker.yes_limit_ticks, taker_is_bid=taker.is_bid):
         price = price_in_yes(order.yes_price_ticks, ticks_per_one, is_yes=is_yes)
         wanted = _wanted_units(size_left, budget_left, price, ticks_per_one)
         if wanted == 0:
@@ -107,13 +107,15 @@ def plan_match(book: Book, taker: Taker) -> MatchPlan:
             break
         if units < order.remaining_units:
             dust_orders.append(order)
+    assert budget_left is None or budget_left >= 0, "a taker spends no more than its budget"
+    assert taker.size_units is None or filled <= taker.size_units, "no fill beyond the size"
     return MatchPlan(fills, filled, is_exhausted, own_orders, dust_orders)
 
 
 def _wanted_units(
     size_left: int | None, budget_left: int | None, price_ticks: int, ticks_per_one: int
 ) -> int:
-    """Return how much a taker would still take at a price, in whole lots."""
+    """Return the size that a taker still takes at a price, in whole lots."""
     if budget_left is not None:
         wanted = affordable_size_units(budget_left, price_ticks, ticks_per_one)
     else:
@@ -123,10 +125,10 @@ def _wanted_units(
 
 
 class Fill(msgspec.Struct, frozen=True, array_like=True):
-    """One maker order's part of a trade, in base units.
+    """The part of one maker order in a trade, in base units.
 
-    `making_units` is what the maker gave and `taking_units` what it got, of the assets that its
-    own order names; `price_ticks` is a price of the maker's own token.
+    The maker gives `making_units` and receives `taking_units` of the assets that its order names;
+    `price_ticks` is a price of the maker's own token.
     """
 
     maker_order_id: Bytes32
@@ -142,14 +144,14 @@ class Fill(msgspec.Struct, frozen=True, array_like=True):
 
 
 def match_type_of(taker_side: Side, maker_side: Side) -> MatchType:
-    """Return how a taker and a maker whose prices cross come together."""
+    """Return the match type of two orders that cross, by their sides."""
     if taker_side is not maker_side:
         return _COMPLEMENTARY
     return MatchType.MINT if taker_side is _BUY else MatchType.MERGE
 
 
 def fill_of(planned: PlannedFill, taker_side: Side, ticks_per_one: int) -> Fill:
-    """Return a planned fill with what its maker gives and gets."""
+    """Return a planned fill with the amounts that its maker gives and receives."""
     order, units = planned
     cost = exact_cost_units(units, order.price_ticks, ticks_per_one)
     is_buy = order.side is _BUY
@@ -168,15 +170,15 @@ def fill_of(planned: PlannedFill, taker_side: Side, ticks_per_one: int) -> Fill:
 
 
 def taker_cost_units(fill: Fill) -> int:
-    """Return the collateral that the taker pays (as a buyer) or gets (as a seller) for a fill.
+    """Return the collateral that the taker pays (as a buyer) or receives (as a seller) for a fill.
 
-    Whatever the maker pays or gets for its token, the taker has the rest of one collateral a
-    token when they mint or merge, and the same amount when they trade one token.
+    It is the maker's amount when both trade one token. When they mint or merge, both amounts add up
+    to one collateral a token.
     """
     cost = fill.making_units if fill.side is _BUY else fill.taking_units
     return cost if fill.match_type is _COMPLEMENTARY else fill.size_units - cost
 
 
 def is_dust(units: int, price_ticks: int, ticks_per_one: int) -> bool:
-    """Return whether so little can never trade at this price."""
+    """Return whether the size is below a lot at this price, so that it can never trade."""
     return units < lots_by_price(ticks_per_one)[price_ticks]

@@ -1,7 +1,7 @@
-"""What a treasury and settled trades do to a shard's slices of its wallets' collateral.
+"""Changes of a shard's allocations by the treasury and by settled trades.
 
-A slice's units are the ledger's confirmed collateral, so placing an order asks nobody while they
-suffice. What is given back is never what an order or an unsettled trade needs.
+The units of an allocation are the ledger's confirmed collateral, so an order needs no request to
+the treasury while they suffice. What orders or unsettled trades need is never returned.
 """
 
 from typing import assert_never
@@ -17,7 +17,7 @@ from foretell.domain.values.hexadecimal import Address
 def move_allocations(
     state: State, command: JoinTreasury | TakeAllocations | ReturnAllocation
 ) -> tuple[AllocationTotal | None, list[Effect]]:
-    """Do what the treasury's carrier says; a return is answered with its total."""
+    """Apply a command of the treasury's coordinator; the reply to a return is its total."""
     match command:
         case JoinTreasury():
             return None, _join(state, command)
@@ -30,15 +30,16 @@ def move_allocations(
 
 
 def returnable_units(account: Account) -> int:
-    """Return what of a slice neither orders nor unsettled trades need.
+    """Return the units of an allocation that neither orders nor unsettled trades need.
 
-    What a trade is still to bring is not counted: another shard could spend it before it is there.
+    Credits of unsettled trades do not count: another shard could spend them before they settle.
     """
     return max(account.confirmed_units - account.debit_units - account.reserved_units, 0)
 
 
 def settle_allocations(state: State, trade: UnsettledTrade, sign: int, at_ms: int) -> list[Effect]:
-    """Change the slices by a trade that the chain now holds (sign 1), or no longer holds (-1)."""
+    """Add a trade that the chain now has to the allocations (sign 1), or remove it after a reorg (-1)."""
+    assert sign in {-1, 1}
     effects: list[Effect] = []
     for wallet, asset, units in trade.moves:
         if asset == COLLATERAL:
@@ -49,15 +50,15 @@ def settle_allocations(state: State, trade: UnsettledTrade, sign: int, at_ms: in
 
 
 def _join(state: State, command: JoinTreasury) -> list[Effect]:
-    """Take collateral from a treasury from now on, told twice as good as once.
+    """Take collateral from a treasury from now on; a repeated command changes nothing.
 
-    What the chain confirmed here until now counts as settled, so the treasury hears of it with the
-    trades of the next block that both observe.
+    Collateral that the chain confirmed here until now counts as settled, so the treasury counts it
+    with the trades of the next block that both observe.
     """
     allocations = state.allocations
     assert command.shard, "a shard that joins has a name"
     if allocations.is_joined:
-        assert allocations.shard == command.shard, "a shard has one name for ever"
+        assert allocations.shard == command.shard, "a shard keeps its name"
         return []
     allocations.shard = command.shard
     effects: list[Effect] = [TreasuryJoined(command.shard, command.at_ms)]
@@ -70,9 +71,9 @@ def _join(state: State, command: JoinTreasury) -> list[Effect]:
 
 
 def _take(state: State, command: TakeAllocations) -> list[Effect]:
-    """Add what of these totals is new here."""
+    """Add what these totals have more than the known ones."""
     assert state.allocations.shard == command.shard, (
-        "a slice goes to the shard that it was given to"
+        "an allocation goes to the shard that it was given to"
     )
     effects: list[Effect] = []
     for given in command.given:
@@ -85,12 +86,12 @@ def _take(state: State, command: TakeAllocations) -> list[Effect]:
 
 
 def _return(state: State, command: ReturnAllocation) -> tuple[AllocationTotal, list[Effect]]:
-    """Give back up to the total asked for, and say what was given back in all.
+    """Return units up to the requested total, and reply with the total returned.
 
-    Only what is free goes; a forced return closes the newest orders until enough is.
+    Only free units are returned; a forced return closes the newest orders until enough is free.
     """
     assert state.allocations.shard == command.shard, (
-        "a return is asked of the shard that has the slice"
+        "a return goes to the shard that has the allocation"
     )
     wallet, effects = command.wallet, list[Effect]()
     wanted = int(command.returned) - state.allocations.look_up(wallet).returned_units
@@ -101,6 +102,7 @@ def _return(state: State, command: ReturnAllocation) -> tuple[AllocationTotal, l
     if units > 0:
         state.allocations.allocation_of(wallet).returned_units += units
         account.confirmed_units -= units
+        assert account.confirmed_units >= account.debit_units + account.reserved_units
         effects.append(_moved(state, wallet, command.at_ms))
     returned = total_of(state.allocations.look_up(wallet).returned_units)
     return AllocationTotal(wallet, returned), [*effects, *state.book_changes(command.at_ms)]

@@ -1,8 +1,8 @@
-"""What the chain says, taken into the ledger: balances, allowances, and trades that settled.
+"""Application of an observation of the chain: balances, allowances and settled trades.
 
-All of one observation is true at one block. A trade found there stops pending in the same step in
-which the balances that contain it arrive, so no unit is counted twice or missed in between. That
-holds for an observation of many parts too: all of them are taken in with the last one.
+All of an observation is true at one block. A trade in that block stops pending in the same step
+that sets the balances which contain it, so no unit is counted twice or missed. The parts of a large
+observation are applied together, with the last one.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,16 @@ _FINAL: Final = (TradeStatus.CONFIRMED, TradeStatus.FAILED)
 
 
 OBSERVED_PER_COMMAND_MAX: Final = 10_000
-"""How many balances, trades and so on one command may hold, so that any journal takes it."""
+"""The most entries of one command, so that it fits into a record of any journal."""
 
+# A part may end in the middle of any list. So splitting and joining treat an observation as one
+# sequence of entries, each with the name of its list, instead of five lists with five remainders.
 _LISTS: Final = ("balances", "allowances", "trades", "cancels", "nonces")
 
 
 def split_observation(whole: ObserveChain, entries_max: int) -> list[ObserveChain]:
-    """Return the observation in parts of so many entries, or as it is when it has no more."""
+    """Return the observation in parts of at most `entries_max` entries, numbered from 1."""
+    assert entries_max > 0
     entries = [(name, entry) for name in _LISTS for entry in getattr(whole, name)]
     starts = range(0, max(len(entries), 1), entries_max)
     return [
@@ -45,34 +48,35 @@ def split_observation(whole: ObserveChain, entries_max: int) -> list[ObserveChai
 
 
 def _by_list(entries: Sequence[tuple[str, object]]) -> dict[str, tuple[Any, ...]]:
-    """Return the entries by the names of their lists, those of no entry too."""
+    """Return the entries by the names of their lists, empty lists included."""
     return {name: tuple(entry for named, entry in entries if named == name) for name in _LISTS}
 
 
 def observe_chain(state: State, command: ObserveChain) -> list[Effect]:
-    """Return the trades that moved and the orders that the chain no longer covers.
+    """Return the trades that advanced and the orders that the chain no longer covers.
 
-    Nothing moves before the last part. A first part means that whoever looked before has stopped
-    halfway, and looks anew.
+    Parts before the last only wait. A first part replaces parts that wait: the reader before it
+    stopped halfway, and this one starts again.
     """
+    assert 1 <= command.part <= command.parts
     if command.part == 1:
         state.observed_parts.clear()
-    assert len(state.observed_parts) == command.part - 1, "parts come in their order"
+    assert len(state.observed_parts) == command.part - 1, "parts arrive in order"
     state.observed_parts.append(command)
     if command.part < command.parts:
         return []
     parts, state.observed_parts = state.observed_parts, []
-    return _take_in(state, _joined(parts))
+    return _observe(state, _joined(parts))
 
 
 def _joined(parts: list[ObserveChain]) -> ObserveChain:
-    """Return the observation that these are the parts of, at the time of the last one."""
+    """Return the whole observation of these parts, at the time of the last one."""
     entries = [(name, each) for part in parts for name in _LISTS for each in getattr(part, name)]
     return msgspec.structs.replace(parts[-1], **_by_list(entries))
 
 
-def _take_in(state: State, command: ObserveChain) -> list[Effect]:
-    touched = _count(state, command)
+def _observe(state: State, command: ObserveChain) -> list[Effect]:
+    touched = _set_balances(state, command)
     effects: list[Effect] = []
     for seen in command.trades:
         trade = state.unsettled_trades.get(seen.trade_id)
@@ -91,10 +95,11 @@ def _take_in(state: State, command: ObserveChain) -> list[Effect]:
     return [*effects, *state.book_changes(command.at_ms)]
 
 
-def _count(state: State, command: ObserveChain) -> dict[tuple[Address, AssetId], None]:
-    """Take balances and allowances into the ledger, and return the accounts that they concern."""
+def _set_balances(state: State, command: ObserveChain) -> dict[tuple[Address, AssetId], None]:
+    """Set balances and allowances in the ledger, and return the accounts that they concern."""
     touched: dict[tuple[Address, AssetId], None] = {}
     for balance in command.balances:
+        assert balance.units >= 0
         if balance.asset == COLLATERAL and state.allocations.is_joined:
             continue
         state.ledger.account(balance.wallet, balance.asset).confirmed_units = balance.units
@@ -112,7 +117,7 @@ def _count(state: State, command: ObserveChain) -> dict[tuple[Address, AssetId],
 
 
 def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -> list[Effect]:
-    """Move a trade along its table; only what is neither on the chain nor given up still pends."""
+    """Advance a trade along its transitions; it pends until it is on the chain or has failed."""
     effects: list[Effect] = []
     is_joined, condition_id = state.allocations.is_joined, trade.trade.condition_id
     for status in trade_steps(trade.status, seen.status):
@@ -124,6 +129,7 @@ def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -
             sign = (status in _SETTLED) - settled
             effects += settle_allocations(state, trade, sign, at_ms) if sign else []
         effects.append(TradeAdvanced(seen.trade_id, condition_id, status, seen.tx_hash, at_ms))
+    assert not effects or trade.status is seen.status, "a path ends at its target"
     if trade.status in _FINAL:
         del state.unsettled_trades[seen.trade_id]
     return effects
@@ -132,12 +138,14 @@ def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -
 def _pend(state: State, trade: UnsettledTrade, *, before: bool, after: bool) -> None:
     if before == after:
         return
-    change = state.ledger.pend if after else state.ledger.unpend
-    change(trade.moves)
+    if after:
+        state.ledger.pend(trade.moves, is_forced=True)
+    else:
+        state.ledger.unpend(trade.moves)
 
 
 def _cancel(state: State, canceled: CancelSeen, at_ms: int) -> list[Effect]:
-    """Close an order that was canceled at its exchange; one that is not here yet is remembered."""
+    """Close an order that was canceled at its exchange; remember the cancel of an unknown order."""
     order = state.live_orders.get(canceled.order_id)
     if order is None:
         if canceled.order_id not in state.placement_by_order:
@@ -149,9 +157,9 @@ def _cancel(state: State, canceled: CancelSeen, at_ms: int) -> list[Effect]:
 
 
 def _raise_nonce(state: State, raised: NonceSeen, at_ms: int) -> list[Effect]:
-    """Remember a maker's nonce, and close its orders at that exchange that were signed before.
+    """Set a maker's nonce, and close its orders at that exchange with a lower one.
 
-    After a reorg it may be lower than it was: what is signed with it is taken again.
+    A reorg may lower the nonce: orders signed with it are accepted again.
     """
     state.maker_nonces[raised.exchange, raised.maker] = raised.nonce
     return [
@@ -169,7 +177,7 @@ def _exchange_of(state: State, order: LiveOrder) -> Address:
 def _cancel_uncovered(state: State, wallet: Address, asset: AssetId, at_ms: int) -> list[Effect]:
     """Close the newest orders of an account until the chain covers the rest.
 
-    What one exchange may no longer move another still may, so each order is judged by its own.
+    Allowances differ by exchange, so each order is checked against the allowance of its own.
     """
     account = state.ledger.look_up(wallet, asset)
     effects: list[Effect] = []
@@ -184,7 +192,7 @@ def _cancel_uncovered(state: State, wallet: Address, asset: AssetId, at_ms: int)
 def _short_exchanges(
     state: State, wallet: Address, asset: AssetId, account: Account
 ) -> list[Address]:
-    """Return the exchanges that may not move what the orders of an account reserve."""
+    """Return the exchanges that may not move all that the account has pending and reserved."""
     held = account.confirmed_units + account.credit_units
     used = account.debit_units + account.reserved_units
     return [

@@ -1,15 +1,15 @@
-"""The signed order: its fields, its hash, what makes it valid on its own, and its life.
+"""The signed order: its fields, hash, own validity and statuses.
 
-An order is an offer to give `maker_amount` of one asset for `taker_amount` of the other: a BUY gives
-collateral for tokens, a SELL tokens for collateral. Its price is their ratio, and it must be a whole
-number of ticks: exactly for orders that may rest, nearly for those that only take, because clients
-round the money side of a market order.
+An order offers `maker_amount` of one asset for `taker_amount` of the other: a BUY gives collateral
+for tokens, a SELL tokens for collateral. Its price is their ratio and must be a whole number of
+ticks: exactly for orders that may rest, nearly for orders that only take, because clients round
+the collateral of a market order.
 """
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -32,14 +32,14 @@ ORDER_V1_TYPE: Final = (
 ORDER_V1_TYPE_HASH: Final = text_word(ORDER_V1_TYPE)
 
 EXPIRATION_MARGIN_S: Final = 60
-"""An order with an expiration leaves the book this long before it, so that it can still settle."""
+"""The time before its expiration at which an order leaves the book, so that it can still settle."""
 
 TICK_TOLERANCE: Final = 20
-"""A taking order's price may be off its tick by one part in this many of a tick."""
+"""The price of an order that only takes may differ from its tick by a tick over this number."""
 
 
 class Side(enum.IntEnum):
-    """Whether the maker of the order pays collateral for tokens or the reverse."""
+    """The side of an order: BUY pays collateral for tokens, SELL the reverse."""
 
     BUY = 0
     SELL = 1
@@ -49,7 +49,7 @@ _BUY: Final = Side.BUY
 
 
 class SignatureType(enum.IntEnum):
-    """How the order's signer and its maker, who pays, belong together."""
+    """The relation of an order's signer to its maker, which pays."""
 
     EOA = 0
     PROXY = 1
@@ -57,25 +57,43 @@ class SignatureType(enum.IntEnum):
     CONTRACT = 3
 
 
+SERVED_SIGNATURE_TYPES: Final[Mapping[int, str]] = MappingProxyType(
+    {SignatureType.EOA: "EOA", SignatureType.SAFE: "Safe"}
+)
+"""The signature types that are accepted, and their names in messages."""
+
+
 class OrderType(enum.StrEnum):
-    """How long an order waits: till cancelled, till a date, all at once or not at all, or what is there."""
+    """The time in force: good till canceled, good till date, fill or kill, fill and kill.
+
+    `may_rest` says whether the size that is not matched at once stays in the book. It is a plain
+    attribute of each member, because a property would cost a call for every order.
+    """
 
     GTC = "GTC"
     GTD = "GTD"
     FOK = "FOK"
     FAK = "FAK"
 
-    @property
-    def may_rest(self) -> bool:
-        """Whether what is not matched at once stays in the book."""
-        return self is OrderType.GTC or self is OrderType.GTD
+    may_rest: bool
+
+    def __init__(self, word: str) -> None:
+        self.may_rest = word in {"GTC", "GTD"}
+
+
+def has_budget(side: Side, order_type: OrderType) -> bool:
+    """Return whether the order names the collateral to spend: a BUY that may not rest.
+
+    All other orders name their size in tokens.
+    """
+    return side is _BUY and not order_type.may_rest
 
 
 class SignedOrder(msgspec.Struct, frozen=True, array_like=True):
-    """An order as its signer signed it, with the signing profile that it was verified under.
+    """An order as signed, with the signing profile under which it was verified.
 
-    `salt` and `token_id` are decimal strings: both may be wider than what the journal stores as an
-    integer. The signature is normalized: r, s and v of 27 or 28.
+    `salt` and `token_id` are decimal strings, because both may exceed an integer of the journal.
+    The signature is normalized: r, s and v of 27 or 28.
     """
 
     salt: str
@@ -95,43 +113,57 @@ class SignedOrder(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def size_units(self) -> int:
-        """How many token units the order asks for or offers."""
+        """The token units that the order asks for or offers."""
         return self.taker_amount if self.side is _BUY else self.maker_amount
 
     @property
     def collateral_units(self) -> int:
-        """How much collateral the order offers or asks for."""
+        """The collateral units that the order offers or asks for."""
         return self.maker_amount if self.side is _BUY else self.taker_amount
 
 
-def order_struct_hash(order: SignedOrder) -> bytes:
-    """Return the EIP-712 struct hash of the twelve fields of a version 1 order."""
-    return keccak256(
-        b"".join(
-            (
-                ORDER_V1_TYPE_HASH,
-                uint_word(int(order.salt)),
-                address_word(order.maker),
-                address_word(order.signer),
-                address_word(order.taker),
-                uint_word(int(order.token_id)),
-                uint_word(order.maker_amount),
-                uint_word(order.taker_amount),
-                uint_word(order.expiration_s),
-                uint_word(order.nonce),
-                uint_word(order.fee_rate_bps),
-                uint_word(order.side),
-                uint_word(order.signature_type),
-            )
+class OrderStruct(NamedTuple):
+    """A version of the order's EIP-712 struct: its type hash, and the packer of its fields."""
+
+    type_hash: bytes
+    pack: Callable[[SignedOrder], bytes]
+
+    def hash(self, order: SignedOrder) -> bytes:
+        """Return the struct hash of an order."""
+        return keccak256(self.type_hash + self.pack(order))
+
+
+def _pack_v1(order: SignedOrder) -> bytes:
+    """Return the twelve fields of a version 1 order as words."""
+    return b"".join(
+        (
+            uint_word(int(order.salt)),
+            address_word(order.maker),
+            address_word(order.signer),
+            address_word(order.taker),
+            uint_word(int(order.token_id)),
+            uint_word(order.maker_amount),
+            uint_word(order.taker_amount),
+            uint_word(order.expiration_s),
+            uint_word(order.nonce),
+            uint_word(order.fee_rate_bps),
+            uint_word(order.side),
+            uint_word(order.signature_type),
         )
     )
 
 
-class OrderTerms(msgspec.Struct, frozen=True, array_like=True):
-    """What a market makes of an order: its limit in ticks, and how much may be matched.
+STRUCTS: Final[Mapping[int, OrderStruct]] = MappingProxyType(
+    {1: OrderStruct(ORDER_V1_TYPE_HASH, _pack_v1)}
+)
+"""The supported structs by version; a signing profile names the version that it is for."""
 
-    A BUY that only takes names the collateral to spend, so its size is open: `size_units` is None
-    and `budget_units` set. All others name their size.
+
+class OrderTerms(msgspec.Struct, frozen=True, array_like=True):
+    """The terms of an order in its market: its limit in ticks, and its size or its budget.
+
+    An order that has a budget names the collateral to spend, so its `size_units` is None; for all
+    others `budget_units` is None.
     """
 
     price_ticks: int
@@ -139,9 +171,14 @@ class OrderTerms(msgspec.Struct, frozen=True, array_like=True):
     size_units: int | None
     budget_units: int | None
 
+    @property
+    def has_budget(self) -> bool:
+        """Whether the order names the collateral to spend."""
+        return self.budget_units is not None
+
 
 class MarketRules(msgspec.Struct, frozen=True, array_like=True):
-    """What a market asks of every order."""
+    """The rules of a market for its orders."""
 
     ticks_per_one: int
     size_units_min: int
@@ -151,32 +188,32 @@ class MarketRules(msgspec.Struct, frozen=True, array_like=True):
 def check_order(
     order: SignedOrder, order_type: OrderType, rules: MarketRules, order_id: Bytes32
 ) -> OrderTerms:
-    """Return what the market makes of the order, or refuse it for what it says itself.
+    """Return the order's terms in a market, or refuse fields that break the market's rules.
 
-    Funds, the book and the clock are not looked at here.
+    Funds, the book and the clock are checked elsewhere.
     """
     if order.maker_amount == 0 or order.taker_amount == 0:
         raise MalformedOrder("makerAmount and takerAmount must be greater than zero")
     if (order.expiration_s != 0) != (order_type is OrderType.GTD):
-        raise InvalidExpiration("an expiration goes with GTD and with nothing else")
+        raise InvalidExpiration("GTD orders need an expiration, and other orders must have 0")
     if order.fee_rate_bps != rules.fee_rate_bps:
         raise InvalidFeeRate(order.fee_rate_bps, rules.fee_rate_bps)
     price_ticks = _price_ticks(order, order_type, rules.ticks_per_one, order_id)
     if order.size_units < rules.size_units_min:
         raise SizeBelowMinimum(order_id, order.size_units, rules.size_units_min)
-    has_budget = order.side is Side.BUY and not order_type.may_rest
+    is_budgeted = has_budget(order.side, order_type)
     return OrderTerms(
         price_ticks=price_ticks,
         ticks_per_one=rules.ticks_per_one,
-        size_units=None if has_budget else order.size_units,
-        budget_units=order.collateral_units if has_budget else None,
+        size_units=None if is_budgeted else order.size_units,
+        budget_units=order.collateral_units if is_budgeted else None,
     )
 
 
 def _price_ticks(
     order: SignedOrder, order_type: OrderType, ticks_per_one: int, order_id: Bytes32
 ) -> int:
-    """Return the limit in whole ticks, the tighter one where the ratio lies between two."""
+    """Return the limit in whole ticks, the tighter one where the ratio is between two."""
     scaled = order.collateral_units * ticks_per_one
     ticks, rest = divmod(scaled, order.size_units)
     nearest = (2 * scaled + order.size_units) // (2 * order.size_units)
@@ -187,11 +224,12 @@ def _price_ticks(
         ticks += 1
     if not 0 < ticks < ticks_per_one:
         raise PriceOffTick(order_id, order.collateral_units, order.size_units, ticks_per_one)
+    assert rest == 0 or not order_type.may_rest, "a price that may rest is exact"
     return ticks
 
 
 def check_expiration(order: SignedOrder, now_s: int) -> None:
-    """Refuse an order whose expiration is too near for it to settle."""
+    """Refuse an order that expires too soon to settle."""
     if order.expiration_s and order.expiration_s <= now_s + EXPIRATION_MARGIN_S:
         raise InvalidExpiration(
             f"it is {now_s}, and the expiration must be later than {now_s + EXPIRATION_MARGIN_S}"
@@ -199,12 +237,12 @@ def check_expiration(order: SignedOrder, now_s: int) -> None:
 
 
 def leaves_book_at_s(order: SignedOrder) -> int | None:
-    """Return the second at which the order leaves the book by itself, if it does."""
+    """Return the second at which the order expires in the book, None if it does not."""
     return order.expiration_s - EXPIRATION_MARGIN_S if order.expiration_s else None
 
 
 class OrderStatus(enum.StrEnum):
-    """Where an order is in its life."""
+    """The status of an order."""
 
     LIVE = "LIVE"
     MATCHED = "MATCHED"
@@ -212,7 +250,7 @@ class OrderStatus(enum.StrEnum):
 
 
 class OrderTrigger(enum.StrEnum):
-    """What moves an order."""
+    """The triggers that change the status of an order."""
 
     FILL_PART = "fill_part"
     FILL_ALL = "fill_all"
@@ -231,7 +269,7 @@ ORDER_TRANSITIONS: Final[Mapping[tuple[OrderStatus, OrderTrigger], OrderStatus]]
 
 
 def advance_order(status: OrderStatus, trigger: OrderTrigger) -> OrderStatus:
-    """Return the status that follows, or refuse."""
+    """Return the next status, or refuse."""
     try:
         return ORDER_TRANSITIONS[status, trigger]
     except KeyError:

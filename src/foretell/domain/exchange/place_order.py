@@ -1,4 +1,4 @@
-"""Placing an order: judged in full first, then matched, then rested or closed."""
+"""Placement of an order: checked in full first, then matched, then rested or closed."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,7 +14,7 @@ from foretell.domain.errors.exchange import (
     UnknownMarket,
 )
 from foretell.domain.errors.order import InvalidOrderNonce
-from foretell.domain.exchange.book import LiveOrder, is_bid, price_in_yes
+from foretell.domain.exchange.book import LiveOrder
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.effects import (
     CloseReason,
@@ -23,7 +23,7 @@ from foretell.domain.exchange.effects import (
     OrderPlaced,
     TradeMatched,
 )
-from foretell.domain.exchange.matching import Fill, MatchPlan, Taker, fill_of, is_dust, plan_match
+from foretell.domain.exchange.matching import MatchPlan, Taker, fill_of, is_dust, plan_match
 from foretell.domain.exchange.order import (
     OrderStatus,
     OrderType,
@@ -35,6 +35,7 @@ from foretell.domain.exchange.state import Market, Placement, State, UnsettledTr
 from foretell.domain.exchange.trade import (
     Trade,
     TradeStatus,
+    last_trade_of,
     split_into_trades,
     taker_fill_units,
     total_cost_units,
@@ -46,32 +47,43 @@ _LIVE: Final = OrderStatus.LIVE
 _MATCHED_ORDER: Final = OrderStatus.MATCHED
 _MATCHED: Final = TradeStatus.MATCHED
 _FILLED: Final = CloseReason.FILLED
-_RESTING: Final = (OrderType.GTC, OrderType.GTD)
-_NOBODY: Final = MatchPlan([], 0, is_exhausted=False, own_orders=[], dust_orders=[])
-"""The plan of an order that no order in the book crosses."""
+_FILL_OR_KILL: Final = OrderType.FOK
+_NO_MATCH: Final = MatchPlan([], 0, is_exhausted=False, own_orders=[], dust_orders=[])
+"""The plan of an order that crosses no resting order."""
 
 
 def place_order(state: State, command: PlaceOrder) -> tuple[Placement, list[Effect]]:
-    """Return what became of the order, or refuse it and leave everything as it was.
+    """Return the placement of the order and its effects, or refuse it and change nothing.
 
-    An order told again is not placed again: the first answer is given, with no effects.
+    A repeated order is not placed again: its first placement is returned, with no effects.
     """
-    known = state.placement_by_order.get(command.order_id)
-    if known is not None:
-        if (known.owner, known.order_type) != (command.owner, command.order_type):
-            raise OrderDuplicated(command.order_id)
-        return known, []
+    if command.order_id in state.placement_by_order:
+        return _first_placement(state, command), []
     market = _open_market(state, command)
     if command.order.expiration_s:
         check_expiration(command.order, max(state.latest_ms, command.at_ms) // 1000)
     arrival = _arrival(market, command)
-    return _carry_out(state, market, command, arrival, _judge(state, market, command, arrival))
+    return _execute(state, market, command, arrival, _plan(state, market, command, arrival))
 
 
-def judge_order(state: State, command: PlaceOrder) -> MatchPlan:
-    """Return whom the order would meet if it were placed now, or refuse; nothing changes."""
+def plan_order(state: State, command: PlaceOrder) -> MatchPlan | None:
+    """Return the plan of the order if it were placed now, or refuse it; nothing changes.
+
+    The expiration is not checked. A repeated order has no plan, so None is returned.
+    """
+    if command.order_id in state.placement_by_order:
+        _first_placement(state, command)
+        return None
     market = _open_market(state, command)
-    return _judge(state, market, command, _arrival(market, command))
+    return _plan(state, market, command, _arrival(market, command))
+
+
+def _first_placement(state: State, command: PlaceOrder) -> Placement:
+    """Return the placement of a repeated order, or refuse another type or owner for it."""
+    first = state.placement_by_order[command.order_id]
+    if (first.owner, first.order_type) != (command.owner, command.order_type):
+        raise OrderDuplicated(command.order_id)
+    return first
 
 
 def _open_market(state: State, command: PlaceOrder) -> Market:
@@ -84,13 +96,14 @@ def _open_market(state: State, command: PlaceOrder) -> Market:
 
 
 def _arrival(market: Market, command: PlaceOrder) -> LiveOrder:
-    """Return the order as it would rest, whole; it is in no book yet.
-
-    What rests for long shares its words with others: each command has its own.
-    """
+    """Return the order as it would rest with its whole size; it is in no book yet."""
     order, is_yes, ticks_per_one = command.order, command.is_yes, market.book.ticks_per_one
     price_ticks, side, size_units = _price_ticks(market, command), order.side, order.size_units
     expiration_s = order.expiration_s
+    # Every order on the fast path builds this struct. Arguments by position cost a fraction of
+    # those by name, and `is_bid` and `price_in_yes` are written out to save two calls. Equal
+    # strings of a command are distinct objects: where the signer equals the maker, the maker's
+    # object stands for both, so that the ledger can replace both by the account's.
     return LiveOrder(
         command.order_id,
         market.opened.condition_id,
@@ -112,34 +125,35 @@ def _arrival(market: Market, command: PlaceOrder) -> LiveOrder:
 
 
 def _price_ticks(market: Market, command: PlaceOrder) -> int:
-    """Return the limit in the ticks of the book, which may have become finer since it was read."""
+    """Return the limit in ticks of the book, which may be finer than those of the terms."""
     terms, ticks_per_one = command.terms, market.book.ticks_per_one
     if terms.ticks_per_one == ticks_per_one:
         return terms.price_ticks
     factor, rest = divmod(ticks_per_one, terms.ticks_per_one)
-    assert rest == 0, "a tick only ever becomes finer"
+    assert rest == 0, "a tick only becomes finer"
     return terms.price_ticks * factor
 
 
-def _judge(state: State, market: Market, command: PlaceOrder, arrival: LiveOrder) -> MatchPlan:
+def _plan(state: State, market: Market, command: PlaceOrder, arrival: LiveOrder) -> MatchPlan:
+    """Return the plan of the order against the present book, or refuse the order."""
     _check_standing(state, market, arrival)
     budget_units = command.terms.budget_units
     need_units = market.reserved_units(arrival) if budget_units is None else budget_units
     asset = market.asset_given(arrival.side, is_yes=arrival.is_yes)
     state.ledger.check_funds(arrival.maker, market.opened.exchange, asset, need_units)
     limit_ticks, taker_is_bid = arrival.yes_price_ticks, arrival.is_bid
-    plan = _NOBODY
+    plan = _NO_MATCH
     if market.book.is_met(limit_ticks, taker_is_bid=taker_is_bid):
         plan = plan_match(market.book, _taker(command, arrival))
         if command.is_post_only and plan.crosses:
             raise PostOnlyWouldCross
-    if command.order_type not in _RESTING:
+    if not command.order_type.may_rest:
         _check_taking(command, plan)
     return plan
 
 
 def _check_standing(state: State, market: Market, arrival: LiveOrder) -> None:
-    """Refuse what was placed and is forgotten, or what its maker has ended on the chain."""
+    """Refuse an order that was placed long ago, or that its maker canceled on the chain."""
     if market.was_placed(arrival.order_id):
         raise OrderPlacedBefore(arrival.order_id)
     exchange = market.opened.exchange
@@ -164,17 +178,22 @@ def _taker(command: PlaceOrder, arrival: LiveOrder) -> Taker:
 
 
 def _check_taking(command: PlaceOrder, plan: MatchPlan) -> None:
-    if command.order_type is OrderType.FOK and not (plan.fills and plan.is_exhausted):
-        raise FillOrKillUnfilled
-    if command.order_type is OrderType.FAK and not plan.fills:
+    """Refuse an order that only takes and finds too little: FOK the whole, FAK any part."""
+    if command.order_type is _FILL_OR_KILL:
+        if not (plan.fills and plan.is_exhausted):
+            raise FillOrKillUnfilled
+    elif not plan.fills:
         raise FillAndKillUnmatched
 
 
-def _carry_out(
+def _execute(
     state: State, market: Market, command: PlaceOrder, arrival: LiveOrder, plan: MatchPlan
 ) -> tuple[Placement, list[Effect]]:
     met: list[Effect] = []
-    trades = _meet(state, market, command, plan, met) if plan is not _NOBODY else ()
+    # `_plan` returns `_NO_MATCH` itself when the book is not crossed, which is the usual case: an
+    # identity check then skips the whole of matching. An equal plan from `plan_match` would only
+    # be slower, not wrong.
+    trades = _match(state, market, command, arrival, plan, met) if plan is not _NO_MATCH else ()
     reason = _close_reason(market, command, arrival, plan)
     size_units = plan.size_units if command.terms.size_units is None else arrival.size_units
     placement = _placement(arrival, plan, trades, reason)
@@ -187,26 +206,41 @@ def _carry_out(
     return placement, [placed, *met, *state.book_changes(command.at_ms)]
 
 
-def _meet(
-    state: State, market: Market, command: PlaceOrder, plan: MatchPlan, effects: list[Effect]
+def _match(
+    state: State,
+    market: Market,
+    command: PlaceOrder,
+    arrival: LiveOrder,
+    plan: MatchPlan,
+    effects: list[Effect],
 ) -> list[Trade]:
-    """Take what the order meets out of the book, and return its trades; the effects are added."""
-    at_ms, ticks_per_one = command.at_ms, market.book.ticks_per_one
+    """Execute the fills of the plan and return the order's trades; the effects are appended."""
+    at_ms = command.at_ms
     effects += [state.close(own, CloseReason.SELF_TRADE, at_ms) for own in plan.own_orders]
-    fills = [fill_of(planned, command.order.side, ticks_per_one) for planned in plan.fills]
-    trades = _trades(market, command, fills)
+    trades = _trades(market, command, plan)
     for trade in trades:
+        assert _is_within_limit(trade, arrival), "a trade is never worse than the limit"
         effects.append(TradeMatched(trade))
         effects += _settle_later(state, market, trade, command)
     effects += [state.close(dusty, CloseReason.DUST, at_ms) for dusty in plan.dust_orders]
     return trades
 
 
-def _trades(market: Market, command: PlaceOrder, fills: list[Fill]) -> list[Trade]:
-    has_budget = command.terms.budget_units is not None
-    trades = []
+def _is_within_limit(trade: Trade, arrival: LiveOrder) -> bool:
+    """Return whether the taker pays at most its limit, or receives at least its limit."""
+    paid = trade.cost_units * trade.ticks_per_one
+    limit = trade.size_units * arrival.price_ticks
+    return paid <= limit if trade.side is _BUY else paid >= limit
+
+
+def _trades(market: Market, command: PlaceOrder, plan: MatchPlan) -> list[Trade]:
+    """Return the fills of the plan in trades that one transaction each can settle."""
+    has_budget, ticks_per_one = command.terms.has_budget, market.book.ticks_per_one
+    fills = [fill_of(planned, command.order.side, ticks_per_one) for planned in plan.fills]
+    trades, units_left = [], plan.size_units
     for index, group in enumerate(split_into_trades(fills)):
-        size, cost = sum(fill.size_units for fill in group), total_cost_units(group)
+        size, cost = sum([fill.size_units for fill in group]), total_cost_units(group)
+        units_left -= size
         trades.append(
             Trade(
                 trade_id=trade_id_of(command.order_id, index),
@@ -221,15 +255,16 @@ def _trades(market: Market, command: PlaceOrder, fills: list[Fill]) -> list[Trad
                 taker_fill_units=taker_fill_units(command.order, size, cost, has_budget=has_budget),
                 matched_at_ms=command.at_ms,
                 fills=group,
-                ticks_per_one=market.book.ticks_per_one,
+                ticks_per_one=ticks_per_one,
                 bucket_index=index,
             )
         )
+    assert units_left == 0, "trades conserve the fills"
     return trades
 
 
 def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrder) -> list[Effect]:
-    """Fill the makers, and let the ledger count what the chain will move."""
+    """Fill the makers' orders, and pend what the trade will move on the chain."""
     effects: list[Effect] = []
     signer_by_order = {trade.taker_order_id: command.order.signer}
     for fill in trade.fills:
@@ -249,14 +284,11 @@ def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrde
                 trade_id=trade.trade_id,
             )
         )
-    last = trade.fills[-1]
-    market.last_price_ticks = price_in_yes(
-        last.price_ticks, market.book.ticks_per_one, is_yes=last.is_yes
-    )
-    market.last_side = _BUY if is_bid(trade.side, is_yes=trade.is_yes) else Side.SELL
+    last = last_trade_of(trade)
+    market.last_price_ticks, market.last_side = last.price_ticks, last.side
     moves = trade_moves(market, trade)
     state.ledger.pend(moves)
-    has_budget = command.terms.budget_units is not None
+    has_budget = command.terms.has_budget
     state.unsettled_trades[trade.trade_id] = UnsettledTrade(
         trade, command.order, has_budget, _MATCHED, "", moves, signer_by_order
     )
@@ -266,10 +298,11 @@ def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrde
 def _close_reason(
     market: Market, command: PlaceOrder, arrival: LiveOrder, plan: MatchPlan
 ) -> CloseReason | None:
-    """Return why nothing of the order rests, or None when the rest of it does."""
-    if command.order_type not in _RESTING:
+    """Return the reason that the order is closed, or None when its remainder rests."""
+    if not command.order_type.may_rest:
         return _FILLED if plan.is_exhausted else CloseReason.KILLED
     left = arrival.size_units - plan.size_units
+    assert left >= 0, "filled <= size"
     if left == 0:
         return _FILLED
     if plan.is_exhausted or is_dust(left, arrival.price_ticks, market.book.ticks_per_one):

@@ -1,16 +1,16 @@
-"""The signing profiles that a deployment accepts: which struct, signed for which domain.
+"""Signing profiles of a deployment: the struct versions and domains that orders may be signed for.
 
-Clients hard-code the domain that they sign for. An exchange contract holds a list of such domains
-and takes an order signed for any of them, so that orders of different clients trade with each
-other. A foreign domain is for the sandbox alone: on a public chain such a signature could be
-replayed at the exchange that it names.
+Clients hard-code the domain that they sign for. An exchange contract has a list of such domains and
+accepts an order signed for any of them, so that orders of different clients trade with each other.
+A domain of another exchange is for the sandbox only: on a public chain the signature could be
+replayed at that exchange.
 """
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.exchange import ForeignProfile
-from foretell.domain.exchange.order import SignedOrder, order_struct_hash
+from foretell.domain.exchange.order import STRUCTS, OrderStruct, SignedOrder
 from foretell.domain.values.eip712 import Eip712Domain, typed_digest
 from foretell.domain.values.hexadecimal import Address, Bytes32, word_of
 
@@ -18,9 +18,9 @@ PROFILES_MAX: Final = 8
 
 
 class SigningProfile(NamedTuple):
-    """One way to sign an order: the version of the struct and the domain it is signed for.
+    """A way to sign an order: the version of the struct, and the domain.
 
-    `verifying_contract` None means the exchange itself.
+    A `verifying_contract` of None stands for the exchange itself.
     """
 
     struct_version: int
@@ -60,23 +60,35 @@ SANDBOX_NEG_RISK_PROFILES: Final = (
 
 
 class Separators(NamedTuple):
-    """The domain separators of one exchange, each at the index of its profile."""
+    """The domain separators and structs of one exchange, each at the index of its profile."""
 
     by_profile: tuple[bytes, ...]
+    structs: tuple[OrderStruct, ...]
+
+    def struct_hash(self, order: SignedOrder) -> bytes:
+        """Return the struct hash of an order under its profile."""
+        return self.structs[order.profile].hash(order)
+
+    def digest(self, order: SignedOrder, profile: int) -> bytes:
+        """Return the digest that is signed for an order under a profile."""
+        return typed_digest(self.by_profile[profile], self.structs[profile].hash(order))
 
     def order_id(self, order: SignedOrder) -> Bytes32:
-        """Return the order's identity: its digest under the profile that it names."""
-        return word_of(typed_digest(self.by_profile[order.profile], order_struct_hash(order)))
+        """Return the order's id: its digest under its profile."""
+        return word_of(self.digest(order, order.profile))
 
 
 def separators(profiles: Sequence[SigningProfile], chain_id: int, exchange: Address) -> Separators:
-    """Return the separators of a deployment's profiles, in their order."""
+    """Return the separators and structs of a deployment's profiles, in their order."""
     assert 0 < len(profiles) <= PROFILES_MAX
-    return Separators(tuple(profile.separator(chain_id, exchange) for profile in profiles))
+    return Separators(
+        tuple(profile.separator(chain_id, exchange) for profile in profiles),
+        tuple(STRUCTS[profile.struct_version] for profile in profiles),
+    )
 
 
 def check_profiles(profiles: Sequence[SigningProfile], *, is_sandbox: bool) -> None:
-    """Refuse a list that would let orders of another exchange in on a public chain."""
+    """Refuse a profile of another exchange on a public chain."""
     for profile in profiles:
         if profile.verifying_contract is not None and not is_sandbox:
             raise ForeignProfile(profile.name, profile.verifying_contract)

@@ -1,9 +1,9 @@
-"""The engine's whole state as bytes, and back.
+"""Encoding of the engine's whole state.
 
-Everything that a later command may depend on is in it, in an order that decides something: orders
-as they came to rest, a wallet's assets as they were heard of. What follows from these is left out
-and made anew: books, queues, what orders reserve, when they leave. So the bytes of a state do not
-depend on whether it comes from a replay or from a snapshot.
+The bytes hold all that a later command may depend on. Lists keep the order that decides something:
+orders as they came to rest, the assets of a wallet as their accounts were created. Books, queues,
+reservations and expiries are rebuilt from these. So a state has the same bytes after a replay and
+after a restore from a snapshot.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.versioned import Versioned
 
 VERSION: Final = 2
-SPENT_BYTES: Final = 32
+ORDER_ID_BYTES: Final = 32
 
 
 class _Market(msgspec.Struct, frozen=True, array_like=True):
@@ -134,12 +134,12 @@ def encode_state(state: State) -> bytes:
 
 
 def state_digest(state: State) -> str:
-    """Return the hash of a state's bytes, 64 hex digits."""
+    """Return the SHA-256 of a state's bytes as 64 hex digits."""
     return hashlib.sha256(encode_state(state)).hexdigest()
 
 
 def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> State:
-    """Return the state that the bytes are of, or refuse bytes that this program does not know."""
+    """Return the decoded state, or refuse bytes of an unknown version."""
     body = _BYTES.decode(raw)
     state = State(placements_kept_max)
     state.latest_ms = body.latest_ms
@@ -174,7 +174,7 @@ def _restored_allocations(body: _Body) -> Allocations:
 
 
 def _market(market: Market) -> _Market:
-    assert not market.touched, "a state is pictured between two commands"
+    assert not market.touched, "a snapshot is taken between two commands"
     return _Market(
         opened=market.opened,
         ticks_per_one=market.rules.ticks_per_one,
@@ -192,9 +192,10 @@ def _restored_market(seen: _Market) -> Market:
     market.is_open = seen.is_open
     market.last_price_ticks, market.last_side = seen.last_price_ticks, seen.last_side
     market.changed_at_ms = seen.changed_at_ms
-    spent = seen.forgotten_order_ids
+    packed = seen.forgotten_order_ids
+    assert len(packed) % ORDER_ID_BYTES == 0
     market.forgotten_order_ids = {
-        spent[start : start + SPENT_BYTES] for start in range(0, len(spent), SPENT_BYTES)
+        packed[start : start + ORDER_ID_BYTES] for start in range(0, len(packed), ORDER_ID_BYTES)
     }
     return market
 

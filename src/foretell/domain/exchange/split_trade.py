@@ -1,7 +1,7 @@
-"""A trade whose fills cannot all settle together, made into several that can be told apart.
+"""Split of a trade whose fills cannot all settle together.
 
-What a trade moves is what its fills move, so its parts move together exactly what it did: the ledger
-does not change. Each part settles, or fails, by itself from then on.
+The moves of a trade are those of its fills, so its parts move the same in sum and the ledger does
+not change. Each part then settles, or fails, by itself.
 """
 
 import msgspec
@@ -14,9 +14,9 @@ from foretell.domain.exchange.trade_references import trade_ids_after_split, tra
 
 
 def split_trade(state: State, command: SplitTrade) -> list[Effect]:
-    """Return the trades that were one, and the orders that left the book.
+    """Return the split trade and the orders that left the book.
 
-    A trade that is on the chain, or has failed, stays as it is.
+    A trade that is on the chain, or has failed, is not split.
     """
     unsettled = state.unsettled_trades.get(command.trade_id)
     if unsettled is None or unsettled.status not in PENDING:
@@ -30,7 +30,7 @@ def split_trade(state: State, command: SplitTrade) -> list[Effect]:
 
 
 def _split(state: State, unsettled: UnsettledTrade, command: SplitTrade) -> list[Effect]:
-    """Return the split; what was split before, and what would leave no fill, is left alone."""
+    """Return the split, or nothing if no fill would leave the trade or none would stay."""
     whole = unsettled.trade
     leaving = {order_id for part in command.parts for order_id in part}
     kept = tuple(fill for fill in whole.fills if fill.maker_order_id not in leaving)
@@ -48,6 +48,8 @@ def _split(state: State, unsettled: UnsettledTrade, command: SplitTrade) -> list
         )
         parts.append(part)
     remaining = trade_with(whole, kept, unsettled.order, has_budget=unsettled.has_budget)
+    size_units = remaining.size_units + sum(part.size_units for part in parts)
+    assert size_units == whole.size_units, "every fill is in one part"
     for part in parts:
         _move_fills(state, whole.trade_id, part)
     for trade in (remaining, *parts):
@@ -56,7 +58,7 @@ def _split(state: State, unsettled: UnsettledTrade, command: SplitTrade) -> list
 
 
 def _move_fills(state: State, whole_id: str, part: Trade) -> None:
-    """Have the live orders of a part name it: its makers' instead of what it left."""
+    """Add a part to the trades of its live orders; its makers no longer list the whole trade."""
     for order_id in trade_order_ids(part):
         order = state.live_orders.get(order_id)
         if order is not None:

@@ -1,11 +1,11 @@
-"""The engine's state, and the few moves that every command is made of.
+"""The engine's state, and the operations that commands are made of.
 
-`fold.py` applies commands to it; nothing else changes it. It asks nothing of the world, so a replay
-of the journal ends in the same state.
+Only the functions behind `apply` change it. They do no I/O and read no clock, so a replay of the
+journal gives the same state.
 
-An order is never placed twice. What became of the newest orders is remembered whole, so that one
-that is sent again gets its first answer; of an older one its 32 bytes of id alone, until its market
-is resolved or its expiration is over, since from then on it is refused for that.
+An order is never placed twice. The placements of the newest orders are kept whole, so that a
+repeated order receives its first placement. Of an older order the state keeps the 32 bytes of its
+id, until its market is resolved or the order has expired, because then it is refused anyway.
 """
 
 import heapq
@@ -32,7 +32,7 @@ from foretell.domain.values.amounts import reserve_units
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32, word_bytes
 
 PLACEMENTS_KEPT_MAX: Final = 100_000
-"""How many of the newest placements are remembered whole, besides those of one round of forgetting."""
+"""The number of placements kept whole; up to 1 % more wait for the next round of forgetting."""
 
 
 _BUY: Final = Side.BUY
@@ -43,11 +43,10 @@ _CANCELED: Final = advance_order(OrderStatus.LIVE, OrderTrigger.CANCEL)
 
 
 class Market:
-    """A market that trades or did.
+    """A market, open or resolved.
 
-    `opened` is how it was opened, `rules` what it asks of orders now. `last_side` is what the last
-    taker did with yes; `forgotten_order_ids` are the orders that were placed and whose placements are
-    forgotten.
+    `opened` is the command that opened it, `rules` are its present rules. `last_side` is what the
+    last taker did in terms of yes. `forgotten_order_ids` are placed orders without a placement.
     """
 
     __slots__ = (
@@ -74,13 +73,13 @@ class Market:
         self.touched: dict[tuple[bool, int], None] = {}
 
     def reserved_units(self, order: LiveOrder) -> int:
-        """Return what a resting order sets aside of what it gives."""
+        """Return what a resting order reserves of the asset that it gives."""
         if order.side is _BUY:
             return reserve_units(order.remaining_units, order.price_ticks, self.book.ticks_per_one)
         return order.remaining_units
 
     def was_placed(self, order_id: Bytes32) -> bool:
-        """Return whether an order was placed here whose placement is forgotten."""
+        """Return whether the order was placed here and its placement is forgotten."""
         return bool(self.forgotten_order_ids) and word_bytes(order_id) in self.forgotten_order_ids
 
     def token(self, *, is_yes: bool) -> AssetId:
@@ -88,14 +87,15 @@ class Market:
         return self.opened.token_yes if is_yes else self.opened.token_no
 
     def asset_given(self, side: Side, *, is_yes: bool) -> AssetId:
-        """Return what an order of this side pays with."""
+        """Return the asset that an order of this side gives."""
         if side is _BUY:
             return COLLATERAL
         return self.opened.token_yes if is_yes else self.opened.token_no
 
     def change_tick(self, ticks_per_one: int) -> None:
-        """Tell all prices in finer ticks from now on; none of them changes."""
-        factor = ticks_per_one // self.rules.ticks_per_one
+        """Count all prices in finer ticks; none of them changes."""
+        factor, rest = divmod(ticks_per_one, self.rules.ticks_per_one)
+        assert rest == 0, "a tick only becomes finer"
         self.rules = msgspec.structs.replace(self.rules, ticks_per_one=ticks_per_one)
         self.book.change_tick(ticks_per_one)
         if self.last_price_ticks is not None:
@@ -103,9 +103,10 @@ class Market:
 
 
 class Placement(msgspec.Struct, frozen=True, array_like=True):
-    """What became of a placed order at once.
+    """The immediate outcome of a placed order.
 
-    `making_units` and `taking_units` are what was matched, in base units of what it gives and gets.
+    `making_units` and `taking_units` are the matched amounts of the assets that it gives and
+    receives, in base units.
     """
 
     order_id: Bytes32
@@ -120,10 +121,10 @@ class Placement(msgspec.Struct, frozen=True, array_like=True):
 
 
 class UnsettledTrade(msgspec.Struct, array_like=True):
-    """A trade whose movements the chain does not hold for good.
+    """A trade that is not confirmed on the chain and has not failed.
 
-    `order` is its taker's, which `has_budget` a budget or trades a size; `signer_by_order` are those
-    who signed the orders that met.
+    `order` is the taker's order; `has_budget` says whether it spends a budget or trades a size.
+    `signer_by_order` has the signers of all its orders.
     """
 
     trade: Trade
@@ -166,7 +167,7 @@ class State:
         self.ledger = Ledger()
         self.market_by_id: dict[Bytes32, Market] = {}
         self.exchanges: dict[Address, None] = {}
-        """Where the markets that were ever opened settle."""
+        """The exchanges of all markets, in the order of their first market."""
         self.live_orders: dict[Bytes32, LiveOrder] = {}
         self.placement_by_order: dict[Bytes32, Placement] = {}
         self.unsettled_trades: dict[str, UnsettledTrade] = {}
@@ -175,35 +176,37 @@ class State:
         self.observed_parts: list[ObserveChain] = []
         self.allocations = Allocations()
         self.canceled_orders: set[tuple[Address, Bytes32]] = set()
-        """What was canceled at an exchange before anybody placed it here."""
+        """Orders that were canceled at an exchange before they were placed here."""
         self.maker_nonces: dict[tuple[Address, Address], int] = {}
-        """The nonce at an exchange of each maker that ever raised it."""
+        """The nonces of makers that raised them, by exchange and maker."""
         self.tracks_book_changes = True
-        """Whether commands tell what they changed in the books: a replay that nobody hears need not."""
+        """Whether commands return changes of books; a replay without subscribers needs none."""
         self._expiries: list[tuple[int, Bytes32]] = []
         self._touched: dict[Bytes32, None] = {}
 
     def add(self, market: Market) -> None:
-        """Take a market that nobody has heard of."""
+        """Add a new market."""
+        assert market.opened.condition_id not in self.market_by_id
         self.market_by_id[market.opened.condition_id] = market
         self.exchanges[market.opened.exchange] = None
 
     def next_expiry_s(self) -> int | None:
-        """Return when the next live order leaves the book by itself."""
+        """Return the time at which the next live order expires, in seconds."""
         while self._expiries and self._expiries[0][1] not in self.live_orders:
             heapq.heappop(self._expiries)
         return self._expiries[0][0] if self._expiries else None
 
     def due_orders(self, now_s: int) -> list[LiveOrder]:
-        """Return the live orders whose time has come, the earliest first."""
+        """Return the live orders that have expired, the earliest first."""
         due = []
         while (expiry := self.next_expiry_s()) is not None and expiry <= now_s:
             due.append(self.live_orders[heapq.heappop(self._expiries)[1]])
         return due
 
     def remember(self, placement: Placement) -> None:
-        """Keep what became of an order, and forget the oldest when there are too many."""
+        """Keep a placement, and forget the oldest ones when there are too many."""
         kept = self.placement_by_order
+        assert placement.order_id not in kept, "an order is placed once"
         kept[placement.order_id] = placement
         if len(kept) > self._placements_forgotten_above:
             at_once = self._placements_forgotten_above - self._placements_kept_max
@@ -211,7 +214,8 @@ class State:
                 self._forget(kept.pop(oldest))
 
     def end(self, market: Market, at_ms: int) -> None:
-        """End a market's trading: whoever sends an order of it again is refused for that."""
+        """End a market's trading: a repeated order of it is refused for that."""
+        assert market.is_open
         market.is_open = False
         market.changed_at_ms = at_ms
         market.forgotten_order_ids.clear()
@@ -223,8 +227,9 @@ class State:
             market.forgotten_order_ids.add(word_bytes(placement.order_id))
 
     def rest(self, order: LiveOrder) -> None:
-        """Put an order into its book and set aside what it may cost."""
+        """Add an order to its book and reserve what it may cost."""
         market = self.market_by_id[order.condition_id]
+        assert 0 < order.remaining_units <= order.size_units
         market.book.add(order)
         self.live_orders[order.order_id] = order
         asset = market.asset_given(order.side, is_yes=order.is_yes)
@@ -234,7 +239,8 @@ class State:
         self._touch(market, order)
 
     def fill(self, order: LiveOrder, units: int) -> OrderStatus:
-        """Take a fill off a resting order; one that is filled whole leaves the book."""
+        """Fill a resting order by some units; an order that is filled whole leaves the book."""
+        assert 0 < units <= order.remaining_units, "filled <= size"
         market = self.market_by_id[order.condition_id]
         released = market.reserved_units(order)
         is_closed = units == order.remaining_units
@@ -251,7 +257,7 @@ class State:
         return _FILLED_ALL if is_closed else _FILLED_PART
 
     def close(self, order: LiveOrder, reason: CloseReason, at_ms: int) -> OrderClosed:
-        """Take a resting order out of its book and give back what it reserved."""
+        """Remove a resting order from its book and release what it reserved."""
         market = self.market_by_id[order.condition_id]
         market.book.remove(order)
         del self.live_orders[order.order_id]
@@ -271,7 +277,7 @@ class State:
         )
 
     def book_changes(self, at_ms: int) -> list[BookChanged]:
-        """Return, once, the levels that the present command touched, market by market."""
+        """Return the levels that the present command changed, by market, and forget them."""
         touched = self._touched
         if not touched:
             return []
@@ -286,7 +292,7 @@ class State:
         return []
 
     def settle_touches(self) -> None:
-        """Take the books as they are: nobody is to be told of what changed in them."""
+        """Forget the changed levels without returning them."""
         for condition in self._touched:
             self.market_by_id[condition].touched.clear()
         self._touched.clear()
@@ -297,7 +303,7 @@ class State:
 
 
 def trade_moves(market: Market, trade: Trade) -> tuple[Move, ...]:
-    """Return what a trade moves, the makers' parts first."""
+    """Return the moves of a trade, those of the makers first."""
     moves: list[Move] = []
     for fill in trade.fills:
         token = market.token(is_yes=fill.is_yes)

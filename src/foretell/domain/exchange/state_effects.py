@@ -1,4 +1,4 @@
-"""A state told to those who did not hear how it came so: what streams and books begin with."""
+"""Effects that restore a state for a new subscriber, such as streams and public books."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -18,7 +18,7 @@ from foretell.domain.exchange.state import Market, State
 
 
 class _Order(NamedTuple):
-    """An order, and what of it may change."""
+    """An order, and copies of its fields that may change."""
 
     order: LiveOrder
     price_ticks: int
@@ -26,22 +26,22 @@ class _Order(NamedTuple):
     trade_ids: tuple[str, ...]
 
 
-class _Place(NamedTuple):
-    """Where an order rests, as far as it is told with the order."""
+class _OrderMarket(NamedTuple):
+    """The market of an order, with its tick at the time of the request."""
 
     opened: OpenMarket
     ticks_per_one: int
 
 
 def restored_effects(state: State) -> Iterator[Effect]:
-    """Return every market, then every order that rests, then every trade that is not settled.
+    """Return all markets, then all resting orders, then all unsettled trades.
 
-    All of it is as it is now, whatever commands do while it is told: what may change is copied
-    here, and what takes its time is made when it is asked for.
+    The effects show the state at the time of the call, even if commands change it during the
+    iteration: fields that may change are copied here, and each effect is built when it is read.
     """
     markets = [_market(market) for market in state.market_by_id.values()]
-    places = {
-        condition_id: _Place(market.opened, market.book.ticks_per_one)
+    market_by_id = {
+        condition_id: _OrderMarket(market.opened, market.book.ticks_per_one)
         for condition_id, market in state.market_by_id.items()
     }
     orders = [
@@ -52,7 +52,7 @@ def restored_effects(state: State) -> Iterator[Effect]:
         TradeRestored(each.trade, each.signer_by_order, each.status, each.tx_hash)
         for each in state.unsettled_trades.values()
     ]
-    restored = (_order(places[each.order.condition_id], each) for each in orders)
+    restored = (_order(market_by_id[each.order.condition_id], each) for each in orders)
     return chain(markets, restored, trades)
 
 
@@ -75,8 +75,8 @@ def _market(market: Market) -> MarketRestored:
     )
 
 
-def _order(place: _Place, seen: _Order) -> OrderRestored:
-    opened, order, leaves_at_s = place.opened, seen.order, seen.order.leaves_at_s
+def _order(market: _OrderMarket, seen: _Order) -> OrderRestored:
+    opened, order, leaves_at_s = market.opened, seen.order, seen.order.leaves_at_s
     return OrderRestored(
         order_id=order.order_id,
         condition_id=order.condition_id,
@@ -87,7 +87,7 @@ def _order(place: _Place, seen: _Order) -> OrderRestored:
         side=order.side,
         is_yes=order.is_yes,
         price_ticks=seen.price_ticks,
-        ticks_per_one=place.ticks_per_one,
+        ticks_per_one=market.ticks_per_one,
         size_units=order.size_units,
         matched_units=order.size_units - seen.remaining_units,
         order_type=order.order_type,

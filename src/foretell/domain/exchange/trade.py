@@ -1,7 +1,7 @@
-"""A trade: everything that one taker order matched at once, and its life until it is settled.
+"""Trades: the fills that one taker order matched at once, and the statuses of their settlement.
 
-A trade settles in one transaction, so it holds no more fills than the exchange contract takes
-makers in a call; a taker that meets more has several trades.
+A trade settles in one transaction, so it has at most as many fills as the exchange contract takes
+makers in a call. A taker that meets more orders has several trades.
 """
 
 import enum
@@ -13,17 +13,19 @@ from typing import Final
 import msgspec
 
 from foretell.domain.errors.families import IllegalTransition
+from foretell.domain.exchange.book import is_bid, price_in_yes
 from foretell.domain.exchange.matching import Fill, taker_cost_units
 from foretell.domain.exchange.order import Side, SignedOrder
 from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256, word_bytes
 
 FILLS_PER_TRADE_MAX: Final = 20
 
+_BUY: Final = Side.BUY
 _SELL: Final = Side.SELL
 
 
 class TradeStatus(enum.StrEnum):
-    """Where a trade is on its way to the chain."""
+    """The status of a trade's settlement."""
 
     MATCHED = "MATCHED"
     MINED = "MINED"
@@ -33,11 +35,11 @@ class TradeStatus(enum.StrEnum):
 
 
 PENDING: Final = (TradeStatus.MATCHED, TradeStatus.RETRYING)
-"""What a trade moves is on its way, and not on the chain."""
+"""The statuses in which the moves of a trade are not on the chain yet."""
 
 
 class TradeTrigger(enum.StrEnum):
-    """What moves a trade."""
+    """The triggers that change the status of a trade."""
 
     MINE = "mine"
     CONFIRM = "confirm"
@@ -72,11 +74,11 @@ TRADE_PATHS: Final[Mapping[tuple[TradeStatus, TradeStatus], tuple[TradeTrigger, 
         }
     )
 )
-"""Moves of several steps, for one who looks seldom: what happened in between is made up for."""
+"""Paths of several steps, for an observer that missed the statuses between."""
 
 
 def advance_trade(status: TradeStatus, trigger: TradeTrigger) -> TradeStatus:
-    """Return the status that follows, or refuse."""
+    """Return the next status, or refuse."""
     try:
         return TRADE_TRANSITIONS[status, trigger]
     except KeyError:
@@ -84,7 +86,7 @@ def advance_trade(status: TradeStatus, trigger: TradeTrigger) -> TradeStatus:
 
 
 def trade_path(status: TradeStatus, target: TradeStatus) -> tuple[TradeTrigger, ...]:
-    """Return the triggers that lead from one status to another, none when none do."""
+    """Return the triggers that lead from one status to another, empty when there is no path."""
     if (status, target) in TRADE_PATHS:
         return TRADE_PATHS[status, target]
     return tuple(
@@ -96,7 +98,7 @@ def trade_path(status: TradeStatus, target: TradeStatus) -> tuple[TradeTrigger, 
 
 @cache
 def trade_steps(status: TradeStatus, target: TradeStatus) -> tuple[TradeStatus, ...]:
-    """Return the statuses that a trade goes through from one to another, none when it cannot."""
+    """Return the statuses on the path from one to another, empty when there is no path."""
     steps = []
     for trigger in trade_path(status, target):
         status = advance_trade(status, trigger)
@@ -105,12 +107,12 @@ def trade_steps(status: TradeStatus, target: TradeStatus) -> tuple[TradeStatus, 
 
 
 class Trade(msgspec.Struct, frozen=True, array_like=True):
-    """A taker's fills, in base units.
+    """The fills of a taker order, in base units.
 
-    Prices of its fills count ticks of one part in `ticks_per_one`, whatever the market's became since.
-    `cost_units` is the collateral that the taker paid or got for `size_units` of its token;
-    `taker_fill_units` is what the exchange takes off what remains of the taker's order, and
-    `bucket_index` says the how-manieth trade of that order it is, or is a part of, from zero.
+    Prices of the fills count ticks of 1/`ticks_per_one`, also after the market's tick changes.
+    `cost_units` is the collateral that the taker pays or receives for `size_units` of its token;
+    `taker_fill_units` is what the exchange subtracts from the taker's order. `bucket_index` is the
+    index of the trade among those of the order; a part of a split trade keeps it.
     """
 
     trade_id: str
@@ -130,12 +132,13 @@ class Trade(msgspec.Struct, frozen=True, array_like=True):
 
 
 def trade_id_of(taker_order_id: Bytes32, index: int) -> str:
-    """Return the id of an order's trade, a UUID that a replay finds again."""
+    """Return the id of an order's trade, a UUID that a replay computes again."""
+    assert index >= 0
     return _uuid_of(keccak256(b"trade" + word_bytes(taker_order_id) + index.to_bytes(4, "big")))
 
 
 def part_id_of(trade_id: str, maker_order_id: Bytes32) -> str:
-    """Return the id of what leaves a trade, by its first fill: no fill leaves a trade twice."""
+    """Return the id of a part of a trade, by its first fill: no fill leaves a trade twice."""
     return _uuid_of(keccak256(b"part" + trade_id.encode() + word_bytes(maker_order_id)))
 
 
@@ -147,7 +150,7 @@ def _uuid_of(digest: bytes) -> str:
 
 
 def split_into_trades(fills: Sequence[Fill]) -> list[tuple[Fill, ...]]:
-    """Return the fills in their order, in groups that one transaction can settle."""
+    """Return the fills in order, in groups that one transaction can settle."""
     if 0 < len(fills) <= FILLS_PER_TRADE_MAX:
         return [tuple(fills)]
     return [
@@ -159,12 +162,13 @@ def split_into_trades(fills: Sequence[Fill]) -> list[tuple[Fill, ...]]:
 def taker_fill_units(
     order: SignedOrder, size_units: int, cost_units: int, *, has_budget: bool
 ) -> int:
-    """Return how much of the taker's maker asset a trade uses up.
+    """Return the units of the taker's maker amount that a trade uses.
 
-    A seller uses the tokens it sells, an order that spends a budget the collateral it paid. A
-    buyer of a stated size uses that size at its own limit, rounded down: at least what it paid,
-    since the cost is whole units and the price no worse.
+    A seller uses the tokens that it sells, an order with a budget the collateral that it pays. A
+    buyer of a stated size uses that size at its own limit, rounded down: at least what it pays,
+    because the cost is whole units and the price no worse.
     """
+    assert size_units > 0
     if order.side is _SELL:
         return size_units
     if has_budget:
@@ -175,7 +179,8 @@ def taker_fill_units(
 def trade_with(
     trade: Trade, fills: tuple[Fill, ...], order: SignedOrder, *, has_budget: bool
 ) -> Trade:
-    """Return the trade with these fills alone; the order is its taker's."""
+    """Return the trade with only these fills; the order is its taker's."""
+    assert fills, "a trade has fills"
     size, cost = sum(fill.size_units for fill in fills), total_cost_units(fills)
     return msgspec.structs.replace(
         trade,
@@ -186,6 +191,27 @@ def trade_with(
     )
 
 
+class LastTrade(msgspec.Struct, frozen=True):
+    """A market's last price in ticks of yes, and what its taker did in terms of yes."""
+
+    price_ticks: int
+    side: Side
+
+
+def last_trade_of(trade: Trade) -> LastTrade:
+    """Return the last price and side that a market has after a trade.
+
+    The price is that of the last fill. A taker that buys no sells yes, so its side is SELL.
+    """
+    last = trade.fills[-1]
+    assert 0 < last.price_ticks < trade.ticks_per_one
+    is_buy = is_bid(trade.side, is_yes=trade.is_yes)
+    return LastTrade(
+        price_in_yes(last.price_ticks, trade.ticks_per_one, is_yes=last.is_yes),
+        _BUY if is_buy else _SELL,
+    )
+
+
 def total_cost_units(fills: Sequence[Fill]) -> int:
-    """Return the collateral that the taker paid or got for all the fills."""
+    """Return the collateral that the taker pays or receives for all the fills."""
     return sum([taker_cost_units(fill) for fill in fills])

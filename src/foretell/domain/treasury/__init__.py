@@ -1,1 +1,1 @@
-"""One wallet's collateral shared among several engines."""
+"""The treasury, which allocates collateral of wallets to shards."""

@@ -1,8 +1,8 @@
-"""What the treasury can be told.
+"""Commands of the treasury.
 
-As with the commands of an engine, the journal of them is the whole truth of the treasury, and a
-field is only ever added at the end, with a default. Every command may be told again or late: what
-it says are totals, or the number of the observation that it is.
+A replay of the journal of commands gives the same treasury. A field is only ever added at the end,
+with a default. Every command may come late or twice: it holds totals, or the number of its
+observation.
 """
 
 from typing import Final
@@ -15,14 +15,14 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 
 
 class AdmitShard(msgspec.Struct, frozen=True, array_like=True, tag="admit"):
-    """A shard asks for slices from now on, and every observation waits for it."""
+    """Admit a shard: it may be granted allocations, and every observation waits for it."""
 
     at_ms: int
     shard: str
 
 
 class GrantAllocation(msgspec.Struct, frozen=True, array_like=True, tag="grant"):
-    """A shard has an order that it could place if it had been given so much of a wallet in all."""
+    """Grant an allocation: `given` is the total that the shard needs for an order of the wallet."""
 
     at_ms: int
     shard: str
@@ -31,7 +31,7 @@ class GrantAllocation(msgspec.Struct, frozen=True, array_like=True, tag="grant")
 
 
 class TakeBack(msgspec.Struct, frozen=True, array_like=True, tag="take_back"):
-    """What a shard has returned in all, of some wallets."""
+    """Take back what a shard has returned: its totals of some wallets."""
 
     at_ms: int
     shard: str
@@ -39,7 +39,7 @@ class TakeBack(msgspec.Struct, frozen=True, array_like=True, tag="take_back"):
 
 
 class SettledSeen(msgspec.Struct, frozen=True, array_like=True):
-    """What trades of a shard have moved of a wallet's collateral in all, as of the block."""
+    """The total that settled trades of a shard moved of a wallet's collateral, as of the block."""
 
     shard: str
     wallet: Address
@@ -47,7 +47,7 @@ class SettledSeen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ShardSeen(msgspec.Struct, frozen=True, array_like=True):
-    """The block that a shard has observed last."""
+    """The last block that a shard has observed."""
 
     shard: str
     block_number: int
@@ -55,10 +55,11 @@ class ShardSeen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ObserveCollateral(msgspec.Struct, frozen=True, array_like=True, tag="collateral"):
-    """What the chain holds at a block that every shard has observed, and what they settled by it.
+    """Observe a block that every shard has observed: balances, allowances and settled totals.
 
-    `number` counts observations from 1, so one that comes late or twice is known. What is too much
-    for one command comes in parts, counted from 1, and counts for nothing before the last is there.
+    `number` counts observations from 1, so that one that comes late or twice is recognized. An
+    observation that is too large for one command comes in parts, counted from 1, and takes effect
+    with the last part.
     """
 
     at_ms: int
@@ -80,10 +81,10 @@ _DECODER: Final[msgspec.msgpack.Decoder[TreasuryCommand]] = msgspec.msgpack.Deco
 
 
 def encode_treasury_command(command: TreasuryCommand) -> bytes:
-    """Return the bytes that the treasury's journal keeps."""
+    """Return the bytes that the treasury's journal stores."""
     return _ENCODER.encode(command)
 
 
 def decode_treasury_command(raw: bytes) -> TreasuryCommand:
-    """Return the command that the treasury's journal kept."""
+    """Return the command that the treasury's journal stored."""
     return _DECODER.decode(raw)

@@ -1,4 +1,4 @@
-"""What the payloads of a journal are folded into, for those who need not know whose journal it is."""
+"""Replay of a journal into its state, for callers that treat shards and the treasury alike."""
 
 import enum
 from collections.abc import Callable, Mapping
@@ -15,48 +15,48 @@ from foretell.domain.treasury.treasury import Treasury, apply_to_treasury
 
 
 class JournalFold(Protocol):
-    """A state that payloads are taken into, one after the other."""
+    """A state to which the payloads of a journal are applied in order."""
 
     def take(self, payload: bytes) -> None:
-        """Take the next payload of the journal."""
+        """Apply the next payload of the journal."""
 
     def encode(self) -> bytes:
-        """Return the state as a snapshot keeps it."""
+        """Return the state as the bytes of a snapshot."""
 
 
 class ShardFold:
-    """The books and the ledger of a shard, from a snapshot's bytes or from nothing."""
+    """The state of a shard, from the bytes of a snapshot or empty."""
 
     def __init__(self, raw: bytes | None) -> None:
         self.state = State() if raw is None else decode_state(raw)
         self.state.tracks_book_changes = False
 
     def take(self, payload: bytes) -> None:
-        """Take the next payload of the journal."""
+        """Apply the next payload of the journal."""
         apply(self.state, decode_command(payload))
 
     def encode(self) -> bytes:
-        """Return the state as a snapshot keeps it."""
+        """Return the state as the bytes of a snapshot."""
         return encode_state(self.state)
 
 
 class TreasuryFold:
-    """The treasury, from a snapshot's bytes or from nothing."""
+    """The state of the treasury, from the bytes of a snapshot or empty."""
 
     def __init__(self, raw: bytes | None) -> None:
         self.treasury = Treasury() if raw is None else decode_treasury(raw)
 
     def take(self, payload: bytes) -> None:
-        """Take the next payload of the journal."""
+        """Apply the next payload of the journal."""
         apply_to_treasury(self.treasury, decode_treasury_command(payload))
 
     def encode(self) -> bytes:
-        """Return the state as a snapshot keeps it."""
+        """Return the state as the bytes of a snapshot."""
         return encode_treasury(self.treasury)
 
 
 class JournalKind(enum.StrEnum):
-    """Whose commands a journal keeps."""
+    """The owner of a journal: a shard or the treasury."""
 
     SHARD = "shard"
     TREASURY = "treasury"

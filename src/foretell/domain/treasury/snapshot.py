@@ -1,7 +1,7 @@
-"""The treasury's whole state as bytes, and back; see `snapshot.py`, which does it for a shard.
+"""Encoding of the treasury's whole state; `domain.exchange.snapshot` encodes that of a shard.
 
-Wallets and shards stand in the order in which they were heard of, which a replay finds again. Sums
-are decimal strings, since totals outgrow an integer of MessagePack.
+Wallets and shards are in the order of their first command, which is the same after a replay. Totals
+are decimal strings, because they may exceed an integer of MessagePack.
 """
 
 import hashlib
@@ -65,12 +65,12 @@ def encode_treasury(treasury: Treasury) -> bytes:
 
 
 def treasury_digest(treasury: Treasury) -> str:
-    """Return the hash of a treasury's bytes, 64 hex digits."""
+    """Return the SHA-256 of a treasury's bytes as 64 hex digits."""
     return hashlib.sha256(encode_treasury(treasury)).hexdigest()
 
 
 def decode_treasury(raw: bytes) -> Treasury:
-    """Return the treasury that the bytes are of, or refuse bytes that this program does not know."""
+    """Return the decoded treasury, or refuse bytes of an unknown version."""
     body = _BYTES.decode(raw)
     return Treasury(
         shards=dict.fromkeys(body.shards),

@@ -1,8 +1,8 @@
-"""One collateral account per wallet, of which every shard holds a slice.
+"""The treasury: one collateral account per wallet, allocated to shards.
 
-The treasury knows what the chain holds and what each shard was granted, and never grants more than
-that; a shard never spends more than its slice. Neither asks the other while it decides. The proof
-is in docs/explanation/collateral-across-shards.md.
+The treasury knows the balances on the chain and the allocations of each shard, and never grants more
+than a balance. A shard never spends more than its allocation. Neither waits for the other while it
+decides. The proof is in docs/explanation/collateral-across-shards.md.
 """
 
 from typing import NamedTuple, assert_never
@@ -23,7 +23,7 @@ from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32
 
 
 class Treasury(msgspec.Struct):
-    """The treasury's state: plain values, a fold of its journal."""
+    """The treasury's state, which a replay of its journal gives."""
 
     shards: dict[str, None] = msgspec.field(default_factory=dict)
     confirmed_by_wallet: dict[Address, int] = msgspec.field(default_factory=dict)
@@ -39,7 +39,7 @@ class Treasury(msgspec.Struct):
 
 
 class AllocationHolder(NamedTuple):
-    """A shard that was granted some of a wallet, and what it has returned in all."""
+    """A shard with an allocation of a wallet, and the total that it has returned."""
 
     shard: str
     units: int
@@ -47,7 +47,7 @@ class AllocationHolder(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """How much of a wallet is missing, and who holds some, the one with most first."""
+    """The missing units of a wallet, and the shards that hold some, the largest holder first."""
 
     wallet: Address
     units: int
@@ -55,21 +55,21 @@ class Recall(NamedTuple):
 
 
 class Granting(NamedTuple):
-    """What a shard was given in all; what is missing when it was less than it asked for."""
+    """The total given to a shard, and what is missing when it is less than the request."""
 
     given: AllocationTotal
     missing: Recall | None
 
 
 class TreasuryOutcome(NamedTuple):
-    """What a command did; only one that changed something need be kept."""
+    """The result of a command; the journal needs only commands that are a change."""
 
     result: Granting | None
     is_change: bool
 
 
 def apply_to_treasury(treasury: Treasury, command: TreasuryCommand) -> TreasuryOutcome:
-    """Change the treasury as the command says, and return what happened."""
+    """Apply the command to the treasury and return its outcome."""
     match command:
         case AdmitShard():
             is_change = command.shard not in treasury.shards
@@ -86,14 +86,14 @@ def apply_to_treasury(treasury: Treasury, command: TreasuryCommand) -> TreasuryO
 
 
 def look_up_allocation(treasury: Treasury, shard: str, wallet: Address) -> Allocation:
-    """Return the treasury's side of a slice, or an empty one that is not kept."""
+    """Return the treasury's side of an allocation, or an empty one that is not stored."""
     return treasury.allocations_by_wallet.get(wallet, {}).get(shard) or Allocation()
 
 
 def free_units(treasury: Treasury, wallet: Address) -> int:
-    """Return what may still be granted; below zero when the wallet took it away on the chain.
+    """Return what may still be granted; below zero when the wallet withdrew on the chain.
 
-    A shard counts as having no less than nothing: what one owes is not for another to spend.
+    An allocation below zero counts as zero: what one shard owes is not free for another.
     """
     granted = sum(
         max(each.units, 0) for each in treasury.allocations_by_wallet.get(wallet, {}).values()
@@ -102,7 +102,7 @@ def free_units(treasury: Treasury, wallet: Address) -> int:
 
 
 def given_to(treasury: Treasury, shard: str) -> list[AllocationTotal]:
-    """Return what a shard was given in all of each wallet, to be told to it after any break."""
+    """Return the totals given to a shard, which it needs again after a lost connection."""
     return [
         AllocationTotal(wallet, total_of(allocations[shard].given_units))
         for wallet, allocations in treasury.allocations_by_wallet.items()
@@ -111,22 +111,22 @@ def given_to(treasury: Treasury, shard: str) -> list[AllocationTotal]:
 
 
 def recalls(treasury: Treasury) -> list[Recall]:
-    """Return the wallets that have less on the chain than was granted, and who holds it."""
+    """Return the wallets with less on the chain than was granted, and the holders."""
     return [
         _recall(treasury, wallet, -free_units(treasury, wallet)) for wallet in treasury.overdrawn
     ]
 
 
 def _cap_units(treasury: Treasury, wallet: Address) -> int:
-    """Return what the wallet holds and lets any exchange move; each shard judges its own."""
+    """Return what the wallet holds and allows any exchange to move; shards check their own one."""
     allowed = max(treasury.allowances_by_wallet.get(wallet, {}).values(), default=0)
     return min(treasury.confirmed_by_wallet.get(wallet, 0), allowed)
 
 
 def _grant(treasury: Treasury, command: GrantAllocation) -> TreasuryOutcome:
-    """Give a shard all that it needs, and half of the rest so that it need not ask soon, or none.
+    """Grant a shard all units that it needs, and half of the rest for its next orders, or nothing.
 
-    Giving a part would let two shards starve each other, each with a part of what it needs.
+    Partial grants could starve two shards, each with a part of what it needs.
     """
     wallet, shard = command.wallet, command.shard
     granted = look_up_allocation(treasury, shard, wallet)
@@ -135,17 +135,18 @@ def _grant(treasury: Treasury, command: GrantAllocation) -> TreasuryOutcome:
     if need > 0:
         rest = free_units(treasury, wallet) - _cost_units(granted, need)
         if rest < 0:
-            missing = _recall(treasury, wallet, -rest, besides=shard)
+            missing = _recall(treasury, wallet, -rest, except_shard=shard)
         else:
             granted = _allocation_of(treasury, shard, wallet)
             granted.given_units += need + rest // 2
             is_change = True
+            assert free_units(treasury, wallet) >= 0, "no unit is granted twice"
     given = AllocationTotal(wallet, total_of(granted.given_units))
     return TreasuryOutcome(Granting(given, missing), is_change)
 
 
 def _cost_units(granted: Allocation, units: int) -> int:
-    """Return what giving a slice more takes from what is free: first it pays what it owes."""
+    """Return what a larger allocation takes from the free units: a grant first covers a debt."""
     return max(granted.units + units, 0) - max(granted.units, 0)
 
 
@@ -155,16 +156,16 @@ def _take_back(treasury: Treasury, command: TakeBack) -> bool:
         total = int(returned.total)
         if total > look_up_allocation(treasury, command.shard, returned.wallet).returned_units:
             _allocation_of(treasury, command.shard, returned.wallet).returned_units = total
-            _judge(treasury, returned.wallet)
+            _update_overdrawn(treasury, returned.wallet)
             is_change = True
     return is_change
 
 
 def _observe(treasury: Treasury, command: ObserveCollateral) -> bool:
-    """Take a block in once its parts are there in their order, and every shard has observed it.
+    """Apply a block once all its parts arrived in order and every shard has observed it.
 
-    What is late, or told again, counts for nothing. A first part means that whoever looked before
-    has stopped halfway, and looks anew.
+    A late or repeated part changes nothing. A first part replaces parts that wait: the reader before
+    it stopped halfway, and this one starts again.
     """
     seen = {ShardSeen(each, command.block_number, command.block_hash) for each in treasury.shards}
     if command.number != treasury.observations + 1 or set(command.shards) != seen:
@@ -175,7 +176,7 @@ def _observe(treasury: Treasury, command: ObserveCollateral) -> bool:
     treasury.observed_parts = [*before, command]
     if command.part == command.parts:
         parts, treasury.observed_parts = treasury.observed_parts, []
-        _take_in(treasury, parts)
+        _apply_observation(treasury, parts)
     return True
 
 
@@ -187,12 +188,12 @@ def _places_before(command: ObserveCollateral) -> list[tuple[int, ...]]:
     return [(command.at_ms, part, command.parts) for part in range(1, command.part)]
 
 
-def _take_in(treasury: Treasury, parts: list[ObserveCollateral]) -> None:
-    """Set the balances and what the shards settled at once: one holds what the other has moved."""
+def _apply_observation(treasury: Treasury, parts: list[ObserveCollateral]) -> None:
+    """Set balances and settled totals together: the balances include the settled trades."""
     touched: dict[Address, None] = {}
     for command in parts:
         for balance in command.balances:
-            assert balance.asset == COLLATERAL, "tokens belong to one shard, and need no treasury"
+            assert balance.asset == COLLATERAL, "tokens belong to one shard and need no treasury"
             treasury.confirmed_by_wallet[balance.wallet] = balance.units
             touched[balance.wallet] = None
         for seen in command.allowances:
@@ -207,28 +208,29 @@ def _take_in(treasury: Treasury, parts: list[ObserveCollateral]) -> None:
     treasury.observed_block = parts[-1].block_number
     treasury.observed_hash = parts[-1].block_hash
     for wallet in touched:
-        _judge(treasury, wallet)
+        _update_overdrawn(treasury, wallet)
 
 
 def _allocation_of(treasury: Treasury, shard: str, wallet: Address) -> Allocation:
-    """Return the treasury's side of a slice, a new one when there was none."""
-    assert shard in treasury.shards, "only a shard that was admitted has slices"
+    """Return the treasury's side of an allocation, a new one when there is none."""
+    assert shard in treasury.shards, "only an admitted shard has allocations"
     return treasury.allocations_by_wallet.setdefault(wallet, {}).setdefault(shard, Allocation())
 
 
-def _judge(treasury: Treasury, wallet: Address) -> None:
-    """Remember whether the wallet has less on the chain than was granted."""
+def _update_overdrawn(treasury: Treasury, wallet: Address) -> None:
+    """Record whether the wallet has less on the chain than was granted."""
     if free_units(treasury, wallet) < 0:
         treasury.overdrawn[wallet] = None
     else:
         treasury.overdrawn.pop(wallet, None)
 
 
-def _recall(treasury: Treasury, wallet: Address, units: int, besides: str = "") -> Recall:
+def _recall(treasury: Treasury, wallet: Address, units: int, except_shard: str = "") -> Recall:
+    assert units > 0
     holders = [
         AllocationHolder(shard, granted.units, granted.returned_units)
         for shard, granted in treasury.allocations_by_wallet.get(wallet, {}).items()
-        if granted.units > 0 and shard != besides
+        if granted.units > 0 and shard != except_shard
     ]
     holders.sort(key=lambda holder: (-holder.units, holder.shard))
     return Recall(wallet, units, tuple(holders))

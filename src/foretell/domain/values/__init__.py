@@ -1,1 +1,1 @@
-"""Integers, hashes, ids and text forms that everything else is made of."""
+"""Amounts, hashes, ids and text forms that the other packages use."""

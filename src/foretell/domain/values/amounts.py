@@ -21,7 +21,7 @@ AMOUNT_UNITS_MAX: Final = 2**63 - 1
 TICK_SCALES_KEPT_MAX: Final = 16
 
 DIGITS_MAX: Final = 78
-"""As many as the largest number of 256 bits has."""
+"""The digits of the largest 256-bit number."""
 
 
 def lot_units(price_ticks: int, ticks_per_one: int) -> int:
@@ -32,19 +32,19 @@ def lot_units(price_ticks: int, ticks_per_one: int) -> int:
 
 @lru_cache(maxsize=TICK_SCALES_KEPT_MAX)
 def lots_by_price(ticks_per_one: int) -> tuple[int, ...]:
-    """Return the lot of every price of a tick size, by its ticks; there is none at zero."""
+    """Return the lot at each price of a tick size, by the price in ticks; index zero is unused."""
     return (0, *(lot_units(ticks, ticks_per_one) for ticks in range(1, ticks_per_one)))
 
 
 def whole_lots_units(size_units: int, price_ticks: int, ticks_per_one: int) -> int:
-    """Return the largest part of the size that is a whole number of lots, rounded down."""
+    """Return the size rounded down to whole lots."""
     assert size_units >= 0
     assert 0 < price_ticks < ticks_per_one
     return size_units - size_units % lots_by_price(ticks_per_one)[price_ticks]
 
 
 def exact_cost_units(size_units: int, price_ticks: int, ticks_per_one: int) -> int:
-    """Return the collateral that whole lots cost: no rounding, by construction."""
+    """Return the collateral that whole lots cost, without rounding."""
     assert size_units * price_ticks % ticks_per_one == 0
     return size_units * price_ticks // ticks_per_one
 
@@ -52,7 +52,7 @@ def exact_cost_units(size_units: int, price_ticks: int, ticks_per_one: int) -> i
 def reserve_units(size_units: int, price_ticks: int, ticks_per_one: int) -> int:
     """Return the collateral to set aside for the size, rounded up.
 
-    Rounding up reserves a unit too much rather than one too little.
+    Rounding up may reserve a unit too much, never one too little.
     """
     assert size_units >= 0
     assert 0 < price_ticks < ticks_per_one
@@ -67,7 +67,7 @@ def affordable_size_units(collateral_units: int, price_ticks: int, ticks_per_one
 
 
 def parse_units(text: object, field: str) -> int:
-    """Return the base units that a decimal-integer string spells, at most 2^63 - 1, or refuse."""
+    """Return the base units in a decimal-integer string, at most 2^63 - 1, or refuse."""
     if not (
         isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
     ):

@@ -1,9 +1,9 @@
-"""API credentials, derived from what a wallet's signature attests and never stored.
+"""API credentials, derived from a master key and never stored.
 
-The two levels: with L1 a wallet signs a typed message and gets a set of credentials; with L2 every
-later request carries an HMAC made with the set's secret. All three parts of a set come from the
-operator's master key and the key's index (chain, address, nonce, generation). So the database holds
-the index only, and a copy of it opens nothing.
+At level 1 (L1) a wallet signs a typed message and receives a set of credentials; at level 2 (L2)
+every request carries an HMAC made with the set's secret. All three parts of a set are derived from
+the operator's master key and the key's index (chain, address, nonce, generation). The database
+stores the index only, so a copy of it gives no access.
 """
 
 import base64
@@ -52,7 +52,7 @@ _NONCE: Final = re.compile(r"\d{1,78}\Z", re.ASCII)
 
 
 class KeyIndex(NamedTuple):
-    """What one set of credentials belongs to; after a revocation the generation goes up."""
+    """The index of a set of credentials; a revocation raises the generation."""
 
     chain_id: int
     address: Address
@@ -61,7 +61,7 @@ class KeyIndex(NamedTuple):
 
 
 class Credentials(NamedTuple):
-    """A set, as its owner gets it once: a UUID v4, a base64url secret, 64 hex digits."""
+    """A set as its owner receives it: a UUID v4, a base64url secret, 64 hex digits."""
 
     key_id: str
     secret: str
@@ -69,7 +69,7 @@ class Credentials(NamedTuple):
 
 
 def derive_credentials(master_key: bytes, index: KeyIndex) -> Credentials:
-    """Return the one set of credentials of an index (HKDF-Expand of RFC 5869 with SHA-256)."""
+    """Return the set of credentials of an index (HKDF-Expand of RFC 5869 with SHA-256)."""
     assert len(master_key) == MASTER_KEY_BYTES
     name = f"{index.chain_id}|{index.address}|{index.nonce}|{index.generation}"
     return Credentials(
@@ -84,14 +84,14 @@ def _expand(master_key: bytes, purpose: str) -> bytes:
 
 
 def l1_digest(chain_id: int, address: Address, timestamp: str, nonce: int) -> bytes:
-    """Return what a wallet signs to attest that it wants credentials."""
+    """Return the digest that a wallet signs to request credentials."""
     separator = Eip712Domain(L1_DOMAIN_NAME, L1_DOMAIN_VERSION, chain_id).separator()
     words = address_word(address) + text_word(timestamp) + uint_word(nonce) + text_word(L1_MESSAGE)
     return typed_digest(separator, keccak256(L1_TYPE_HASH + words))
 
 
 def check_l1(chain_id: int, address: Address, timestamp: str, nonce: int, signature: bytes) -> None:
-    """Refuse a signature that the address did not make over exactly these values."""
+    """Refuse a signature that the address did not make over these values."""
     digest = l1_digest(chain_id, address, timestamp, nonce)
     try:
         is_own = recover_signer(digest, signature) == address
@@ -102,14 +102,14 @@ def check_l1(chain_id: int, address: Address, timestamp: str, nonce: int, signat
 
 
 def parse_nonce(text: str) -> int:
-    """Return the nonce that a decimal string spells, or refuse."""
+    """Return the nonce in a decimal string, or refuse."""
     if _NONCE.match(text) is None or int(text) > NONCE_MAX:
         raise MalformedAmount("nonce", "a decimal integer of at most 256 bits")
     return int(text)
 
 
 def check_timestamp(text: str, now_s: int) -> None:
-    """Refuse a time of signing that is not in seconds, too old, or too far ahead."""
+    """Refuse a timestamp that is not in seconds, too old, or too far in the future."""
     if _SECONDS.match(text) is None:
         raise ClockSkew(text, now_s)
     signed_at_s = int(text)
@@ -118,10 +118,10 @@ def check_timestamp(text: str, now_s: int) -> None:
 
 
 class L2Signer:
-    """Makes and checks the HMAC of requests with one secret.
+    """Signs and checks requests with one secret.
 
-    The two halves of an HMAC that depend on the secret alone are computed once; a request then
-    costs two copies of a hash state.
+    An HMAC hashes two blocks that depend on the secret alone. Their hash states are computed once
+    and copied for each request, which halves the cost of a check.
     """
 
     __slots__ = ("_inner", "_outer")
@@ -139,15 +139,15 @@ class L2Signer:
         return outer.digest()
 
     def sign(self, timestamp: str, method: str, path: str, body: bytes) -> str:
-        """Return what goes into the signature header of a request."""
+        """Return the value of the signature header of a request."""
         digest = self.digest(l2_message(timestamp, method, path, body))
         return base64.urlsafe_b64encode(digest).decode()
 
     def check(self, signature: str, timestamp: str, method: str, path: str, body: bytes) -> None:
-        """Refuse a signature that the secret did not make over exactly these bytes.
+        """Refuse a signature that the secret did not make over these bytes.
 
-        Some clients sign the body with its apostrophes turned into quotation marks, or as Python
-        prints what it holds, and pad or spell the base64 in other ways: those are taken too.
+        Some clients sign the body with apostrophes replaced by quotation marks, or the `str` of the
+        parsed body in Python, or use other base64 alphabets and padding: these are accepted too.
         """
         usual = self.sign(timestamp, method, path, body)
         if hmac.compare_digest(usual.encode(), signature.encode()):
@@ -162,12 +162,12 @@ class L2Signer:
 
 
 def l2_message(timestamp: str, method: str, path: str, body: bytes) -> bytes:
-    """Return what is signed: time, method, path without query, and the body's very bytes."""
+    """Return the signed message: timestamp, method, path without query, and the bytes of the body."""
     return f"{timestamp}{method}{path}".encode() + body
 
 
 def _spellings(body: bytes) -> Iterator[bytes]:
-    """Yield what clients sign in place of a body, the body's very bytes first."""
+    """Yield the forms of a body that clients sign, the bytes themselves first."""
     yield body
     if b"'" in body:
         yield body.replace(b"'", b'"')
@@ -185,13 +185,13 @@ def _decode_signature(signature: str) -> bytes:
 
 
 def next_generation(used: int | None, *, is_revoked: bool) -> int:
-    """Return the generation of a set to be issued for an index that was used before, or not."""
+    """Return the generation of the next set of an index; `used` is None when it has none."""
     if used is None:
         return 0
     return used + 1 if is_revoked else used
 
 
 def check_nonce_order(nonce: int, used_max: int | None) -> None:
-    """Refuse a nonce never used before that is not greater than every one used."""
+    """Refuse an unused nonce that is not greater than every used one."""
     if used_max is not None and nonce <= used_max:
         raise NonceNotMonotonic(nonce, used_max)

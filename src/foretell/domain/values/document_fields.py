@@ -1,6 +1,6 @@
-"""Reads the fields of a parsed document and keeps every problem, so that all are told at once.
+"""Reader of the fields of a parsed document, which reports all problems at once.
 
-A read never raises: it returns an empty value and remembers why. Only `check` refuses, at the end.
+A read never raises: it returns an empty value and records the problem. `check` refuses at the end.
 """
 
 import re
@@ -25,7 +25,7 @@ URL_CHARS_MAX: Final = 2048
 
 _LINE_BREAKS: Final = "\n\r\t"
 _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""Control characters, and those that turn the direction of what is written around them."""
+"""Control characters, among them those that change the direction of text."""
 
 _INSTANT: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)\Z", re.ASCII
@@ -36,11 +36,11 @@ INSTANT_WANTED: Final = (
 )
 INSTANT_MS_MIN: Final = -62_135_596_800_000
 INSTANT_MS_MAX: Final = 253_402_300_799_999
-"""The first millisecond of year 1 and the last of 9999, in UTC: beyond them no text spells one."""
+"""The last millisecond of year 9999 in UTC; the one above is the first of year 1."""
 
 
 class Fields:
-    """The fields of one object, read by name; `path` is where it stands in the whole document."""
+    """The fields of one object; `path` is its place in the document."""
 
     def __init__(
         self, values: Mapping[str, Any], path: str = "", problems: list[FieldProblem] | None = None
@@ -50,25 +50,25 @@ class Fields:
         self.problems: list[FieldProblem] = [] if problems is None else problems
 
     def refuse(self, name: str, message: str) -> None:
-        """Remember what is wrong with a field."""
+        """Record a problem of a field."""
         if len(self.problems) < PROBLEMS_MAX:
             self.problems.append(FieldProblem(self._path + name, message))
 
     def check(self) -> None:
-        """Refuse the document if anything was wrong with it."""
+        """Refuse the document if any problem was recorded."""
         if self.problems:
             raise InvalidFields(self.problems)
 
     def value(self, name: str) -> Any:
-        """Return what a field holds; one that is absent holds null."""
+        """Return the value of a field, None when it is absent."""
         return self._values.get(name)
 
     def has(self, name: str) -> bool:
-        """Return whether a field is there and not null."""
+        """Return whether a field is present and not null."""
         return self._values.get(name) is not None
 
     def text(self, name: str, chars_max: int, *, may_break: bool = False) -> str:
-        """Return a required text, trimmed; one of several lines only where it may be."""
+        """Return a required text, trimmed; line breaks are allowed with `may_break`."""
         value = self._values.get(name)
         if not isinstance(value, str) or not value.strip():
             self.refuse(name, "must be a text that is not empty")
@@ -83,7 +83,7 @@ class Fields:
         return trimmed
 
     def choice(self, name: str, choices: Mapping[str, str]) -> str | None:
-        """Return what one of the known words means, or None."""
+        """Return the value of one of the choices, or None."""
         value = self._values.get(name)
         if not isinstance(value, str) or value not in choices:
             self.refuse(name, f"must be one of {', '.join(choices)}")
@@ -115,7 +115,7 @@ class Fields:
             return ZERO_BYTES32
 
     def raw_bytes(self, name: str, bytes_max: int) -> bytes:
-        """Return required bytes that hex spells."""
+        """Return required bytes, given as hex."""
         try:
             return parse_bytes(self._values.get(name), name, bytes_max)
         except MalformedHex:
@@ -130,7 +130,7 @@ class Fields:
         return moment_ms
 
     def url(self, name: str) -> str | None:
-        """Return an optional http or https address; nobody ever fetches it."""
+        """Return an optional http or https URL; it is never fetched."""
         value = self._values.get(name)
         if value is None:
             return None
@@ -151,20 +151,20 @@ class Fields:
         return value
 
     def inside(self, name: str, values: Mapping[str, Any]) -> "Fields":
-        """Return the reader of an object in here, whose problems are told with ours."""
+        """Return the reader of a nested object; its problems are recorded with those of this one."""
         return Fields(values, f"{self._path}{name}/", self.problems)
 
 
 def _has_controls(text: str, *, may_break: bool) -> bool:
-    looked_at = text.translate(dict.fromkeys(map(ord, _LINE_BREAKS))) if may_break else text
-    return _CONTROLS.search(looked_at) is not None
+    checked = text.translate(dict.fromkeys(map(ord, _LINE_BREAKS))) if may_break else text
+    return _CONTROLS.search(checked) is not None
 
 
 def parse_instant_ms(value: object) -> int | None:
     """Return the milliseconds since 1970 of an ISO 8601 timestamp with an offset, or None.
 
-    A part of a millisecond is cut off. There is no leap second. In UTC it is in a year from 1 to
-    9999, so that it can be written again.
+    Parts of a millisecond are cut off, and leap seconds are refused. The year in UTC is 1 to 9999,
+    so that the result can be formatted again.
     """
     match = _INSTANT.match(value) if isinstance(value, str) else None
     if match is None:

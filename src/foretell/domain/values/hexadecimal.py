@@ -1,7 +1,7 @@
-"""Addresses, 32-byte words and byte strings as hex text, parsed once at the border.
+"""Addresses, 32-byte words and byte strings as hex text, parsed where they enter the process.
 
-Inside, an address is always 42 lower-case characters and a word always 66, so two of them
-are equal exactly when their strings are; the mixed-case checksum is put on again when leaving.
+Inside, an address has 42 lower-case characters and a word has 66, so two of them are equal exactly
+when their strings are. The mixed-case checksum is added where an address leaves.
 """
 
 import contextlib
@@ -28,21 +28,21 @@ def keccak256(data: bytes) -> bytes:
 
 
 def parse_address(text: object, field: str = "address") -> Address:
-    """Return the address that the text spells in any case, or refuse naming the field."""
+    """Return the address in a text of any case, or refuse with the name of the field."""
     if not isinstance(text, str) or _ADDRESS.match(text) is None:
         raise MalformedHex(field, "an address: 0x and 40 hex digits")
     return Address(text.lower())
 
 
 def parse_bytes32(text: object, field: str = "bytes32") -> Bytes32:
-    """Return the 32-byte word that the text spells in any case, or refuse naming the field."""
+    """Return the 32-byte word in a text of any case, or refuse with the name of the field."""
     if not isinstance(text, str) or _BYTES32.match(text) is None:
         raise MalformedHex(field, "32 bytes: 0x and 64 hex digits")
     return Bytes32(text.lower())
 
 
 def parse_bytes(text: object, field: str, bytes_max: int) -> bytes:
-    """Return the bytes that 0x-prefixed hex spells, at most `bytes_max` of them, or refuse."""
+    """Return the bytes of 0x-prefixed hex, at most `bytes_max`, or refuse."""
     if isinstance(text, str) and text[:2] in {"0x", "0X"} and len(text) <= 2 + 2 * bytes_max:
         with contextlib.suppress(ValueError):
             raw = bytes.fromhex(text[2:])

@@ -1,4 +1,4 @@
-"""Which engine a market belongs to, when an installation has several."""
+"""Assignment of markets to the engines of an installation."""
 
 from dataclasses import dataclass
 from typing import Final, NewType
@@ -18,7 +18,7 @@ def shard_numbers(count: int) -> list[ShardNumber]:
 
 
 def shard_of(condition_id: Bytes32, count: int) -> int:
-    """Return the number of the shard that a condition belongs to, of so many.
+    """Return the number of the shard of a condition, of `count` shards.
 
     A condition id is a hash, so its first bytes spread the conditions evenly.
     """
@@ -28,23 +28,23 @@ def shard_of(condition_id: Bytes32, count: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ShardPlace:
-    """Which one of how many shards an engine is; by itself it is the only one."""
+    """The number of an engine's shard and the count of all shards."""
 
     number: int = 0
     count: int = 1
 
     @property
     def has_treasury(self) -> bool:
-        """Whether collateral comes from a treasury, since others spend it too."""
+        """Whether collateral is allocated by a treasury, since several shards spend it."""
         return self.count > 1
 
     @property
     def name(self) -> str:
-        """What the treasury, the tables and operators call it."""
+        """The name of the shard in the treasury, in tables and in commands."""
         return f"trading:{self.number}" if self.has_treasury else "trading"
 
     def has(self, condition_id: Bytes32) -> bool:
-        """Whether a condition belongs to this shard."""
+        """Return whether a condition belongs to this shard."""
         return shard_of(condition_id, self.count) == self.number
 
 

@@ -1,6 +1,6 @@
-"""Slugs: the part of an address that names an event, a market or a category.
+"""Slugs: the part of a URL that names an event, a market or a category.
 
-Many spellings give one slug, so that two things whose names look alike cannot both have theirs.
+Names that look alike have the same slug, so that at most one of them can be used.
 """
 
 import re
@@ -23,13 +23,13 @@ _LETTERS: Final = str.maketrans(
         "\u0131": "i",
     }
 )
-"""Latin letters that have no accent to take away, and still an ASCII spelling."""
+"""Latin letters with an ASCII spelling that no accent removal gives."""
 
 
 def normalize_slug(text: str) -> str:
     """Return the slug of a text: lower-case ASCII letters and digits, words joined by hyphens.
 
-    It is empty when the text has no such letter or digit. A slug's slug is itself.
+    It is empty when the text has no such letter or digit. The slug of a slug is itself.
     """
     folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     letters = "".join(char for char in folded if not unicodedata.combining(char))
@@ -37,5 +37,5 @@ def normalize_slug(text: str) -> str:
 
 
 def market_slug(event_slug: str, option_slug: str | None = None) -> str:
-    """Return a market's slug: the event's, and the option's where the event has several markets."""
+    """Return a market's slug: the event's slug, then the option's where the event has several markets."""
     return event_slug if option_slug is None else f"{event_slug}-{option_slug}"

@@ -1,7 +1,7 @@
-"""JSON of strangers, parsed so that it can mean one thing only.
+"""Strict parser of JSON from clients.
 
-A key twice, a number without an exact meaning, half a character or a tower of brackets is refused:
-other readers of the same bytes might see something else in them than we do.
+A repeated key, a number without an exact value, an unpaired surrogate or deep nesting is refused,
+because other parsers could read the same bytes differently.
 """
 
 import json
@@ -19,7 +19,7 @@ _BRACKETS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 
 
 def parse_json(raw: bytes) -> Any:
-    """Return what the JSON says, or refuse it."""
+    """Return the parsed JSON, or refuse it."""
     check_depth(raw)
     try:
         parsed = json.loads(
@@ -36,7 +36,7 @@ def parse_json(raw: bytes) -> Any:
 
 
 def check_depth(raw: bytes) -> None:
-    """Refuse JSON that is nested so deep that a decoder might fall off the end of its stack."""
+    """Refuse JSON that is nested so deep that a decoder could exhaust its stack."""
     if raw.count(b"[") + raw.count(b"{") <= DEPTH_MAX:
         return
     depth = 0
@@ -74,7 +74,7 @@ def _constant(name: str) -> NoReturn:
 
 
 def _check_text(value: Any) -> None:
-    """Refuse half characters, which no UTF-8 can carry."""
+    """Refuse unpaired surrogates, which UTF-8 cannot encode."""
     match value:
         case str():
             if not value.isascii():
@@ -94,4 +94,4 @@ def _check_characters(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise MalformedBody("a string holds half of a character") from error
+        raise MalformedBody("a string has an unpaired surrogate") from error

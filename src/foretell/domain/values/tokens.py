@@ -1,7 +1,7 @@
 """Condition, collection and token ids, as the Conditional Tokens contract derives them.
 
-A collection id is a point of the curve alt_bn128 folded into 32 bytes: hash the condition with the
-index set, walk the x axis until a point of y^2 = x^3 + 3 is met, and keep the sign of y in a bit.
+A collection id is a point of the curve alt_bn128 in 32 bytes: hash the condition with the index
+set, increase x until y^2 = x^3 + 3 has a solution, and keep the parity of y in a bit.
 """
 
 from typing import Final, NamedTuple
@@ -22,27 +22,27 @@ INDEX_SET_NO: Final = 2
 FULL_PARTITION: Final = (INDEX_SET_YES, INDEX_SET_NO)
 
 TOKEN_ID_DIGITS_MAX: Final = 78
-"""Of a word of 256 bits."""
+"""The digits of the largest 256-bit number."""
 
 _SIGN_BIT: Final = 1 << 255
 _ODD_BIT: Final = 1 << 254
 
 
 class TokenPair(NamedTuple):
-    """The two outcome tokens of a condition: the first outcome and the second."""
+    """The two outcome tokens of a condition, first outcome first."""
 
     yes: int
     no: int
 
 
 def condition_id(oracle: Address, question_id: Bytes32, slots: int = OUTCOME_SLOTS) -> Bytes32:
-    """Return the id of the condition that this oracle reports on this question."""
+    """Return the id of the condition of a question that an oracle reports."""
     packed = address_bytes(oracle) + word_bytes(question_id) + slots.to_bytes(32, "big")
     return word_of(keccak256(packed))
 
 
 def collection_id(condition: Bytes32, index_set: int) -> Bytes32:
-    """Return the id of the outcomes in the index set, with no parent collection."""
+    """Return the id of the collection of an index set, without a parent collection."""
     digest = int.from_bytes(keccak256(word_bytes(condition) + index_set.to_bytes(32, "big")), "big")
     wants_odd = bool(digest & _SIGN_BIT)
     x = digest % FIELD_PRIME
@@ -71,5 +71,5 @@ def token_pair(collateral: Address, condition: Bytes32) -> TokenPair:
 
 
 def is_token_id(text: str) -> bool:
-    """Return whether a text can be a token id: a decimal integer of no more digits than a word."""
+    """Return whether a text can be a token id: a decimal integer of at most 78 digits."""
     return text.isascii() and text.isdigit() and len(text) <= TOKEN_ID_DIGITS_MAX

@@ -1,4 +1,4 @@
-"""Bytes that say which version of their shape they have, so that those of another are refused."""
+"""Encoding of bodies with a version, so that bytes of another version are refused."""
 
 from typing import Final, Generic, TypeVar
 
@@ -18,7 +18,7 @@ _HEAD_DECODER: Final = msgspec.msgpack.Decoder(_Head)
 
 
 class Versioned(Generic[BodyType]):
-    """One version of a body, which is an array whose first entry is the version."""
+    """The codec of one version of a body, an array whose first entry is the version."""
 
     def __init__(self, version: int, body: type[BodyType]) -> None:
         self._version = version
@@ -29,7 +29,7 @@ class Versioned(Generic[BodyType]):
         return _ENCODER.encode(body)
 
     def decode(self, raw: bytes) -> BodyType:
-        """Return the body that the bytes are of, or refuse those of another version or of none."""
+        """Return the decoded body, or refuse bytes of another version or of no body."""
         try:
             version = _HEAD_DECODER.decode(raw).version
             if version != self._version:

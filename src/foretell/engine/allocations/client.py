@@ -77,7 +77,7 @@ class AllocationClient:
         try:
             return await handler(engine, request)
         except NotEnoughFunds as refusal:
-            if refusal.details["asset"] != COLLATERAL:
+            if refusal.shortfall.asset != COLLATERAL:
                 raise
             lack = refusal
         deadline_s = asyncio.get_running_loop().time() + self._fund_deadline_s
@@ -118,8 +118,10 @@ class AllocationClient:
         allocations = engine.state.allocations
         if allocations.shard != self.shard:
             raise TreasuryUnavailable("it has not greeted the shard yet")
-        spender, need_units = lack.details["spender"], lack.details["need"]
-        missing_units = engine.state.ledger.missing_units(wallet, spender, COLLATERAL, need_units)
+        lacking = lack.shortfall
+        missing_units = engine.state.ledger.missing_units(
+            wallet, Address(lacking.spender), COLLATERAL, lacking.need_units
+        )
         if missing_units == 0:
             return _Grant(TakeAllocations(engine.clock_ms(), self.shard, ()), is_enough=False)
         # The request names a total, not a difference: if its reply is lost, the same request is

@@ -230,7 +230,7 @@ class AllocationCoordinator:
             count += len(part.allocations)
             since = None
         allocation_by_wallet = {
-            each.wallet: each.slice() for part in parts for each in part.allocations
+            each.wallet: each.allocation() for part in parts for each in part.allocations
         }
         self._check_journals(name, known, allocation_by_wallet)
         seen = ShardSeen(name, parts[-1].block_number, parts[-1].block_hash)

@@ -3,9 +3,12 @@
 The receiver calls the same constructor with the same arguments, so message and details are equal.
 """
 
+import inspect
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_type_hints
+
+import msgspec
 
 from foretell.domain.errors import exchange, families, order, storage
 from foretell.domain.errors.exchange import AnswerLost
@@ -40,9 +43,20 @@ def encode_refusal(refusal: ForetellError) -> EncodedRefusal:
 def decode_refusal(encoded: EncodedRefusal) -> ForetellError:
     """Return a refusal equal to the one that was sent; AnswerLost when this version cannot."""
     try:
-        return CLASS_BY_NAME[encoded.name](*encoded.positional, **encoded.named)
-    except (KeyError, TypeError):
+        refusal_class, hints = CLASS_BY_NAME[encoded.name], HINTS_BY_NAME[encoded.name]
+        positional = map(msgspec.convert, encoded.positional, hints.values())
+        named = {name: msgspec.convert(value, hints[name]) for name, value in encoded.named.items()}
+        return refusal_class(*positional, **named)
+    except (KeyError, TypeError, msgspec.ValidationError):
         return AnswerLost()
+
+
+def _hints(refusal_class: type[ForetellError]) -> dict[str, Any]:
+    """Return the types of the constructor's arguments by their names, in their order."""
+    constructor = refusal_class.__init__
+    types = get_type_hints(constructor)
+    names = list(inspect.signature(constructor).parameters)[1:]
+    return {name: types[name] for name in names}
 
 
 def _declared(module: ModuleType) -> Iterator[type[ForetellError]]:
@@ -58,4 +72,7 @@ CLASS_BY_NAME: Final[Mapping[str, type[ForetellError]]] = MappingProxyType(
         for refusal_class in _declared(module)
         if refusal_class not in LOCAL
     }
+)
+HINTS_BY_NAME: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {name: _hints(refusal_class) for name, refusal_class in CLASS_BY_NAME.items()}
 )

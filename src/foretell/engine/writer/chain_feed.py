@@ -1,19 +1,18 @@
-"""What the chain and other products tell the engine: markets, balances, settlements, payouts.
+"""The feed of the chain into an engine: markets, balances, settlements and payouts.
 
-Everything comes from the tables, all of it as of one indexed block, and goes to the engine as
-commands. The block up to which the engine knows the chain is part of its state, so a restart asks
-for what changed since; when that block is not on the chain any more, everything is compared anew.
-What is too much for one command is told in parts. The engine's block moves with the last of them, so
-who stops halfway has told nothing, and the next look begins anew.
+Every run loads rows of the tables as of one indexed block, decides what the engine does not know yet
+and submits it as commands. The last observed block is part of the engine's state, so a restart loads
+what changed since. When that block is no longer on the chain, everything is compared again. A large
+observation is submitted in parts and takes effect with the last one, so a run that stops between two
+parts has changed nothing, and the next run starts again.
 """
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
-import structlog
 
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
@@ -24,36 +23,30 @@ from foretell.domain.exchange.commands import (
     OpenMarket,
     ResolveMarket,
     SplitTrade,
-    TradeSeen,
 )
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
+from foretell.domain.exchange.observation import (
+    ChainReading,
+    ObservationScope,
+    RefusedFill,
+    TradeSettlement,
+    observation_of,
+    split_of,
+)
 from foretell.domain.exchange.observe_chain import OBSERVED_PER_COMMAND_MAX, split_observation
 from foretell.domain.exchange.order import MarketRules
-from foretell.domain.exchange.settlement import RefusedOrder
-from foretell.domain.exchange.state import State, UnsettledTrade
-from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.engine import Engine
 from foretell.runtime.worker import Pace, run_worker
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
-from foretell.store.index.balances import (
-    Allowance,
-    Balance,
-    load_allowances_changed,
-    load_balances_changed,
-)
+from foretell.store.index.balances import load_allowances_changed, load_balances_changed
 from foretell.store.index.blocks import load_block_hash, load_last_block
-from foretell.store.index.cancellations import (
-    CanceledOrder,
-    RaisedNonce,
-    load_canceled_orders,
-    load_raised_nonces,
-)
+from foretell.store.index.cancellations import load_canceled_orders, load_raised_nonces
 from foretell.store.index.conditions import load_payouts
 from foretell.store.outbox.refused_orders import load_refused_orders
-from foretell.store.outbox.settlements import Landing, load_landings
+from foretell.store.outbox.settlements import load_landings
 
 PACE: Final = Pace(busy_s=1.0, idle_s=1.0)
 TOPICS: Final = ("chain", "markets", "settlements")
@@ -61,12 +54,10 @@ BLOCKS_UNOBSERVED_MAX: Final = 20
 TRADES_PER_QUERY_MAX: Final = 500
 BEFORE_ALL_BLOCKS: Final = -1
 
-log = structlog.get_logger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class ChainFeed:
-    """One engine's eyes on the tables."""
+    """The feed of one engine, which is a shard or the only one."""
 
     engine: Engine
     database: Database
@@ -76,30 +67,47 @@ class ChainFeed:
     place: ShardPlace = ALONE
 
     async def run(self) -> None:
-        """Look, for ever, whenever something is announced and once in a while."""
+        """Run until canceled, after each notification of the tables and at least once a second."""
         watch = await self.database.watch(*TOPICS)
         await run_worker("chain feed", self.run_once, PACE, watch.wait)
 
     async def run_once(self) -> bool:
-        """Tell the engine what is new: markets, trades that split, the chain, what it resolved."""
-        foreign = await self._open_markets()
+        """Submit what is new: markets, splits of trades, an observation and resolutions."""
+        foreign_assets = await self._open_markets()
         async with self.database.reading() as tx:
-            splits = await self._splits(tx)
-            observation = await self._observation(tx, foreign)
+            splits = await self._load_splits(tx)
+            reading = await self._load_reading(tx)
+        observation = None
+        if reading is not None:
+            scope = self._scope(foreign_assets)
+            observation = observation_of(self.engine.state, reading, scope, self.engine.clock_ms())
         for split in splits:
             await self.engine.submit(split)
         if observation is not None:
-            await self._tell(observation)
+            await self._submit_parts(observation)
         await self._resolve_markets()
         return False
 
-    async def _tell(self, observation: ObserveChain) -> None:
+    def _scope(self, foreign_assets: Collection[AssetId]) -> ObservationScope:
+        """Return what the shard observes.
+
+        With a treasury that is every block: the treasury waits until all shards have observed its
+        block.
+        """
+        return ObservationScope(
+            self.exchanges,
+            foreign_assets,
+            self.confirmations,
+            1 if self.place.has_treasury else BLOCKS_UNOBSERVED_MAX,
+        )
+
+    async def _submit_parts(self, observation: ObserveChain) -> None:
         for part in split_observation(observation, self.observed_per_command_max):
             at_ms = self.engine.clock_ms()
             await self.engine.submit(msgspec.structs.replace(part, at_ms=at_ms))
 
     async def _open_markets(self) -> set[AssetId]:
-        """Open the shard's markets, and return the assets that are not for it to observe."""
+        """Open the markets of the shard, and return the assets that it does not observe."""
         async with self.database.reading() as tx:
             markets = await load_markets(tx)
         is_granted = self.place.has_treasury or self.engine.state.allocations.is_joined
@@ -131,12 +139,10 @@ class ChainFeed:
         for payout in payouts:
             await self.engine.submit(ResolveMarket(self.engine.clock_ms(), payout.condition_id))
 
-    async def _observation(
-        self, tx: Transaction, foreign: Collection[AssetId]
-    ) -> ObserveChain | None:
-        """Return what changed on the chain since the engine looked last, if anything did.
+    async def _load_reading(self, tx: Transaction) -> ChainReading | None:
+        """Return the rows that changed since the last observed block, None before the first block.
 
-        With a treasury every block counts: it takes one in when all shards have observed that one.
+        All rows are returned when that block is no longer on the chain.
         """
         state = self.engine.state
         last = await load_last_block(tx)
@@ -144,153 +150,53 @@ class ChainFeed:
             return None
         is_linear = await load_block_hash(tx, state.observed_block) == state.observed_hash
         since = state.observed_block if is_linear else BEFORE_ALL_BLOCKS
-        changed = await load_balances_changed(tx, since)
-        balances = _balances_seen(state, changed, foreign, is_complete=not is_linear)
-        allowances = _allowances_seen(
-            state,
-            await load_allowances_changed(tx, since),
-            self.exchanges,
-            is_complete=not is_linear,
-        )
-        trades = await self._trades_seen(tx, last.block_number)
-        cancels = _cancels_seen(state, await load_canceled_orders(tx, since))
-        nonces = _nonces_seen(state, await load_raised_nonces(tx, since), is_complete=not is_linear)
-        unobserved_max = 1 if self.place.has_treasury else BLOCKS_UNOBSERVED_MAX
-        is_due = last.block_number - state.observed_block >= unobserved_max
-        seen = balances or allowances or trades or cancels or nonces
-        if is_linear and not (seen or is_due):
-            return None
-        return ObserveChain(
-            at_ms=self.engine.clock_ms(),
+        balances = await load_balances_changed(tx, since)
+        allowances = await load_allowances_changed(tx, since)
+        cancels = await load_canceled_orders(tx, since)
+        nonces = await load_raised_nonces(tx, since)
+        return ChainReading(
             block_number=last.block_number,
             block_hash=last.block_hash,
-            balances=tuple(balances),
-            allowances=tuple(allowances),
-            trades=tuple(trades),
-            cancels=tuple(cancels),
-            nonces=tuple(nonces),
+            is_complete=not is_linear,
+            balances=[BalanceSeen(each.wallet, each.asset, each.units) for each in balances],
+            allowances=[
+                AllowanceSeen(each.wallet, each.spender, each.is_collateral, each.units)
+                for each in allowances
+            ],
+            cancels=[CancelSeen(each.exchange, each.order_id) for each in cancels],
+            nonces=[NonceSeen(each.exchange, each.maker, each.nonce) for each in nonces],
+            settlements=await self._load_settlements(tx),
         )
 
-    async def _splits(self, tx: Transaction) -> list[SplitTrade]:
-        """Return which trades cannot settle as they are, by what settlement found out."""
-        unsettled = self.engine.state.unsettled_trades
-        ids = list(unsettled)
+    async def _load_settlements(self, tx: Transaction) -> list[TradeSettlement]:
+        """Return the settlements of all unsettled trades."""
+        ids = list(self.engine.state.unsettled_trades)
+        settlements = []
+        for start in range(0, len(ids), TRADES_PER_QUERY_MAX):
+            landings = await load_landings(tx, ids[start : start + TRADES_PER_QUERY_MAX])
+            settlements += [
+                TradeSettlement(
+                    each.trade_id,
+                    each.tx_hash or "",
+                    each.block_number,
+                    is_failed=each.failure is not None,
+                    is_given_up=each.is_given_up,
+                )
+                for each in landings
+            ]
+        return settlements
+
+    async def _load_splits(self, tx: Transaction) -> list[SplitTrade]:
+        """Return the splits of trades with fills that settlement found not to settle together."""
+        state = self.engine.state
+        ids = list(state.unsettled_trades)
         splits = []
         for start in range(0, len(ids), TRADES_PER_QUERY_MAX):
             refused = await load_refused_orders(tx, ids[start : start + TRADES_PER_QUERY_MAX])
             for trade_id, group in itertools.groupby(refused, key=lambda each: each.trade_id):
-                split = self._split(unsettled[trade_id], list(group))
-                if split.parts or split.refused_ids:
+                fills = [RefusedFill(each.order_id, each.part, each.is_blamed) for each in group]
+                unsettled = state.unsettled_trades[trade_id]
+                split = split_of(state, unsettled, fills, self.engine.clock_ms())
+                if split is not None:
                     splits.append(split)
         return splits
-
-    def _split(self, unsettled: UnsettledTrade, refused: Sequence[RefusedOrder]) -> SplitTrade:
-        """Return what of it the engine does not know yet."""
-        makers = {fill.maker_order_id for fill in unsettled.trade.fills}
-        leaving = [each for each in refused if each.part > 0 and each.order_id in makers]
-        live = self.engine.state.live_orders
-        return SplitTrade(
-            at_ms=self.engine.clock_ms(),
-            trade_id=unsettled.trade.trade_id,
-            parts=tuple(
-                tuple(each.order_id for each in group)
-                for _, group in itertools.groupby(leaving, key=lambda each: each.part)
-            ),
-            refused_ids=tuple(
-                each.order_id for each in refused if each.is_blamed and each.order_id in live
-            ),
-        )
-
-    async def _trades_seen(self, tx: Transaction, last_block: int) -> list[TradeSeen]:
-        """Return the unsettled trades that are further, or less far, than the engine knows."""
-        unsettled = self.engine.state.unsettled_trades
-        ids = list(unsettled)
-        seen = []
-        for start in range(0, len(ids), TRADES_PER_QUERY_MAX):
-            for landing in await load_landings(tx, ids[start : start + TRADES_PER_QUERY_MAX]):
-                known = unsettled[landing.trade_id]
-                trade = _trade_seen(known.status, landing, last_block - self.confirmations)
-                if trade is not None and (trade.status, trade.tx_hash) != (
-                    known.status,
-                    known.tx_hash,
-                ):
-                    seen.append(trade)
-        return seen
-
-
-def _balances_seen(
-    state: State, balances: Sequence[Balance], foreign: Collection[AssetId], *, is_complete: bool
-) -> list[BalanceSeen]:
-    """Return the balances that differ from the ledger's; of a complete list, the vanished too."""
-    units_by_account = {(balance.wallet, balance.asset): balance.units for balance in balances}
-    if is_complete:
-        for wallet, asset in state.ledger.accounts_held():
-            units_by_account.setdefault((wallet, asset), 0)
-    return [
-        BalanceSeen(wallet, asset, units)
-        for (wallet, asset), units in units_by_account.items()
-        if asset not in foreign and state.ledger.look_up(wallet, asset).confirmed_units != units
-    ]
-
-
-def _allowances_seen(
-    state: State,
-    allowances: Sequence[Allowance],
-    exchanges: Collection[Address],
-    *,
-    is_complete: bool,
-) -> list[AllowanceSeen]:
-    """Return the allowances to an exchange that differ from the ledger's."""
-    units_by_key = {
-        (allowance.wallet, allowance.spender, allowance.is_collateral): allowance.units
-        for allowance in allowances
-        if allowance.spender in exchanges
-    }
-    if is_complete:
-        for key in state.ledger.allowances_held():
-            units_by_key.setdefault(key, 0)
-    return [
-        AllowanceSeen(wallet, exchange, is_collateral, units)
-        for (wallet, exchange, is_collateral), units in units_by_key.items()
-        if state.ledger.allowed_units(wallet, exchange, of_collateral=is_collateral) != units
-    ]
-
-
-def _cancels_seen(state: State, canceled: Sequence[CanceledOrder]) -> list[CancelSeen]:
-    """Return the canceled orders that are live, or could still be placed."""
-    return [
-        CancelSeen(each.exchange, each.order_id)
-        for each in canceled
-        if each.order_id in state.live_orders
-        or (
-            each.order_id not in state.placement_by_order
-            and (each.exchange, each.order_id) not in state.canceled_orders
-        )
-    ]
-
-
-def _nonces_seen(
-    state: State, raised: Sequence[RaisedNonce], *, is_complete: bool
-) -> list[NonceSeen]:
-    """Return the nonces that differ from the known ones; of a complete list, the vanished too."""
-    nonce_by_key = {(each.exchange, each.maker): each.nonce for each in raised}
-    if is_complete:
-        nonce_by_key = dict.fromkeys(state.maker_nonces, 0) | nonce_by_key
-    return [
-        NonceSeen(exchange, maker, nonce)
-        for (exchange, maker), nonce in nonce_by_key.items()
-        if state.maker_nonces.get((exchange, maker), 0) != nonce
-    ]
-
-
-def _trade_seen(known: TradeStatus, landing: Landing, confirmed_block: int) -> TradeSeen | None:
-    """Return how a trade stands; None when there is nothing to say but that it waits."""
-    if landing.block_number is not None:
-        is_confirmed = landing.block_number <= confirmed_block
-        status = TradeStatus.CONFIRMED if is_confirmed else TradeStatus.MINED
-        return TradeSeen(landing.trade_id, status, landing.tx_hash or "")
-    if landing.is_given_up:
-        return TradeSeen(landing.trade_id, TradeStatus.FAILED, "")
-    if landing.failure is not None or known is TradeStatus.MINED:
-        return TradeSeen(landing.trade_id, TradeStatus.RETRYING, "")
-    return None

@@ -10,7 +10,6 @@ import contextlib
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.storage import JournalBehindTables
-from foretell.domain.exchange.book import price_in_yes
 from foretell.domain.exchange.commands import OpenMarket
 from foretell.domain.exchange.effects import (
     AllocationMoved,
@@ -31,7 +30,7 @@ from foretell.domain.exchange.effects import (
     TradeSplit,
     TreasuryJoined,
 )
-from foretell.domain.exchange.trade import Trade
+from foretell.domain.exchange.trade import Trade, last_trade_of
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
@@ -234,12 +233,10 @@ class _Batch:
     def _trade(self, sequence: int, trade: Trade) -> None:
         market = self._market_by_id[trade.condition_id]
         self._traded[trade.trade_id] = matched_row(trade, sequence, market)
-        last = trade.fills[-1]
+        last = last_trade_of(trade)
         latest = self._latest(trade.condition_id, trade.matched_at_ms)
-        latest.last_price_ticks = price_in_yes(
-            last.price_ticks, trade.ticks_per_one, is_yes=last.is_yes
-        )
-        latest.last_side = trade.side.name
+        latest.last_price_ticks = last.price_ticks
+        latest.last_side = last.side.name
         latest.volume_units += trade.cost_units
 
     def _advance(self, effect: TradeAdvanced) -> None:

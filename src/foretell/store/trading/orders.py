@@ -5,7 +5,14 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from foretell.domain.exchange.order import OrderStatus, OrderType, Side, SignatureType, SignedOrder
+from foretell.domain.exchange.order import (
+    OrderStatus,
+    OrderType,
+    Side,
+    SignatureType,
+    SignedOrder,
+    has_budget,
+)
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import orders
@@ -33,7 +40,7 @@ class OrderRow(NamedTuple):
     @property
     def has_budget(self) -> bool:
         """Whether it names the collateral to spend, and not a size."""
-        return self.signed.side is Side.BUY and not self.order_type.may_rest
+        return has_budget(self.signed.side, self.order_type)
 
 
 class OrderChange(NamedTuple):

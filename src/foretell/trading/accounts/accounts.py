@@ -14,7 +14,7 @@ from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import Upstream
 from foretell.domain.errors.order import InvalidOrderNonce
-from foretell.domain.exchange.order import SignatureType, SignedOrder
+from foretell.domain.exchange.order import SERVED_SIGNATURE_TYPES, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.engine.protocol.requests import AccountReply
@@ -174,13 +174,11 @@ async def account_record(
     address: Address,
 ) -> AccountRecord:
     """Return how an address can trade; nonces and deployment are fetched from the chain."""
-    own, safe = wallets.of(address)
-    kinds = (
-        ("eoa", own, SignatureType.EOA, True),
-        ("safe", safe, SignatureType.SAFE, await fetch_has_code(safe)),
-    )
+    wallet_by_type = {
+        served: wallets.by_signature_type(address, served) for served in SERVED_SIGNATURE_TYPES
+    }
     exchanges = [
-        await _exchange_record(deployment, nonces, exchange, (own, safe))
+        await _exchange_record(deployment, nonces, exchange, tuple(wallet_by_type.values()))
         for exchange in deployment.exchanges
     ]
     standard = exchanges[0]
@@ -191,15 +189,15 @@ async def account_record(
         domains=standard.domains,
         wallets=[
             WalletRecord(
-                kind=kind,
+                kind=SERVED_SIGNATURE_TYPES[signature_type].lower(),
                 address=checksum_address(wallet),
-                is_deployed=is_deployed,
+                is_deployed=wallet == address or await fetch_has_code(wallet),
                 signature_type=int(signature_type),
                 maker=checksum_address(wallet),
                 signer=checksum_address(address),
                 nonce=standard.nonces[checksum_address(wallet)],
             )
-            for kind, wallet, signature_type, is_deployed in kinds
+            for signature_type, wallet in wallet_by_type.items()
         ],
         exchanges=exchanges,
     )

@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.exchange import SignerMismatch
-from foretell.domain.exchange.order import SignedOrder, order_struct_hash
+from foretell.domain.exchange.order import SignedOrder
 from foretell.domain.exchange.profiles import Separators, SigningProfile, separators
-from foretell.domain.values.eip712 import typed_digest
 from foretell.domain.values.hexadecimal import Address, Bytes32, word_of
 from foretell.runtime.lru import LruCache
 
@@ -57,12 +56,11 @@ class Signers:
         An order does not name its profile, so each profile is tried. The one that the signer used
         last is tried first, so that most orders cost one recovery.
         """
-        by_profile = self.separators(exchange).by_profile
-        struct_hash = order_struct_hash(order)
+        accepted = self.separators(exchange)
         last = self._profile_by_signer.get(order.signer)
         first = last or 0
-        for profile in (first, *range(first), *range(first + 1, len(by_profile))):
-            digest = typed_digest(by_profile[profile], struct_hash)
+        for profile in (first, *range(first), *range(first + 1, len(accepted.by_profile))):
+            digest = accepted.digest(order, profile)
             if await self._recover(digest, order.signature) == order.signer:
                 if profile != last:
                     self._profile_by_signer.put(order.signer, profile)

@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from foretell.domain.errors.exchange import UnknownMarket
-from foretell.domain.exchange.book import is_bid, price_in_yes
+from foretell.domain.exchange.book import price_in_yes
 from foretell.domain.exchange.commands import OpenMarket
 from foretell.domain.exchange.effects import (
     BookChanged,
@@ -25,7 +25,7 @@ from foretell.domain.exchange.effects import (
 )
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
-from foretell.domain.exchange.trade import Trade
+from foretell.domain.exchange.trade import Trade, last_trade_of
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.amounts import decimal_text, price_text, ratio_text, tick_text
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -159,11 +159,9 @@ class PublicBook:
 
     def trade(self, trade: Trade, sequence: int) -> None:
         """Apply the last price and side of a trade."""
-        last = trade.fills[-1]
-        price = price_in_yes(last.price_ticks, self.ticks_per_one, is_yes=last.is_yes)
-        self.top = self.top._replace(last_price_ticks=price)
-        is_buy = is_bid(trade.side, is_yes=trade.is_yes)
-        self._last_side_of_yes = Side.BUY if is_buy else Side.SELL
+        last = last_trade_of(trade)
+        self.top = self.top._replace(last_price_ticks=last.price_ticks)
+        self._last_side_of_yes = last.side
         self._mark_changed(trade.matched_at_ms, sequence)
 
     def change_tick(self, changed: TickChanged, sequence: int) -> None:

@@ -18,7 +18,6 @@ from foretell.domain.exchange.order import (
     SignedOrder,
     check_expiration,
     check_order,
-    order_struct_hash,
 )
 from foretell.domain.values.hexadecimal import Bytes32, word_of
 from foretell.edge.auth import L2Caller
@@ -186,10 +185,16 @@ class OrderCheck:
         """Return whether the terms are known and the funds are the caller's to see."""
         return self.terms is not None and self.is_own()
 
+    def struct_hash(self) -> Bytes32:
+        """Return the struct hash of the order under its profile, or under the first one."""
+        assert self.order is not None
+        assert self.token is not None
+        separators = self.context.signers.separators(self.token.market.opened.exchange)
+        return word_of(separators.struct_hash(self.order))
+
     def _id_or_hash(self) -> Bytes32:
         """Return the order's id; in a dry run, its struct hash if the signature is not valid."""
-        assert self.order is not None
-        return self.order_id or word_of(order_struct_hash(self.order))
+        return self.order_id or self.struct_hash()
 
 
 def nothing(_check: OrderCheck) -> bool:

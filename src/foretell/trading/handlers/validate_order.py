@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from foretell.domain.errors.families import ForetellError, MalformedSignature
-from foretell.domain.exchange.order import Side, order_struct_hash
-from foretell.domain.values.eip712 import recover_signer, typed_digest
+from foretell.domain.exchange.order import Side
+from foretell.domain.values.eip712 import recover_signer
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address, word_of
 from foretell.edge.auth import L2Caller
 from foretell.trading.accounts.accounts import BalanceRecord
@@ -69,7 +69,7 @@ async def validate_order(context: TradingContext, caller: L2Caller, raw: bytes) 
         cure=failed[0].cure if failed else None,
         rules=verdicts,
         order_hash=check.order_id,
-        struct_hash=word_of(order_struct_hash(order)) if order and check.token else None,
+        struct_hash=check.struct_hash() if order and check.token else None,
         expected=checksum_address(order.signer) if order else None,
         signed_as=_signed_as(check),
         funds=await _funds(check),
@@ -94,11 +94,10 @@ def _signed_as(check: OrderCheck) -> list[SignedAs]:
     if order is None or token is None:
         return []
     exchange = token.market.opened.exchange
-    struct_hash = order_struct_hash(order)
-    separators = context.signers.separators(exchange).by_profile
+    separators = context.signers.separators(exchange)
     answers = []
-    for profile, separator in zip(context.signers.profiles_of(exchange), separators, strict=True):
-        digest = typed_digest(separator, struct_hash)
+    for index, profile in enumerate(context.signers.profiles_of(exchange)):
+        digest = separators.digest(order, index)
         try:
             recovered = recover_signer(digest, order.signature)
         except MalformedSignature:

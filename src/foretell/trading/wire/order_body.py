@@ -17,16 +17,19 @@ from foretell.domain.errors.order import (
     PrivateOrder,
     UnsupportedSignatureType,
 )
-from foretell.domain.exchange.order import OrderType, Side, SignatureType, SignedOrder
+from foretell.domain.exchange.order import (
+    SERVED_SIGNATURE_TYPES,
+    OrderType,
+    Side,
+    SignatureType,
+    SignedOrder,
+)
 from foretell.domain.values.amounts import parse_units
 from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, parse_address, parse_bytes
 
 STRUCT_VERSION: Final = 1
 WORD_MAX: Final = 2**256 - 1
-SERVED_SIGNATURE_TYPES: Final = MappingProxyType(
-    {int(served): served for served in (SignatureType.EOA, SignatureType.SAFE)}
-)
 _SIDES: Final = MappingProxyType({side.name: side for side in Side})
 
 _WORD: Final = re.compile(r"\d{1,78}\Z", re.ASCII)
@@ -101,9 +104,8 @@ def signed_order(fields: OrderFields) -> SignedOrder:
     side = _SIDES.get(fields.side)
     if side is None:
         raise MalformedOrder("side must be BUY or SELL")
-    signature_type = SERVED_SIGNATURE_TYPES.get(fields.signature_type)
-    if signature_type is None:
-        raise UnsupportedSignatureType(fields.signature_type)
+    if fields.signature_type not in SERVED_SIGNATURE_TYPES:
+        raise UnsupportedSignatureType(fields.signature_type, SERVED_SIGNATURE_TYPES)
     try:
         is_public = fields.taker == ZERO_ADDRESS
         taker = ZERO_ADDRESS if is_public else parse_address(fields.taker, "taker")
@@ -119,7 +121,7 @@ def signed_order(fields: OrderFields) -> SignedOrder:
             nonce=parse_units(fields.nonce, "nonce"),
             fee_rate_bps=parse_units(fields.fee_rate_bps, "feeRateBps"),
             side=side,
-            signature_type=signature_type,
+            signature_type=SignatureType(fields.signature_type),
             profile=0,
             signature=normalize_signature(
                 parse_bytes(fields.signature, "signature", SIGNATURE_BYTES)

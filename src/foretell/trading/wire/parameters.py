@@ -17,7 +17,7 @@ from foretell.domain.errors.order import (
     InvalidSignatureType,
     InvalidTradeFilter,
 )
-from foretell.domain.exchange.order import Side, SignatureType
+from foretell.domain.exchange.order import SERVED_SIGNATURE_TYPES, Side, SignatureType
 from foretell.domain.portfolio.price_history import FIDELITY_MINUTES_MAX, INTERVALS_S, SECONDS_MAX
 from foretell.domain.values.hexadecimal import Bytes32, parse_address, parse_bytes32
 from foretell.domain.values.tokens import is_token_id
@@ -30,7 +30,6 @@ from foretell.edge.parameters import (
     text,
     wallet,
 )
-from foretell.trading.wire.order_body import SERVED_SIGNATURE_TYPES
 from foretell.trading.wire.pages import parse_cursor
 
 Value = TypeVar("Value")
@@ -169,10 +168,10 @@ SIGNATURE_TYPE: Final = _converted(
         choice(
             "signature_type",
             "which wallet",
-            [str(each) for each in SERVED_SIGNATURE_TYPES],
+            [str(int(each)) for each in SERVED_SIGNATURE_TYPES],
             str(int(SignatureType.EOA)),
         ),
-        lambda _: InvalidSignatureType(),
+        lambda _: InvalidSignatureType(SERVED_SIGNATURE_TYPES),
     ),
     int,
 )

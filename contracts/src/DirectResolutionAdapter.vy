@@ -3,7 +3,7 @@
 @title DirectResolutionAdapter
 @license Apache-2.0
 @notice Questions of the direct stack (`dro_moov2`). The adapter is the oracle of their conditions
-        in Conditional Tokens, and reports what the direct resolution oracle tells it.
+        in Conditional Tokens, and reports the outcome that the direct resolution oracle gives.
 """
 
 from access import ownership

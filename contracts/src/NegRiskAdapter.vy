@@ -51,7 +51,7 @@ exports: (
 )
 exports: (conversion.converted, conversion.convertPositions, conversion.releaseUnclaimed)
 
-# A contract cannot declare two functions of one name, so the short forms are told apart below by
+# A contract cannot declare two functions of one name, so the short forms are distinguished below by
 # their selectors. `build.py` reads their signatures here and adds them to the ABI.
 # abi: function splitPosition(bytes32 conditionId, uint256 amount)
 # abi: function mergePositions(bytes32 conditionId, uint256 amount)

@@ -246,7 +246,7 @@ def arbitrate(
 ):
     """
     @notice Decide a disputed request that was not replaced, within the arbiter's week. The lowest
-            number there is says that it is too early: bonds go back, the question is asked anew.
+            number there is says that it is too early: bonds go back, the question is asked again.
     """
     if msg.sender != appointments.arbiter:
         raw_revert(method_id("NotArbiter()"))
@@ -261,7 +261,7 @@ def arbitrate(
     requests._close(key, price, block.timestamp)
     requests._pay_dispute(request, price, appointments.treasury)
     if price == requests.IGNORE and requests.abandoned[key]:
-        # Nobody will ask anew, and so nobody else would take the reward over.
+        # It is not asked again, so no other request would take the reward over.
         requests._return_reward(key)
     self._log_settled(requester, identifier, timestamp, ancillaryData, key)
 

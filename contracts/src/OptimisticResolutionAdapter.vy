@@ -3,7 +3,7 @@
 @title OptimisticResolutionAdapter
 @license Apache-2.0
 @notice Questions of the optimistic stack (`alt_moov2`). The adapter is the oracle of their
-        conditions and asks the optimistic oracle for the answers. The first dispute asks anew, the
+        conditions and asks the optimistic oracle for the answers. The first dispute asks again, the
         second goes to the arbiter. The admin may hold a question up and, after an announced delay,
         answer it; a hold ends by itself a week after the answer was there.
 """
@@ -187,7 +187,7 @@ def priceDisputed(
     refund: uint256,
 ):
     """
-    @notice Hear of a dispute, from the oracle: ask anew after the first, leave the second to the
+    @notice Handle a dispute, called by the oracle: ask again after the first, leave the second to the
             arbiter. One of a question that was answered already changes nothing here.
     """
     if msg.sender != oracle:
@@ -208,7 +208,7 @@ def priceDisputed(
 def resolve(questionId: bytes32):
     """
     @notice Report the answer, for anybody, once it is there and the question is not held up. Where
-            it was too early for one, ask anew: both disputes are still to come.
+            it was too early for one, ask again: both disputes are still to come.
     """
     questions._check_open(questionId)
     text: Bytes[ancillary.SIGNED_BYTES_MAX] = questions.questions[questionId].ancillaryData
@@ -305,7 +305,7 @@ def _answer(
 @internal
 def _ask_again(question_id: bytes32, text: Bytes[ancillary.SIGNED_BYTES_MAX]):
     """
-    @dev Two requests of a question are told apart by their times alone.
+    @dev Two requests of a question differ by their times alone.
     """
     asked_at: uint256 = questions.questions[question_id].requestTimestamp
     next: uint256 = max(block.timestamp, asked_at + 1)

@@ -73,7 +73,7 @@ def createProxy(
     paymentToken: address, payment: uint256, paymentReceiver: address, createSig: Signature
 ):
     """
-    @notice Make the Safe of whoever signed for it. It has that one owner and a threshold of one.
+    @notice Make the Safe of the signer. It has that one owner and a threshold of one.
             Nothing is paid for it, so the three payment fields are zero.
     """
     if paymentToken != empty(address) or payment != 0 or paymentReceiver != empty(address):

@@ -42,7 +42,7 @@ allowance: public(HashMap[address, HashMap[address, uint256]])
 @deploy
 def __init__(underlying_: address):
     """
-    @param underlying_ The real collateral; whoever deploys this token owns it
+    @param underlying_ The real collateral; the deployer owns this token
     """
     owner = msg.sender
     underlying = underlying_

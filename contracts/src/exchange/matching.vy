@@ -109,7 +109,7 @@ def matchOrders(
         else:
             custody._move(sets_give, maker.maker, self, making)
             sets.given = unsafe_add(sets.given, making)
-            sets.gotten = unsafe_add(sets.gotten, taking)
+            sets.received = unsafe_add(sets.received, taking)
             sets.fees = unsafe_add(sets.fees, fee)
             sets.makers[sets.count] = maker.maker
             sets.payouts[sets.count] = unsafe_sub(taking, fee)

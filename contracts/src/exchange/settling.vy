@@ -17,7 +17,7 @@ uses: fees
 # The makers of one match who meet the taker in complete sets; what they give is taken in already.
 struct Sets:
     given: uint256
-    gotten: uint256  # before their fees
+    received: uint256  # before their fees
     fees: uint256
     count: uint256
     makers: address[orders.ORDERS_MAX]
@@ -33,8 +33,8 @@ def _part_of_taker(is_buy: bool, sets: Sets) -> (uint256, uint256):
          No price is above one, so that no part is negative.
     """
     if is_buy:
-        return unsafe_sub(sets.gotten, sets.given), sets.gotten
-    return sets.given, unsafe_sub(sets.given, sets.gotten)
+        return unsafe_sub(sets.received, sets.given), sets.received
+    return sets.given, unsafe_sub(sets.given, sets.received)
 
 
 @internal
@@ -52,7 +52,7 @@ def _settle_sets(
     if taker.isBuy:
         taker_gets = taker.tokenId
         custody._move(custody.COLLATERAL_ASSET, taker.maker, self, paid)
-        custody._split(condition_id, sets.gotten)
+        custody._split(condition_id, sets.received)
     else:
         custody._move(taker.tokenId, taker.maker, self, paid)
         custody._merge(condition_id, sets.given)

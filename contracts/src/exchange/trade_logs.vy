@@ -2,7 +2,7 @@
 """
 @title Trade logs
 @license Apache-2.0
-@notice What the chain is told of a match, in the words of each order's own generation: indexers of
+@notice Logs of a match, in the form of each order's own generation: indexers of
         v1 and of v2 orders both find what they look for.
 """
 

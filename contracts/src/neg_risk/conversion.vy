@@ -52,7 +52,7 @@ def convertPositions(marketId: bytes32, indexSet: uint256, amount: uint256):
         raw_revert(method_id("ZeroAmount()"))
     given: DynArray[uint256, holdings.BATCH_MAX] = []
     burned: DynArray[uint256, holdings.BATCH_MAX] = []
-    gotten: DynArray[uint256, holdings.BATCH_MAX] = []
+    received: DynArray[uint256, holdings.BATCH_MAX] = []
     for i: uint256 in range(count, bound=markets.QUESTIONS_MAX):
         condition_id: bytes32 = markets._condition_id(markets._question_id(marketId, i))
         if indexSet & (1 << i) != 0:
@@ -61,15 +61,15 @@ def convertPositions(marketId: bytes32, indexSet: uint256, amount: uint256):
             extcall IWrappedCollateral(holdings.WRAPPED).mint(amount)
             holdings._split(condition_id, amount)
             burned.append(markets.no_of[condition_id])
-            gotten.append(markets.yes_of[condition_id])
+            received.append(markets.yes_of[condition_id])
     self.converted[marketId][count] += amount
     fee: uint256 = amount * markets._fee_bips(word) // markets.FEE_DENOMINATOR
     self._take_no(msg.sender, given, amount)
     self._take_no(self, burned, amount)
     self._release(msg.sender, (len(given) - 1) * (amount - fee))
     self._release(holdings.VAULT, (len(given) - 1) * fee)
-    self._give_yes(msg.sender, gotten, amount - fee)
-    self._give_yes(holdings.VAULT, gotten, fee)
+    self._give_yes(msg.sender, received, amount - fee)
+    self._give_yes(holdings.VAULT, received, fee)
     log PositionsConverted(
         stakeholder=msg.sender, marketId=marketId, indexSet=indexSet, amount=amount
     )

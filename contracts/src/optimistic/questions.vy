@@ -3,7 +3,7 @@
 @title Questions
 @license Apache-2.0
 @notice What the optimistic adapter knows of each question, in the form that clients of the field
-        read: `reset` says that it was disputed once and asked anew, `refund` that it was disputed
+        read: `reset` says that it was disputed once and asked again, `refund` that it was disputed
         again and is the arbiter's, `paused` that it is held up.
 """
 

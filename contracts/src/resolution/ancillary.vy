@@ -2,7 +2,7 @@
 """
 @title Ancillary data
 @license Apache-2.0
-@notice The text of a question. Whoever asks it is written at its end, so that two people who ask
+@notice The text of a question. Its creator is written at its end, so that two people who ask
         the same ask two questions, and nobody can ask in another's name.
 """
 

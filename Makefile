@@ -61,7 +61,7 @@ gas: dev  ## measure what the contracts cost, and keep the table
 invariants: dev  ## the contracts' invariants for as long as STEPS, from a SEED that it prints
 	$(BIN)/python tests/run.py contracts.scenarios.invariants $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
 
-lock: dev  ## resolve the dependencies anew and write the lock files
+lock: dev  ## resolve the dependencies again and write the lock files
 	$(BIN)/python requirements/lock.py
 
 clean:  ## remove what make made

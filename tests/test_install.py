@@ -1,4 +1,4 @@
-"""What installs Foretell says in one line why it cannot, and makes nothing before that."""
+"""The installer: one line for each reason to stop, and nothing made before it."""
 
 import os
 import shutil

@@ -1,61 +1,19 @@
-"""What no formatter or linter looks after: sizes, leftovers, floats, and docs that fall behind."""
+"""Rules that no formatter or linter holds: sizes, words, names, leftovers and floats."""
 
 import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.rigs.refusals import a_refusal, every_refusal
 
 import foretell
-from foretell.creation.refusals import WORKER, worker_code
-from foretell.data.refusals import DATA
-from foretell.discovery.refusals import DISCOVERY
-from foretell.domain.errors import command as command_errors
-from foretell.domain.errors import creation as creation_errors
-from foretell.domain.errors.chain import (
-    CallFailed,
-    DeploymentUnfit,
-    DevChainFailed,
-    ExchangeClosed,
-    ExecutionReverted,
-    MalformedTransaction,
-    ProgramMissing,
-    SandboxOnly,
-    TxIdReused,
-)
-from foretell.domain.errors.exchange import ForeignProfile, NotEnoughFunds, TickNotFiner
-from foretell.domain.errors.families import (
-    ForetellError,
-    InvalidFields,
-    MalformedAmount,
-    MalformedHex,
-)
-from foretell.domain.errors.http import UnknownRecord, UnknownSortField
-from foretell.domain.errors.storage import (
-    FolderInUse,
-    JournalBehindTables,
-    JournalDamaged,
-    JournalFailed,
-    JournalFormUnknown,
-    JournalRowsDamaged,
-    LeaseHeld,
-    LeaseLost,
-    ShardCountChanged,
-    ShardMapUnfit,
-    SnapshotFailed,
-    SnapshotUnknown,
-    TablesBehindSnapshot,
-)
-from foretell.edge.refusals import STATUS_BY_FAMILY
-from foretell.relayer.refusals import RELAYER
 from foretell.settings import Settings
-from foretell.trading.refusals import TRADING
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = Path(foretell.__file__).parent
@@ -66,7 +24,52 @@ REFERENCE: Final = ROOT / "docs" / "reference"
 MODULE_LINES_MAX: Final = 400
 FUNCTION_LINES_MAX: Final = 60
 APPLIED: Final = PACKAGE / "store" / "migrations" / "versions"
-"""An applied migration is a list of steps that nobody ever edits, so nobody splits it either."""
+"""Applied migrations are never edited, so they are not split either."""
+
+MODULES_PER_FOLDER_MAX: Final = 24
+BANNED: Final = frozenset(
+    [
+        "tell",
+        "tells",
+        "telling",
+        "told",
+        "hear",
+        "hears",
+        "hearing",
+        "heard",
+        "wish",
+        "wishes",
+        "wished",
+        "lane",
+        "lanes",
+        "purse",
+        "purses",
+        "slice",
+        "slices",
+        "sliced",
+        "culprit",
+        "culprits",
+        "blank",
+        "vault",
+        "chance",
+        "stage",
+        "stages",
+        "services",
+        "anew",
+        "lest",
+        "whoever",
+        "gotten",
+    ]
+)
+"""Words that hide the field's own word; see CONTRIBUTING.md."""
+BY_RIGHT: Final = re.compile(
+    r"keep_blank_values|(?<![a-zA-Z])vault_?\b|\bVAULT\b|_vault_|\bslice(?=[\(\)])|\"slice_moved\"|\.tell\(\)"
+)
+"""Names of the neg-risk contracts, of Python's library and of a tag in journals."""
+OPENING: Final = re.compile(r"(What|Who|Whose|Whether|How|Where|When|Which)\b")
+CLASS_NAMES_SHARED: Final[dict[str, str]] = {}
+"""Class names of several modules, each with its reason."""
+TEXT_SUFFIXES: Final = frozenset({".py", ".md", ".vy", ".vyi", ".sh", ".toml", ".yml", ".yaml", ""})
 
 LEFTOVERS: Final = re.compile(
     r"\b(TODO|FIXME|XXX)\b|NotImplementedError|unittest\.mock|pragma: no cover"
@@ -77,56 +80,8 @@ TRACKED: Final = ("src", "tests", "docs", "contracts", "requirements", "typings"
 NOT_TRACKED: Final = frozenset({"node_modules", "__pycache__"})
 
 FLOATS_ALLOWED: Final = {
-    "strict_json.py": "JSON has numbers; whoever reads an amount from one refuses what is no integer"
+    "strict_json.py": "JSON has numbers; a reader of amounts refuses those that are no integers"
 }
-
-FAMILIES: Final = {*STATUS_BY_FAMILY, NotEnoughFunds}
-ENDS_A_COMMAND: Final = {
-    DeploymentUnfit,
-    DevChainFailed,
-    ProgramMissing,
-    SandboxOnly,
-    ForeignProfile,
-    FolderInUse,
-    JournalBehindTables,
-    JournalDamaged,
-    JournalFailed,
-    JournalFormUnknown,
-    JournalRowsDamaged,
-    LeaseHeld,
-    LeaseLost,
-    ShardCountChanged,
-    ShardMapUnfit,
-    SnapshotUnknown,
-    TablesBehindSnapshot,
-}
-"""Told by a command that ends, on a terminal, by its message."""
-STAYS_INSIDE: Final = {
-    CallFailed,
-    ExchangeClosed,
-    ExecutionReverted,
-    MalformedTransaction,
-    TxIdReused,
-    creation_errors.RegistrationPending,
-    SnapshotFailed,
-    MalformedAmount,
-    MalformedHex,
-    TickNotFiner,
-}
-"""Caught by a worker or at a product's border, which says something of its own."""
-SAYS_NO_CODE: Final = {UnknownRecord, UnknownSortField}
-"""Of the discovery API, whose body has a type and words only."""
-OFF_THE_WIRE: Final = FAMILIES | ENDS_A_COMMAND | STAYS_INSIDE | SAYS_NO_CODE
-WORKERS_ALONE: Final = {InvalidFields, *WORKER}
-"""Refusals whose code is the worker's word, where it has one."""
-
-ON_THE_WIRE: Final = [
-    kind
-    for kind in every_refusal()
-    if kind.__module__.startswith("foretell.")
-    and kind.__module__ != command_errors.__name__
-    and kind not in OFF_THE_WIRE
-]
 
 
 def name_of(path: Path) -> str:
@@ -166,11 +121,10 @@ def tracked_files() -> Iterator[Path]:
                 yield path
 
 
-def wire_code(kind: type[ForetellError]) -> str:
-    """Return the code that clients see of a refusal."""
-    refusal = a_refusal(kind)
-    is_workers = kind in WORKERS_ALONE or kind.__module__ == creation_errors.__name__
-    return worker_code(refusal) if is_workers else refusal.code
+def banned_words(line: str) -> list[str]:
+    """Return the banned words in a line; the parts of a name are words."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", BY_RIGHT.sub(" ", line))
+    return [word for word in re.findall(r"[a-z]+", spaced.lower()) if word in BANNED]
 
 
 def test_no_module_is_longer_than_anybody_reads() -> None:
@@ -192,6 +146,49 @@ def test_every_function_fits_a_screen() -> None:
 def test_every_module_says_what_it_is_for() -> None:
     silent = [path for path in MODULES if not ast.get_docstring(tree_of(path))]
     assert [name_of(path) for path in silent] == []
+
+
+def test_a_module_opens_with_a_noun_phrase_or_an_imperative() -> None:
+    modules = [*MODULES, *SCRIPTS, *(ROOT / "tests").rglob("*.py")]
+    docstrings = {name_of(path): ast.get_docstring(tree_of(path)) or "" for path in modules}
+    assert {name: each for name, each in docstrings.items() if OPENING.match(each)} == {}
+
+
+def test_a_folder_has_few_enough_modules_to_read_its_listing() -> None:
+    modules = [path for path in MODULES if APPLIED not in path.parents]
+    counts = Counter(name_of(path.parent) for path in modules if path.name != "__init__.py")
+    assert {name: count for name, count in counts.items() if count > MODULES_PER_FOLDER_MAX} == {}
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(name_of(path))
+    shared = {name: modules for name, modules in homes.items() if len(modules) > 1}
+    assert {name: shared[name] for name in shared.keys() - CLASS_NAMES_SHARED.keys()} == {}
+    assert CLASS_NAMES_SHARED.keys() <= shared.keys()
+
+
+def test_the_fields_words_are_used() -> None:
+    found = {
+        f"{name_of(path)}:{number}": words
+        for path in tracked_files()
+        if path.suffix in TEXT_SUFFIXES and APPLIED not in path.parents and path != Path(__file__)
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if (words := banned_words(line))
+    }
+    assert found == {}
+
+
+def test_a_banned_word_is_found_in_prose_and_in_names() -> None:
+    assert banned_words("Nobody told the TradingServices of a slice_size.") == [
+        "told",
+        "services",
+        "slice",
+    ]
+    assert banned_words("vault_ = vault(slice(3), file.tell(), teller)") == []
 
 
 def test_nothing_is_left_for_later() -> None:
@@ -235,21 +232,6 @@ def test_a_command_that_only_helps_starts_nothing_heavy() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
-
-
-@pytest.mark.parametrize("kind", ON_THE_WIRE, ids=lambda kind: kind.__name__)
-def test_a_refusal_on_the_wire_has_a_status_that_says_whose_fault_it_is(
-    kind: type[ForetellError],
-) -> None:
-    rows = {*STATUS_BY_FAMILY, *TRADING, *WORKER, *RELAYER, *DATA, *DISCOVERY} - {ForetellError}
-    assert not rows.isdisjoint(kind.__mro__)
-
-
-@pytest.mark.parametrize("kind", ON_THE_WIRE, ids=lambda kind: kind.__name__)
-def test_a_code_on_the_wire_is_documented(kind: type[ForetellError]) -> None:
-    pages = [page.read_text() for page in REFERENCE.glob("*.md")]
-    code = f"`{wire_code(kind)}`"
-    assert any(code in page for page in pages)
 
 
 @pytest.mark.parametrize("name", Settings.model_fields)

@@ -66,7 +66,7 @@ def test_converted_positions_are_paid_whichever_question_is_yes(
 
 
 @pytest.mark.parametrize("index_set", [0b001, 0b011, 0b111])
-def test_unclaimable_collateral_goes_to_the_vault_when_no_question_is_yes(
+def test_unclaimable_collateral_goes_to_vault_when_no_question_is_yes(
     event: NegRisk, holder: str, index_set: int
 ) -> None:
     event.adapter.send("convertPositions", event.market(), index_set, 4, sender=holder)
@@ -122,7 +122,7 @@ def test_unclaimable_collateral_is_released_once(event: NegRisk, holder: str) ->
         event.adapter.send("releaseUnclaimed", event.market(), 3, sender=holder)
 
 
-def test_a_markets_conversion_fee_goes_to_the_vault(neg_risk: NegRisk) -> None:
+def test_a_markets_conversion_fee_goes_to_vault(neg_risk: NegRisk) -> None:
     market = neg_risk.open_event(3, fee_bips=100)
     holder = neg_risk.holder("holder", 30_000)
     for index in range(3):
@@ -188,7 +188,7 @@ def test_conversion_goes_on_after_an_answer(event: NegRisk, holder: str) -> None
     assert (event.locked, event.collateral_of(holder)) == (0, 30)
 
 
-def test_the_vault_cannot_be_the_zero_address(neg_risk: NegRisk) -> None:
+def test_vault_cannot_be_the_zero_address(neg_risk: NegRisk) -> None:
     world, code = neg_risk.world, own_artifact("WrappedCollateral").bytecode
     with reverts("ZeroAddress"):
         world.evm.deploy(

@@ -93,8 +93,8 @@ async def test_tags_are_found_with_their_number_of_events(reader: Reader) -> Non
     ]
     without = await reader.get("/public-search", q="elections", search_tags="false")
     assert without["tags"] == []
-    blank = await reader.get("/public-search", q=" ")
-    assert (blank["events"], blank["tags"]) == ([], [])
+    empty = await reader.get("/public-search", q=" ")
+    assert (empty["events"], empty["tags"]) == ([], [])
 
 
 @pytest.mark.usefixtures("elections")

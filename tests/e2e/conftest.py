@@ -21,7 +21,7 @@ def an_installation(folder: Path) -> Iterator[Running]:
 
 
 @pytest.fixture
-def blank(tmp_path: Path) -> Iterator[Running]:
+def fresh(tmp_path: Path) -> Iterator[Running]:
     """An installation that was never started."""
     with an_installation(tmp_path) as running:
         yield running

@@ -19,14 +19,14 @@ KILLED_EVERY_S = 5.0
 
 @pytest.fixture
 def apart(
-    blank: Running, postgres: PostgresServer, journal_url: str, monkeypatch: pytest.MonkeyPatch
+    fresh: Running, postgres: PostgresServer, journal_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> Running:
     """An installation that was not started, with engines in processes of their own."""
     postgres.empty_database()
     monkeypatch.setenv("FORETELL_DATABASE_URL", journal_url)
     monkeypatch.setenv("FORETELL_JOURNAL", "postgres")
     monkeypatch.setenv("FORETELL_SHARDS", str(SHARDS))
-    return blank
+    return fresh
 
 
 def leaders(running: Running) -> list[int]:

@@ -82,16 +82,16 @@ async def collateral_of(session: DemoSession, wallet: Any) -> int:
 
 @pytest.mark.parametrize("seconds", [0.0, 3.0])
 async def test_a_first_start_killed_on_its_way_is_completed_by_the_next(
-    blank: Running, seconds: float
+    fresh: Running, seconds: float
 ) -> None:
-    blank.begin()
-    await blank.until_there_is("seed-request")
+    fresh.begin()
+    await fresh.until_there_is("seed-request")
     await asyncio.sleep(seconds)
-    ready = await blank.restart()
-    async with blank.session() as session:
+    ready = await fresh.restart()
+    async with fresh.session() as session:
         (market,) = await session.discovery.get("/markets", slug=ready.market.slug)
     assert market["conditionId"] == ready.market.condition_id
-    assert blank.stop() == 0
+    assert fresh.stop() == 0
 
 
 async def test_a_creation_continues_after_a_kill(running: Running) -> None:

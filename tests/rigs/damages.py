@@ -18,7 +18,7 @@ def scribble(rng: random.Random, raw: bytes) -> bytes:
     return (raw[:at] + rng.randbytes(count) + raw[at + count :])[: len(raw)]
 
 
-def blank(rng: random.Random, raw: bytes) -> bytes:
+def zero(rng: random.Random, raw: bytes) -> bytes:
     at, count = rng.randrange(len(raw)), rng.randrange(1, 2_000)
     return (raw[:at] + bytes(count) + raw[at + count :])[: len(raw)]
 
@@ -44,4 +44,4 @@ def repeat(rng: random.Random, raw: bytes) -> bytes:
     return (raw[: at + count] + raw[at:])[: len(raw)]
 
 
-KINDS: list[Damage] = [flip, scribble, blank, truncate, misplace, drop, repeat]
+KINDS: list[Damage] = [flip, scribble, zero, truncate, misplace, drop, repeat]

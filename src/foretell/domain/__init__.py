@@ -1,1 +1,1 @@
-"""What a prediction market is: values and decisions, with no I/O at all."""
+"""Values and decisions of a prediction market, without I/O."""

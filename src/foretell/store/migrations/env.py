@@ -1,4 +1,4 @@
-"""What Alembic runs: migrations on the connection that it was given."""
+"""Migrations, which Alembic runs on the connection it is given."""
 
 from alembic import context
 

@@ -1,0 +1,122 @@
+"""Codes of refusals: a status for each, and a place in the reference."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.rigs.refusals import a_refusal, every_refusal
+
+from foretell.creation.refusals import WORKER, worker_code
+from foretell.data.refusals import DATA
+from foretell.discovery.refusals import DISCOVERY
+from foretell.domain.errors import command as command_errors
+from foretell.domain.errors import creation as creation_errors
+from foretell.domain.errors.chain import (
+    CallFailed,
+    DeploymentUnfit,
+    DevChainFailed,
+    ExchangeClosed,
+    ExecutionReverted,
+    MalformedTransaction,
+    ProgramMissing,
+    SandboxOnly,
+    TxIdReused,
+)
+from foretell.domain.errors.exchange import ForeignProfile, NotEnoughFunds, TickNotFiner
+from foretell.domain.errors.families import (
+    ForetellError,
+    InvalidFields,
+    MalformedAmount,
+    MalformedHex,
+)
+from foretell.domain.errors.http import UnknownRecord, UnknownSortField
+from foretell.domain.errors.storage import (
+    FolderInUse,
+    JournalBehindTables,
+    JournalDamaged,
+    JournalFailed,
+    JournalFormUnknown,
+    JournalRowsDamaged,
+    LeaseHeld,
+    LeaseLost,
+    ShardCountChanged,
+    ShardMapUnfit,
+    SnapshotFailed,
+    SnapshotUnknown,
+    TablesBehindSnapshot,
+)
+from foretell.edge.refusals import STATUS_BY_FAMILY
+from foretell.relayer.refusals import RELAYER
+from foretell.trading.refusals import TRADING
+
+REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
+
+FAMILIES: Final = {*STATUS_BY_FAMILY, NotEnoughFunds}
+ENDS_A_COMMAND: Final = {
+    DeploymentUnfit,
+    DevChainFailed,
+    ProgramMissing,
+    SandboxOnly,
+    ForeignProfile,
+    FolderInUse,
+    JournalBehindTables,
+    JournalDamaged,
+    JournalFailed,
+    JournalFormUnknown,
+    JournalRowsDamaged,
+    LeaseHeld,
+    LeaseLost,
+    ShardCountChanged,
+    ShardMapUnfit,
+    SnapshotUnknown,
+    TablesBehindSnapshot,
+}
+"""Printed by a command that ends, by their message."""
+STAYS_INSIDE: Final = {
+    CallFailed,
+    ExchangeClosed,
+    ExecutionReverted,
+    MalformedTransaction,
+    TxIdReused,
+    creation_errors.RegistrationPending,
+    SnapshotFailed,
+    MalformedAmount,
+    MalformedHex,
+    TickNotFiner,
+}
+"""Caught by a worker, or at a product's border, which answers with another refusal."""
+SAYS_NO_CODE: Final = {UnknownRecord, UnknownSortField}
+"""Refusals of the discovery API, whose body has a type and a message only."""
+OFF_THE_WIRE: Final = FAMILIES | ENDS_A_COMMAND | STAYS_INSIDE | SAYS_NO_CODE
+WORKERS_ALONE: Final = {InvalidFields, *WORKER}
+"""Refusals with a code of the worker, where it has one."""
+
+ON_THE_WIRE: Final = [
+    kind
+    for kind in every_refusal()
+    if kind.__module__.startswith("foretell.")
+    and kind.__module__ != command_errors.__name__
+    and kind not in OFF_THE_WIRE
+]
+
+
+def wire_code(kind: type[ForetellError]) -> str:
+    """Return the code that clients see of a refusal."""
+    refusal = a_refusal(kind)
+    is_workers = kind in WORKERS_ALONE or kind.__module__ == creation_errors.__name__
+    return worker_code(refusal) if is_workers else refusal.code
+
+
+@pytest.mark.parametrize("kind", ON_THE_WIRE, ids=lambda kind: kind.__name__)
+def test_a_refusal_on_the_wire_has_a_status_that_says_whose_fault_it_is(
+    kind: type[ForetellError],
+) -> None:
+    rows = {*STATUS_BY_FAMILY, *TRADING, *WORKER, *RELAYER, *DATA, *DISCOVERY} - {ForetellError}
+    assert not rows.isdisjoint(kind.__mro__)
+
+
+@pytest.mark.parametrize("kind", ON_THE_WIRE, ids=lambda kind: kind.__name__)
+def test_a_code_on_the_wire_is_documented(kind: type[ForetellError]) -> None:
+    pages = [page.read_text() for page in REFERENCE.glob("*.md")]
+    code = f"`{wire_code(kind)}`"
+    assert any(code in page for page in pages)

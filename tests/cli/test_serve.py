@@ -10,7 +10,7 @@ from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import a_key
 from typing_extensions import override
 
-from foretell.app.engine_processes import NO_LISTENER
+from foretell.app.installation import ParentProcess
 from foretell.app.roles import ALL_ROLES, Role
 from foretell.bench.rigs.world import make_world
 from foretell.chain.deploy import store_deployment
@@ -112,7 +112,7 @@ def test_a_child_that_refuses_to_run_ends_with_a_code_of_its_own(
 ) -> None:
     settings = production.model_copy(update={"master_key": None})
     with pytest.raises(SystemExit) as ended:
-        run_serve(settings, ["trading"], ProcessRole(member=NO_LISTENER), Console(quiet=True))
+        run_serve(settings, ["trading"], ProcessRole(parent=ParentProcess()), Console(quiet=True))
     assert ended.value.code == REFUSED_CODE
     assert capfd.readouterr().err == "error: FORETELL_MASTER_KEY is not set\n"
     with pytest.raises(MissingKey):

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from tests.app.rig import installed
 
-from foretell.chain import devchain
 from foretell.chain.reader import Reader
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_CHAIN_ID,
@@ -32,12 +31,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-async def session(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[SandboxSession]:
+async def session(settings: Settings) -> AsyncIterator[SandboxSession]:
     """An installation without a market, on a chain that mines more often."""
-    monkeypatch.setattr(devchain, "PULSE_S", 0.1)
-    async with installed(settings) as running:
+    async with installed(settings, chain_pulse_s=0.1) as running:
         deployment = running.deployment
         assert deployment is not None
         ready = describe(settings.base_url, settings.devchain_url, deployment, NOT_SEEDED)

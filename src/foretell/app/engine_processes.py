@@ -7,7 +7,7 @@ journal it closes every connection.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from foretell.app.builders import Resources
 from foretell.app.clock_and_ids import new_word, now_ms
@@ -42,9 +42,6 @@ from foretell.journal.postgres.leases import Candidate, find_endpoint
 from foretell.runtime.child_processes import Child, ChildProcess, run_supervised
 from foretell.runtime.loops import Loop
 from foretell.settings import PREFIX, Settings
-
-NO_LISTENER: Final = -1
-"""The value of --member for a process that serves no port."""
 
 
 def engine_finder(settings: Settings, shard: ShardNumber) -> FindEndpoint:
@@ -106,7 +103,7 @@ def supervision_loops(children: Sequence[Child]) -> dict[str, Loop]:
 
 def engine_children(settings: Settings, environment: Mapping[str, str]) -> list[Child]:
     """Return the processes of the engines, and of the treasury that several engines share."""
-    member = ("--member", str(NO_LISTENER), *same_arguments(settings))
+    member = ("--member", *same_arguments(settings))
     children = [
         Child(
             f"engine {shard}",

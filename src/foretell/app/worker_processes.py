@@ -57,8 +57,13 @@ class Fleet:
         await self._lifetime.stop()
 
     def _worker_children(self, listener: int) -> list[Child]:
-        member = ("serve", "trading", "--member", str(listener), *same_arguments(self._settings))
-        return [Child(f"worker {number}", member, (listener,)) for number in range(self._workers)]
+        arguments = (
+            *("serve", "trading", "--member", "--listener", str(listener)),
+            *same_arguments(self._settings),
+        )
+        return [
+            Child(f"worker {number}", arguments, (listener,)) for number in range(self._workers)
+        ]
 
     async def _until_answered(self, running: asyncio.Task[None]) -> None:
         """Return when the API answers; raise what ended the supervision before."""

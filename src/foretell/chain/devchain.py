@@ -55,7 +55,7 @@ class DevChainOptions:
     """Options of the sandbox's chain.
 
     `anvil` is the program, `folder` its own folder for state and temporary files. With `is_instant`
-    each transaction is mined on arrival, otherwise by the pulse. `is_kept` saves the state.
+    each transaction is mined on arrival, otherwise every `pulse_s` seconds. `is_kept` saves the state.
     """
 
     anvil: Path
@@ -65,6 +65,7 @@ class DevChainOptions:
     is_instant: bool = False
     is_kept: bool = True
     accounts: int = 20
+    pulse_s: float = PULSE_S
 
 
 class DevChain:
@@ -175,8 +176,8 @@ class DevChain:
         idle_s, confirming = 0.0, 0
         async with Rpc(self.rpc_url) as rpc:
             while True:
-                await asyncio.sleep(PULSE_S)
-                idle_s += PULSE_S
+                await asyncio.sleep(self._options.pulse_s)
+                idle_s += self._options.pulse_s
                 with contextlib.suppress(ChainUnavailable, RpcRefused):
                     pending = int((await rpc.send("txpool_status"))["pending"], 16)
                     confirming = CONFIRMING_BLOCKS + 1 if pending else confirming

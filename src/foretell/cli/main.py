@@ -80,7 +80,7 @@ def up(data: Data = None, port: Port = None, chain_port: ChainPort = None) -> No
 
 
 @app.command()
-def serve(  # noqa: PLR0913, PLR0917 - the options of a command
+def serve(  # noqa: PLR0913 - the options of a command
     roles: Annotated[
         list[str] | None, typer.Argument(help="What this process does.", show_default="everything")
     ] = None,
@@ -105,7 +105,9 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
         ),
     ] = None,
     shard: Annotated[int, typer.Option(min=0, help="Number of this engine.")] = 0,
-    member: Annotated[int | None, typer.Option(hidden=True)] = None,
+    *,
+    member: Annotated[bool, typer.Option("--member", hidden=True)] = False,
+    listener: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Run chosen roles with a node and a database of your own.
 
@@ -118,6 +120,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
     restarts those that fail. `serve engine --shard K` runs one engine; it waits while another
     process leads the shard.
     """
+    from foretell.app.installation import ParentProcess
     from foretell.cli.serve import ProcessRole, run_fleet, run_serve
 
     if workers is not None:
@@ -125,7 +128,8 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of a command
         run_fleet(settings, roles or [], workers, Console())
     else:
         settings = _settings(data=data, port=port, shards=shards)
-        run_serve(settings, roles or [], ProcessRole(shard, member), Console())
+        parent = ParentProcess(listener) if member else None
+        run_serve(settings, roles or [], ProcessRole(shard, parent), Console())
 
 
 @app.command()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from foretell.app.engine_processes import NO_LISTENER
 from foretell.app.installation import Installation, ParentProcess
 from foretell.app.lasting_refusals import LASTING_REFUSALS
 from foretell.app.roles import ALL_ROLES, Role
@@ -23,15 +22,8 @@ class ProcessRole:
     """The place of a process in an installation of several."""
 
     shard: int = 0
-    member: int | None = None
-    """For a child process, the number of its port's socket or NO_LISTENER; None otherwise."""
-
-    @property
-    def parent(self) -> ParentProcess | None:
-        """The process that keeps this one running, if there is one."""
-        if self.member is None:
-            return None
-        return ParentProcess(None if self.member == NO_LISTENER else self.member)
+    parent: ParentProcess | None = None
+    """The process that keeps this one running, if there is one."""
 
 
 def run_serve(

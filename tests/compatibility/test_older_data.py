@@ -7,26 +7,32 @@ newest. `engines.sql.xz` is a PostgreSQL database with the journals of two engin
 """
 
 import asyncio
+import hashlib
 import json
 import lzma
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import asyncpg
 import httpx
+import msgspec
 import pytest
 import sqlalchemy as sa
 from tests.e2e.conftest import an_installation
 from tests.rigs.installation import Running, run_foretell
 from tests.rigs.postgres import migrate
 
+from foretell.domain.exchange.apply import apply
+from foretell.domain.exchange.commands import decode_command
 from foretell.domain.exchange.snapshot import state_digest
+from foretell.domain.exchange.state import State
 from foretell.domain.treasury.folds import ShardFold, TreasuryFold
 from foretell.domain.treasury.snapshot import treasury_digest
 from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.files.reader import fold
+from foretell.journal.files.reader import read_entries as read_entries_of_files
 from foretell.journal.files.snapshots import read_snapshot, snapshot_paths
 from foretell.journal.port import Snapshot
 from foretell.journal.postgres.rows import read_entries
@@ -117,6 +123,28 @@ def _digest_of_rows(url: str, shard: str, base: Snapshot | None) -> str:
         if isinstance(state, TreasuryFold)
         else state_digest(state.state)
     )
+
+
+def test_a_journal_in_files_has_the_same_effects(stopped: Running, expected: Any) -> None:
+    entries = read_entries_of_files(stopped.data / "journal")
+    assert _effects(entry.payload for entry in entries) == expected["effects"]["files"]
+
+
+@pytest.mark.parametrize("shard", ["0", "1"])
+async def test_a_journal_in_rows_has_the_same_effects(
+    shard: str, database_url: str, expected: Any
+) -> None:
+    entries = await asyncio.to_thread(list, read_entries(database_url, ShardNumber(int(shard)), 0))
+    assert _effects(entry.payload for entry in entries) == expected["effects"][shard]
+
+
+def _effects(payloads: Iterable[bytes]) -> str:
+    """Return the SHA-256 of the results and effects of all commands."""
+    state, seen = State(), hashlib.sha256()
+    for payload in payloads:
+        outcome = apply(state, decode_command(payload))
+        seen.update(msgspec.msgpack.encode((outcome.result, outcome.effects)))
+    return seen.hexdigest()
 
 
 async def test_a_database_is_migrated_to_the_schema_of_today(

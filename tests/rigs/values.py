@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from foretell.domain.exchange.apply import apply
-from foretell.domain.exchange.book import LiveOrder, is_bid, price_in_yes
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
@@ -266,32 +265,3 @@ def a_state(*commands: Command) -> State:
 def a_trading_state(*names: str) -> State:
     """Return a state with one open market and funds of these people, alice and bob by default."""
     return a_state(an_open_market(), some_funds(*(names or ("alice", "bob"))))
-
-
-def a_live_order(
-    name: str = "order", price_ticks: int = 50, size_units: int = 10 * TOKEN, **fields: Any
-) -> LiveOrder:
-    """Return a resting order of alice, by default a bid for yes at the price."""
-    side, is_yes = fields.pop("side", Side.BUY), fields.pop("is_yes", True)
-    ticks_per_one = fields.pop("ticks_per_one", 100)
-    settled = {
-        "condition_id": a_word("market"),
-        "maker": an_address("alice"),
-        "signer": an_address("alice"),
-        "owner": an_owner("alice"),
-        "remaining_units": size_units,
-        "order_type": OrderType.GTC,
-        "leaves_at_s": None,
-        "placed_at_ms": NOW_MS,
-        "nonce": 0,
-    }
-    return LiveOrder(
-        order_id=a_word(name),
-        side=side,
-        is_yes=is_yes,
-        is_bid=is_bid(side, is_yes=is_yes),
-        price_ticks=price_ticks,
-        yes_price_ticks=price_in_yes(price_ticks, ticks_per_one, is_yes=is_yes),
-        size_units=size_units,
-        **{**settled, **fields},
-    )

@@ -80,6 +80,9 @@ class Field:
                 results = contender.run(prepared)
                 seconds[name] += time.thread_time() - started
                 fills_of_all.append(contender.fills(results))
+                # Freed here, not when the next contender's results take the name: that one would
+                # pay for it.
+                del results
             for name, same in zip(self._contenders, fills_of_all, strict=True):
                 if same != fills_of_all[0]:
                     raise BenchFailed(f"{name} reported other fills than the {WHOLE}")

@@ -13,7 +13,6 @@ import msgspec
 from foretell.domain.errors.exchange import TreasuryUnavailable
 from foretell.domain.exchange.allocations import AllocationTotal
 from foretell.domain.exchange.apply import Cancellation
-from foretell.domain.exchange.book import LiveOrder
 from foretell.domain.exchange.commands import (
     CancelOrders,
     JoinTreasury,
@@ -21,7 +20,7 @@ from foretell.domain.exchange.commands import (
     ReturnAllocation,
     TakeAllocations,
 )
-from foretell.domain.exchange.ledger import COLLATERAL, Ledger
+from foretell.domain.exchange.ledger import COLLATERAL, Ledger, LiveOrder
 from foretell.domain.exchange.place_order import plan_order
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -196,6 +195,6 @@ def live_orders_of(ledger: Ledger, address: Address, wallets: Sequence[Address])
         order
         for wallet in wallets
         for asset in ledger.assets(wallet)
-        for order in ledger.look_up(wallet, asset).orders.values()
+        for order in reversed(ledger.look_up(wallet, asset).orders())
         if order.signer == address
     ]

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from foretell.domain.exchange.book import Book, LiveOrder
-from foretell.domain.exchange.ledger import Ledger
-from foretell.domain.exchange.state import Market, State
+from foretell.domain.exchange.book import Book
+from foretell.domain.exchange.ledger import Ledger, LiveOrder
+from foretell.domain.exchange.state import Market, State, UnsettledTrade
 from foretell.domain.values.hexadecimal import keccak256
 
 
@@ -28,7 +28,7 @@ def picture(state: State) -> dict[str, Any]:
         "latest_ms": state.latest_ms,
         "placements": list(state.placement_by_order.values()),
         "unsettled": [
-            (trade_id, state.unsettled_trades[trade_id])
+            (trade_id, _unsettled(state.unsettled_trades[trade_id]))
             for trade_id in sorted(state.unsettled_trades)
         ],
         "expiries": sorted(entry for entry in state._expiries if entry[1] in state.live_orders),
@@ -36,7 +36,7 @@ def picture(state: State) -> dict[str, Any]:
         "observed_parts": state.observed_parts,
         "canceled_orders": sorted(state.canceled_orders),
         "maker_nonces": sorted((*key, nonce) for key, nonce in state.maker_nonces.items()),
-        "touched": list(state._touched),
+        "touched": len(state._touched),
         "allocations": state.allocations,
         "ledger": _ledger(state.ledger),
     }
@@ -49,12 +49,11 @@ def _market(market: Market) -> dict[str, Any]:
         "is_open": market.is_open,
         "last": (market.last_price_ticks, market.last_side, market.changed_at_ms),
         "spent": sorted(market.forgotten_order_ids),
-        "touched": list(market.touched),
         "book": _book(market.book),
     }
 
 
-def _book(book: Book) -> dict[str, Any]:
+def _book(book: Book[LiveOrder]) -> dict[str, Any]:
     return {
         "ticks_per_one": book.ticks_per_one,
         "best": (book.best_bid(), book.best_ask()),
@@ -65,8 +64,17 @@ def _book(book: Book) -> dict[str, Any]:
 
 
 def _order(order: LiveOrder) -> list[Any]:
-    links = {"next", "previous"}
-    return [getattr(order, name) for name in LiveOrder.__struct_fields__ if name not in links]
+    names = [
+        *("order_id", "condition_id", "maker", "signer", "owner", "side", "is_yes", "is_bid"),
+        *("price_ticks", "yes_price_ticks", "size_units", "remaining_units", "order_type"),
+        *("leaves_at_s", "placed_at_ms", "nonce", "trade_ids"),
+    ]
+    return [getattr(order, name) for name in names]
+
+
+def _unsettled(unsettled: UnsettledTrade) -> list[Any]:
+    names = ("trade", "order", "has_budget", "status", "tx_hash", "moves", "signer_by_order")
+    return [getattr(unsettled, name) for name in names]
 
 
 def _ledger(ledger: Ledger) -> dict[str, Any]:
@@ -79,10 +87,18 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
                 account.credit_units,
                 account.debit_units,
                 account.reserved_units,
-                list(account.orders),
+                [order.order_id for order in account.orders()],
             )
-            for wallet in sorted(ledger._accounts_by_wallet)
-            for asset, account in ledger._accounts_by_wallet[wallet].items()
+            for wallet, accounts in sorted(ledger.accounts_by_wallet.items())
+            for asset, account in accounts.account_by_asset.items()
         ],
-        "allowances": sorted((*key, units) for key, units in ledger._allowances.items()),
+        "allowances": sorted((*key, units) for key, units in ledger.allowances()),
+        "allowed": [
+            (
+                wallet,
+                sorted(accounts.collateral_allowance_by_exchange.items()),
+                sorted(accounts.token_allowance_by_exchange.items()),
+            )
+            for wallet, accounts in sorted(ledger.accounts_by_wallet.items())
+        ],
     }

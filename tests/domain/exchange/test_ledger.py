@@ -3,15 +3,14 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rigs.values import EXCHANGE, NEG_RISK_EXCHANGE, a_live_order, an_address, an_asset
+from tests.rigs.values import EXCHANGE, NEG_RISK_EXCHANGE, an_address, an_asset
 
 from foretell.domain.errors.exchange import (
     InsufficientAllowance,
     InsufficientBalance,
-    NotEnoughFunds,
     ReservedByOpenOrders,
 )
-from foretell.domain.exchange.ledger import COLLATERAL, Ledger
+from foretell.domain.exchange.ledger import COLLATERAL, Account, Ledger, LiveOrder, WalletAccounts
 
 ALICE, BOB = an_address("alice"), an_address("bob")
 YES, NO = an_asset(is_yes=True), an_asset(is_yes=False)
@@ -41,8 +40,7 @@ def test_a_look_up_does_not_open_an_account() -> None:
     ledger = Ledger()
     ledger.look_up(ALICE, COLLATERAL).confirmed_units = 5
     assert spendable(ledger) == 0
-    with pytest.raises(InsufficientBalance):
-        ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 1)
+    assert isinstance(ledger.shortfall(ALICE, EXCHANGE, COLLATERAL, 1), InsufficientBalance)
     assert ledger.assets(ALICE) == []
 
 
@@ -61,7 +59,7 @@ def test_spendable_is_the_lesser_of_held_and_allowed_minus_reserved(
 ) -> None:
     ledger = a_ledger(confirmed, allowance, reserved)
     ledger.pend([(ALICE, COLLATERAL, credit)])
-    ledger.pend([(ALICE, COLLATERAL, -debit)], is_forced=True)
+    ledger.pend([(ALICE, COLLATERAL, -debit)])
     held, allowed = confirmed + credit - debit, allowance - debit
     assert spendable(ledger) == min(held, allowed) - reserved
 
@@ -70,9 +68,7 @@ def test_tokens_just_bought_can_be_spent_at_once() -> None:
     ledger = Ledger()
     ledger.allow(ALICE, EXCHANGE, 10**9, of_collateral=False)
     ledger.pend([(ALICE, YES, 50)])
-    ledger.check_funds(ALICE, EXCHANGE, YES, 50)
-    with pytest.raises(InsufficientBalance):
-        ledger.check_funds(ALICE, EXCHANGE, YES, 51)
+    assert ledger.spendable_units(ALICE, EXCHANGE, YES) == 50
 
 
 def test_an_allowance_is_for_one_exchange_and_one_kind() -> None:
@@ -104,22 +100,22 @@ def test_an_allowance_of_tokens_is_for_all_tokens() -> None:
     ],
 )
 def test_a_lack_of_funds_is_refused_by_its_cause(ledger: Ledger, refusal: type[Exception]) -> None:
-    with pytest.raises(refusal, match=r"needs 100 base units of collateral: .+"):
-        ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 100)
+    lack = ledger.shortfall(ALICE, EXCHANGE, COLLATERAL, 100)
+    assert type(lack) is refusal
+    assert "needs 100 base units of collateral: " in str(lack)
 
 
 def test_a_lack_of_tokens_names_the_token() -> None:
-    with pytest.raises(InsufficientBalance, match=f"100 base units of token {NO}:"):
-        a_ledger().check_funds(ALICE, EXCHANGE, NO, 100)
+    lack = a_ledger().shortfall(ALICE, EXCHANGE, NO, 100)
+    assert isinstance(lack, InsufficientBalance)
+    assert f"100 base units of token {NO}:" in str(lack)
 
 
 def test_a_refusal_has_the_numbers_of_the_account() -> None:
     ledger = a_ledger(confirmed=90, allowance=80, reserved=70)
     ledger.pend([(ALICE, COLLATERAL, 5)])
     ledger.pend([(ALICE, COLLATERAL, -6)])
-    with pytest.raises(NotEnoughFunds) as refusal:
-        ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 60)
-    assert refusal.value.details == {
+    assert ledger.shortfall(ALICE, EXCHANGE, COLLATERAL, 60).details == {
         "asset": COLLATERAL,
         "spender": EXCHANGE,
         "need": 60,
@@ -130,47 +126,46 @@ def test_a_refusal_has_the_numbers_of_the_account() -> None:
     }
 
 
-def test_funds_of_exactly_the_need_are_enough() -> None:
-    a_ledger(confirmed=101, allowance=101, reserved=1).check_funds(ALICE, EXCHANGE, COLLATERAL, 100)
-
-
-def test_an_order_releases_part_by_part_and_leaves_the_account_at_the_end() -> None:
-    ledger, order = a_ledger(), a_live_order()
-    account = ledger.account(ALICE, COLLATERAL)
-    ledger.reserve(order, COLLATERAL, 50)
-    ledger.release(order, COLLATERAL, 20, is_closed=False)
-    assert (account.reserved_units, list(account.orders)) == (30, [order.order_id])
-    ledger.release(order, COLLATERAL, 30, is_closed=True)
-    assert (account.reserved_units, list(account.orders)) == (0, [])
+def test_orders_of_an_account_are_listed_newest_first_while_they_reserve() -> None:
+    account, orders = Account(WalletAccounts(ALICE)), [LiveOrder() for _ in range(4)]
+    account.confirmed_units = 100
+    for number, order in enumerate(orders):
+        account.reserve(order, 10 + number)
+    assert (account.orders(), account.reserved_units) == (orders[::-1], 46)
+    for gone, left in ((1, [3, 2, 0]), (3, [2, 0]), (0, [2]), (2, [])):
+        account.release(orders[gone], 10 + gone)
+        assert account.orders() == [orders[number] for number in left]
+    assert account.reserved_units == 0
 
 
 def test_no_more_is_released_than_was_reserved() -> None:
-    ledger, order = a_ledger(), a_live_order()
-    ledger.reserve(order, COLLATERAL, 50)
+    account, order = Account(WalletAccounts(ALICE)), LiveOrder()
+    account.confirmed_units = 50
+    account.reserve(order, 50)
     with pytest.raises(AssertionError):
-        ledger.release(order, COLLATERAL, 51, is_closed=False)
+        account.release(order, 51)
+
+
+def test_an_order_is_released_once() -> None:
+    account, order = Account(WalletAccounts(ALICE)), LiveOrder()
+    account.reserve(order, 0)
+    account.release(order, 0)
+    with pytest.raises(AssertionError, match="among the orders"):
+        account.release(order, 0)
 
 
 @pytest.mark.parametrize("reserved", [0, 50])
 def test_no_more_is_reserved_than_the_wallet_holds(reserved: int) -> None:
-    ledger = a_ledger(confirmed=100, reserved=reserved)
+    account = a_ledger(confirmed=100, reserved=reserved).account(ALICE, COLLATERAL)
     with pytest.raises(AssertionError, match="funds were checked"):
-        ledger.reserve(a_live_order(), COLLATERAL, 101 - reserved)
-
-
-def test_a_match_debits_no_more_than_the_wallet_holds_but_a_reorg_may() -> None:
-    ledger = a_ledger(confirmed=100, reserved=40)
-    ledger.pend([(ALICE, COLLATERAL, -60)])
-    with pytest.raises(AssertionError, match="funds were checked"):
-        ledger.pend([(ALICE, COLLATERAL, -1)])
-    ledger.pend([(ALICE, COLLATERAL, -100)], is_forced=True)
+        account.reserve(LiveOrder(), 101 - reserved)
 
 
 @given(st.lists(st.integers(-(10**9), 10**9)))
 def test_pending_moves_that_settle_leave_no_trace(moves: list[int]) -> None:
     ledger = a_ledger(reserved=0)
     for units in moves:
-        ledger.pend([(ALICE, COLLATERAL, units)], is_forced=True)
+        ledger.pend([(ALICE, COLLATERAL, units)])
     for units in moves:
         ledger.unpend([(ALICE, COLLATERAL, units)])
     account = ledger.account(ALICE, COLLATERAL)
@@ -209,4 +204,4 @@ def test_the_missing_units_make_the_order_possible() -> None:
     missing = ledger.missing_units(ALICE, EXCHANGE, COLLATERAL, 90)
     assert missing == 30
     ledger.account(ALICE, COLLATERAL).confirmed_units += missing
-    ledger.check_funds(ALICE, EXCHANGE, COLLATERAL, 90)
+    assert spendable(ledger) == 90

@@ -652,7 +652,8 @@ def test_an_order_is_planned_without_being_placed() -> None:
     before = digest(state)
     plan = plan_order(state, a_placing(a_buy("alice", 50, 15 * TOKEN)))
     assert plan is not None
-    assert (plan.size_units, plan.is_exhausted) == (10 * TOKEN, False)
+    assert [units for _, units in plan.fills] == [10 * TOKEN]
+    assert (plan.left_units, plan.is_exhausted) == (5 * TOKEN, False)
     assert digest(state) == before
 
 

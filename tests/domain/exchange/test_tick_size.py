@@ -33,7 +33,6 @@ from foretell.domain.exchange.apply import Outcome, apply
 from foretell.domain.exchange.commands import ChangeTick, OpenMarket, PlaceOrder, ResolveMarket
 from foretell.domain.exchange.effects import Effect, OrderFilled, TickChanged, TradeMatched
 from foretell.domain.exchange.ledger import AssetId
-from foretell.domain.exchange.matching import is_dust
 from foretell.domain.exchange.order import OrderType, Side, check_order
 from foretell.domain.exchange.snapshot import decode_state, encode_state
 from foretell.domain.exchange.state import Market, State
@@ -148,7 +147,6 @@ def test_costs_reservations_and_lots_do_not_depend_on_the_tick(
     ticks = price.draw(st.integers(1, coarse - 1))
     before, after = (ticks, coarse), (ticks * fine // coarse, fine)
     assert lot_units(*before) == lot_units(*after)
-    assert is_dust(units, *before) == is_dust(units, *after)
     assert reserve_units(units, *before) == reserve_units(units, *after)
     assert whole_lots_units(units, *before) == whole_lots_units(units, *after)
     assert affordable_size_units(units, *before) == affordable_size_units(units, *after)
@@ -168,7 +166,7 @@ def test_resting_orders_keep_price_place_and_reservation(coarse: int, fine: int)
     assert not [
         order
         for order in book.orders()
-        if is_dust(order.remaining_units, order.price_ticks, book.ticks_per_one)
+        if order.remaining_units < lot_units(order.price_ticks, book.ticks_per_one)
     ]
 
 

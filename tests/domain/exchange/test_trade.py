@@ -1,4 +1,4 @@
-"""Trades, their statuses and their groups of fills."""
+"""Trades and their statuses."""
 
 import itertools
 import uuid
@@ -10,28 +10,26 @@ from hypothesis import strategies as st
 from tests.rigs.values import (
     TOKEN,
     a_buy,
-    a_live_order,
     a_placing,
     a_sell,
     a_spending,
     a_state,
     a_word,
+    an_address,
     an_open_market,
     some_funds,
 )
 
 from foretell.domain.errors.families import IllegalTransition
-from foretell.domain.exchange.matching import Fill, PlannedFill, fill_of
+from foretell.domain.exchange.matching import Fill, MatchType
 from foretell.domain.exchange.order import Side, SignedOrder
 from foretell.domain.exchange.trade import (
-    FILLS_PER_TRADE_MAX,
     TRADE_TRANSITIONS,
     LastTrade,
     TradeStatus,
     TradeTrigger,
     advance_trade,
     last_trade_of,
-    split_into_trades,
     taker_fill_units,
     total_cost_units,
     trade_id_of,
@@ -140,30 +138,24 @@ def test_a_trade_id_depends_on_its_order_and_index() -> None:
     assert {uuid.UUID(trade_id).version for trade_id in ids} == {4}
 
 
-def some_fills(count: int) -> list[Fill]:
-    orders = [a_live_order(f"{number}", side=Side.SELL) for number in range(count)]
-    return [fill_of(PlannedFill(order, 2 * TOKEN), Side.BUY, 100) for order in orders]
-
-
-@pytest.mark.parametrize(
-    ("count", "groups"),
-    [
-        (0, []),
-        (1, [1]),
-        (FILLS_PER_TRADE_MAX, [FILLS_PER_TRADE_MAX]),
-        (FILLS_PER_TRADE_MAX + 1, [FILLS_PER_TRADE_MAX, 1]),
-        (3 * FILLS_PER_TRADE_MAX, [FILLS_PER_TRADE_MAX] * 3),
-    ],
-)
-def test_fills_are_grouped_in_order_for_one_transaction_each(count: int, groups: list[int]) -> None:
-    fills = some_fills(count)
-    trades = split_into_trades(fills)
-    assert [len(group) for group in trades] == groups
-    assert [fill for group in trades for fill in group] == fills
+def a_fill(name: str) -> Fill:
+    """Return a sale of two tokens at half of the collateral."""
+    return Fill(
+        maker_order_id=a_word(name),
+        maker=an_address("alice"),
+        owner="key",
+        side=Side.SELL,
+        is_yes=True,
+        price_ticks=50,
+        size_units=2 * TOKEN,
+        making_units=2 * TOKEN,
+        taking_units=TOKEN,
+        match_type=MatchType.COMPLEMENTARY,
+    )
 
 
 def test_the_cost_of_a_trade_is_that_of_its_fills() -> None:
-    assert total_cost_units(some_fills(3)) == 3 * TOKEN
+    assert total_cost_units([a_fill(name) for name in "abc"]) == 3 * TOKEN
     assert total_cost_units([]) == 0
 
 

@@ -13,15 +13,15 @@ from foretell.bench.rigs.command_stream import LOT_UNITS, CommandStream, order_i
 from foretell.bench.rigs.operations import BookOperation
 from foretell.bench.rigs.world import TICKS_PER_ONE, World, funding_command, market_commands
 from foretell.domain.exchange.apply import Outcome, apply
-from foretell.domain.exchange.book import Book, LiveOrder
+from foretell.domain.exchange.book import Book
 from foretell.domain.exchange.effects import TradeMatched
-from foretell.domain.exchange.matching import PlannedFill, Taker, plan_match
-from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.exchange.ledger import LiveOrder, WalletAccounts
 from foretell.domain.exchange.state import State
-from foretell.domain.values.hexadecimal import ZERO_ADDRESS, ZERO_BYTES32, Bytes32, address_of
+from foretell.domain.values.hexadecimal import Bytes32, address_of
 
 BOOK_NAME: Final = "book"
-TAKER: Final = address_of(b"\x01" * 20)
+MAKER: Final = WalletAccounts(address_of(b"\x01" * 20))
+TAKER: Final = WalletAccounts(address_of(b"\x02" * 20))
 
 
 class BookFill(NamedTuple):
@@ -82,87 +82,61 @@ class WholeEngine:
 
 
 class OwnBook:
-    """Our book and its matching alone, as peers have it."""
+    """Our book and its matching alone, as peers have it.
+
+    Its orders are those of the engine, with what a book needs and the number of the operation as
+    their nonce. With a class of their own, the interpreter could not specialize the code of the book
+    for one class, and both contenders would be slower than either is alone.
+    """
 
     def __init__(self) -> None:
-        self._book = Book(TICKS_PER_ONE)
-        self._order_by_id: dict[Bytes32, LiveOrder] = {}
-        self._number_by_id: dict[Bytes32, int] = {}
+        self._book: Book[LiveOrder] = Book(TICKS_PER_ONE)
+        self._order_by_number: dict[int, LiveOrder] = {}
 
     def prepare(self, operations: Sequence[BookOperation]) -> Sequence[Any]:
-        """Return the operations with the ids and sides of their orders."""
-        prepared = []
-        for each in operations:
-            order_id = order_id_of(0, each.number)
-            self._number_by_id[order_id] = each.number
-            prepared.append((each, order_id, Side.BUY if each.is_bid else Side.SELL))
-        return prepared
+        """Return the operations with their owners and sides, and the ranks of their prices."""
+        return [
+            (
+                each,
+                TAKER if each.is_taker else MAKER,
+                self._book.side(is_bid=each.is_bid),
+                each.price_ticks if each.is_bid else TICKS_PER_ONE - each.price_ticks,
+            )
+            for each in operations
+        ]
 
     def run(self, prepared: Sequence[Any]) -> Sequence[Any]:
         """Cancel, or match and rest the remainder."""
-        results = []
-        for operation, order_id, side in prepared:
-            if operation.is_cancel:
-                self._book.remove(self._order_by_id.pop(order_id))
-            else:
-                results.append(self._match(operation, order_id, side))
+        results, order_by_number = [], self._order_by_number
+        for (number, is_cancel, _, _, lots), wallet, side, rank in prepared:
+            if is_cancel:
+                order = order_by_number.pop(number)
+                order.level.side.remove(order)
+                continue
+            left_units = lots * LOT_UNITS
+            if rank + side.opposite.best_rank >= TICKS_PER_ONE:
+                match = side.opposite.take(TICKS_PER_ONE - rank, wallet, left_units)
+                left_units = match.left_units
+                results.append(match.fills)
+                for maker, _ in match.fills:
+                    if maker.remaining_units == 0:
+                        del order_by_number[maker.nonce]
+            if left_units:
+                order = order_by_number[number] = LiveOrder()
+                order.nonce = number
+                order.wallet = wallet
+                order.remaining_units = left_units
+                order.level = side.level(rank)
+                side.add(order)
         return results
 
     def fills(self, results: Sequence[Any]) -> list[BookFill]:
-        """Return the fills that were planned."""
-        plans: Sequence[Sequence[PlannedFill]] = results
+        """Return the fills of all matches."""
         return [
-            BookFill(
-                self._number_by_id[fill.order.order_id],
-                fill.size_units // LOT_UNITS,
-                fill.order.yes_price_ticks,
-            )
-            for plan in plans
-            for fill in plan
+            BookFill(order.nonce, units // LOT_UNITS, order.level.yes_price_ticks)
+            for fills in results
+            for order, units in fills
         ]
-
-    def _match(
-        self, operation: BookOperation, order_id: Bytes32, side: Side
-    ) -> Sequence[PlannedFill]:
-        _, _, is_bid, price_ticks, lots = operation
-        size_units = lots * LOT_UNITS
-        fills: Sequence[PlannedFill] = ()
-        filled = 0
-        if self._book.is_met(price_ticks, taker_is_bid=is_bid):
-            taker = Taker(TAKER, side, True, is_bid, price_ticks, size_units, None)  # noqa: FBT003 - fields of a row
-            plan = plan_match(self._book, taker)
-            fills, filled = plan.fills, plan.size_units
-            self._take(fills)
-        if filled < size_units:
-            order = LiveOrder(
-                order_id,
-                ZERO_BYTES32,
-                ZERO_ADDRESS,
-                ZERO_ADDRESS,
-                "",
-                side,
-                True,  # noqa: FBT003 - a field of a row
-                is_bid,
-                price_ticks,
-                price_ticks,
-                size_units,
-                size_units - filled,
-                OrderType.GTC,
-                None,
-                0,
-                0,
-            )
-            self._book.add(order)
-            self._order_by_id[order_id] = order
-        return fills
-
-    def _take(self, fills: Sequence[PlannedFill]) -> None:
-        for order, units in fills:
-            if units == order.remaining_units:
-                self._book.remove(order)
-                del self._order_by_id[order.order_id]
-            else:
-                self._book.reduce(order, units)
 
 
 class LightMatchingEngine:

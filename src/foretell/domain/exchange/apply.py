@@ -4,7 +4,7 @@ It either refuses and changes nothing, or changes the state and returns the effe
 and reads no clock, so the same commands in the same order give the same state.
 """
 
-from typing import assert_never
+from typing import Final, assert_never
 
 import msgspec
 
@@ -23,6 +23,15 @@ from foretell.domain.exchange.commands import (
     SplitTrade,
     TakeAllocations,
 )
+from foretell.domain.exchange.decision import (
+    Canceled,
+    Decision,
+    Done,
+    Placed,
+    changed_level,
+    closed_order,
+    effects_of,
+)
 from foretell.domain.exchange.effects import (
     CloseReason,
     Effect,
@@ -32,7 +41,7 @@ from foretell.domain.exchange.effects import (
 )
 from foretell.domain.exchange.move_allocations import move_allocations
 from foretell.domain.exchange.observe_chain import observe_chain
-from foretell.domain.exchange.place_order import place_order
+from foretell.domain.exchange.place_order import first_placement, place_order, placement_of
 from foretell.domain.exchange.split_trade import split_trade
 from foretell.domain.exchange.state import Market, Placement, State
 from foretell.domain.exchange.tick_size import check_finer
@@ -49,33 +58,113 @@ class Cancellation(msgspec.Struct, frozen=True):
     not_canceled: dict[Bytes32, str]
 
 
+RareCommand = (
+    OpenMarket
+    | ChangeTick
+    | ResolveMarket
+    | ExpireOrders
+    | ObserveChain
+    | JoinTreasury
+    | TakeAllocations
+    | ReturnAllocation
+    | SplitTrade
+)
+"""All commands but those of traders, which place and cancel orders."""
+
 Result = Placement | Cancellation | AllocationTotal | None
 """The reply to a command."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """The result of a command; the journal needs only commands that are a change."""
+_CHANGE: Final = True
+_NOTHING_CANCELED: Final = Canceled((), ())
 
-    result: Result
-    effects: list[Effect]
+
+class Outcome(msgspec.Struct, eq=False, gc=False):
+    """The result of a command; the journal needs only commands that are a change.
+
+    `result` and `effects` are made when they are first read, of the command and the decision.
+    """
+
+    _result: Result
+    _effects: list[Effect] | None
     is_change: bool
+    command: Command | None = None
+    _decision: Decision | None = None
+
+    @property
+    def result(self) -> Result:
+        """The reply to the command."""
+        if self._result is None and self._decision is not None:
+            self._result = _result_of(self.command, self._decision)
+        return self._result
+
+    @property
+    def effects(self) -> list[Effect]:
+        """The effects of the command, from which streams and tables are built."""
+        if self._effects is None:
+            assert self.command is not None
+            assert self._decision is not None
+            self._effects = effects_of(self.command, self._decision)
+        return self._effects
+
+    @property
+    def decision(self) -> Decision:
+        """The compact form of the effects, for another process that makes them."""
+        return Done(self.effects) if self._decision is None else self._decision
+
+    def __eq__(self, other: object) -> bool:  # type: ignore[explicit-override] # 3.11 has none
+        """Return whether both have the same result and effects, made of a decision or given."""
+        return isinstance(other, Outcome) and _read(self) == _read(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _read(outcome: Outcome) -> tuple[Result, list[Effect], bool]:
+    return outcome.result, outcome.effects, outcome.is_change
+
+
+def _result_of(command: Command | None, decision: Decision) -> Result:
+    match decision:
+        case Placed():
+            assert isinstance(command, PlaceOrder)
+            return placement_of(command, decision)
+        case Canceled():
+            assert isinstance(command, CancelOrders)
+            return cancellation_of(command, decision)
+        case _:
+            return None
 
 
 def apply(state: State, command: Command) -> Outcome:
     """Apply the command to the state and return its outcome, or refuse."""
+    decision: Decision | None
+    if isinstance(command, PlaceOrder):
+        decision = place_order(state, command)
+        if decision is None:
+            return Outcome(first_placement(state, command), [], is_change=False)
+    elif isinstance(command, CancelOrders):
+        decision = _cancel(state, command)
+        if decision is None:
+            return Outcome(cancellation_of(command, _NOTHING_CANCELED), [], is_change=False)
+    else:
+        return _apply_rare(state, command)
+    at_ms = command.at_ms
+    if at_ms > state.latest_ms:  # noqa: PLR1730 - calling `max` costs six times as much
+        state.latest_ms = at_ms
+    return Outcome(None, None, _CHANGE, command, decision)
+
+
+def _apply_rare(state: State, command: RareCommand) -> Outcome:
     outcome = _outcome(state, command)
     if outcome.is_change and command.at_ms > state.latest_ms:
         state.latest_ms = command.at_ms
     return outcome
 
 
-def _outcome(state: State, command: Command) -> Outcome:
+def _outcome(state: State, command: RareCommand) -> Outcome:
+    """Return the outcome of a command that is rare."""
     result: Result = None
     match command:
-        case PlaceOrder():
-            result, effects = place_order(state, command)
-        case CancelOrders():
-            result, effects = _cancel(state, command)
         case JoinTreasury() | TakeAllocations() | ReturnAllocation():
             result, effects = move_allocations(state, command)
         case ObserveChain():
@@ -104,18 +193,37 @@ def _effects(
             assert_never(command)
 
 
-def _cancel(state: State, command: CancelOrders) -> tuple[Cancellation, list[Effect]]:
-    effects: list[Effect] = []
-    canceled, not_canceled = [], {}
-    for order_id in dict.fromkeys(command.order_ids):
-        order = state.live_orders.get(order_id)
-        if order is None or order.signer != command.signer:
-            not_canceled[order_id] = NOT_CANCELED
-        else:
-            effects.append(state.close(order, CloseReason.CANCELED, command.at_ms))
-            canceled.append(order_id)
-    effects += state.book_changes(command.at_ms)
-    return Cancellation(tuple(canceled), not_canceled), effects
+def _cancel(state: State, command: CancelOrders) -> Canceled | None:
+    """Return the canceled orders, None if there are none."""
+    live_orders, signer, orders = state.live_orders, command.signer, []
+    for order_id in command.order_ids:
+        order = live_orders.get(order_id)
+        if order is not None and order.signer == signer:
+            order.level.side.remove(order)
+            state.release(order)
+            orders.append(order)
+    if not orders:
+        return None
+    if len(orders) == 1:
+        order = orders[0]
+        market = state.market_by_id[order.condition_id]
+        market.changed_at_ms = command.at_ms
+        if not state.tracks_book_changes:
+            return Canceled((closed_order(order),), ())
+        changed = changed_level(order.condition_id, market.book, order.level)
+        return Canceled((closed_order(order),), (changed,))
+    touched = [(order.condition_id, order.level) for order in orders]
+    changes = state.changed_levels(touched, command.at_ms)
+    return Canceled([closed_order(order) for order in orders], changes)
+
+
+def cancellation_of(command: CancelOrders, canceled: Canceled) -> Cancellation:
+    """Return the reply to the command that canceled orders."""
+    order_ids = tuple([order.order_id for order in canceled.orders])
+    others = dict.fromkeys(command.order_ids, NOT_CANCELED)
+    for order_id in order_ids:
+        del others[order_id]
+    return Cancellation(order_ids, others)
 
 
 def _expire(state: State, command: ExpireOrders) -> list[Effect]:

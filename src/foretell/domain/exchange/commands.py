@@ -17,7 +17,7 @@ from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 
-class OpenMarket(msgspec.Struct, frozen=True, array_like=True, tag="open"):
+class OpenMarket(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="open"):
     """Open a market that this exchange settles."""
 
     at_ms: int
@@ -28,7 +28,7 @@ class OpenMarket(msgspec.Struct, frozen=True, array_like=True, tag="open"):
     rules: MarketRules
 
 
-class ChangeTick(msgspec.Struct, frozen=True, array_like=True, tag="tick"):
+class ChangeTick(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="tick"):
     """Change a market to a finer tick: more ticks between 0 and 1."""
 
     at_ms: int
@@ -36,14 +36,14 @@ class ChangeTick(msgspec.Struct, frozen=True, array_like=True, tag="tick"):
     ticks_per_one: int
 
 
-class ResolveMarket(msgspec.Struct, frozen=True, array_like=True, tag="resolve"):
+class ResolveMarket(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="resolve"):
     """End trading, because the chain has the payout: every order leaves the book."""
 
     at_ms: int
     condition_id: Bytes32
 
 
-class PlaceOrder(msgspec.Struct, frozen=True, array_like=True, tag="place"):
+class PlaceOrder(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="place"):
     """Place a verified signed order.
 
     `order_id` is the order's hash and identifies the command: repeated, it is placed once.
@@ -60,7 +60,7 @@ class PlaceOrder(msgspec.Struct, frozen=True, array_like=True, tag="place"):
     terms: OrderTerms
 
 
-class CancelOrders(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
+class CancelOrders(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="cancel"):
     """Cancel orders of the signer."""
 
     at_ms: int
@@ -68,13 +68,13 @@ class CancelOrders(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
     order_ids: tuple[Bytes32, ...]
 
 
-class ExpireOrders(msgspec.Struct, frozen=True, array_like=True, tag="expire"):
+class ExpireOrders(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="expire"):
     """Close the orders that have expired."""
 
     at_ms: int
 
 
-class BalanceSeen(msgspec.Struct, frozen=True, array_like=True):
+class BalanceSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A wallet's balance of an asset, in base units, at the block of the observation."""
 
     wallet: Address
@@ -82,7 +82,7 @@ class BalanceSeen(msgspec.Struct, frozen=True, array_like=True):
     units: int
 
 
-class AllowanceSeen(msgspec.Struct, frozen=True, array_like=True):
+class AllowanceSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A wallet's allowance for an exchange in base units, of collateral or of all its tokens."""
 
     wallet: Address
@@ -91,7 +91,7 @@ class AllowanceSeen(msgspec.Struct, frozen=True, array_like=True):
     units: int
 
 
-class TradeSeen(msgspec.Struct, frozen=True, array_like=True):
+class TradeSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The status of a trade's settlement at the block of the observation."""
 
     trade_id: str
@@ -99,14 +99,14 @@ class TradeSeen(msgspec.Struct, frozen=True, array_like=True):
     tx_hash: str
 
 
-class CancelSeen(msgspec.Struct, frozen=True, array_like=True):
+class CancelSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An order that its maker canceled at an exchange."""
 
     exchange: Address
     order_id: Bytes32
 
 
-class NonceSeen(msgspec.Struct, frozen=True, array_like=True):
+class NonceSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A maker's nonce at an exchange; orders signed with a lower one are canceled."""
 
     exchange: Address
@@ -114,7 +114,7 @@ class NonceSeen(msgspec.Struct, frozen=True, array_like=True):
     nonce: int
 
 
-class ObserveChain(msgspec.Struct, frozen=True, array_like=True, tag="observe"):
+class ObserveChain(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="observe"):
     """Changes on the chain up to a block, as of that block.
 
     A balance includes the trades that settled in the block, so a trade stops pending in the same
@@ -134,14 +134,14 @@ class ObserveChain(msgspec.Struct, frozen=True, array_like=True, tag="observe"):
     nonces: tuple[NonceSeen, ...] = ()
 
 
-class JoinTreasury(msgspec.Struct, frozen=True, array_like=True, tag="join"):
+class JoinTreasury(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="join"):
     """Take collateral from a treasury from now on; `shard` is the name of this shard there."""
 
     at_ms: int
     shard: str
 
 
-class TakeAllocations(msgspec.Struct, frozen=True, array_like=True, tag="take"):
+class TakeAllocations(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="take"):
     """Take allocations up to the total given by the treasury; repeated, it takes effect once."""
 
     at_ms: int
@@ -149,7 +149,7 @@ class TakeAllocations(msgspec.Struct, frozen=True, array_like=True, tag="take"):
     given: tuple[AllocationTotal, ...]
 
 
-class ReturnAllocation(msgspec.Struct, frozen=True, array_like=True, tag="return"):
+class ReturnAllocation(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="return"):
     """Return collateral to the treasury, up to a total.
 
     Only a forced return closes orders: the wallet moved on the chain what they would spend.
@@ -162,7 +162,7 @@ class ReturnAllocation(msgspec.Struct, frozen=True, array_like=True, tag="return
     is_forced: bool = False
 
 
-class SplitTrade(msgspec.Struct, frozen=True, array_like=True, tag="split"):
+class SplitTrade(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="split"):
     """Split a trade, because some of its fills cannot settle with the others.
 
     A part lists the maker orders of its fills; other fills stay in the trade. `refused_ids` are

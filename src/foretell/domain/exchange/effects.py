@@ -32,13 +32,13 @@ class CloseReason(enum.StrEnum):
     REVERTS_ON_CHAIN = "reverts_on_chain"
 
 
-class MarketOpened(msgspec.Struct, frozen=True, array_like=True, tag="market_opened"):
+class MarketOpened(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="market_opened"):
     """A market was opened."""
 
     market: OpenMarket
 
 
-class TickChanged(msgspec.Struct, frozen=True, array_like=True, tag="tick_changed"):
+class TickChanged(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="tick_changed"):
     """A market's tick became finer: later effects of the market count the new ticks."""
 
     condition_id: Bytes32
@@ -52,14 +52,14 @@ class TickChanged(msgspec.Struct, frozen=True, array_like=True, tag="tick_change
         return self.ticks_per_one // self.old_ticks_per_one
 
 
-class MarketResolved(msgspec.Struct, frozen=True, array_like=True, tag="market_resolved"):
+class MarketResolved(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="market_resolved"):
     """A market was resolved, and its trading ended."""
 
     condition_id: Bytes32
     at_ms: int
 
 
-class OrderPlaced(msgspec.Struct, frozen=True, array_like=True, tag="order_placed"):
+class OrderPlaced(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="order_placed"):
     """An order was accepted, with `matched_units` of its size filled at once."""
 
     command: PlaceOrder
@@ -69,7 +69,7 @@ class OrderPlaced(msgspec.Struct, frozen=True, array_like=True, tag="order_place
     close_reason: CloseReason | None
 
 
-class OrderFilled(msgspec.Struct, frozen=True, array_like=True, tag="order_filled"):
+class OrderFilled(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="order_filled"):
     """A resting order was filled, partly or wholly."""
 
     order_id: Bytes32
@@ -87,7 +87,7 @@ class OrderFilled(msgspec.Struct, frozen=True, array_like=True, tag="order_fille
         return CloseReason.FILLED if self.status is OrderStatus.MATCHED else None
 
 
-class OrderClosed(msgspec.Struct, frozen=True, array_like=True, tag="order_closed"):
+class OrderClosed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="order_closed"):
     """A resting order left the book for another reason than a fill of the whole."""
 
     order_id: Bytes32
@@ -101,13 +101,13 @@ class OrderClosed(msgspec.Struct, frozen=True, array_like=True, tag="order_close
     at_ms: int
 
 
-class TradeMatched(msgspec.Struct, frozen=True, array_like=True, tag="trade_matched"):
+class TradeMatched(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="trade_matched"):
     """Orders were matched."""
 
     trade: Trade
 
 
-class TradeAdvanced(msgspec.Struct, frozen=True, array_like=True, tag="trade_advanced"):
+class TradeAdvanced(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="trade_advanced"):
     """The status of a trade's settlement changed."""
 
     trade_id: str
@@ -117,7 +117,7 @@ class TradeAdvanced(msgspec.Struct, frozen=True, array_like=True, tag="trade_adv
     at_ms: int
 
 
-class TradeSplit(msgspec.Struct, frozen=True, array_like=True, tag="trade_split"):
+class TradeSplit(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="trade_split"):
     """Fills of a trade that could not settle together became trades of their own.
 
     `kept` is the trade without them. All have the status of the trade before the split.
@@ -130,14 +130,14 @@ class TradeSplit(msgspec.Struct, frozen=True, array_like=True, tag="trade_split"
     at_ms: int
 
 
-class LevelChange(msgspec.Struct, frozen=True, array_like=True):
+class LevelChange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The new total size at a price of yes on one side of a book."""
 
     is_bid: bool
     level: LevelSize
 
 
-class BookChanged(msgspec.Struct, frozen=True, array_like=True, tag="book_changed"):
+class BookChanged(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="book_changed"):
     """Levels of a book changed; the best prices are those after the command."""
 
     condition_id: Bytes32
@@ -148,14 +148,14 @@ class BookChanged(msgspec.Struct, frozen=True, array_like=True, tag="book_change
     at_ms: int
 
 
-class TreasuryJoined(msgspec.Struct, frozen=True, array_like=True, tag="joined"):
+class TreasuryJoined(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="joined"):
     """The shard takes its collateral from a treasury from now on."""
 
     shard: str
     at_ms: int
 
 
-class AllocationMoved(msgspec.Struct, frozen=True, array_like=True, tag="slice_moved"):
+class AllocationMoved(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="slice_moved"):
     """A wallet's allocation changed; these are the shard's totals after the change."""
 
     wallet: Address
@@ -165,7 +165,7 @@ class AllocationMoved(msgspec.Struct, frozen=True, array_like=True, tag="slice_m
     at_ms: int
 
 
-class MarketRestored(msgspec.Struct, frozen=True, array_like=True, tag="market_restored"):
+class MarketRestored(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="market_restored"):
     """The present state of a market, for a subscriber that missed earlier effects.
 
     `market` is the command that opened it, `rules` are its present rules.
@@ -182,7 +182,7 @@ class MarketRestored(msgspec.Struct, frozen=True, array_like=True, tag="market_r
     changed_at_ms: int
 
 
-class OrderRestored(msgspec.Struct, frozen=True, array_like=True, tag="order_restored"):
+class OrderRestored(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="order_restored"):
     """A resting order, for a subscriber that missed its placement."""
 
     order_id: Bytes32
@@ -203,7 +203,7 @@ class OrderRestored(msgspec.Struct, frozen=True, array_like=True, tag="order_res
     trade_ids: tuple[str, ...]
 
 
-class TradeRestored(msgspec.Struct, frozen=True, array_like=True, tag="trade_restored"):
+class TradeRestored(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="trade_restored"):
     """A trade that is not settled, for a subscriber that missed the match."""
 
     trade: Trade

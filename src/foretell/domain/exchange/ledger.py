@@ -3,14 +3,17 @@
 An account of a wallet and an asset counts what the chain confirmed, what unsettled trades will
 credit and debit, and what open orders reserve. Tokens just bought can be sold at once, because
 credits count from the match. Reservations never exceed confirmed + credits - debits.
+
+A live order keeps its account, so nothing is searched for when it is filled or canceled.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Final, NewType
 
 from foretell.domain.errors import exchange as refusals
-from foretell.domain.exchange.book import LiveOrder
-from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.exchange.book import RestingOrder
+from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32
 
 AssetId = NewType("AssetId", str)
 """A token id as a decimal string, or COLLATERAL."""
@@ -20,55 +23,208 @@ COLLATERAL: Final = AssetId(refusals.COLLATERAL)
 Move = tuple[Address, AssetId, int]
 """A wallet, an asset and the units that a trade credits, or debits when negative, on the chain."""
 
+_BUY: Final = Side.BUY
+
+
+class LiveOrder(RestingOrder):
+    """An order that rests in a book and reserves what it gives in an account.
+
+    Two orders are equal only if they are the same object. `older` and `newer` are its neighbours
+    among the orders of its account; `trade_ids` are the trades that it has a part in.
+    """
+
+    __slots__ = (
+        "account",
+        "condition_id",
+        "leaves_at_s",
+        "newer",
+        "nonce",
+        "older",
+        "order_id",
+        "order_type",
+        "owner",
+        "placed_at_ms",
+        "side",
+        "signer",
+        "size_units",
+        "trade_ids",
+    )
+    account: "Account"
+    order_id: Bytes32
+    condition_id: Bytes32
+    signer: Address
+    owner: str
+    side: Side
+    size_units: int
+    order_type: OrderType
+    leaves_at_s: int | None
+    placed_at_ms: int
+    nonce: int
+    trade_ids: tuple[str, ...]
+    older: "LiveOrder | None"
+    newer: "LiveOrder | None"
+
+    @property
+    def maker(self) -> Address:
+        """The wallet that pays."""
+        return self.account.wallet.address
+
+    @property
+    def is_bid(self) -> bool:
+        """Whether the order is a bid for yes."""
+        return self.level.side.is_bid
+
+    @property
+    def is_yes(self) -> bool:
+        """Whether the order is for the token of yes."""
+        return self.is_bid == (self.side is _BUY)
+
+    @property
+    def yes_price_ticks(self) -> int:
+        """The price in ticks of yes."""
+        return self.level.yes_price_ticks
+
+    @property
+    def price_ticks(self) -> int:
+        """The price in ticks of the order's own token: a buyer's is its rank."""
+        level = self.level
+        return level.rank if self.side is _BUY else level.side.ticks_per_one - level.rank
+
+    def reserved_units(self) -> int:
+        """Return what the order reserves of the asset that it gives; a cost is rounded up."""
+        if self.side is _BUY:
+            level = self.level
+            return -(-self.remaining_units * level.rank // level.side.ticks_per_one)
+        return self.remaining_units
+
 
 class Account:
-    """One wallet's units of one asset."""
+    """One wallet's units of one asset, and the newest of the orders that reserve some of them."""
 
     __slots__ = (
         "confirmed_units",
         "credit_units",
         "debit_units",
-        "orders",
+        "newest_order",
         "reserved_units",
         "wallet",
     )
 
-    def __init__(self, wallet: Address) -> None:
+    def __init__(self, wallet: "WalletAccounts") -> None:
         self.wallet = wallet
         self.confirmed_units = 0
         self.credit_units = 0
         self.debit_units = 0
         self.reserved_units = 0
-        self.orders: dict[Bytes32, LiveOrder] = {}
+        self.newest_order: LiveOrder | None = None
+
+    def orders(self) -> list[LiveOrder]:
+        """Return the orders that reserve units of the account, the newest first."""
+        orders, order = [], self.newest_order
+        while order is not None:
+            orders.append(order)
+            order = order.older
+        return orders
+
+    def reserve(self, order: LiveOrder, units: int) -> None:
+        """Reserve what an order that now rests may cost."""
+        self.reserved_units += units
+        assert self.reserved_units + self.debit_units <= self.confirmed_units + self.credit_units, (
+            "funds were checked"
+        )
+        newest = self.newest_order
+        order.older, order.newer = newest, None
+        if newest is not None:
+            newest.newer = order
+        self.newest_order = order
+
+    def release(self, order: LiveOrder, units: int) -> None:
+        """Release the rest of what an order reserved that left its book."""
+        self.reserved_units -= units
+        assert self.reserved_units >= 0
+        older, newer = order.older, order.newer
+        if newer is None:
+            assert self.newest_order is order, "it is among the orders of its account"
+            self.newest_order = older
+        else:
+            newer.older = older
+            order.newer = None
+        if older is not None:
+            older.newer = newer
+            order.older = None
+
+
+class WalletAccounts:
+    """The accounts of one wallet by their assets, and what it allows each exchange to move.
+
+    `owner` and `signer` are those of its newest order. Each command brings its own copies of such
+    strings; an order with equal ones shares these, so that a million orders store them once.
+    """
+
+    __slots__ = (
+        "account_by_asset",
+        "address",
+        "collateral_allowance_by_exchange",
+        "owner",
+        "signer",
+        "token_allowance_by_exchange",
+    )
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.account_by_asset: dict[AssetId, Account] = {}
+        self.collateral_allowance_by_exchange: dict[Address, int] = {}
+        self.token_allowance_by_exchange: dict[Address, int] = {}
+        self.owner = ""
+        self.signer = address
+
+    def account(self, asset: AssetId) -> Account:
+        """Return the account of an asset, a new one when there is none."""
+        account = self.account_by_asset.get(asset)
+        if account is None:
+            account = self.account_by_asset[asset] = Account(self)
+        return account
+
+
+NOBODY: Final = WalletAccounts(ZERO_ADDRESS)
+"""The accounts of a wallet that has none."""
 
 
 class Ledger:
     """All accounts, and what each wallet allows each exchange to move."""
 
-    __slots__ = ("_accounts_by_wallet", "_allowances")
+    __slots__ = ("_allowances", "accounts_by_wallet")
 
     def __init__(self) -> None:
-        self._accounts_by_wallet: dict[Address, dict[AssetId, Account]] = {}
+        self.accounts_by_wallet: dict[Address, WalletAccounts] = {}
+        """Those that have accounts are in the order of their first one."""
         self._allowances: dict[tuple[Address, Address, bool], int] = {}
 
     def account(self, wallet: Address, asset: AssetId) -> Account:
         """Return the account, a new one when there is none."""
-        accounts = self._accounts_by_wallet.get(wallet)
+        accounts = self.accounts_by_wallet.get(wallet)
         if accounts is None:
-            accounts = self._accounts_by_wallet[wallet] = {}
-        account = accounts.get(asset)
-        if account is None:
-            account = accounts[asset] = Account(wallet)
-        return account
+            accounts = self.accounts_by_wallet[wallet] = WalletAccounts(wallet)
+        elif not accounts.account_by_asset:
+            self.accounts_by_wallet[wallet] = self.accounts_by_wallet.pop(wallet)
+        return accounts.account(asset)
 
     def look_up(self, wallet: Address, asset: AssetId) -> Account:
         """Return the account, or an empty one that is not stored."""
-        return self._accounts_by_wallet.get(wallet, {}).get(asset) or Account(wallet)
+        accounts = self.accounts_by_wallet.get(wallet) or WalletAccounts(wallet)
+        return accounts.account_by_asset.get(asset) or Account(accounts)
 
     def allow(self, wallet: Address, exchange: Address, units: int, *, of_collateral: bool) -> None:
         """Set what the wallet allows the exchange to move on the chain."""
         assert units >= 0
         self._allowances[wallet, exchange, of_collateral] = units
+        accounts = self.accounts_by_wallet.get(wallet)
+        if accounts is None:
+            accounts = self.accounts_by_wallet[wallet] = WalletAccounts(wallet)
+        if of_collateral:
+            accounts.collateral_allowance_by_exchange[exchange] = units
+        else:
+            accounts.token_allowance_by_exchange[exchange] = units
 
     def allowance_units(self, wallet: Address, exchange: Address, asset: AssetId) -> int:
         """Return what the wallet allows the exchange to move of this asset."""
@@ -80,20 +236,15 @@ class Ledger:
 
     def spendable_units(self, wallet: Address, exchange: Address, asset: AssetId) -> int:
         """Return what a new order may reserve; below zero when the chain no longer covers open orders."""
-        accounts = self._accounts_by_wallet.get(wallet)
-        account = None if accounts is None else accounts.get(asset)
-        allowed = self._allowances.get((wallet, exchange, asset == COLLATERAL), 0)
-        if account is None:
-            return min(allowed, 0)
-        held = account.confirmed_units + account.credit_units
-        return min(allowed, held) - account.debit_units - account.reserved_units
+        account = self.look_up(wallet, asset)
+        held_units = account.confirmed_units + account.credit_units
+        allowed_units = self.allowance_units(wallet, exchange, asset)
+        return min(allowed_units, held_units) - account.debit_units - account.reserved_units
 
-    def check_funds(
+    def shortfall(
         self, wallet: Address, exchange: Address, asset: AssetId, need_units: int
-    ) -> None:
-        """Refuse an order that the wallet cannot cover, with one of three causes."""
-        if self.spendable_units(wallet, exchange, asset) >= need_units:
-            return
+    ) -> refusals.NotEnoughFunds:
+        """Return the refusal of an order that the wallet cannot cover, with one of three causes."""
         account = self.look_up(wallet, asset)
         held = account.confirmed_units + account.credit_units - account.debit_units
         allowance = self.allowance_units(wallet, exchange, asset)
@@ -103,7 +254,7 @@ class Ledger:
             refusal = refusals.InsufficientAllowance
         else:
             refusal = refusals.ReservedByOpenOrders
-        raise refusal(
+        return refusal(
             refusals.Shortfall(
                 asset=asset,
                 spender=exchange,
@@ -125,33 +276,10 @@ class Ledger:
             return 0
         return max(need_units - self.spendable_units(wallet, exchange, asset), 0)
 
-    def reserve(self, order: LiveOrder, asset: AssetId, units: int) -> None:
-        """Reserve what an order that now rests may cost."""
-        account = self.account(order.maker, asset)
-        # Each command brings its own copy of the wallet's address. The order takes the account's
-        # copy instead, so that a million orders of a wallet store it once, and so that look-ups by
-        # it compare identities and not 42 characters.
-        if order.signer is order.maker:
-            order.signer = account.wallet
-        order.maker = account.wallet
-        account.reserved_units += units
-        account.orders[order.order_id] = order
-        used_units = account.reserved_units + account.debit_units
-        assert used_units <= account.confirmed_units + account.credit_units, "funds were checked"
+    def pend(self, moves: Iterable[Move]) -> None:
+        """Add the moves of a trade that a reorg took off the chain to credits and debits.
 
-    def release(self, order: LiveOrder, asset: AssetId, units: int, *, is_closed: bool) -> None:
-        """Release what an order no longer needs."""
-        account = self.account(order.maker, asset)
-        account.reserved_units -= units
-        assert account.reserved_units >= 0
-        if is_closed:
-            del account.orders[order.order_id]
-
-    def pend(self, moves: Iterable[Move], *, is_forced: bool = False) -> None:
-        """Add the moves of an unsettled trade to credits and debits.
-
-        A match debits no more than the funds that were checked. The moves of a trade that a reorg
-        took off the chain are forced: the wallet may have spent the funds there.
+        The wallet may have spent the funds there, so they may exceed what it holds.
         """
         for wallet, asset, units in moves:
             account = self.account(wallet, asset)
@@ -159,12 +287,9 @@ class Ledger:
                 account.credit_units += units
             else:
                 account.debit_units -= units
-                used_units = account.reserved_units + account.debit_units
-                held_units = account.confirmed_units + account.credit_units
-                assert is_forced or used_units <= held_units, "funds were checked"
 
     def unpend(self, moves: Iterable[Move]) -> None:
-        """Undo `pend` for a trade that is on the chain, or has failed."""
+        """Remove the moves of a trade that is on the chain, or has failed."""
         for wallet, asset, units in moves:
             account = self.account(wallet, asset)
             if units >= 0:
@@ -176,12 +301,13 @@ class Ledger:
 
     def assets(self, wallet: Address) -> list[AssetId]:
         """Return the assets that have an account in this wallet."""
-        return list(self._accounts_by_wallet.get(wallet, ()))
+        accounts = self.accounts_by_wallet.get(wallet)
+        return [] if accounts is None else list(accounts.account_by_asset)
 
     def accounts(self) -> Iterator[tuple[Address, AssetId, Account]]:
         """Yield all accounts; those of a wallet in the order of their creation."""
-        for wallet, accounts in self._accounts_by_wallet.items():
-            for asset, account in accounts.items():
+        for wallet, accounts in self.accounts_by_wallet.items():
+            for asset, account in accounts.account_by_asset.items():
                 yield wallet, asset, account
 
     def allowances(self) -> Iterator[tuple[tuple[Address, Address, bool], int]]:
@@ -191,10 +317,7 @@ class Ledger:
     def accounts_held(self) -> list[tuple[Address, AssetId]]:
         """Return the accounts with a confirmed balance other than zero."""
         return [
-            (wallet, asset)
-            for wallet, accounts in self._accounts_by_wallet.items()
-            for asset, account in accounts.items()
-            if account.confirmed_units
+            (wallet, asset) for wallet, asset, account in self.accounts() if account.confirmed_units
         ]
 
     def allowances_held(self) -> list[tuple[Address, Address, bool]]:

@@ -111,7 +111,7 @@ def _return(state: State, command: ReturnAllocation) -> tuple[AllocationTotal, l
 def _close_orders(state: State, account: Account, wanted_units: int, at_ms: int) -> list[Effect]:
     return [
         state.close(order, CloseReason.UNDERFUNDED, at_ms)
-        for order in reversed(list(account.orders.values()))
+        for order in account.orders()
         if returnable_units(account) < wanted_units
     ]
 

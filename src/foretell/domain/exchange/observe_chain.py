@@ -10,10 +10,9 @@ from typing import Any, Final
 
 import msgspec
 
-from foretell.domain.exchange.book import LiveOrder
 from foretell.domain.exchange.commands import CancelSeen, NonceSeen, ObserveChain, TradeSeen
 from foretell.domain.exchange.effects import CloseReason, Effect, TradeAdvanced
-from foretell.domain.exchange.ledger import COLLATERAL, Account, AssetId
+from foretell.domain.exchange.ledger import COLLATERAL, Account, AssetId, LiveOrder
 from foretell.domain.exchange.move_allocations import settle_allocations
 from foretell.domain.exchange.state import State, UnsettledTrade
 from foretell.domain.exchange.trade import PENDING, TradeStatus, trade_steps
@@ -139,7 +138,7 @@ def _pend(state: State, trade: UnsettledTrade, *, before: bool, after: bool) -> 
     if before == after:
         return
     if after:
-        state.ledger.pend(trade.moves, is_forced=True)
+        state.ledger.pend(trade.moves)
     else:
         state.ledger.unpend(trade.moves)
 
@@ -165,7 +164,7 @@ def _raise_nonce(state: State, raised: NonceSeen, at_ms: int) -> list[Effect]:
     return [
         state.close(order, CloseReason.NONCE_RAISED, at_ms)
         for asset in state.ledger.assets(raised.maker)
-        for order in list(state.ledger.look_up(raised.maker, asset).orders.values())
+        for order in reversed(state.ledger.look_up(raised.maker, asset).orders())
         if order.nonce < raised.nonce and _exchange_of(state, order) == raised.exchange
     ]
 
@@ -182,7 +181,7 @@ def _cancel_uncovered(state: State, wallet: Address, asset: AssetId, at_ms: int)
     account = state.ledger.look_up(wallet, asset)
     effects: list[Effect] = []
     short = _short_exchanges(state, wallet, asset, account)
-    for order in reversed(list(account.orders.values()) if short else ()):
+    for order in account.orders() if short else ():
         if _exchange_of(state, order) in short:
             effects.append(state.close(order, CloseReason.UNDERFUNDED, at_ms))
             short = _short_exchanges(state, wallet, asset, account)

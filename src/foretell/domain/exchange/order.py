@@ -89,7 +89,7 @@ def has_budget(side: Side, order_type: OrderType) -> bool:
     return side is _BUY and not order_type.may_rest
 
 
-class SignedOrder(msgspec.Struct, frozen=True, array_like=True):
+class SignedOrder(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An order as signed, with the signing profile under which it was verified.
 
     `salt` and `token_id` are decimal strings, because both may exceed an integer of the journal.
@@ -159,7 +159,7 @@ STRUCTS: Final[Mapping[int, OrderStruct]] = MappingProxyType(
 """The supported structs by version; a signing profile names the version that it is for."""
 
 
-class OrderTerms(msgspec.Struct, frozen=True, array_like=True):
+class OrderTerms(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The terms of an order in its market: its limit in ticks, and its size or its budget.
 
     An order that has a budget names the collateral to spend, so its `size_units` is None; for all
@@ -177,7 +177,7 @@ class OrderTerms(msgspec.Struct, frozen=True, array_like=True):
         return self.budget_units is not None
 
 
-class MarketRules(msgspec.Struct, frozen=True, array_like=True):
+class MarketRules(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The rules of a market for its orders."""
 
     ticks_per_one: int

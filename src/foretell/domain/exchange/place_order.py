@@ -1,4 +1,9 @@
-"""Placement of an order: checked in full first, then matched, then rested or closed."""
+"""Placement of an order: checked in full first, then matched, then rested or closed.
+
+Every order comes through these functions, so they are written for speed where it was measured: enum
+members and constants are names of the module, structs are built by position, small sums are written
+out instead of called.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -14,71 +19,91 @@ from foretell.domain.errors.exchange import (
     UnknownMarket,
 )
 from foretell.domain.errors.order import InvalidOrderNonce
-from foretell.domain.exchange.book import LiveOrder
+from foretell.domain.exchange.book import Level, Match
 from foretell.domain.exchange.commands import PlaceOrder
-from foretell.domain.exchange.effects import (
-    CloseReason,
-    Effect,
-    OrderFilled,
-    OrderPlaced,
-    TradeMatched,
+from foretell.domain.exchange.decision import (
+    ChangedLevels,
+    ClosedOrder,
+    Placed,
+    changed_level,
+    changed_levels,
+    closed_order,
 )
-from foretell.domain.exchange.matching import MatchPlan, Taker, fill_of, is_dust, plan_match
+from foretell.domain.exchange.effects import CloseReason
+from foretell.domain.exchange.execute_match import execute_match
+from foretell.domain.exchange.ledger import COLLATERAL, NOBODY, LiveOrder
+from foretell.domain.exchange.matching import (
+    Taker,
+    carry_out,
+    plan_match,
+)
 from foretell.domain.exchange.order import (
     OrderStatus,
+    OrderTerms,
     OrderType,
     Side,
     check_expiration,
     leaves_book_at_s,
 )
-from foretell.domain.exchange.state import Market, Placement, State, UnsettledTrade, trade_moves
-from foretell.domain.exchange.trade import (
-    Trade,
-    TradeStatus,
-    last_trade_of,
-    split_into_trades,
-    taker_fill_units,
-    total_cost_units,
-    trade_id_of,
-)
+from foretell.domain.exchange.state import Market, Placement, State
 
 _BUY: Final = Side.BUY
 _LIVE: Final = OrderStatus.LIVE
-_MATCHED_ORDER: Final = OrderStatus.MATCHED
-_MATCHED: Final = TradeStatus.MATCHED
+_MATCHED_AT_ONCE: Final = OrderStatus.MATCHED
 _FILLED: Final = CloseReason.FILLED
+_DUST: Final = CloseReason.DUST
+_KILLED: Final = CloseReason.KILLED
 _FILL_OR_KILL: Final = OrderType.FOK
-_NO_MATCH: Final = MatchPlan([], 0, is_exhausted=False, own_orders=[], dust_orders=[])
-"""The plan of an order that crosses no resting order."""
 
 
-def place_order(state: State, command: PlaceOrder) -> tuple[Placement, list[Effect]]:
-    """Return the placement of the order and its effects, or refuse it and change nothing.
+def place_order(state: State, command: PlaceOrder) -> Placed | None:
+    """Return what was decided about the order, or refuse it and change nothing.
 
-    A repeated order is not placed again: its first placement is returned, with no effects.
+    A repeated order is not placed again: there is nothing to decide.
     """
-    if command.order_id in state.placement_by_order:
-        return _first_placement(state, command), []
-    market = _open_market(state, command)
-    if command.order.expiration_s:
-        check_expiration(command.order, max(state.latest_ms, command.at_ms) // 1000)
-    arrival = _arrival(market, command)
-    return _execute(state, market, command, arrival, _plan(state, market, command, arrival))
-
-
-def plan_order(state: State, command: PlaceOrder) -> MatchPlan | None:
-    """Return the plan of the order if it were placed now, or refuse it; nothing changes.
-
-    The expiration is not checked. A repeated order has no plan, so None is returned.
-    """
-    if command.order_id in state.placement_by_order:
-        _first_placement(state, command)
+    order_id, at_ms = command.order_id, command.at_ms
+    if order_id in state.placed:
+        first_placement(state, command)
         return None
-    market = _open_market(state, command)
-    return _plan(state, market, command, _arrival(market, command))
+    market = state.market_by_id.get(command.condition_id)
+    if market is None or not market.is_open:
+        raise _without_trading(command, market)
+    if command.order.expiration_s:
+        check_expiration(command.order, max(state.latest_ms, at_ms) // 1000)
+    arrival, need_units = _arrival(state, market, command)
+    level, size_units = arrival.level, arrival.size_units
+    side = level.side
+    if level.rank + side.opposite.best_rank >= side.ticks_per_one:
+        return _match(state, market, command, arrival)
+    if not command.order_type.may_rest:
+        raise _unmatched(command)
+    if size_units < level.lot_units:
+        return _close_unmatched(state, command, size_units)
+    state.rest(arrival, need_units)
+    state.remember(order_id, arrival)
+    market.changed_at_ms = at_ms
+    if state.tracks_book_changes:
+        changed = changed_level(arrival.condition_id, market.book, level)
+        return Placed(size_units, 0, 0, None, changed)
+    return Placed(size_units, 0, 0, None, None)
 
 
-def _first_placement(state: State, command: PlaceOrder) -> Placement:
+def plan_order(state: State, command: PlaceOrder) -> Match[LiveOrder] | None:
+    """Return what the order would meet if it were placed now, or refuse it; nothing changes.
+
+    The expiration is not checked. A repeated order meets nothing, so None is returned.
+    """
+    if command.order_id in state.placed:
+        first_placement(state, command)
+        return None
+    market = state.market_by_id.get(command.condition_id)
+    if market is None or not market.is_open:
+        raise _without_trading(command, market)
+    arrival, _ = _arrival(state, market, command)
+    return _plan(command, arrival)
+
+
+def first_placement(state: State, command: PlaceOrder) -> Placement:
     """Return the placement of a repeated order, or refuse another type or owner for it."""
     first = state.placement_by_order[command.order_id]
     if (first.owner, first.order_type) != (command.owner, command.order_type):
@@ -86,247 +111,231 @@ def _first_placement(state: State, command: PlaceOrder) -> Placement:
     return first
 
 
-def _open_market(state: State, command: PlaceOrder) -> Market:
-    market = state.market_by_id.get(command.condition_id)
-    if market is None:
-        raise UnknownMarket(command.condition_id)
-    if not market.is_open:
-        raise MarketClosed(command.condition_id, "resolved")
-    return market
-
-
-def _arrival(market: Market, command: PlaceOrder) -> LiveOrder:
-    """Return the order as it would rest with its whole size; it is in no book yet."""
-    order, is_yes, ticks_per_one = command.order, command.is_yes, market.book.ticks_per_one
-    price_ticks, side, size_units = _price_ticks(market, command), order.side, order.size_units
-    expiration_s = order.expiration_s
-    # Every order on the fast path builds this struct. Arguments by position cost a fraction of
-    # those by name, and `is_bid` and `price_in_yes` are written out to save two calls. Equal
-    # strings of a command are distinct objects: where the signer equals the maker, the maker's
-    # object stands for both, so that the ledger can replace both by the account's.
-    return LiveOrder(
+def placement_of(command: PlaceOrder, placed: Placed) -> Placement:
+    """Return the reply to the command that placed an order."""
+    is_buy = command.order.side is _BUY
+    return Placement(
         command.order_id,
-        market.opened.condition_id,
-        order.maker,
-        order.maker if order.signer == order.maker else order.signer,
+        command.condition_id,
         command.owner,
-        side,
-        is_yes,
-        (side is _BUY) == is_yes,
-        price_ticks,
-        price_ticks if is_yes else ticks_per_one - price_ticks,
-        size_units,
-        size_units,
         command.order_type,
-        leaves_book_at_s(order) if expiration_s else None,
-        command.at_ms,
-        order.nonce,
+        leaves_book_at_s(command.order),
+        placed.status,
+        placed.cost_units if is_buy else placed.matched_units,
+        placed.matched_units if is_buy else placed.cost_units,
+        tuple([trade.trade_id for trade in placed.trades]),
     )
 
 
-def _price_ticks(market: Market, command: PlaceOrder) -> int:
-    """Return the limit in ticks of the book, which may be finer than those of the terms."""
-    terms, ticks_per_one = command.terms, market.book.ticks_per_one
-    if terms.ticks_per_one == ticks_per_one:
-        return terms.price_ticks
+def _without_trading(command: PlaceOrder, market: Market | None) -> UnknownMarket | MarketClosed:
+    """Return the refusal of an order for a market that is unknown or closed."""
+    if market is None:
+        return UnknownMarket(command.condition_id)
+    return MarketClosed(command.condition_id, "resolved")
+
+
+def _arrival(  # noqa: PLR0915 - every order is made here, and fifteen statements fill its fields
+    state: State, market: Market, command: PlaceOrder
+) -> tuple[LiveOrder, int]:
+    """Return the order as it would rest with its whole size, and the units that it needs.
+
+    It is in no book yet. It is refused if it may not be placed, or if its funds do not suffice.
+    """
+    signed, terms, book, opened = command.order, command.terms, market.book, market.opened
+    ticks_per_one, price_ticks, size_units = book.ticks_per_one, terms.price_ticks, terms.size_units
+    if terms.ticks_per_one != ticks_per_one:
+        price_ticks = _refined_ticks(terms, ticks_per_one)
+    if market.forgotten_order_ids or state.canceled_orders or state.maker_nonces:
+        _check_standing(state, market, command)
+    wallet = state.ledger.accounts_by_wallet.get(signed.maker, NOBODY)
+    if signed.side is _BUY:
+        side, rank, asset = book.bids if command.is_yes else book.asks, price_ticks, COLLATERAL
+        allowed_units = wallet.collateral_allowance_by_exchange.get(opened.exchange, 0)
+        if size_units is None:
+            size_units, need_units = signed.taker_amount, terms.budget_units or 0
+        else:
+            need_units = -(-size_units * price_ticks // ticks_per_one)
+    else:
+        assert size_units is not None, "only a buyer has a budget"
+        side, asset = (
+            (book.asks, opened.token_yes) if command.is_yes else (book.bids, opened.token_no)
+        )
+        rank, need_units = ticks_per_one - price_ticks, size_units
+        allowed_units = wallet.token_allowance_by_exchange.get(opened.exchange, 0)
+    account = wallet.account_by_asset.get(asset)
+    if account is None:
+        raise state.ledger.shortfall(signed.maker, opened.exchange, asset, need_units)
+    used_units = account.debit_units + account.reserved_units + need_units
+    if used_units > allowed_units or used_units > account.confirmed_units + account.credit_units:
+        raise state.ledger.shortfall(signed.maker, opened.exchange, asset, need_units)
+    arrival = LiveOrder()
+    arrival.wallet = wallet
+    arrival.account = account
+    arrival.level = side.levels[rank] or side.level(rank)
+    arrival.remaining_units = arrival.size_units = size_units
+    arrival.order_id = command.order_id
+    arrival.condition_id = opened.condition_id
+    arrival.signer = signed.signer
+    arrival.owner = command.owner
+    arrival.side = signed.side
+    arrival.order_type = command.order_type
+    arrival.leaves_at_s = leaves_book_at_s(signed) if signed.expiration_s else None
+    arrival.placed_at_ms = command.at_ms
+    arrival.nonce = signed.nonce
+    arrival.trade_ids = ()
+    return arrival, need_units
+
+
+def _refined_ticks(terms: OrderTerms, ticks_per_one: int) -> int:
+    """Return the limit in ticks of the book, which became finer than those of the terms."""
     factor, rest = divmod(ticks_per_one, terms.ticks_per_one)
     assert rest == 0, "a tick only becomes finer"
     return terms.price_ticks * factor
 
 
-def _plan(state: State, market: Market, command: PlaceOrder, arrival: LiveOrder) -> MatchPlan:
-    """Return the plan of the order against the present book, or refuse the order."""
-    _check_standing(state, market, arrival)
-    budget_units = command.terms.budget_units
-    need_units = market.reserved_units(arrival) if budget_units is None else budget_units
-    asset = market.asset_given(arrival.side, is_yes=arrival.is_yes)
-    state.ledger.check_funds(arrival.maker, market.opened.exchange, asset, need_units)
-    limit_ticks, taker_is_bid = arrival.yes_price_ticks, arrival.is_bid
-    plan = _NO_MATCH
-    if market.book.is_met(limit_ticks, taker_is_bid=taker_is_bid):
-        plan = plan_match(market.book, _taker(command, arrival))
-        if command.is_post_only and plan.crosses:
-            raise PostOnlyWouldCross
-    if not command.order_type.may_rest:
-        _check_taking(command, plan)
+def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
+    """Refuse an order that was placed long ago, or that its maker canceled on the chain."""
+    if market.was_placed(command.order_id):
+        raise OrderPlacedBefore(command.order_id)
+    exchange, signed = market.opened.exchange, command.order
+    if (exchange, command.order_id) in state.canceled_orders:
+        raise OrderCanceledOnChain(command.order_id)
+    nonce = state.maker_nonces.get((exchange, signed.maker), 0)
+    if signed.nonce < nonce:
+        raise InvalidOrderNonce(signed.nonce, nonce)
+
+
+def _unmatched(command: PlaceOrder) -> FillOrKillUnfilled | FillAndKillUnmatched:
+    """Return the refusal of an order that only takes and finds too little."""
+    is_whole = command.order_type is _FILL_OR_KILL
+    return FillOrKillUnfilled() if is_whole else FillAndKillUnmatched()
+
+
+def _plan(command: PlaceOrder, arrival: LiveOrder) -> Match[LiveOrder]:
+    """Return what the order meets in the present book, or refuse it."""
+    level, terms = arrival.level, command.terms
+    side = level.side
+    taker = Taker(
+        arrival.wallet,
+        arrival.side is _BUY,
+        side.ticks_per_one - level.rank,
+        terms.size_units,
+        terms.budget_units,
+    )
+    plan = plan_match(side.opposite, taker)
+    if command.is_post_only and plan.crosses:
+        raise PostOnlyWouldCross
+    if not command.order_type.may_rest and not (
+        plan.fills and (plan.is_exhausted or command.order_type is not _FILL_OR_KILL)
+    ):
+        raise _unmatched(command)
     return plan
 
 
-def _check_standing(state: State, market: Market, arrival: LiveOrder) -> None:
-    """Refuse an order that was placed long ago, or that its maker canceled on the chain."""
-    if market.was_placed(arrival.order_id):
-        raise OrderPlacedBefore(arrival.order_id)
-    exchange = market.opened.exchange
-    if state.canceled_orders and (exchange, arrival.order_id) in state.canceled_orders:
-        raise OrderCanceledOnChain(arrival.order_id)
-    if state.maker_nonces:
-        nonce = state.maker_nonces.get((exchange, arrival.maker), 0)
-        if arrival.nonce < nonce:
-            raise InvalidOrderNonce(arrival.nonce, nonce)
+def _close_unmatched(state: State, command: PlaceOrder, size_units: int) -> Placed:
+    """Close an order that crosses no other and is less than a lot: it could never trade."""
+    placed = Placed(size_units, 0, 0, _DUST, None)
+    state.remember(command.order_id, placement_of(command, placed))
+    return placed
 
 
-def _taker(command: PlaceOrder, arrival: LiveOrder) -> Taker:
-    return Taker(
-        arrival.maker,
-        arrival.side,
-        arrival.is_yes,
-        arrival.is_bid,
-        arrival.yes_price_ticks,
-        command.terms.size_units,
-        command.terms.budget_units,
+def _match(state: State, market: Market, command: PlaceOrder, arrival: LiveOrder) -> Placed:
+    """Match an order that crosses the book, and rest or close its remainder; or refuse it."""
+    match = _meet(command, arrival)
+    own_orders = _released(state, match.own_orders) if match.own_orders else ()
+    fills = match.fills
+    trades, matched_units, cost_units = execute_match(state, market, command, arrival, fills)
+    makers = [(order.size_units, order.remaining_units) for order, _ in fills]
+    dust_orders = _released(state, match.dust_orders) if match.dust_orders else ()
+    reason = _close_reason(command, arrival, match)
+    trade_ids = tuple([trade.trade_id for trade in trades])
+    if reason is None:
+        arrival.remaining_units = match.left_units
+        arrival.trade_ids = trade_ids
+        state.rest(arrival, arrival.reserved_units())
+    is_buy = arrival.side is _BUY
+    state.remember(
+        command.order_id,
+        Placement(
+            command.order_id,
+            arrival.condition_id,
+            arrival.owner,
+            arrival.order_type,
+            arrival.leaves_at_s,
+            _LIVE if reason is None else _MATCHED_AT_ONCE,
+            cost_units if is_buy else matched_units,
+            matched_units if is_buy else cost_units,
+            trade_ids,
+        ),
+    )
+    return Placed(
+        matched_units if command.terms.size_units is None else arrival.size_units,
+        matched_units,
+        cost_units,
+        reason,
+        _changed(state, market, arrival, match, is_resting=reason is None),
+        trades,
+        makers,
+        own_orders,
+        dust_orders,
     )
 
 
-def _check_taking(command: PlaceOrder, plan: MatchPlan) -> None:
-    """Refuse an order that only takes and finds too little: FOK the whole, FAK any part."""
-    if command.order_type is _FILL_OR_KILL:
-        if not (plan.fills and plan.is_exhausted):
-            raise FillOrKillUnfilled
-    elif not plan.fills:
-        raise FillAndKillUnmatched
+def _released(state: State, orders: Sequence[LiveOrder]) -> list[ClosedOrder]:
+    """Release what these orders reserved: the match took them out of the book."""
+    for order in orders:
+        state.release(order)
+    return [closed_order(order) for order in orders]
 
 
-def _execute(
-    state: State, market: Market, command: PlaceOrder, arrival: LiveOrder, plan: MatchPlan
-) -> tuple[Placement, list[Effect]]:
-    met: list[Effect] = []
-    # `_plan` returns `_NO_MATCH` itself when the book is not crossed, which is the usual case: an
-    # identity check then skips the whole of matching. An equal plan from `plan_match` would only
-    # be slower, not wrong.
-    trades = _match(state, market, command, arrival, plan, met) if plan is not _NO_MATCH else ()
-    reason = _close_reason(market, command, arrival, plan)
-    size_units = plan.size_units if command.terms.size_units is None else arrival.size_units
-    placement = _placement(arrival, plan, trades, reason)
-    if reason is None:
-        arrival.remaining_units = size_units - plan.size_units
-        arrival.trade_ids = placement.trade_ids
-        state.rest(arrival)
-    state.remember(placement)
-    placed = OrderPlaced(command, size_units, plan.size_units, placement.status, reason)
-    return placement, [placed, *met, *state.book_changes(command.at_ms)]
+def _meet(command: PlaceOrder, arrival: LiveOrder) -> Match[LiveOrder]:
+    """Take what the order meets out of the book, or refuse the order and change nothing."""
+    level = arrival.level
+    side = level.side
+    met = side.opposite
+    if not command.order_type.may_rest:
+        match = _plan(command, arrival)
+        carry_out(met, match)
+        return match
+    if command.is_post_only and arrival.size_units >= met.level(met.best_rank).lot_units:
+        raise PostOnlyWouldCross
+    return met.take(side.ticks_per_one - level.rank, arrival.wallet, arrival.size_units)
 
 
-def _match(
+def _changed(
     state: State,
     market: Market,
-    command: PlaceOrder,
     arrival: LiveOrder,
-    plan: MatchPlan,
-    effects: list[Effect],
-) -> list[Trade]:
-    """Execute the fills of the plan and return the order's trades; the effects are appended."""
-    at_ms = command.at_ms
-    effects += [state.close(own, CloseReason.SELF_TRADE, at_ms) for own in plan.own_orders]
-    trades = _trades(market, command, plan)
-    for trade in trades:
-        assert _is_within_limit(trade, arrival), "a trade is never worse than the limit"
-        effects.append(TradeMatched(trade))
-        effects += _settle_later(state, market, trade, command)
-    effects += [state.close(dusty, CloseReason.DUST, at_ms) for dusty in plan.dust_orders]
-    return trades
-
-
-def _is_within_limit(trade: Trade, arrival: LiveOrder) -> bool:
-    """Return whether the taker pays at most its limit, or receives at least its limit."""
-    paid = trade.cost_units * trade.ticks_per_one
-    limit = trade.size_units * arrival.price_ticks
-    return paid <= limit if trade.side is _BUY else paid >= limit
-
-
-def _trades(market: Market, command: PlaceOrder, plan: MatchPlan) -> list[Trade]:
-    """Return the fills of the plan in trades that one transaction each can settle."""
-    has_budget, ticks_per_one = command.terms.has_budget, market.book.ticks_per_one
-    fills = [fill_of(planned, command.order.side, ticks_per_one) for planned in plan.fills]
-    trades, units_left = [], plan.size_units
-    for index, group in enumerate(split_into_trades(fills)):
-        size, cost = sum([fill.size_units for fill in group]), total_cost_units(group)
-        units_left -= size
-        trades.append(
-            Trade(
-                trade_id=trade_id_of(command.order_id, index),
-                condition_id=command.condition_id,
-                taker_order_id=command.order_id,
-                taker=command.order.maker,
-                taker_owner=command.owner,
-                side=command.order.side,
-                is_yes=command.is_yes,
-                size_units=size,
-                cost_units=cost,
-                taker_fill_units=taker_fill_units(command.order, size, cost, has_budget=has_budget),
-                matched_at_ms=command.at_ms,
-                fills=group,
-                ticks_per_one=ticks_per_one,
-                bucket_index=index,
-            )
-        )
-    assert units_left == 0, "trades conserve the fills"
-    return trades
-
-
-def _settle_later(state: State, market: Market, trade: Trade, command: PlaceOrder) -> list[Effect]:
-    """Fill the makers' orders, and pend what the trade will move on the chain."""
-    effects: list[Effect] = []
-    signer_by_order = {trade.taker_order_id: command.order.signer}
-    for fill in trade.fills:
-        order = state.live_orders[fill.maker_order_id]
-        order.trade_ids = (*order.trade_ids, trade.trade_id)
-        signer_by_order[order.order_id] = order.signer
-        status = state.fill(order, fill.size_units)
-        effects.append(
-            OrderFilled(
-                order_id=order.order_id,
-                condition_id=trade.condition_id,
-                owner=order.owner,
-                size_units=order.size_units,
-                remaining_units=order.remaining_units,
-                status=status,
-                at_ms=trade.matched_at_ms,
-                trade_id=trade.trade_id,
-            )
-        )
-    last = last_trade_of(trade)
-    market.last_price_ticks, market.last_side = last.price_ticks, last.side
-    moves = trade_moves(market, trade)
-    state.ledger.pend(moves)
-    has_budget = command.terms.has_budget
-    state.unsettled_trades[trade.trade_id] = UnsettledTrade(
-        trade, command.order, has_budget, _MATCHED, "", moves, signer_by_order
-    )
-    return effects
+    match: Match[LiveOrder],
+    *,
+    is_resting: bool,
+) -> ChangedLevels | None:
+    """Return the levels that a match changed, None if there are none or nobody wants to know."""
+    fills, own_orders = match.fills, match.own_orders
+    if not (fills or own_orders or is_resting):
+        return None
+    market.changed_at_ms = arrival.placed_at_ms
+    if not state.tracks_book_changes:
+        return None
+    if fills and not own_orders and not is_resting:
+        level = fills[0][0].level
+        if level is fills[-1][0].level:
+            return changed_level(arrival.condition_id, market.book, level)
+    levels: list[Level[LiveOrder]] = [order.level for order in own_orders]
+    levels += [order.level for order, _ in fills]
+    if is_resting:
+        levels.append(arrival.level)
+    return changed_levels(arrival.condition_id, market.book, dict.fromkeys(levels))
 
 
 def _close_reason(
-    market: Market, command: PlaceOrder, arrival: LiveOrder, plan: MatchPlan
+    command: PlaceOrder, arrival: LiveOrder, match: Match[LiveOrder]
 ) -> CloseReason | None:
     """Return the reason that the order is closed, or None when its remainder rests."""
     if not command.order_type.may_rest:
-        return _FILLED if plan.is_exhausted else CloseReason.KILLED
-    left = arrival.size_units - plan.size_units
-    assert left >= 0, "filled <= size"
-    if left == 0:
+        return _FILLED if match.is_exhausted else _KILLED
+    if match.left_units == 0:
         return _FILLED
-    if plan.is_exhausted or is_dust(left, arrival.price_ticks, market.book.ticks_per_one):
-        return CloseReason.DUST
+    if match.is_exhausted or match.left_units < arrival.level.lot_units:
+        return _DUST
     return None
-
-
-def _placement(
-    arrival: LiveOrder, plan: MatchPlan, trades: Sequence[Trade], reason: CloseReason | None
-) -> Placement:
-    making_units = taking_units = 0
-    if trades:
-        cost = sum([trade.cost_units for trade in trades])
-        is_buy = arrival.side is _BUY
-        making_units = cost if is_buy else plan.size_units
-        taking_units = plan.size_units if is_buy else cost
-    return Placement(
-        order_id=arrival.order_id,
-        condition_id=arrival.condition_id,
-        owner=arrival.owner,
-        order_type=arrival.order_type,
-        leaves_at_s=arrival.leaves_at_s,
-        status=_LIVE if reason is None else _MATCHED_ORDER,
-        making_units=making_units,
-        taking_units=taking_units,
-        trade_ids=tuple([trade.trade_id for trade in trades]) if trades else (),
-    )

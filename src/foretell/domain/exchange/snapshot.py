@@ -13,10 +13,10 @@ from typing import Final
 import msgspec
 
 from foretell.domain.exchange.allocations import Allocation, Allocations, Total
-from foretell.domain.exchange.book import LiveOrder, is_bid, price_in_yes
+from foretell.domain.exchange.book import is_bid
 from foretell.domain.exchange.commands import ObserveChain, OpenMarket
-from foretell.domain.exchange.ledger import AssetId, Ledger
-from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.exchange.ledger import AssetId, Ledger, LiveOrder, Move
+from foretell.domain.exchange.order import OrderStatus, OrderType, Side, SignedOrder
 from foretell.domain.exchange.state import (
     PLACEMENTS_KEPT_MAX,
     Market,
@@ -24,6 +24,7 @@ from foretell.domain.exchange.state import (
     State,
     UnsettledTrade,
 )
+from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.versioned import Versioned
 
@@ -57,6 +58,16 @@ class _Order(msgspec.Struct, frozen=True, array_like=True):
     placed_at_ms: int
     nonce: int
     trade_ids: tuple[str, ...]
+
+
+class _UnsettledTrade(msgspec.Struct, frozen=True, array_like=True):
+    trade: Trade
+    order: SignedOrder
+    has_budget: bool
+    status: TradeStatus
+    tx_hash: str
+    moves: tuple[Move, ...]
+    signer_by_order: dict[Bytes32, Address]
 
 
 class _Account(msgspec.Struct, frozen=True, array_like=True):
@@ -97,7 +108,7 @@ class _Body(msgspec.Struct, frozen=True, array_like=True):
     accounts: list[_Account]
     allowances: list[_Allowance]
     orders: list[_Order]
-    unsettled: list[UnsettledTrade]
+    unsettled: list[_UnsettledTrade]
     placements: list[Placement]
     canceled_orders: list[tuple[Address, Bytes32]]
     maker_nonces: list[_Nonce]
@@ -120,7 +131,7 @@ def encode_state(state: State) -> bytes:
         accounts=list(_accounts(state.ledger)),
         allowances=[_Allowance(*key, units) for key, units in state.ledger.allowances()],
         orders=[_order(order) for order in state.live_orders.values()],
-        unsettled=list(state.unsettled_trades.values()),
+        unsettled=[_unsettled(each) for each in state.unsettled_trades.values()],
         placements=list(state.placement_by_order.values()),
         canceled_orders=sorted(state.canceled_orders),
         maker_nonces=[_Nonce(*key, nonce) for key, nonce in state.maker_nonces.items()],
@@ -151,12 +162,20 @@ def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> 
         _restore_account(state.ledger, account)
     for seen in body.allowances:
         state.ledger.allow(seen.wallet, seen.exchange, seen.units, of_collateral=seen.is_collateral)
-    for order in body.orders:
-        state.rest(_restored_order(state.market_by_id[order.condition_id], order))
-    state.settle_touches()
+    for seen_order in body.orders:
+        order = _restored_order(state, seen_order)
+        state.rest(order, order.reserved_units())
     for unsettled in body.unsettled:
-        state.unsettled_trades[unsettled.trade.trade_id] = unsettled
-    state.placement_by_order = {each.order_id: each for each in body.placements}
+        state.unsettled_trades[unsettled.trade.trade_id] = UnsettledTrade(
+            state.market_by_id[unsettled.trade.condition_id].opened,
+            unsettled.trade,
+            unsettled.order,
+            unsettled.has_budget,
+            unsettled.status,
+            unsettled.tx_hash,
+            unsettled.signer_by_order,
+        )
+    state.placed = {each.order_id: _placed(state, each) for each in body.placements}
     state.canceled_orders = set(body.canceled_orders)
     state.maker_nonces = {(each.exchange, each.maker): each.nonce for each in body.maker_nonces}
     state.allocations = _restored_allocations(body)
@@ -174,7 +193,6 @@ def _restored_allocations(body: _Body) -> Allocations:
 
 
 def _market(market: Market) -> _Market:
-    assert not market.touched, "a snapshot is taken between two commands"
     return _Market(
         opened=market.opened,
         ticks_per_one=market.rules.ticks_per_one,
@@ -233,23 +251,43 @@ def _order(order: LiveOrder) -> _Order:
     )
 
 
-def _restored_order(market: Market, seen: _Order) -> LiveOrder:
-    return LiveOrder(
-        seen.order_id,
-        market.opened.condition_id,
-        seen.maker,
-        seen.maker if seen.signer == seen.maker else seen.signer,
-        seen.owner,
-        seen.side,
-        seen.is_yes,
-        is_bid(seen.side, is_yes=seen.is_yes),
-        seen.price_ticks,
-        price_in_yes(seen.price_ticks, market.book.ticks_per_one, is_yes=seen.is_yes),
-        seen.size_units,
-        seen.remaining_units,
-        seen.order_type,
-        seen.leaves_at_s,
-        seen.placed_at_ms,
-        seen.nonce,
-        seen.trade_ids,
+def _restored_order(state: State, seen: _Order) -> LiveOrder:
+    market = state.market_by_id[seen.condition_id]
+    account = state.ledger.account(seen.maker, market.asset_given(seen.side, is_yes=seen.is_yes))
+    side = market.book.side(is_bid=is_bid(seen.side, is_yes=seen.is_yes))
+    is_buy, ticks_per_one = seen.side is Side.BUY, market.book.ticks_per_one
+    order = LiveOrder()
+    order.wallet, order.remaining_units = account.wallet, seen.remaining_units
+    order.level = side.level(seen.price_ticks if is_buy else ticks_per_one - seen.price_ticks)
+    order.account = account
+    order.order_id = seen.order_id
+    order.condition_id = market.opened.condition_id
+    order.signer = seen.signer
+    order.owner = seen.owner
+    order.side = seen.side
+    order.size_units = seen.size_units
+    order.order_type = seen.order_type
+    order.leaves_at_s = seen.leaves_at_s
+    order.placed_at_ms = seen.placed_at_ms
+    order.nonce = seen.nonce
+    order.trade_ids = seen.trade_ids
+    return order
+
+
+def _placed(state: State, placement: Placement) -> Placement | LiveOrder:
+    """Return the live order if the placement can be made of it, as `Placements` keeps it."""
+    order = state.live_orders.get(placement.order_id)
+    is_at_rest = placement.status is OrderStatus.LIVE and not placement.trade_ids
+    return order if order is not None and is_at_rest else placement
+
+
+def _unsettled(unsettled: UnsettledTrade) -> _UnsettledTrade:
+    return _UnsettledTrade(
+        unsettled.trade,
+        unsettled.order,
+        unsettled.has_budget,
+        unsettled.status,
+        unsettled.tx_hash,
+        unsettled.moves,
+        unsettled.signer_by_order,
     )

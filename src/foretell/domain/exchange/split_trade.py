@@ -8,7 +8,7 @@ import msgspec
 
 from foretell.domain.exchange.commands import SplitTrade
 from foretell.domain.exchange.effects import CloseReason, Effect, TradeSplit
-from foretell.domain.exchange.state import State, UnsettledTrade, trade_moves
+from foretell.domain.exchange.state import State, UnsettledTrade
 from foretell.domain.exchange.trade import PENDING, Trade, part_id_of, trade_with
 from foretell.domain.exchange.trade_references import trade_ids_after_split, trade_order_ids
 
@@ -52,8 +52,11 @@ def _split(state: State, unsettled: UnsettledTrade, command: SplitTrade) -> list
     assert size_units == whole.size_units, "every fill is in one part"
     for part in parts:
         _move_fills(state, whole.trade_id, part)
+    signer_by_order = unsettled.signer_by_order
     for trade in (remaining, *parts):
-        state.unsettled_trades[trade.trade_id] = _unsettled(state, unsettled, trade)
+        state.unsettled_trades[trade.trade_id] = msgspec.structs.replace(
+            unsettled, trade=trade, signers=signer_by_order
+        )
     return [TradeSplit(remaining, tuple(parts), unsettled.status, unsettled.tx_hash, command.at_ms)]
 
 
@@ -63,8 +66,3 @@ def _move_fills(state: State, whole_id: str, part: Trade) -> None:
         order = state.live_orders.get(order_id)
         if order is not None:
             order.trade_ids = trade_ids_after_split(order.trade_ids, order_id, part, whole_id)
-
-
-def _unsettled(state: State, whole: UnsettledTrade, trade: Trade) -> UnsettledTrade:
-    moves = trade_moves(state.market_by_id[trade.condition_id], trade)
-    return msgspec.structs.replace(whole, trade=trade, moves=moves)

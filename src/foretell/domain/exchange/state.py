@@ -9,26 +9,32 @@ id, until its market is resolved or the order has expired, because then it is re
 """
 
 import heapq
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
 import msgspec
 
 from foretell.domain.exchange.allocations import Allocations
-from foretell.domain.exchange.book import Book, LevelSize, LiveOrder
+from foretell.domain.exchange.book import Book, Level
 from foretell.domain.exchange.commands import ObserveChain, OpenMarket
-from foretell.domain.exchange.effects import BookChanged, CloseReason, LevelChange, OrderClosed
-from foretell.domain.exchange.ledger import COLLATERAL, AssetId, Ledger, Move
+from foretell.domain.exchange.decision import (
+    ChangedLevels,
+    book_changed,
+    changed_levels,
+    closed_order,
+    order_closed,
+)
+from foretell.domain.exchange.effects import BookChanged, CloseReason, OrderClosed
+from foretell.domain.exchange.ledger import COLLATERAL, AssetId, Ledger, LiveOrder, Move
 from foretell.domain.exchange.order import (
     OrderStatus,
-    OrderTrigger,
     OrderType,
     Side,
     SignedOrder,
-    advance_order,
 )
 from foretell.domain.exchange.trade import Trade, TradeStatus
-from foretell.domain.values.amounts import reserve_units
+from foretell.domain.exchange.trade_references import trade_order_ids
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32, word_bytes
 
 PLACEMENTS_KEPT_MAX: Final = 100_000
@@ -36,10 +42,6 @@ PLACEMENTS_KEPT_MAX: Final = 100_000
 
 
 _BUY: Final = Side.BUY
-_FILLED_PART: Final = advance_order(OrderStatus.LIVE, OrderTrigger.FILL_PART)
-_FILLED_ALL: Final = advance_order(OrderStatus.LIVE, OrderTrigger.FILL_ALL)
-_CLOSED_AS_DUST: Final = advance_order(OrderStatus.LIVE, OrderTrigger.CLOSE_DUST)
-_CANCELED: Final = advance_order(OrderStatus.LIVE, OrderTrigger.CANCEL)
 
 
 class Market:
@@ -58,25 +60,17 @@ class Market:
         "last_side",
         "opened",
         "rules",
-        "touched",
     )
 
     def __init__(self, opened: OpenMarket) -> None:
         self.opened = opened
         self.rules = opened.rules
-        self.book = Book(opened.rules.ticks_per_one)
+        self.book: Book[LiveOrder] = Book(opened.rules.ticks_per_one)
         self.is_open = True
         self.last_price_ticks: int | None = None
         self.last_side: Side | None = None
         self.changed_at_ms = opened.at_ms
         self.forgotten_order_ids: set[bytes] = set()
-        self.touched: dict[tuple[bool, int], None] = {}
-
-    def reserved_units(self, order: LiveOrder) -> int:
-        """Return what a resting order reserves of the asset that it gives."""
-        if order.side is _BUY:
-            return reserve_units(order.remaining_units, order.price_ticks, self.book.ticks_per_one)
-        return order.remaining_units
 
     def was_placed(self, order_id: Bytes32) -> bool:
         """Return whether the order was placed here and its placement is forgotten."""
@@ -102,7 +96,7 @@ class Market:
             self.last_price_ticks *= factor
 
 
-class Placement(msgspec.Struct, frozen=True, array_like=True):
+class Placement(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The immediate outcome of a placed order.
 
     `making_units` and `taking_units` are the matched amounts of the assets that it gives and
@@ -120,20 +114,75 @@ class Placement(msgspec.Struct, frozen=True, array_like=True):
     trade_ids: tuple[str, ...]
 
 
-class UnsettledTrade(msgspec.Struct, array_like=True):
+class Placements(Mapping[Bytes32, Placement]):
+    """The placements that are kept whole, by their orders, the oldest first.
+
+    Of an order that came to rest unmatched the order itself is kept, since its placement can be made
+    of it at any time: most orders are such, and hardly any is ever placed again.
+    """
+
+    __slots__ = ("_placed",)
+
+    def __init__(self, placed: dict[Bytes32, Placement | LiveOrder]) -> None:
+        self._placed = placed
+
+    # mypy asks for `override`, which Python 3.11 does not have.
+    def __getitem__(self, order_id: Bytes32) -> Placement:  # type: ignore[explicit-override]
+        placed = self._placed[order_id]
+        return _placement_at_rest(placed) if isinstance(placed, LiveOrder) else placed
+
+    def __contains__(self, order_id: object) -> bool:  # type: ignore[explicit-override]
+        return order_id in self._placed
+
+    def __iter__(self) -> Iterator[Bytes32]:  # type: ignore[explicit-override]
+        return iter(self._placed)
+
+    def __len__(self) -> int:  # type: ignore[explicit-override]
+        return len(self._placed)
+
+
+def _placement_at_rest(order: LiveOrder) -> Placement:
+    """Return the placement of an order that met no other when it was placed."""
+    return Placement(
+        order_id=order.order_id,
+        condition_id=order.condition_id,
+        owner=order.owner,
+        order_type=order.order_type,
+        leaves_at_s=order.leaves_at_s,
+        status=OrderStatus.LIVE,
+        making_units=0,
+        taking_units=0,
+        trade_ids=(),
+    )
+
+
+class UnsettledTrade(msgspec.Struct, gc=False):
     """A trade that is not confirmed on the chain and has not failed.
 
     `order` is the taker's order; `has_budget` says whether it spends a budget or trades a size.
-    `signer_by_order` has the signers of all its orders.
+    `signers` are those of its orders, the taker's first, or by their orders: a trade that was split
+    keeps all of them.
     """
 
+    opened: OpenMarket
     trade: Trade
     order: SignedOrder
     has_budget: bool
     status: TradeStatus
     tx_hash: str
-    moves: tuple[Move, ...]
-    signer_by_order: dict[Bytes32, Address]
+    signers: tuple[Address, ...] | dict[Bytes32, Address]
+
+    @property
+    def signer_by_order(self) -> dict[Bytes32, Address]:
+        """The signers of its orders."""
+        if isinstance(self.signers, dict):
+            return self.signers
+        return dict(zip(trade_order_ids(self.trade), self.signers, strict=True))
+
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """What the trade moves on the chain."""
+        return trade_moves(self.opened, self.trade)
 
 
 class State:
@@ -155,7 +204,7 @@ class State:
         "observed_block",
         "observed_hash",
         "observed_parts",
-        "placement_by_order",
+        "placed",
         "tracks_book_changes",
         "unsettled_trades",
     )
@@ -169,7 +218,8 @@ class State:
         self.exchanges: dict[Address, None] = {}
         """The exchanges of all markets, in the order of their first market."""
         self.live_orders: dict[Bytes32, LiveOrder] = {}
-        self.placement_by_order: dict[Bytes32, Placement] = {}
+        self.placed: dict[Bytes32, Placement | LiveOrder] = {}
+        """What `placement_by_order` is made of, for those who look up every order."""
         self.unsettled_trades: dict[str, UnsettledTrade] = {}
         self.observed_block = 0
         self.observed_hash = ZERO_BYTES32
@@ -182,7 +232,12 @@ class State:
         self.tracks_book_changes = True
         """Whether commands return changes of books; a replay without subscribers needs none."""
         self._expiries: list[tuple[int, Bytes32]] = []
-        self._touched: dict[Bytes32, None] = {}
+        self._touched: list[tuple[Bytes32, Level[LiveOrder]]] = []
+
+    @property
+    def placement_by_order(self) -> "Placements":
+        """The placements that are kept whole."""
+        return Placements(self.placed)
 
     def add(self, market: Market) -> None:
         """Add a new market."""
@@ -203,15 +258,14 @@ class State:
             due.append(self.live_orders[heapq.heappop(self._expiries)[1]])
         return due
 
-    def remember(self, placement: Placement) -> None:
+    def remember(self, order_id: Bytes32, placement: Placement | LiveOrder) -> None:
         """Keep a placement, and forget the oldest ones when there are too many."""
-        kept = self.placement_by_order
-        assert placement.order_id not in kept, "an order is placed once"
-        kept[placement.order_id] = placement
-        if len(kept) > self._placements_forgotten_above:
+        placed = self.placed
+        placed[order_id] = placement
+        if len(placed) > self._placements_forgotten_above:
             at_once = self._placements_forgotten_above - self._placements_kept_max
-            for oldest in list(islice(kept, at_once)):
-                self._forget(kept.pop(oldest))
+            for oldest in list(islice(placed, at_once)):
+                self._forget(placed.pop(oldest))
 
     def end(self, market: Market, at_ms: int) -> None:
         """End a market's trading: a repeated order of it is refused for that."""
@@ -220,118 +274,77 @@ class State:
         market.changed_at_ms = at_ms
         market.forgotten_order_ids.clear()
 
-    def _forget(self, placement: Placement) -> None:
+    def _forget(self, placement: Placement | LiveOrder) -> None:
         market, leaves_at_s = self.market_by_id[placement.condition_id], placement.leaves_at_s
         is_over = leaves_at_s is not None and leaves_at_s * 1000 <= self.latest_ms
         if market.is_open and not is_over:
             market.forgotten_order_ids.add(word_bytes(placement.order_id))
 
-    def rest(self, order: LiveOrder) -> None:
+    def rest(self, order: LiveOrder, units: int) -> None:
         """Add an order to its book and reserve what it may cost."""
-        market = self.market_by_id[order.condition_id]
-        assert 0 < order.remaining_units <= order.size_units
-        market.book.add(order)
+        account = order.account
+        wallet = account.wallet
+        # The wallet's strings replace equal ones that the command brought, so that a million orders
+        # of a wallet store them once.
+        if order.owner == wallet.owner:
+            order.owner = wallet.owner
+        else:
+            wallet.owner = order.owner
+        if order.signer == wallet.signer:
+            order.signer = wallet.signer
+        else:
+            wallet.signer = order.signer
+        order.level.side.add(order)
+        account.reserve(order, units)
         self.live_orders[order.order_id] = order
-        asset = market.asset_given(order.side, is_yes=order.is_yes)
-        self.ledger.reserve(order, asset, market.reserved_units(order))
         if order.leaves_at_s is not None:
             heapq.heappush(self._expiries, (order.leaves_at_s, order.order_id))
-        self._touch(market, order)
-
-    def fill(self, order: LiveOrder, units: int) -> OrderStatus:
-        """Fill a resting order by some units; an order that is filled whole leaves the book."""
-        assert 0 < units <= order.remaining_units, "filled <= size"
-        market = self.market_by_id[order.condition_id]
-        released = market.reserved_units(order)
-        is_closed = units == order.remaining_units
-        if is_closed:
-            market.book.remove(order)
-            order.remaining_units = 0
-            del self.live_orders[order.order_id]
-        else:
-            market.book.reduce(order, units)
-            released -= market.reserved_units(order)
-        asset = market.asset_given(order.side, is_yes=order.is_yes)
-        self.ledger.release(order, asset, released, is_closed=is_closed)
-        self._touch(market, order)
-        return _FILLED_ALL if is_closed else _FILLED_PART
 
     def close(self, order: LiveOrder, reason: CloseReason, at_ms: int) -> OrderClosed:
-        """Remove a resting order from its book and release what it reserved."""
-        market = self.market_by_id[order.condition_id]
-        market.book.remove(order)
+        """Remove a resting order from its book, and release what it reserved."""
+        level = order.level
+        level.side.remove(order)
+        self.release(order)
+        self._touched.append((order.condition_id, level))
+        return order_closed(closed_order(order), reason, at_ms)
+
+    def release(self, order: LiveOrder) -> None:
+        """Release what an order reserved that has left its book."""
+        order.account.release(order, order.reserved_units())
         del self.live_orders[order.order_id]
-        asset = market.asset_given(order.side, is_yes=order.is_yes)
-        self.ledger.release(order, asset, market.reserved_units(order), is_closed=True)
-        self._touch(market, order)
-        return OrderClosed(
-            order_id=order.order_id,
-            condition_id=order.condition_id,
-            owner=order.owner,
-            maker=order.maker,
-            size_units=order.size_units,
-            remaining_units=order.remaining_units,
-            status=_CLOSED_AS_DUST if reason is CloseReason.DUST else _CANCELED,
-            reason=reason,
-            at_ms=at_ms,
-        )
+
+    def changed_levels(
+        self, touched: Iterable[tuple[Bytes32, Level[LiveOrder]]], at_ms: int
+    ) -> list[ChangedLevels]:
+        """Return the levels that the present command changed, by market."""
+        levels_by_market: dict[Bytes32, dict[Level[LiveOrder], None]] = {}
+        for condition_id, level in touched:
+            levels_by_market.setdefault(condition_id, {})[level] = None
+        changed = []
+        for condition_id, levels in levels_by_market.items():
+            market = self.market_by_id[condition_id]
+            market.changed_at_ms = at_ms
+            if self.tracks_book_changes:
+                changed.append(changed_levels(condition_id, market.book, levels))
+        return changed
 
     def book_changes(self, at_ms: int) -> list[BookChanged]:
-        """Return the levels that the present command changed, by market, and forget them."""
-        touched = self._touched
-        if not touched:
-            return []
-        self._touched = {}
-        markets = [self.market_by_id[condition] for condition in touched]
-        for market in markets:
-            market.changed_at_ms = at_ms
-        if self.tracks_book_changes:
-            return [_book_changed(market, at_ms) for market in markets]
-        for market in markets:
-            market.touched.clear()
-        return []
-
-    def settle_touches(self) -> None:
-        """Forget the changed levels without returning them."""
-        for condition in self._touched:
-            self.market_by_id[condition].touched.clear()
-        self._touched.clear()
-
-    def _touch(self, market: Market, order: LiveOrder) -> None:
-        market.touched[order.is_bid, order.yes_price_ticks] = None
-        self._touched[order.condition_id] = None
+        """Return the effects of the levels that closed orders changed, and forget them."""
+        touched, self._touched = self._touched, []
+        return [book_changed(changed, at_ms) for changed in self.changed_levels(touched, at_ms)]
 
 
-def trade_moves(market: Market, trade: Trade) -> tuple[Move, ...]:
+def trade_moves(market: OpenMarket, trade: Trade) -> tuple[Move, ...]:
     """Return the moves of a trade, those of the makers first."""
     moves: list[Move] = []
     for fill in trade.fills:
-        token = market.token(is_yes=fill.is_yes)
+        token = market.token_yes if fill.is_yes else market.token_no
         given, taken = (COLLATERAL, token) if fill.side is _BUY else (token, COLLATERAL)
         moves += [(fill.maker, given, -fill.making_units), (fill.maker, taken, fill.taking_units)]
     sign = 1 if trade.side is _BUY else -1
-    token = market.token(is_yes=trade.is_yes)
+    token = market.token_yes if trade.is_yes else market.token_no
     return (
         *moves,
         (trade.taker, token, sign * trade.size_units),
         (trade.taker, COLLATERAL, -sign * trade.cost_units),
-    )
-
-
-def _book_changed(market: Market, at_ms: int) -> BookChanged:
-    book = market.book
-    changes = tuple(
-        [
-            LevelChange(is_bid, LevelSize(price, book.size_at(price, is_bid=is_bid)))
-            for is_bid, price in market.touched
-        ]
-    )
-    market.touched.clear()
-    return BookChanged(
-        condition_id=market.opened.condition_id,
-        changes=changes,
-        best_bid_ticks=book.best_bid(),
-        best_ask_ticks=book.best_ask(),
-        ticks_per_one=book.ticks_per_one,
-        at_ms=at_ms,
     )

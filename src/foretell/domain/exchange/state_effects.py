@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from foretell.domain.exchange.book import LiveOrder
 from foretell.domain.exchange.commands import OpenMarket
 from foretell.domain.exchange.effects import (
     Effect,
@@ -13,6 +12,7 @@ from foretell.domain.exchange.effects import (
     OrderRestored,
     TradeRestored,
 )
+from foretell.domain.exchange.ledger import LiveOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S
 from foretell.domain.exchange.state import Market, State
 

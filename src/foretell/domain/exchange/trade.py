@@ -20,6 +20,10 @@ from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256, word
 
 FILLS_PER_TRADE_MAX: Final = 20
 
+_VARIANT_BY_DIGIT: Final = MappingProxyType(
+    {digit: "89ab"[number % 4] for number, digit in enumerate("0123456789abcdef")}
+)
+
 _BUY: Final = Side.BUY
 _SELL: Final = Side.SELL
 
@@ -106,7 +110,7 @@ def trade_steps(status: TradeStatus, target: TradeStatus) -> tuple[TradeStatus, 
     return tuple(steps)
 
 
-class Trade(msgspec.Struct, frozen=True, array_like=True):
+class Trade(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The fills of a taker order, in base units.
 
     Prices of the fills count ticks of 1/`ticks_per_one`, also after the market's tick changes.
@@ -134,29 +138,22 @@ class Trade(msgspec.Struct, frozen=True, array_like=True):
 def trade_id_of(taker_order_id: Bytes32, index: int) -> str:
     """Return the id of an order's trade, a UUID that a replay computes again."""
     assert index >= 0
-    return _uuid_of(keccak256(b"trade" + word_bytes(taker_order_id) + index.to_bytes(4, "big")))
+    return _uuid_of(b"trade" + word_bytes(taker_order_id) + index.to_bytes(4, "big"))
 
 
 def part_id_of(trade_id: str, maker_order_id: Bytes32) -> str:
     """Return the id of a part of a trade, by its first fill: no fill leaves a trade twice."""
-    return _uuid_of(keccak256(b"part" + trade_id.encode() + word_bytes(maker_order_id)))
+    return _uuid_of(b"part" + trade_id.encode() + word_bytes(maker_order_id))
 
 
-def _uuid_of(digest: bytes) -> str:
-    """Return the first 16 bytes as a UUID of version 4, whose version and variant are fixed bits."""
-    digits = digest.hex()
-    variant = "89ab"[digest[8] >> 4 & 3]
+def _uuid_of(name: bytes) -> str:
+    """Return the first 16 bytes of the hash of a name as a UUID of version 4.
+
+    Its version and variant are fixed bits.
+    """
+    digits = keccak256(name).hex()
+    variant = _VARIANT_BY_DIGIT[digits[16]]
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
-
-
-def split_into_trades(fills: Sequence[Fill]) -> list[tuple[Fill, ...]]:
-    """Return the fills in order, in groups that one transaction can settle."""
-    if 0 < len(fills) <= FILLS_PER_TRADE_MAX:
-        return [tuple(fills)]
-    return [
-        tuple(fills[start : start + FILLS_PER_TRADE_MAX])
-        for start in range(0, len(fills), FILLS_PER_TRADE_MAX)
-    ]
 
 
 def taker_fill_units(

@@ -1,0 +1,225 @@
+"""Decisions: what a command did, in a compact form of which its effects are made.
+
+The engine keeps and publishes a decision for every command. The effects in it are made only when
+someone reads them: `effects_of` needs the command and the decision alone, so another process that
+has both can make them too. All of a decision is encodable with MessagePack; none is ever stored.
+
+A level is given by its rank, see `book.py`: on the bid side the price of yes, on the ask side that
+of no.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, assert_never
+
+import msgspec
+
+from foretell.domain.exchange.book import Book, Level, LevelSize
+from foretell.domain.exchange.commands import CancelOrders, Command, PlaceOrder
+from foretell.domain.exchange.effects import (
+    BookChanged,
+    CloseReason,
+    Effect,
+    LevelChange,
+    OrderClosed,
+    OrderFilled,
+    OrderPlaced,
+    TradeMatched,
+)
+from foretell.domain.exchange.ledger import LiveOrder
+from foretell.domain.exchange.order import OrderStatus, OrderTrigger, advance_order
+from foretell.domain.exchange.trade import Trade
+from foretell.domain.values.hexadecimal import Address, Bytes32
+
+_LIVE: Final = OrderStatus.LIVE
+_FILLED_PART: Final = advance_order(_LIVE, OrderTrigger.FILL_PART)
+_FILLED_ALL: Final = advance_order(_LIVE, OrderTrigger.FILL_ALL)
+_CLOSED_AS_DUST: Final = advance_order(_LIVE, OrderTrigger.CLOSE_DUST)
+_CANCELED: Final = advance_order(_LIVE, OrderTrigger.CANCEL)
+_MATCHED_AT_ONCE: Final = OrderStatus.MATCHED
+
+
+class ChangedLevels(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The levels of a book that a command changed, and its best ranks after the command.
+
+    A level is whether it is of the bids, its rank, and its new size. A rank of zero means that the
+    side is empty.
+    """
+
+    condition_id: Bytes32
+    ticks_per_one: int
+    best_bid_rank: int
+    best_ask_rank: int
+    levels: tuple[tuple[bool, int, int], ...]
+
+
+class ClosedOrder(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A resting order that left its book, with what remained of it."""
+
+    order_id: Bytes32
+    condition_id: Bytes32
+    owner: str
+    maker: Address
+    size_units: int
+    remaining_units: int
+
+
+class Placed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="placed"):
+    """An order was placed.
+
+    `size_units` is its size, or with a budget the size that it bought; `cost_units` is the
+    collateral that it paid or received for the units that it matched. `makers` has the size of each
+    maker order, and what remained of it after its fill, for the fills of all trades. Orders of the
+    same wallet left the book before the trades, orders with less than a lot after them.
+    """
+
+    size_units: int
+    matched_units: int
+    cost_units: int
+    close_reason: CloseReason | None
+    changed: ChangedLevels | None
+    trades: Sequence[Trade] = ()
+    makers: Sequence[tuple[int, int]] = ()
+    own_orders: Sequence[ClosedOrder] = ()
+    dust_orders: Sequence[ClosedOrder] = ()
+
+    @property
+    def status(self) -> OrderStatus:
+        """The status of the order: it rests if nothing closed it."""
+        return _LIVE if self.close_reason is None else _MATCHED_AT_ONCE
+
+
+class Canceled(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="canceled"):
+    """Orders were canceled; the others of the command were not found, or are of other signers."""
+
+    orders: Sequence[ClosedOrder]
+    changed: Sequence[ChangedLevels]
+
+
+class Done(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="done"):
+    """A command of another kind had these effects: most are rare, and small already."""
+
+    effects: Sequence[Effect]
+
+
+Decision = Placed | Canceled | Done
+
+
+def effects_of(command: Command, decision: Decision) -> list[Effect]:
+    """Return the effects of a command, in the order in which they happened."""
+    match decision:
+        case Placed():
+            assert isinstance(command, PlaceOrder)
+            return _effects_of_placing(command, decision)
+        case Canceled():
+            assert isinstance(command, CancelOrders)
+            reason, at_ms = CloseReason.CANCELED, command.at_ms
+            closed = [order_closed(order, reason, at_ms) for order in decision.orders]
+            return [*closed, *[book_changed(each, at_ms) for each in decision.changed]]
+        case Done():
+            return list(decision.effects)
+        case _:
+            assert_never(decision)
+
+
+def _effects_of_placing(command: PlaceOrder, placed: Placed) -> list[Effect]:
+    at_ms = command.at_ms
+    effects: list[Effect] = [
+        OrderPlaced(
+            command, placed.size_units, placed.matched_units, placed.status, placed.close_reason
+        ),
+        *[order_closed(own, CloseReason.SELF_TRADE, at_ms) for own in placed.own_orders],
+    ]
+    makers = iter(placed.makers)
+    for trade in placed.trades:
+        effects.append(TradeMatched(trade))
+        for fill, (size_units, remaining_units) in zip(trade.fills, makers, strict=False):
+            status = _FILLED_PART if remaining_units else _FILLED_ALL
+            effects.append(
+                OrderFilled(
+                    fill.maker_order_id,
+                    trade.condition_id,
+                    fill.owner,
+                    size_units,
+                    remaining_units,
+                    status,
+                    at_ms,
+                    trade.trade_id,
+                )
+            )
+    effects += [order_closed(dusty, CloseReason.DUST, at_ms) for dusty in placed.dust_orders]
+    if placed.changed is not None:
+        effects.append(book_changed(placed.changed, at_ms))
+    return effects
+
+
+def order_closed(order: ClosedOrder, reason: CloseReason, at_ms: int) -> OrderClosed:
+    """Return the effect of an order that left its book."""
+    return OrderClosed(
+        order.order_id,
+        order.condition_id,
+        order.owner,
+        order.maker,
+        order.size_units,
+        order.remaining_units,
+        _CLOSED_AS_DUST if reason is CloseReason.DUST else _CANCELED,
+        reason,
+        at_ms,
+    )
+
+
+def book_changed(changed: ChangedLevels, at_ms: int) -> BookChanged:
+    """Return the effect of changed levels, in prices of yes."""
+    ticks_per_one = changed.ticks_per_one
+    levels = [
+        LevelChange(is_bid, LevelSize(rank if is_bid else ticks_per_one - rank, size_units))
+        for is_bid, rank, size_units in changed.levels
+    ]
+    ask_rank = changed.best_ask_rank
+    return BookChanged(
+        condition_id=changed.condition_id,
+        changes=tuple(levels),
+        best_bid_ticks=changed.best_bid_rank or None,
+        best_ask_ticks=ticks_per_one - ask_rank if ask_rank else None,
+        ticks_per_one=ticks_per_one,
+        at_ms=at_ms,
+    )
+
+
+def changed_level(
+    condition_id: Bytes32, book: Book[LiveOrder], level: Level[LiveOrder]
+) -> ChangedLevels:
+    """Return a level of a book as it is now."""
+    bids = book.bids
+    return ChangedLevels(
+        condition_id,
+        book.ticks_per_one,
+        bids.best_rank,
+        book.asks.best_rank,
+        ((level.side is bids, level.rank, level.size_units),),
+    )
+
+
+def changed_levels(
+    condition_id: Bytes32, book: Book[LiveOrder], levels: Iterable[Level[LiveOrder]]
+) -> ChangedLevels:
+    """Return levels of a book as they are now."""
+    bids = book.bids
+    return ChangedLevels(
+        condition_id,
+        book.ticks_per_one,
+        bids.best_rank,
+        book.asks.best_rank,
+        tuple([(level.side is bids, level.rank, level.size_units) for level in levels]),
+    )
+
+
+def closed_order(order: LiveOrder) -> ClosedOrder:
+    """Return what effects need of an order that left its book."""
+    return ClosedOrder(
+        order.order_id,
+        order.condition_id,
+        order.owner,
+        order.account.wallet.address,
+        order.size_units,
+        order.remaining_units,
+    )

@@ -53,6 +53,9 @@ def test_matching_is_printed_by_depth_next_to_the_best_peer() -> None:
     assert re.search(
         r"^match: \d+\.\d\d \(10 resting\), \d+\.\d\d \(20 resting\),", printed, re.MULTILINE
     )
+    assert re.search(
+        r"^match-engine: \d+\.\d\d commands .* with 20 resting orders", printed, re.MULTILINE
+    )
 
 
 def test_without_peers_the_engine_is_measured_with_a_note_on_installing_them(
@@ -131,4 +134,6 @@ def test_the_rounds_of_a_stream_keep_the_depth_of_every_book(world: World, marke
 def test_the_ratio_is_over_the_fastest_peer() -> None:
     speeds = Speeds(10, {"engine": 1.0, "book": 6.0, "a": 2.0, "b": 3.0}, 0, 0.0)
     assert speeds.ratio == 2.0
-    assert speeds._replace(per_s={"engine": 1.0, "book": 6.0}).ratio is None
+    assert speeds.engine_ratio == pytest.approx(1 / 3)
+    alone = speeds._replace(per_s={"engine": 1.0, "book": 6.0})
+    assert (alone.ratio, alone.engine_ratio) == (None, None)

@@ -1,6 +1,6 @@
-"""`foretell bench match`: matching in memory, by the depth of the book (match, match-depth).
+"""`foretell bench match`: matching in memory, by the depth of the book (match, match-engine, match-depth).
 
-Without signatures, network and disk. The whole engine is `domain.exchange.apply`: funds, trades, effects
+Without signatures, network and disk. The whole engine is `domain.exchange.apply`: funds, trades, decisions
 and the book. Peers have a book alone, so they are compared with our book alone: all do the same
 operations in turns, and must report the same fills.
 """
@@ -47,9 +47,17 @@ class Speeds(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """The speed of our book for each operation of the fastest peer."""
+        """The operations of our book for each one of the fastest peer."""
+        return self._ratio_of(BOOK)
+
+    @property
+    def engine_ratio(self) -> float | None:
+        """The commands of the whole engine for each operation of the fastest peer."""
+        return self._ratio_of(WHOLE)
+
+    def _ratio_of(self, name: str) -> float | None:
         best = self.best_peer_per_s
-        return None if best is None else self.per_s[BOOK] / best
+        return None if best is None else self.per_s[name] / best
 
 
 class Field:
@@ -144,17 +152,22 @@ def _depth_words(measured: Sequence[Speeds], depths: Sequence[int]) -> str:
 
 
 def _peer_words(measured: Sequence[Speeds], depths: Sequence[int]) -> str:
+    counted = {depth: _counted(measured, depth) for depth in depths}
     ratios = ", ".join(
-        f"{_median_ratio(measured, depth):.2f} ({depth:,} resting)" for depth in depths
+        f"{_median([shown.ratio for shown in counted[depth]]):.2f} ({depth:,} resting)"
+        for depth in depths
     )
+    _, middle, _ = depths
+    engine = _median([shown.engine_ratio for shown in counted[middle]])
     return (
         f"match: {ratios} operations of our book and its matching for each one of the best peer,"
-        f" with identical fills"
+        f" with identical fills\n"
+        f"match-engine: {engine:.2f} commands of the whole engine with {middle:,} resting orders for"
+        " each operation of the best peer"
     )
 
 
-def _median_ratio(measured: Sequence[Speeds], depth: int) -> float:
-    ratios = [shown.ratio for shown in _counted(measured, depth)]
+def _median(ratios: Sequence[float | None]) -> float:
     return statistics.median(ratio for ratio in ratios if ratio is not None)
 
 

@@ -1,5 +1,8 @@
 """Encoding of the engine's state; `engine_machine` restarts from a snapshot at any moment."""
 
+import gc
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -39,12 +42,15 @@ from foretell.domain.exchange.commands import (
     ResolveMarket,
     ReturnAllocation,
     TakeAllocations,
+    decode_command,
+    encode_command,
 )
 from foretell.domain.exchange.order import OrderType
 from foretell.domain.exchange.snapshot import VERSION, decode_state, encode_state, state_digest
-from foretell.domain.exchange.state import State
+from foretell.domain.exchange.state import Placement, State
 
 KEPT = 5
+BYTES_PER_ORDER_MAX = 600
 
 
 def some_buys(count: int, **fields: Any) -> list[PlaceOrder]:
@@ -143,6 +149,57 @@ def test_bytes_that_are_no_state_are_refused(raw: bytes) -> None:
 def test_a_body_of_the_right_version_that_is_cut_short_is_refused() -> None:
     with pytest.raises(SnapshotUnknown):
         decode_state(encode_state(a_trading_state("alice"))[:-3])
+
+
+@pytest.mark.parametrize("place", [8, 10])
+def test_an_entry_that_is_no_order_or_placement_is_refused(place: int) -> None:
+    state = a_trading_state("alice")
+    apply(state, a_placing(a_buy()))
+    body = msgspec.msgpack.decode(encode_state(state))
+    body[place][0] = body[place][0][:3]
+    with pytest.raises(SnapshotUnknown):
+        decode_state(msgspec.msgpack.encode(body))
+
+
+def test_a_restored_order_shares_what_is_known_already() -> None:
+    """An order that rests unmatched is its own placement; the other two keep theirs."""
+    state = a_trading_state("alice", "bob")
+    resting, taken = a_placing(a_buy(price_ticks=40)), a_placing(a_buy(price_ticks=50))
+    taker = a_placing(a_sell("bob", 45, 15 * TOKEN))
+    for placing in (resting, taken, taker):
+        apply(state, placing)
+    restored = decode_state(encode_state(state))
+    assert restored.placed[resting.order_id] is restored.live_orders[resting.order_id]
+    assert isinstance(restored.placed[taken.order_id], Placement)
+    assert isinstance(restored.placed[taker.order_id], Placement)
+    assert list(restored.live_orders) == [resting.order_id, taker.order_id]
+    assert dict(restored.placement_by_order) == dict(state.placement_by_order)
+
+
+def bytes_kept_by(work: Callable[[], object]) -> int:
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    kept = work()
+    gc.collect()
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept
+    return after - before
+
+
+def test_a_resting_order_keeps_few_bytes() -> None:
+    raws = [encode_command(each) for each in some_buys(2_000)]
+
+    def placed() -> State:
+        state = a_trading_state("alice")
+        for raw in raws:
+            apply(state, decode_command(raw))
+        return state
+
+    state = placed()
+    snapshot = encode_state(state)
+    assert bytes_kept_by(placed) / len(raws) < BYTES_PER_ORDER_MAX
+    assert bytes_kept_by(lambda: decode_state(snapshot)) / len(raws) < BYTES_PER_ORDER_MAX
 
 
 def test_the_newest_placements_are_kept_whole_and_the_others_as_ids() -> None:

@@ -178,6 +178,12 @@ class WalletAccounts:
         self.owner = ""
         self.signer = address
 
+    def allowances(self, *, of_collateral: bool) -> dict[Address, int]:
+        """Return what the wallet allows each exchange to move of collateral, or of its tokens."""
+        if of_collateral:
+            return self.collateral_allowance_by_exchange
+        return self.token_allowance_by_exchange
+
     def account(self, asset: AssetId) -> Account:
         """Return the account of an asset, a new one when there is none."""
         account = self.account_by_asset.get(asset)
@@ -205,7 +211,10 @@ class Ledger:
         accounts = self.accounts_by_wallet.get(wallet)
         if accounts is None:
             accounts = self.accounts_by_wallet[wallet] = WalletAccounts(wallet)
-        elif not accounts.account_by_asset:
+        account = accounts.account_by_asset.get(asset)
+        if account is not None:
+            return account
+        if not accounts.account_by_asset:
             self.accounts_by_wallet[wallet] = self.accounts_by_wallet.pop(wallet)
         return accounts.account(asset)
 
@@ -221,10 +230,7 @@ class Ledger:
         accounts = self.accounts_by_wallet.get(wallet)
         if accounts is None:
             accounts = self.accounts_by_wallet[wallet] = WalletAccounts(wallet)
-        if of_collateral:
-            accounts.collateral_allowance_by_exchange[exchange] = units
-        else:
-            accounts.token_allowance_by_exchange[exchange] = units
+        accounts.allowances(of_collateral=of_collateral)[exchange] = units
 
     def allowance_units(self, wallet: Address, exchange: Address, asset: AssetId) -> int:
         """Return what the wallet allows the exchange to move of this asset."""

@@ -4,13 +4,14 @@ The units of an allocation are the ledger's confirmed collateral, so an order ne
 the treasury while they suffice. What orders or unsettled trades need is never returned.
 """
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from foretell.domain.exchange.allocations import AllocationTotal, total_of
 from foretell.domain.exchange.commands import JoinTreasury, ReturnAllocation, TakeAllocations
 from foretell.domain.exchange.effects import AllocationMoved, CloseReason, Effect, TreasuryJoined
-from foretell.domain.exchange.ledger import COLLATERAL, Account
-from foretell.domain.exchange.state import State, UnsettledTrade
+from foretell.domain.exchange.ledger import COLLATERAL, Account, Move
+from foretell.domain.exchange.state import State
 from foretell.domain.values.hexadecimal import Address
 
 
@@ -37,11 +38,11 @@ def returnable_units(account: Account) -> int:
     return max(account.confirmed_units - account.debit_units - account.reserved_units, 0)
 
 
-def settle_allocations(state: State, trade: UnsettledTrade, sign: int, at_ms: int) -> list[Effect]:
-    """Add a trade that the chain now has to the allocations (sign 1), or remove it after a reorg (-1)."""
+def settle_allocations(state: State, moves: Iterable[Move], sign: int, at_ms: int) -> list[Effect]:
+    """Add the moves that the chain now has to the allocations (sign 1), or remove them after a reorg (-1)."""
     assert sign in {-1, 1}
     effects: list[Effect] = []
-    for wallet, asset, units in trade.moves:
+    for wallet, asset, units in moves:
         if asset == COLLATERAL:
             state.allocations.allocation_of(wallet).settled_units += sign * units
             state.ledger.account(wallet, COLLATERAL).confirmed_units += sign * units

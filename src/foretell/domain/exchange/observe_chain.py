@@ -12,7 +12,7 @@ import msgspec
 
 from foretell.domain.exchange.commands import CancelSeen, NonceSeen, ObserveChain, TradeSeen
 from foretell.domain.exchange.effects import CloseReason, Effect, TradeAdvanced
-from foretell.domain.exchange.ledger import COLLATERAL, Account, AssetId, LiveOrder
+from foretell.domain.exchange.ledger import COLLATERAL, Account, AssetId, LiveOrder, Move
 from foretell.domain.exchange.move_allocations import settle_allocations
 from foretell.domain.exchange.state import State, UnsettledTrade
 from foretell.domain.exchange.trade import PENDING, TradeStatus, trade_steps
@@ -80,9 +80,9 @@ def _observe(state: State, command: ObserveChain) -> list[Effect]:
     for seen in command.trades:
         trade = state.unsettled_trades.get(seen.trade_id)
         if trade is not None and (seen.status, seen.tx_hash) != (trade.status, trade.tx_hash):
-            effects += _advance(state, trade, seen, command.at_ms)
-            for wallet, asset, _ in trade.moves:
-                touched[wallet, asset] = None
+            moves = trade.moves
+            effects += _advance(state, trade, moves, seen, command.at_ms)
+            touched.update([((wallet, asset), None) for wallet, asset, _ in moves])
     for canceled in command.cancels:
         effects += _cancel(state, canceled, command.at_ms)
     for raised in command.nonces:
@@ -115,7 +115,9 @@ def _set_balances(state: State, command: ObserveChain) -> dict[tuple[Address, As
     return touched
 
 
-def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -> list[Effect]:
+def _advance(
+    state: State, trade: UnsettledTrade, moves: Sequence[Move], seen: TradeSeen, at_ms: int
+) -> list[Effect]:
     """Advance a trade along its transitions; it pends until it is on the chain or has failed."""
     effects: list[Effect] = []
     is_joined, condition_id = state.allocations.is_joined, trade.trade.condition_id
@@ -123,10 +125,10 @@ def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -
         pended, settled = trade.status in PENDING, trade.status in _SETTLED
         trade.status = status
         trade.tx_hash = seen.tx_hash
-        _pend(state, trade, before=pended, after=status in PENDING)
+        _pend(state, moves, before=pended, after=status in PENDING)
         if is_joined:
             sign = (status in _SETTLED) - settled
-            effects += settle_allocations(state, trade, sign, at_ms) if sign else []
+            effects += settle_allocations(state, moves, sign, at_ms) if sign else []
         effects.append(TradeAdvanced(seen.trade_id, condition_id, status, seen.tx_hash, at_ms))
     assert not effects or trade.status is seen.status, "a path ends at its target"
     if trade.status in _FINAL:
@@ -134,13 +136,13 @@ def _advance(state: State, trade: UnsettledTrade, seen: TradeSeen, at_ms: int) -
     return effects
 
 
-def _pend(state: State, trade: UnsettledTrade, *, before: bool, after: bool) -> None:
+def _pend(state: State, moves: Sequence[Move], *, before: bool, after: bool) -> None:
     if before == after:
         return
     if after:
-        state.ledger.pend(trade.moves)
+        state.ledger.pend(moves)
     else:
-        state.ledger.unpend(trade.moves)
+        state.ledger.unpend(moves)
 
 
 def _cancel(state: State, canceled: CancelSeen, at_ms: int) -> list[Effect]:
@@ -180,22 +182,23 @@ def _cancel_uncovered(state: State, wallet: Address, asset: AssetId, at_ms: int)
     """
     account = state.ledger.look_up(wallet, asset)
     effects: list[Effect] = []
-    short = _short_exchanges(state, wallet, asset, account)
+    short = _short_exchanges(state, asset, account)
     for order in account.orders() if short else ():
         if _exchange_of(state, order) in short:
             effects.append(state.close(order, CloseReason.UNDERFUNDED, at_ms))
-            short = _short_exchanges(state, wallet, asset, account)
+            short = _short_exchanges(state, asset, account)
     return effects
 
 
-def _short_exchanges(
-    state: State, wallet: Address, asset: AssetId, account: Account
-) -> list[Address]:
+def _short_exchanges(state: State, asset: AssetId, account: Account) -> list[Address]:
     """Return the exchanges that may not move all that the account has pending and reserved."""
-    held = account.confirmed_units + account.credit_units
-    used = account.debit_units + account.reserved_units
+    used_units = account.debit_units + account.reserved_units
+    if used_units == 0:
+        return []
+    is_uncovered = account.confirmed_units + account.credit_units < used_units
+    allowances = account.wallet.allowances(of_collateral=asset == COLLATERAL)
     return [
         exchange
         for exchange in state.exchanges
-        if min(held, state.ledger.allowance_units(wallet, exchange, asset)) < used
+        if is_uncovered or allowances.get(exchange, 0) < used_units
     ]

@@ -8,10 +8,11 @@ after a restore from a snapshot.
 
 import hashlib
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from foretell.domain.errors.storage import SnapshotUnknown
 from foretell.domain.exchange.allocations import Allocation, Allocations, Total
 from foretell.domain.exchange.book import is_bid
 from foretell.domain.exchange.commands import ObserveChain, OpenMarket
@@ -98,7 +99,13 @@ class _Nonce(msgspec.Struct, frozen=True, array_like=True):
     nonce: int
 
 
-class _Body(msgspec.Struct, frozen=True, array_like=True):
+OrderForm = TypeVar("OrderForm")
+PlacementForm = TypeVar("PlacementForm")
+
+
+class _Body(msgspec.Struct, Generic[OrderForm, PlacementForm], frozen=True, array_like=True):
+    """A state; the two long lists are read raw, so that their entries are decoded one by one."""
+
     version: int
     latest_ms: int
     observed_block: int
@@ -107,16 +114,19 @@ class _Body(msgspec.Struct, frozen=True, array_like=True):
     markets: list[_Market]
     accounts: list[_Account]
     allowances: list[_Allowance]
-    orders: list[_Order]
+    orders: list[OrderForm]
     unsettled: list[_UnsettledTrade]
-    placements: list[Placement]
+    placements: list[PlacementForm]
     canceled_orders: list[tuple[Address, Bytes32]]
     maker_nonces: list[_Nonce]
     shard: str
     allocations: list[_Allocation]
 
 
-_BYTES: Final = Versioned(VERSION, _Body)
+_WRITTEN: Final = Versioned(VERSION, _Body[_Order, Placement])
+_READ: Final = Versioned(VERSION, _Body[msgspec.Raw, msgspec.Raw])
+_ORDER: Final = msgspec.msgpack.Decoder(_Order)
+_PLACEMENT: Final = msgspec.msgpack.Decoder(Placement)
 
 
 def encode_state(state: State) -> bytes:
@@ -141,7 +151,7 @@ def encode_state(state: State) -> bytes:
             for wallet, each in state.allocations.allocation_by_wallet.items()
         ],
     )
-    return _BYTES.encode(body)
+    return _WRITTEN.encode(body)
 
 
 def state_digest(state: State) -> str:
@@ -151,7 +161,14 @@ def state_digest(state: State) -> str:
 
 def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> State:
     """Return the decoded state, or refuse bytes of an unknown version."""
-    body = _BYTES.decode(raw)
+    body = _READ.decode(raw)
+    try:
+        return _restored_state(body, placements_kept_max)
+    except msgspec.MsgspecError as error:
+        raise SnapshotUnknown(str(error)) from error
+
+
+def _restored_state(body: _Body[msgspec.Raw, msgspec.Raw], placements_kept_max: int) -> State:
     state = State(placements_kept_max)
     state.latest_ms = body.latest_ms
     state.observed_block, state.observed_hash = body.observed_block, body.observed_hash
@@ -162,8 +179,8 @@ def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> 
         _restore_account(state.ledger, account)
     for seen in body.allowances:
         state.ledger.allow(seen.wallet, seen.exchange, seen.units, of_collateral=seen.is_collateral)
-    for seen_order in body.orders:
-        order = _restored_order(state, seen_order)
+    for raw_order in body.orders:
+        order = _restored_order(state, _ORDER.decode(raw_order))
         state.rest(order, order.reserved_units())
     for unsettled in body.unsettled:
         state.unsettled_trades[unsettled.trade.trade_id] = UnsettledTrade(
@@ -175,14 +192,16 @@ def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> 
             unsettled.tx_hash,
             unsettled.signer_by_order,
         )
-    state.placed = {each.order_id: _placed(state, each) for each in body.placements}
+    owners: dict[str, str] = {}
+    for raw_placement in body.placements:
+        _restore_placement(state, _PLACEMENT.decode(raw_placement), owners)
     state.canceled_orders = set(body.canceled_orders)
     state.maker_nonces = {(each.exchange, each.maker): each.nonce for each in body.maker_nonces}
     state.allocations = _restored_allocations(body)
     return state
 
 
-def _restored_allocations(body: _Body) -> Allocations:
+def _restored_allocations(body: _Body[msgspec.Raw, msgspec.Raw]) -> Allocations:
     return Allocations(
         body.shard,
         {
@@ -265,7 +284,8 @@ def _restored_order(state: State, seen: _Order) -> LiveOrder:
     order.signer = seen.signer
     order.owner = seen.owner
     order.side = seen.side
-    order.size_units = seen.size_units
+    is_whole = seen.remaining_units == seen.size_units
+    order.size_units = seen.remaining_units if is_whole else seen.size_units
     order.order_type = seen.order_type
     order.leaves_at_s = seen.leaves_at_s
     order.placed_at_ms = seen.placed_at_ms
@@ -274,11 +294,23 @@ def _restored_order(state: State, seen: _Order) -> LiveOrder:
     return order
 
 
-def _placed(state: State, placement: Placement) -> Placement | LiveOrder:
-    """Return the live order if the placement can be made of it, as `Placements` keeps it."""
-    order = state.live_orders.get(placement.order_id)
-    is_at_rest = placement.status is OrderStatus.LIVE and not placement.trade_ids
-    return order if order is not None and is_at_rest else placement
+def _restore_placement(state: State, seen: Placement, owners: dict[str, str]) -> None:
+    """Keep a placement, or the live order that it can be made of, with strings that are known."""
+    order = state.live_orders.get(seen.order_id)
+    if order is not None and seen.status is OrderStatus.LIVE and not seen.trade_ids:
+        state.placed[order.order_id] = order
+        return
+    state.placed[seen.order_id] = Placement(
+        seen.order_id,
+        state.market_by_id[seen.condition_id].opened.condition_id,
+        owners.setdefault(seen.owner, seen.owner),
+        seen.order_type,
+        seen.leaves_at_s,
+        seen.status,
+        seen.making_units,
+        seen.taking_units,
+        seen.trade_ids,
+    )
 
 
 def _unsettled(unsettled: UnsettledTrade) -> _UnsettledTrade:

@@ -42,6 +42,7 @@ SLEEPING = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 WAITING = """
 SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()
 """
+EMPTY_COMMIT = "SELECT pg_logical_emit_message(true, 'probe', '')"
 SLOW_FUNCTION = """
 CREATE FUNCTION journal.slow() RETURNS trigger LANGUAGE plpgsql
 AS $$ BEGIN PERFORM pg_sleep(0.7); RETURN NULL; END $$
@@ -66,9 +67,23 @@ def a_standby_is_missing(journal_url: str) -> Iterator[Callable[[], None]]:
     def miss() -> None:
         query(journal_url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         query(journal_url, "SELECT pg_reload_conf()")
+        while not a_commit_waits(journal_url):
+            pass
 
     yield miss
     await_no_standby(journal_url)
+
+
+def a_commit_waits(url: str) -> bool:
+    """Return whether a commit waits for a standby; the server applies a reload in its own time."""
+    commit = threading.Thread(target=query, args=(url, EMPTY_COMMIT))
+    commit.start()
+    while commit.is_alive():
+        if waiting := query(url, WAITING):
+            query(url, "SELECT pg_cancel_backend($1)", waiting[0]["pid"])
+            commit.join()
+            return True
+    return False
 
 
 def kept(url: str, shard: int = 0) -> list[tuple[int, bytes]]:

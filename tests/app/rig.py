@@ -14,8 +14,8 @@ import pytest
 from tests.rigs.ports import free_port
 
 from foretell.app.gateway import bind, build_server
-from foretell.app.http.bounded_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastRoutes
+from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.installation import Installation
 from foretell.app.roles import ALL_ROLES, Role
 from foretell.edge.telemetry import AsgiApp

@@ -37,6 +37,7 @@ from foretell.domain.contracts.deployment import (
     DeployedContract,
     Deployment,
 )
+from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.exchange.commands import Command
 from foretell.domain.exchange.order import SignedOrder
 from foretell.domain.exchange.profiles import SANDBOX_NEG_RISK_PROFILES, SANDBOX_PROFILES
@@ -47,6 +48,7 @@ from foretell.edge.auth import KeyRing, L1Caller
 from foretell.journal.files.journal import FileJournal
 from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView
+from foretell.trading.accounts.signers import SettleSigner
 from foretell.trading.handlers.keys import create_key
 from foretell.trading.routes.app import build_app
 
@@ -289,9 +291,12 @@ def numbered_uuids() -> Any:
     return lambda: str(uuid.UUID(int=next(numbers), version=4))
 
 
-async def recover_here(digest: bytes, signature: bytes) -> Address:
+def recover_here(digest: bytes, signature: bytes, settle: SettleSigner) -> None:
     """Recover a signer in this process; starting another one for each test would take too long."""
-    return recover_signer(digest, signature)
+    try:
+        settle(recover_signer(digest, signature))
+    except MalformedSignature as refusal:
+        settle(refusal)
 
 
 @contextlib.asynccontextmanager

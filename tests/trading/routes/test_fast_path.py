@@ -11,12 +11,12 @@ from tests.app.rig import serving
 from tests.rigs.values import a_buy, a_sell, an_asset, an_open_market, some_rules
 from tests.trading.rig import Trader, TradingRig
 
-from foretell.app.http.bounded_connection import ConnectionLimits
 from foretell.app.http.fast_connection import FastRoutes, served_under
+from foretell.app.http.framework_connection import ConnectionLimits
 from foretell.domain.exchange.effects import MarketOpened
 from foretell.edge.codec import BODY_BYTES_MAX
 from foretell.edge.fast_route import BODY_BYTES_MAX as FAST_BYTES_MAX
-from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Reply
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.trading.routes.fast_path import fast_routes
@@ -243,10 +243,10 @@ class Slow:
         self.goes = asyncio.Event()
         self.begun = asyncio.Event()
 
-    async def answer(self, call: FastRequest) -> FastResponse:
+    async def answer(self, request: FastRequest, reply: Reply) -> None:
         self.begun.set()
         await self.goes.wait()
-        return FastResponse(200, call.body)
+        reply(FastResponse(200, request.body))
 
 
 class Wire(NamedTuple):
@@ -292,18 +292,35 @@ SLOW = b"POST /slow HTTP/1.1\r\nContent-Length: 2\r\n\r\n"
 
 
 async def test_answers_come_in_the_order_of_the_requests(wire: Wire) -> None:
-    wire.writer.write(SLOW + b"abGET /x HTTP/1.1\r\n\r\n" + SLOW + b"cd")
+    wire.writer.write(SLOW + b"ab")
     await wire.slow.begun.wait()
+    wire.writer.write(b"GET /x HTTP/1.1\r\n\r\n" + SLOW + b"cd")
     wire.slow.goes.set()
     assert [await wire.body() for _ in range(3)] == [b"ab", b"/x", b"/slow"]
 
 
+async def test_after_an_answer_of_the_application_a_request_is_answered_fast(wire: Wire) -> None:
+    wire.slow.goes.set()
+    for _ in range(3):
+        wire.writer.write(b"GET /x HTTP/1.1\r\n\r\n")
+        assert await wire.body() == b"/x"
+        wire.writer.write(SLOW + b"ab")
+        assert await wire.body() == b"ab"
+
+
 async def test_a_request_may_arrive_in_pieces(wire: Wire) -> None:
     wire.slow.goes.set()
-    for byte in SLOW + b"ab" + SLOW + b"cd":
+    for piece in (SLOW, b"a", b"b"):
+        wire.writer.write(piece)
+        await asyncio.sleep(0.01)
+    assert await wire.body() == b"ab"
+
+
+async def test_a_head_may_arrive_in_pieces(wire: Wire) -> None:
+    for byte in SLOW + b"ab":
         wire.writer.write(bytes([byte]))
-        await asyncio.sleep(0)
-    assert [await wire.body() for _ in range(2)] == [b"ab", b"cd"]
+        await asyncio.sleep(0.001)
+    assert await wire.body() == b"/slow"
 
 
 @pytest.mark.parametrize(

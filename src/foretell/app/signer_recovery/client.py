@@ -24,6 +24,7 @@ from foretell.domain.errors.families import ForetellError, MalformedSignature
 from foretell.domain.values.hexadecimal import Address, address_of
 from foretell.runtime.child_processes import RestartPauses, end_process, kill_process, supervise
 from foretell.runtime.loops import run_together
+from foretell.trading.accounts.signers import SettleSigner, resolve_signer
 
 COMMAND: Final = (sys.executable, "-m", recovery_process.__name__)
 
@@ -49,20 +50,21 @@ class RecoveryLimits(NamedTuple):
 
 
 class _Request:
-    """A digest with its signature, and the future of its signer."""
+    """A digest with its signature, and the callback for its signer; None once it was called."""
 
-    __slots__ = ("answer", "attempts", "content", "first_sent_at_s", "sent_at_s")
+    __slots__ = ("attempts", "content", "first_sent_at_s", "sent_at_s", "settle")
 
-    def __init__(self, content: bytes, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, content: bytes, settle: SettleSigner, now_s: float) -> None:
         self.content = content
-        self.answer: asyncio.Future[Address] = loop.create_future()
-        self.sent_at_s = self.first_sent_at_s = loop.time()
+        self.settle: SettleSigner | None = settle
+        self.sent_at_s = self.first_sent_at_s = now_s
         self.attempts = 1
 
     def refuse(self, refusal: ForetellError) -> None:
-        """Refuse the request, unless it was answered or canceled."""
-        if not self.answer.done():
-            self.answer.set_exception(refusal)
+        """Refuse the request, unless it was answered."""
+        settle, self.settle = self.settle, None
+        if settle is not None:
+            settle(refusal)
 
 
 class SignerRecovery:
@@ -96,21 +98,27 @@ class SignerRecovery:
         supervision = partial(supervise, "signer recovery", self, self.limits.restarts)
         await run_together([supervision, self._watch_deadlines])
 
-    async def recover(self, digest: bytes, signature: bytes) -> Address:
-        """Return the signer of a digest with a normalized signature.
+    def submit(self, digest: bytes, signature: bytes, settle: SettleSigner) -> None:
+        """Recover the signer of a digest with a normalized signature, and call back with it.
 
-        Raises MalformedSignature when there cannot be one, and EngineBusy when too many requests
-        wait or this one has waited too long.
+        Refuses with MalformedSignature when there cannot be one, and with EngineBusy when too many
+        requests wait or this one has waited too long.
         """
         if len(self._waiting) >= self.limits.waiting_max:
-            raise EngineBusy
+            settle(EngineBusy())
+            return
         loop = asyncio.get_running_loop()
-        request = _Request(digest + signature, loop)
+        request = _Request(digest + signature, settle, loop.time())
         self._waiting.append(request)
         if not self._unsent:
             loop.call_soon(self._send)
         self._unsent.append(request.content)
-        return await request.answer
+
+    async def recover(self, digest: bytes, signature: bytes) -> Address:
+        """Return the signer of a digest with a normalized signature, or refuse as `submit` does."""
+        settled: asyncio.Future[Address] = asyncio.get_running_loop().create_future()
+        self.submit(digest, signature, partial(resolve_signer, settled))
+        return await settled
 
     async def start(self) -> None:
         """Start a process, and send it every request that waits."""
@@ -143,14 +151,14 @@ class SignerRecovery:
     def on_answers(self, answers: bytes) -> None:
         """Resolve the first waiting requests with answers, which come in the same order."""
         for at in range(0, len(answers), ANSWER_BYTES):
-            request = self._waiting.popleft()
-            if request.answer.done():
+            settle = self._waiting.popleft().settle
+            if settle is None:
                 continue
             answer = answers[at : at + ANSWER_BYTES]
             if answer == NO_SIGNER:
-                request.refuse(MalformedSignature("the signature of a point on the curve"))
+                settle(MalformedSignature("the signature of a point on the curve"))
             else:
-                request.answer.set_result(address_of(answer[1:]))
+                settle(address_of(answer[1:]))
 
     async def _begin(self) -> tuple[Process, "_Connection"]:
         """Return a process and its connection; a process without a connection ends by itself."""
@@ -177,7 +185,7 @@ class SignerRecovery:
 
     def _send_again(self) -> None:
         now_s = asyncio.get_running_loop().time()
-        self._waiting = deque(request for request in self._waiting if not request.answer.done())
+        self._waiting = deque(request for request in self._waiting if request.settle is not None)
         for request in self._waiting:
             request.sent_at_s = now_s
         if self._waiting:

@@ -22,7 +22,7 @@ from foretell.domain.contracts.sandbox_accounts import (
 )
 from foretell.domain.errors.command import MissingKey
 from foretell.domain.values.credentials import MASTER_KEY_BYTES
-from foretell.journal.files.segments import sync_folder
+from foretell.runtime.folders import sync_folder
 from foretell.settings import Settings
 
 MASTER_KEY_FILE: Final = "master.key"

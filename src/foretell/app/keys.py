@@ -42,7 +42,6 @@ class KeyName(enum.StrEnum):
 
 SENDERS: Final = (KeyName.OPERATOR, KeyName.REGISTRAR, KeyName.RELAYER)
 """Keys of accounts that send transactions, each from a queue of its own."""
-NO_KEYS: Final[frozenset[KeyName]] = frozenset()
 
 _SANDBOX_ROLES: Final[Mapping[KeyName, AccountRole]] = MappingProxyType(
     {

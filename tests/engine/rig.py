@@ -35,7 +35,7 @@ from foretell.engine.allocations.client import FUND_DEADLINE_S, AllocationClient
 from foretell.engine.allocations.collateral_feed import CollateralFeed
 from foretell.engine.allocations.coordinator import RETURN_DEADLINE_S, AllocationCoordinator
 from foretell.engine.allocations.reports import report_allocations
-from foretell.engine.answers import handle
+from foretell.engine.answers import HANDLERS
 from foretell.engine.host import EngineHost
 from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.protocol.endpoint import EngineEndpoint
@@ -50,6 +50,7 @@ from foretell.engine.protocol.requests import (
     PlaceReply,
     PlaceRequest,
     ReportRequest,
+    ShardRequest,
     TablesRequest,
 )
 from foretell.engine.server import EngineServer
@@ -71,6 +72,11 @@ SOON_S: Final = 10.0
 PLACES: Final = (ShardPlace(0, 2), ShardPlace(1, 2))
 TREASURY: Final = "treasury"
 INSTALLATION_TOKEN: Final = b"the token of this installation"
+
+
+async def handle(engine: Engine, request: ShardRequest) -> EngineReply:
+    """Return the engine's reply, as a host's handlers give it."""
+    return await HANDLERS[type(request)](engine, request)
 
 
 def market_of(place: ShardPlace) -> str:

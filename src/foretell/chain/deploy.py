@@ -40,6 +40,7 @@ from foretell.domain.errors.chain import DeploymentUnfit, WrongChain
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import keccak256, word_of
+from foretell.runtime.folders import sync_folder
 
 _BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
 
@@ -112,16 +113,7 @@ def store_deployment(path: Path, deployment: Deployment) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(path.parent)
 
 
 class _Deployer:

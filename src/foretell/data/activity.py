@@ -16,7 +16,9 @@ from foretell.data.parameters import (
     DESCENDING,
     END,
     EVENT,
+    LIMIT,
     MARKET,
+    OFFSET,
     SIDE,
     SORT_DIRECTION,
     START,
@@ -66,8 +68,6 @@ OTHER_TYPES: Final = (
 """Types that clients ask for and that no row has."""
 
 TRADES_LIMIT: Final = integer("limit", 100, 0, 10_000)
-LIMIT: Final = integer("limit", 100, 0, 500)
-OFFSET: Final = integer("offset", 0, 0, 10_000)
 TAKER_ONLY: Final = boolean("takerOnly", "one row for each match, the taker's", default=True)
 FILTER_TYPE: Final = optional_choice("filterType", "what filterAmount counts", ("CASH", TOKENS))
 FILTER_AMOUNT: Final = units("filterAmount", "least amount, with filterType")

@@ -3,6 +3,7 @@
 from typing import Final
 
 from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.parameters import (
     ENTRIES_MAX,
@@ -10,6 +11,7 @@ from foretell.edge.parameters import (
     choice,
     conditions,
     ids,
+    integer,
     optional_choice,
     optional_integer,
     optional_wallet,
@@ -24,9 +26,11 @@ USER: Final = wallet("user", "address of the wallet")
 ANY_USER: Final = optional_wallet("user", "address of a wallet")
 MARKET: Final = conditions("market", f"condition ids, at most {ENTRIES_MAX}")
 EVENT: Final = ids("eventId", "event ids, in place of market", entries_max=EVENT_IDS_MAX)
-SIDE: Final = optional_choice("side", "trades of this side alone", ("BUY", "SELL"))
+SIDE: Final = optional_choice("side", "trades of this side alone", [side.name for side in Side])
 START: Final = optional_integer("start", 0, ID_MAX, "first second that counts")
 END: Final = optional_integer("end", 0, ID_MAX, "last second that counts")
+LIMIT: Final = integer("limit", 100, 0, 500)
+OFFSET: Final = integer("offset", 0, 0, 10_000)
 SORT_DIRECTION: Final = choice("sortDirection", "", ("ASC", DESCENDING), DESCENDING)
 
 

@@ -55,11 +55,6 @@ Handler = Callable[[Engine, Any], Awaitable[EngineReply]]
 """Returns the reply to a request of one class, or raises the refusal."""
 
 
-async def handle(engine: Engine, request: ShardRequest) -> EngineReply:
-    """Return the engine's reply, durable if anything changed; or refuse."""
-    return await HANDLERS[type(request)](engine, request)
-
-
 async def place(engine: Engine, request: PlaceRequest) -> PlaceReply:
     """Place an order; one that was placed before keeps its outcome."""
     is_known = request.command.order_id in engine.state.placement_by_order

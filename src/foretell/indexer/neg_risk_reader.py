@@ -38,8 +38,6 @@ from foretell.indexer.state import IndexState
 from foretell.indexer.token_movements import TxMovements
 from foretell.store.index.activities import ActivityKind
 
-_UNREPORTED = Payout(1, 1)
-
 EventSetsLog = EventSetsSplit | EventSetsMerged | EventPayoutRedeemed
 
 
@@ -110,7 +108,7 @@ class NegRiskReader:
 
     def _redeemed(self, place: LogPlace, log: EventPayoutRedeemed, pair: TokenPair) -> None:
         yes_units, no_units = log.amounts_units
-        payout = self._state.payout_by_condition.get(log.condition_id, _UNREPORTED)
+        payout = self._state.payout_of(log.condition_id)
         paid = redeemed_units(yes_units, no_units, log.payout_units, payout)
         for token, units, paid_units in (
             (pair.yes, yes_units, paid.yes),

@@ -11,6 +11,7 @@ from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32
 from foretell.domain.values.tokens import TokenPair
 
+UNREPORTED: Final = Payout(1, 1)
 UNLIMITED_UNITS: Final = AMOUNT_UNITS_MAX
 """An allowance of this amount or more is never reduced."""
 
@@ -69,6 +70,10 @@ class IndexState:
     def price(self, token_id: AssetId) -> TradePrice:
         """Return the price at which a transferred token counts: that of its last trade."""
         return self.price_by_token.get(token_id, ONE_HALF)
+
+    def payout_of(self, condition_id: Bytes32) -> Payout:
+        """Return the reported payout of a condition; until then each outcome counts as one half."""
+        return self.payout_by_condition.get(condition_id, UNREPORTED)
 
     def add_condition(self, condition_id: Bytes32, pair: TokenPair, collateral: Address) -> None:
         """Add a condition with its tokens and their collateral."""

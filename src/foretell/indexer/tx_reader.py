@@ -4,8 +4,6 @@ Only tokens of known conditions in the deployment's collateral count. Logs about
 positions under a parent collection or with amounts beyond the limit are ignored and counted by reason.
 """
 
-from typing import Final
-
 from foretell.domain.contracts.logs import (
     CollateralApproved,
     CollateralTransferred,
@@ -26,7 +24,6 @@ from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import (
-    Payout,
     TradePrice,
     apply_all,
     merge,
@@ -52,8 +49,6 @@ from foretell.indexer.row_buffer import RowBuffer, scaled_payout
 from foretell.indexer.state import UNLIMITED_UNITS, IndexState
 from foretell.indexer.token_movements import TxMovements
 from foretell.store.index.activities import ActivityKind
-
-_UNREPORTED: Final = Payout(1, 1)
 
 SetsLog = PositionSplit | PositionsMerged | PayoutRedeemed
 
@@ -203,7 +198,7 @@ class TxReader:
         has_yes, has_no = INDEX_SET_YES in log.index_sets, INDEX_SET_NO in log.index_sets
         yes_units = self._movements.newest_units(yes, is_in=False) if has_yes else 0
         no_units = self._movements.newest_units(no, is_in=False) if has_no else 0
-        payout = self._state.payout_by_condition.get(log.condition_id, _UNREPORTED)
+        payout = self._state.payout_of(log.condition_id)
         paid = redeemed_units(yes_units, no_units, log.payout_units, payout)
         self._movements.explain(yes, redemption(yes_units, paid.yes), is_in=False)
         self._movements.explain(no, redemption(no_units, paid.no), is_in=False)

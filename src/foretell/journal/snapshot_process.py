@@ -7,7 +7,6 @@ priority, and ends with its parent, the end of which closes its standard input.
 """
 
 import contextlib
-import gc
 import os
 import sys
 import threading
@@ -28,6 +27,7 @@ from foretell.journal.postgres.connections import with_connection
 from foretell.journal.postgres.rows import read_entries as read_rows
 from foretell.journal.postgres.snapshots import keep_snapshot
 from foretell.journal.postgres.snapshots import newest_snapshot as newest_in_rows
+from foretell.runtime.garbage_collection import collection_paused
 
 NICENESS: Final = 19
 
@@ -101,7 +101,6 @@ def _take(job: SnapshotJob) -> None:
 def main() -> None:
     """Take the snapshot; a failure prints one line and exits with 1."""
     os.nice(NICENESS)
-    gc.disable()
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=SnapshotJob)
 
     def end_with_parent() -> None:
@@ -110,7 +109,8 @@ def main() -> None:
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        _take(job)
+        with collection_paused():
+            _take(job)
     except ForetellError as error:
         sys.exit(error.message)
     except OSError as error:

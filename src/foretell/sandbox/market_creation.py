@@ -91,7 +91,7 @@ class MarketCreator:
         try:
             status = await self._client.status(request_id)
         except ApiRefused as refusal:
-            if refusal.details["status"] != NOT_FOUND:
+            if refusal.status != NOT_FOUND:
                 raise
             return ()
         return await self._finalize(request_id) if status in CHECKED else ()

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.engine.rig import handle
 from tests.rigs.values import NOW_MS, a_word, an_address, an_observation
 from tests.trading.rig import SEGMENT_BYTES
 
 from foretell.domain.errors.exchange import EngineRestarting, TreasuryUnavailable
 from foretell.domain.exchange.allocations import AllocationTotal, AllocationTotals, Total, total_of
 from foretell.engine.allocations.reports import ChangedAllocations, report_allocations
-from foretell.engine.answers import handle
 from foretell.engine.protocol.requests import (
     EngineReply,
     EngineRequest,

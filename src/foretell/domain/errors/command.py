@@ -65,6 +65,7 @@ class ApiRefused(Upstream):
 
     def __init__(self, what: str, status: int, body: str) -> None:
         super().__init__(f"{what} answered {status}: {body[:2000]}", status=status)
+        self.status = status
 
 
 class ApiUnreachable(Upstream):

@@ -24,7 +24,13 @@ from foretell.store.index.balances import (
     load_allowances_changed,
     load_collateral_changed,
 )
-from foretell.store.index.blocks import TOPIC, Block, load_block_hash, load_last_block
+from foretell.store.index.blocks import (
+    BEFORE_ALL_BLOCKS,
+    TOPIC,
+    Block,
+    load_block_hash,
+    load_last_block,
+)
 
 PACE: Final = Pace(busy_s=0.05, idle_s=1.0)
 """Shards that are not at the block yet are asked again soon."""
@@ -33,7 +39,6 @@ OVERDRAWN_MS_MAX: Final = 30_000
 
 A sale that settles some blocks after the purchase that it pays for causes this for a while.
 """
-BEFORE_ALL_BLOCKS: Final = -1
 
 
 class CollateralChanges(NamedTuple):

@@ -42,7 +42,7 @@ from foretell.runtime.worker import Pace, run_worker
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import load_allowances_changed, load_balances_changed
-from foretell.store.index.blocks import load_block_hash, load_last_block
+from foretell.store.index.blocks import BEFORE_ALL_BLOCKS, load_block_hash, load_last_block
 from foretell.store.index.cancellations import load_canceled_orders, load_raised_nonces
 from foretell.store.index.conditions import load_payouts
 from foretell.store.outbox.refused_orders import load_refused_orders
@@ -52,7 +52,6 @@ PACE: Final = Pace(busy_s=1.0, idle_s=1.0)
 TOPICS: Final = ("chain", "markets", "settlements")
 BLOCKS_UNOBSERVED_MAX: Final = 20
 TRADES_PER_QUERY_MAX: Final = 500
-BEFORE_ALL_BLOCKS: Final = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from foretell.journal.framing import (
     decode_record,
     read_run,
 )
+from foretell.runtime.folders import sync_folder
 
 MAGIC: Final = b"FTJOURN1"
 SECTOR_BYTES: Final = 512
@@ -204,12 +205,3 @@ class Mark:
 
 def _mark(sequence: int) -> bytes:
     return _MARK.pack(sequence, zlib.crc32(sequence.to_bytes(8, "little")))
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 import structlog
 
 from foretell.domain.errors.storage import JournalDamaged
-from foretell.journal.files.segments import chain_at, has_entries_after, segment_paths, sync_folder
+from foretell.journal.files.segments import chain_at, has_entries_after, segment_paths
 from foretell.journal.port import Snapshot
+from foretell.runtime.folders import sync_folder
 
 MAGIC: Final = b"FTSNAPS1"
 SUFFIX: Final = ".snapshot"

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.settlement import Settlement
-from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.exchange.trade import PENDING
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.tables import (
@@ -26,7 +26,7 @@ from foretell.store.tables import (
 from foretell.store.trading.trades import OLDEST_FIRST, TradeRow
 
 TOPIC: Final = "settlements"
-UNSETTLED: Final = (TradeStatus.MATCHED.value, TradeStatus.RETRYING.value)
+UNSETTLED: Final = tuple(status.value for status in PENDING)
 
 
 class Landing(NamedTuple):

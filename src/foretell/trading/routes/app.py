@@ -19,7 +19,7 @@ from foretell.trading.routes import placeholders, private, public
 from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
 from foretell.trading.streams.connection import Socket
 from foretell.trading.wire.order_body import STRUCT_VERSION
-from foretell.trading.wire.parameters import ADDRESS, API_KEY, METADATA
+from foretell.trading.wire.parameters import ADDRESS, API_KEY, INCLUDE_REVOKED, METADATA
 
 TITLE: Final = "Foretell trading API"
 ABOUT: Final = (
@@ -79,14 +79,14 @@ async def derive_key(request: AnyRequest, context: Context) -> JsonResponse:
 @get(
     "/auth/api-keys",
     responses=answering(list[str], "Key ids; objects with `metadata=true`."),
-    operation_class=taking(METADATA),
+    operation_class=taking(METADATA, INCLUDE_REVOKED),
 )
 async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
     """List the address's keys except those that were revoked (L2)."""
     caller, _ = await authenticate(request, context)
     query = Query.of(request)
     with_metadata = query.read(METADATA)
-    query.skip("includeRevoked")
+    query.read(INCLUDE_REVOKED)
     query.check_known()
     return json_response(await keys.list_keys(context, caller, with_metadata=with_metadata))
 

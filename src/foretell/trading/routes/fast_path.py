@@ -78,4 +78,4 @@ def _book(context: TradingContext, call: FastRequest) -> FastResponse:
 
 def _refused(refusal: ForetellError) -> FastResponse:
     status, body = trading_body(refusal)
-    return FastResponse(status, _ENCODER.encode(body), refusal.details.get("retry_after_s"))
+    return FastResponse(status, _ENCODER.encode(body), refusal.retry_after_s)

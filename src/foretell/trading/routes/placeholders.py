@@ -11,11 +11,11 @@ from litestar.params import FromPath
 
 from foretell.edge.codec import AnyRequest, decode, json_response
 from foretell.edge.openapi import answering
+from foretell.trading.handlers.history import ENTRIES_PER_PAGE
 from foretell.trading.handlers.keys import BARE_DIALECT
 from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
 from foretell.trading.wire.pages import END
 
-ENTRIES_PER_PAGE: Final = 100
 EMPTY_PAGE: Final = {"limit": ENTRIES_PER_PAGE, "count": 0, "next_cursor": END, "data": []}
 EMPTY_CAMEL_PAGE: Final = {
     "data": [],

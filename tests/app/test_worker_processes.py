@@ -129,4 +129,4 @@ async def test_a_child_that_refuses_to_run_ends_the_fleet(
             await Fleet(settings, WORKERS).start()
     assert group.group_contains(ChildRefused)
     assert members(settings) == {}
-    assert "deployment.json is not there; run foretell deploy" in capfd.readouterr().err
+    assert "deployment.json does not exist; run foretell deploy" in capfd.readouterr().err

@@ -49,7 +49,7 @@ SEARCH_TAGS: Final = boolean("search_tags", "", default=True)
 SEARCH_PROFILES: Final = boolean("search_profiles", "", default=False)
 STATUS: Final = optional_choice("events_status", "", ("active", RESOLVED))
 TAG_SLUGS: Final = entries("events_tag", "tag slugs, any of them")
-EXCLUDED_TAG_IDS: Final = ids("exclude_tag_id", "tag ids, none of them")
+EXCLUDED_TAG_IDS: Final = ids("exclude_tag_id", "ids of tags to exclude")
 KEEP_CLOSED: Final = boolean("keep_closed_markets", "", default=True)
 SORT: Final = replace(
     text("sort", "instead of the ranking"),

@@ -144,7 +144,7 @@ async def test_the_next_start_continues_with_the_same_contracts_and_keys(
 @pytest.mark.usefixtures("running")
 async def test_a_folder_belongs_to_one_installation(settings: Settings, tmp_path: Path) -> None:
     second = Installation(sandbox_settings(tmp_path))
-    with pytest.raises(FolderInUse, match=rf"data \(process {os.getpid()}\)$"):
+    with pytest.raises(FolderInUse, match=rf"data \(process {os.getpid()}\); stop it"):
         await second.start()
     assert (await get(settings, "/clob/ok")).status_code == 200
 
@@ -280,7 +280,7 @@ async def test_a_missing_deployment_is_refused_with_the_command_that_makes_one(
     ("changed", "cause"),
     [
         ({"is_complete": False}, "it is incomplete"),
-        ({"chain_id": 5}, "of chain 5, and this is 80002"),
+        ({"chain_id": 5}, "for chain 5, and chain 80002 is required"),
     ],
 )
 async def test_a_deployment_that_is_unfit_is_refused(

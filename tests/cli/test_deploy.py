@@ -168,7 +168,7 @@ async def test_a_check_fails_for_a_file_of_an_earlier_version(
 
 async def test_a_check_fails_without_a_file(sandbox: Sandbox, tmp_path: Path) -> None:
     settings = sandbox_settings(tmp_path, rpc_url=SecretStr(sandbox.rpc_url))
-    with pytest.raises(InvalidDeployment, match=r"there is no .*deployment\.json"):
+    with pytest.raises(InvalidDeployment, match=r"deployment\.json does not exist"):
         await deployed(settings, is_check=True)
 
 
@@ -181,7 +181,7 @@ async def test_a_check_fails_for_a_deployment_that_broke_off(
 
 
 async def test_a_check_of_another_network_is_refused(written: Settings) -> None:
-    with pytest.raises(InvalidDeployment, match="it is of chain 80002, and this is 137"):
+    with pytest.raises(InvalidDeployment, match="it is for chain 80002, and chain 137 is required"):
         await asyncio.to_thread(
             run_deploy, written, Console(quiet=True), NetworkName.POLYGON, is_check=True
         )

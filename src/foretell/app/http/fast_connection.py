@@ -235,13 +235,13 @@ class FastConnection(asyncio.Protocol):
         if self._timer is None:
             self._set_timer(self._limits.keep_alive_s)
         if self._held:
+            self._loop.call_soon(self._take_held)
+
+    def _take_held(self) -> None:
+        """Take what arrived during an answer, and read on."""
+        if not self._transport.is_closing():
             data, self._held = self._held, b""
             self._transport.resume_reading()
-            self._loop.call_soon(self._take_held, data)
-
-    def _take_held(self, data: bytes) -> None:
-        if not self._transport.is_closing():
-            self._held, data = b"", data + self._held
             self._take(data)
 
     def _head(self, answer: FastResponse, request_id: str) -> bytes:

@@ -67,7 +67,7 @@ class OrderPipeline:
             else:
                 settle(identity)
         except Exception:
-            log.exception("unhandled")
+            log.exception("unhandled error")
             settle(InternalError())
 
     def _check_signed(self, check: OrderCheck, settle: SettleOrder) -> None:
@@ -111,7 +111,7 @@ class OrderPipeline:
             except ForetellError as refusal:
                 settle(refusal)
             except Exception:
-                log.exception("unhandled")
+                log.exception("unhandled error")
                 settle(InternalError())
 
         task = asyncio.get_running_loop().create_task(run())

@@ -75,7 +75,7 @@ def _begin_order(
     except ForetellError as refusal:
         reply(_refused(refusal))
     except Exception:
-        log.exception("unhandled", path=request.path)
+        log.exception("unhandled error", path=request.path)
         reply(_refused(InternalError()))
     return None
 
@@ -92,7 +92,7 @@ async def _begin_authenticated(
     except ForetellError as refusal:
         reply(_refused(refusal))
     except Exception:
-        log.exception("unhandled", path=request.path)
+        log.exception("unhandled error", path=request.path)
         reply(_refused(InternalError()))
 
 
@@ -107,7 +107,7 @@ async def _begin_for_caller(
     except ForetellError as refusal:
         answer = _refused(refusal)
     except Exception:
-        log.exception("unhandled", path=request.path)
+        log.exception("unhandled error", path=request.path)
         answer = _refused(InternalError())
     reply(answer)
 
@@ -120,11 +120,11 @@ def _reply_book(context: TradingContext, request: FastRequest, reply: Reply) -> 
     except ForetellError as refusal:
         answer = _refused(refusal)
     except Exception:
-        log.exception("unhandled", path=request.path)
+        log.exception("unhandled error", path=request.path)
         answer = _refused(InternalError())
     reply(answer)
 
 
 def _refused(refusal: ForetellError) -> FastResponse:
     status, body = trading_body(refusal)
-    return FastResponse(status, _ENCODER.encode(body), refusal.details.get("retry_after_s"))
+    return FastResponse(status, _ENCODER.encode(body), refusal.retry_after_s)

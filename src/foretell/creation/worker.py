@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
@@ -23,7 +24,7 @@ from foretell.domain.errors.creation import CreatorNotWhitelisted, RegistrationP
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
 from foretell.edge.refusals import InternalError
 from foretell.runtime.backoff import pauses_s
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import Pace, run_watching_worker
 from foretell.store.creation.requests import (
     TOPIC,
     CreationRequest,
@@ -51,7 +52,6 @@ async def run(context: CreationContext) -> None:
 
 
 async def _work(context: CreationContext) -> None:
-    watch = await context.database.watch(TOPIC, REGISTRATION.topic)
     runner = RequestRunner(context)
     swept_at_s = -SWEEP_INTERVAL_S
 
@@ -63,7 +63,8 @@ async def _work(context: CreationContext) -> None:
             swept_at_s = time.monotonic()
         return running > 0
 
-    await run_worker("creation requests", step, PACE, watch.wait)
+    watch = partial(context.database.watching, TOPIC, REGISTRATION.topic)
+    await run_watching_worker("creation requests", step, PACE, watch)
 
 
 @dataclass(slots=True)

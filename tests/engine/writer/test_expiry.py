@@ -160,8 +160,4 @@ async def play(folder: Path, steps: list[Step]) -> None:
 
 async def sweep(engine: Engine) -> None:
     """Have the engine close orders that are due, as its loop does."""
-    sweeping = asyncio.create_task(engine.expire())
-    await asyncio.sleep(0)
-    await engine.sync()
-    sweeping.cancel()
-    await asyncio.gather(sweeping, return_exceptions=True)
+    await engine.expire()

@@ -130,7 +130,8 @@ async def test_a_cancel_that_fails_is_tried_again(
 
     with monkeypatch.context() as stopping:
         stopping.setattr(engine, "submit", refuse)
-        await rig.host.heartbeats.run_once()
+        with pytest.raises(EngineStopped):
+            await rig.host.heartbeats.run_once()
     assert await beating_keys(rig) == [alice.key_id]
     await rig.host.heartbeats.run_once()
     assert not engine.state.live_orders

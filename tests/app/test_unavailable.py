@@ -1,6 +1,6 @@
 import httpx
 import pytest
-from tests.app.rig import serving
+from tests.rigs.applications import serving
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.app.rig import sandbox_settings
+from tests.rigs.in_process import sandbox_settings
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_key, an_address
 

@@ -90,7 +90,7 @@ class SettlementRig:
         url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
         self.database = await self.stack.enter_async_context(Database(url))
         self.engine = Engine(
-            FileJournal(self.folder / "journal", segment_bytes=SEGMENT_BYTES), self.clock
+            FileJournal(self.folder / "journal", segment_bytes=SEGMENT_BYTES), self.clock.now_ms
         )
         self.stack.push_async_callback(self.engine.close)
         self.projection = Projection(self.database)
@@ -106,9 +106,9 @@ class SettlementRig:
             self.sandbox.account(AccountRole.OPERATOR).private_key,
             TxOutbox(self.database, SETTLEMENT),
             SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
-            self.clock,
+            self.clock.now_ms,
         )
-        self.context = SettlementContext(self.database, operator, self.clock, self.options)
+        self.context = SettlementContext(self.database, operator, self.clock.now_ms, self.options)
 
     async def stop(self) -> None:
         await self.stack.aclose()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from py_clob_client.order_builder.builder import ROUNDING_CONFIG, OrderBuilder
 from py_clob_client.signer import Signer
-from tests.domain.exchange.digest import digest
+from tests.rigs.digest import digest
 from tests.rigs.values import (
     CHAIN_ID,
     NOW_MS,

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.engine.rig import handle
+from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.values import NOW_MS, a_word, an_address, an_observation
-from tests.trading.rig import SEGMENT_BYTES
 
 from foretell.domain.errors.exchange import EngineRestarting, TreasuryUnavailable
 from foretell.domain.exchange.allocations import AllocationTotal, AllocationTotals, Total, total_of

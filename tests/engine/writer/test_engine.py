@@ -8,7 +8,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.domain.exchange.digest import digest
+from tests.rigs.clock import Clock
+from tests.rigs.digest import digest
+from tests.rigs.trading import a_rig
 from tests.rigs.values import (
     NOW_MS,
     NOW_S,
@@ -22,7 +24,6 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Clock, a_rig
 
 from foretell.domain.errors.exchange import (
     EngineBusy,

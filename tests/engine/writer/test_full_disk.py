@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from tests.domain.exchange.digest import digest
-from tests.rigs.small_disk import SmallDisk
+from tests.rigs.clock import Clock
+from tests.rigs.digest import digest
+from tests.rigs.disks import SmallDisk
 from tests.rigs.values import (
     NOW_MS,
     NOW_S,
@@ -19,7 +20,6 @@ from tests.rigs.values import (
     an_open_market,
     some_funds,
 )
-from tests.trading.rig import Clock
 
 from foretell.domain.errors.exchange import EngineCancelOnly, EngineReadOnly, EngineStalled
 from foretell.domain.exchange.commands import CancelOrders, PlaceOrder

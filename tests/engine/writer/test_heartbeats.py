@@ -3,8 +3,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from tests.rigs.clock import Clock
+from tests.rigs.trading import Trader, TradingRig, a_rig
 from tests.rigs.values import a_buy, a_sell
-from tests.trading.rig import Clock, Trader, TradingRig, a_rig
 
 from foretell.domain.errors.exchange import EngineStopped
 from foretell.store.trading.heartbeats import load_heartbeats

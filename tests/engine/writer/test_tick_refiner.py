@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.domain.exchange.digest import digest
 from tests.engine.rig import INSTALLATION_TOKEN, SOON_S, until
 from tests.rigs.applications import an_app
+from tests.rigs.clock import Clock
+from tests.rigs.digest import digest
+from tests.rigs.journals import SEGMENT_BYTES
+from tests.rigs.trading import Trader, TradingRig, a_rig, client_of, recover_here
 from tests.rigs.values import (
     NOW_MS,
     TOKEN,
@@ -21,18 +24,9 @@ from tests.rigs.values import (
     an_asset,
     an_open_market,
     an_order_id,
+    numbered_uuids,
     some_funds,
     some_rules,
-)
-from tests.trading.rig import (
-    SEGMENT_BYTES,
-    Clock,
-    Trader,
-    TradingRig,
-    a_rig,
-    client_of,
-    numbered_uuids,
-    recover_here,
 )
 
 from foretell.app.engine_sockets import UNIX, connect, listen

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
+from tests.rigs.trading import MASTER_KEY, Trader, TradingRig, a_rig
 from tests.rigs.values import a_buy, an_address
-from tests.trading.rig import MASTER_KEY, Trader, TradingRig, a_rig
 
 from foretell.domain.values.credentials import NONCE_MAX
 from foretell.trading.handlers.keys import list_keys

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from foretell.runtime.worker import (
     RETRY_S,
     RETRY_S_MAX,
-    Pace,
+    PollIntervals,
     Wait,
     run_watching_worker,
     run_worker,
@@ -43,7 +43,7 @@ class Job:
         self.pauses.append(seconds)
 
     async def run(self) -> None:
-        pace = Pace(busy_s=0.5, idle_s=15.0)
+        pace = PollIntervals(busy_s=0.5, idle_s=15.0)
         working = run_worker("a job", self.step, pace, self.wait, pause=self.pause)
         running = asyncio.create_task(working)
         async with asyncio.timeout(10):
@@ -78,7 +78,7 @@ async def test_a_wait_that_cannot_be_set_up_yet_is_set_up_later() -> None:
             raise OSError("away")
         return job.wait
 
-    pace = Pace(busy_s=0.5, idle_s=15.0)
+    pace = PollIntervals(busy_s=0.5, idle_s=15.0)
     working = run_watching_worker("a job", job.step, pace, set_up, expected=(OSError,))
     running = asyncio.create_task(working)
     async with asyncio.timeout(10):

@@ -13,11 +13,11 @@ from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.protocol.router import Shards
 from foretell.runtime.loops import Loop
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.trading.accounts.signers import Recover
 from foretell.trading.context import TradingContext
 
-NAMES_PACE: Final = Pace(busy_s=1.0, idle_s=1.0)
+NAMES_PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 
 
 class RemoteTrading(NamedTuple):

@@ -1,4 +1,4 @@
-"""Snapshots of the journal: one is due after so many commands, and a process of its own makes it.
+"""Snapshots of the journal: one is due after a given number of commands, and a process of its own makes it.
 
 A snapshot is never ahead of the tables: commands that a snapshot replaces are removed from the journal, so
 the tables must have them. A treasury has no tables, and its snapshots are never ahead of what is durable.
@@ -17,10 +17,10 @@ from foretell.journal import snapshot_process
 from foretell.journal.port import Journal
 from foretell.journal.snapshot_process import SnapshotJob, encode_job
 from foretell.runtime.child_processes import RunLimits, run_once
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.settings import Settings
 
-PACE: Final = Pace(busy_s=5.0, idle_s=5.0)
+PACE: Final = PollIntervals(busy_s=5.0, idle_s=5.0)
 RETRY_S: Final = 60.0
 """The least pause after a failure: an attempt reads the journal since the last snapshot."""
 DEADLINE_S: Final = 1_800.0

@@ -29,7 +29,7 @@ from foretell.store.queries.portfolio import (
     HoldingOrder,
     HoldingPage,
     load_holdings,
-    load_worths,
+    load_holdings_sums,
 )
 
 TITLE_CHARS_MAX: Final = 100
@@ -145,7 +145,7 @@ async def list_values(context: DataContext, query: Query) -> list[Value]:
     wallet, condition_ids = query.read(USER), query.read(MARKET)
     query.check_known()
     async with context.database.reading() as tx:
-        worths = await load_worths(tx, wallet, condition_ids)
+        worths = await load_holdings_sums(tx, wallet, condition_ids)
     total = sum(
         (
             worth.size_units * current_price(worth.top, worth.payout, is_yes=worth.is_yes)

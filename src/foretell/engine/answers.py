@@ -171,7 +171,9 @@ def _check_name(state: State, shard: str, *, may_be_new: bool = False) -> None:
     """Refuse a request that is meant for another shard, or comes before this one has joined."""
     known = state.allocations.shard
     if known != shard and not (may_be_new and known == ""):
-        raise TreasuryUnavailable(f"the shard {shard} is known here as {known!r}")
+        raise TreasuryUnavailable(
+            f"the request is for shard {shard!r}, and this engine is shard {known!r}"
+        )
 
 
 def _matching(state: State, request: CancelMatchingRequest) -> Iterable[LiveOrder]:

@@ -29,9 +29,9 @@ from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.projection import Projection
 from foretell.engine.writer.tick_refiner import TickRefiner
 from foretell.runtime.loops import Loop
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 
-EXPIRY_PACE: Final = Pace(busy_s=1.0, idle_s=1.0)
+EXPIRY_PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 TABLES_WAIT_S: Final = 5.0
 TABLES_LOOK_S: Final = 0.002
 
@@ -126,4 +126,6 @@ class EngineHost:
 
     async def _watch(self) -> None:
         await self.engine.failed.wait()
-        raise EngineStopped("its journal failed; start again to go on from what is durable")
+        raise EngineStopped(
+            "its journal failed; restart the process to continue from the last durable command"
+        )

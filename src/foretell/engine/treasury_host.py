@@ -20,9 +20,9 @@ from foretell.engine.protocol.requests import (
 )
 from foretell.engine.writer.treasury_engine import TreasuryEngine
 from foretell.runtime.loops import Loop
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 
-CATCH_UP_PACE: Final = Pace(busy_s=1.0, idle_s=1.0)
+CATCH_UP_PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +67,9 @@ class TreasuryHost:
 
     async def _watch(self) -> None:
         await self.engine.failed.wait()
-        raise EngineStopped("the treasury's journal failed; start again to go on from it")
+        raise EngineStopped(
+            "the treasury's journal failed; restart the process to continue from the last durable command"
+        )
 
     def _view_account(self, request: AccountRequest) -> AccountReply:
         """Return what of a wallet is allocated to no shard."""

@@ -19,12 +19,12 @@ T = TypeVar("T")
 Step = Callable[[], Awaitable[bool]]
 """Does the work that is due, and returns whether more is due soon."""
 Wait = Callable[[float], Awaitable[object]]
-"""Waits so many seconds, or until there is work."""
+"""Waits this many seconds, or until there is work."""
 SetUp = Callable[[], Awaitable[Wait]]
 """Sets up what a worker waits with, such as a watch on the tables."""
 
 
-class Pace(NamedTuple):
+class PollIntervals(NamedTuple):
     """Seconds between two steps: while there is work, and while there is none."""
 
     busy_s: float
@@ -34,7 +34,7 @@ class Pace(NamedTuple):
 async def run_worker(
     name: str,
     step: Step,
-    pace: Pace,
+    pace: PollIntervals,
     wait: Wait = asyncio.sleep,
     *,
     expected: tuple[type[Exception], ...] = (),
@@ -54,7 +54,7 @@ async def run_worker(
 async def run_watching_worker(
     name: str,
     step: Step,
-    pace: Pace,
+    pace: PollIntervals,
     set_up: SetUp,
     *,
     expected: tuple[type[Exception], ...] = (),

@@ -76,7 +76,7 @@ async def test_free_units_are_returned(engine: Engine) -> None:
     assert units_held(engine) == 6
 
 
-async def test_a_grant_on_its_way_is_returned_too(engine: Engine) -> None:
+async def test_a_grant_in_flight_is_returned_too(engine: Engine) -> None:
     expected = ReturnReply(AllocationTotal(WALLETS[0], Total("25")))
     assert await handle(engine, a_return(25, given=30)) == expected
     assert units_held(engine) == 5

@@ -17,7 +17,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.order import HeartbeatMismatch
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrdersReply
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.store.database import Database
 from foretell.store.trading.heartbeats import (
     HeartbeatRow,
@@ -27,7 +27,7 @@ from foretell.store.trading.heartbeats import (
 )
 
 BEAT_WITHIN_MS: Final = 10_000
-PACE: Final = Pace(busy_s=0.5, idle_s=0.5)
+PACE: Final = PollIntervals(busy_s=0.5, idle_s=0.5)
 
 Cancel = Callable[[CancelMatchingRequest], Awaitable[CancelOrdersReply]]
 """Cancels orders in all engines."""

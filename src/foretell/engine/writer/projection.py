@@ -36,7 +36,7 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.sharding import ALONE
 from foretell.engine.protocol.requests import CommittedCommand
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.store.database import Database, Transaction
 from foretell.store.trading.orders import OrderChange, OrderRow, record_changes, record_orders
 from foretell.store.trading.quote_points import QuoteKey, record_quote_points
@@ -59,7 +59,7 @@ COMMANDS_PER_WRITE_MAX: Final = 1_000
 COMMANDS_BEHIND_MAX: Final = 100_000
 HELD_AT_START_MAX: Final = 10_000
 MINUTE_MS: Final = 1000 * MINUTE_S
-PACE: Final = Pace(busy_s=0.1, idle_s=0.1)
+PACE: Final = PollIntervals(busy_s=0.1, idle_s=0.1)
 """How long to gather commands between two writes: each costs milliseconds, however small it is.
 
 `flush_now` ends the pause for a request that waits for the tables.

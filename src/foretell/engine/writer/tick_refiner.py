@@ -15,9 +15,9 @@ from foretell.domain.values.hexadecimal import Bytes32
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.engine import Engine
 from foretell.runtime.watch import Watch
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 
-PACE: Final = Pace(busy_s=0.0, idle_s=15.0)
+PACE: Final = PollIntervals(busy_s=0.0, idle_s=15.0)
 
 
 class TickRefiner:

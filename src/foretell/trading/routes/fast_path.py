@@ -60,7 +60,7 @@ async def _answer_caller(
     except ForetellError as refusal:
         return _refused(refusal)
     except Exception:
-        log.exception("unhandled", path=call.path)
+        log.exception("unhandled error", path=call.path)
         return _refused(InternalError())
 
 
@@ -72,7 +72,7 @@ def _book(context: TradingContext, call: FastRequest) -> FastResponse:
     except ForetellError as refusal:
         return _refused(refusal)
     except Exception:
-        log.exception("unhandled", path=call.path)
+        log.exception("unhandled error", path=call.path)
         return _refused(InternalError())
 
 

@@ -15,7 +15,7 @@ from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import KeyRing
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.runtime.watch import Watch
-from foretell.runtime.worker import Pace, Wait, run_watching_worker, run_worker
+from foretell.runtime.worker import PollIntervals, Wait, run_watching_worker, run_worker
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import TOPIC, load_key
 from foretell.trading.books.books import PublicBooks
@@ -32,7 +32,7 @@ from foretell.trading.streams.user_channel import UserChannel
 
 CONNECTIONS_MAX: Final = 10_000
 REVOCATIONS_CHECK_S: Final = 5.0
-ANNOUNCING_PACE: Final = Pace(busy_s=0.0, idle_s=15.0)
+ANNOUNCING_PACE: Final = PollIntervals(busy_s=0.0, idle_s=15.0)
 
 
 class Streams:
@@ -54,7 +54,7 @@ class Streams:
         self.connections_max = CONNECTIONS_MAX
         self.market = MarketChannel(books, market_names, self._stamp)
         self.user = UserChannel(
-            books, market_names.outcome, wallets, key_ring.check_set, self._stamp
+            books, market_names.outcome, wallets, key_ring.check_credentials, self._stamp
         )
         self._announced = Watch()
         self._connections: set[Connection] = set()
@@ -118,7 +118,7 @@ class Streams:
         await run_watching_worker(
             "revocations",
             partial(self._drop_revoked, database),
-            Pace(check_every_s, check_every_s),
+            PollIntervals(check_every_s, check_every_s),
             partial(self._watch_keys, database),
             expected=(Unavailable,),
         )

@@ -35,7 +35,7 @@ from foretell.domain.exchange.order import (
     Side,
     SignatureType,
     SignedOrder,
-    check_order,
+    order_terms,
 )
 from foretell.domain.exchange.profiles import (
     SANDBOX_NEG_RISK_PROFILES,
@@ -233,7 +233,7 @@ def a_placing(
         owner=f"key of {order.signer}",
         condition_id=market.condition_id,
         is_yes=order.token_id == market.token_yes,
-        terms=check_order(order, order_type, market.rules, order_id),
+        terms=order_terms(order, order_type, market.rules, order_id),
     )
     return msgspec.structs.replace(command, **fields)
 

@@ -42,7 +42,7 @@ from foretell.domain.exchange.order import (
     Side,
     SignatureType,
     SignedOrder,
-    check_order,
+    order_terms,
 )
 from foretell.domain.exchange.profiles import Separators
 from foretell.domain.exchange.settlement import SettlementOptions
@@ -351,7 +351,7 @@ class Trader:
             owner=f"key of {self.account.address}",
             condition_id=market.condition_id,
             is_yes=order.token_id == str(market.tokens.yes),
-            terms=check_order(order, order_type, rules, order_id),
+            terms=order_terms(order, order_type, rules, order_id),
         )
         placement = await engine.submit(command)
         assert isinstance(placement, Placement)

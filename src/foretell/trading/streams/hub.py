@@ -54,7 +54,7 @@ class Streams:
         self.connections_max = CONNECTIONS_MAX
         self.market = MarketChannel(books, market_names, self._stamp)
         self.user = UserChannel(
-            books, market_names.outcome, wallets, key_ring.check_credentials, self._stamp
+            books, market_names.outcome, wallets, key_ring.authenticate_credentials, self._stamp
         )
         self._announced = Watch()
         self._connections: set[Connection] = set()

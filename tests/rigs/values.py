@@ -5,12 +5,13 @@ Values are made from names: the same name is always the same key, word or market
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
 import msgspec
 
+from foretell.domain.contracts.calldata import CANCEL_ORDERS, order_words
 from foretell.domain.contracts.deployment import (
     ContractName,
     CreationTerms,
@@ -345,3 +346,8 @@ def a_deployment() -> Deployment:
         creation=CreationTerms(5_000_000, 2_000_000, 8_000),
         neg_risk_profiles=SANDBOX_NEG_RISK_PROFILES,
     )
+
+
+def encode_cancel_orders(orders: Sequence[SignedOrder]) -> bytes:
+    """Return the calldata by which a maker cancels orders on chain."""
+    return CANCEL_ORDERS.encode([order_words(order) for order in orders])

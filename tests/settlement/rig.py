@@ -18,7 +18,7 @@ from tests.rigs.events import SandboxEvent
 from tests.rigs.indexing import an_indexer, catch_up
 from tests.rigs.rows import a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket
-from tests.rigs.values import NOW_MS
+from tests.rigs.values import NOW_MS, encode_cancel_orders
 
 from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
@@ -29,7 +29,6 @@ from foretell.domain.contracts.calldata import (
     Approve,
     SetApprovalForAll,
     Transfer,
-    encode_cancel_orders,
 )
 from foretell.domain.contracts.safe import SafeTx, sign_safe_tx
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole, SandboxAccount

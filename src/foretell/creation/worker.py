@@ -41,7 +41,7 @@ BACKOFF_S: Final = 1.0
 BACKOFF_S_MAX: Final = 30.0
 AT_ONCE_MAX: Final = 4
 
-_log: Final = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 
 async def run(context: CreationContext) -> None:
@@ -121,8 +121,8 @@ class RequestRunner:
             await self._wait(request, cause)
         except ForetellError as refusal:
             await self._fail(request, f"{worker_code(refusal)}: {refusal.message}")
-        except Exception:  # noqa: BLE001 - one request's fault must not stop the others
-            _log.exception("creation step failed", request_id=request.request_id)
+        except Exception:
+            log.exception("creation step failed", request_id=request.request_id)
             self._back_off(request)
             await self._wait(request, InternalError())
         else:
@@ -140,7 +140,7 @@ class RequestRunner:
         is_preparing = request.status is RequestStatus.PREPARE_RUNNING
         deadline_ms = options.prepare_deadline_ms if is_preparing else options.finalize_deadline_ms
         waited_ms = self._context.now_ms() - max(request.entered_at_ms, self._started_at_ms)
-        _log.debug(
+        log.debug(
             "creation request waits",
             request_id=request.request_id,
             cause=cause.message,
@@ -151,7 +151,7 @@ class RequestRunner:
             await self._fail(request, f"{worker_code(cause)}: {cause.message} ({gave_up})")
 
     async def _fail(self, request: CreationRequest, message: str) -> None:
-        _log.warning("creation request failed", request_id=request.request_id, message=message)
+        log.warning("creation request failed", request_id=request.request_id, message=message)
         async with self._context.database.writing() as tx:
             await move_request(
                 tx,

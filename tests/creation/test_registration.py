@@ -139,7 +139,7 @@ async def test_a_registrar_without_the_right_is_refused_with_the_contract_s_erro
         rig.sandbox.trader().private_key,
         TxOutbox(rig.database, REGISTRATION),
         SenderOptions(SANDBOX_CHAIN_ID),
-        rig.clock,
+        rig.clock.now_ms,
     )
     rig.change(registrar=powerless)
 

@@ -103,7 +103,7 @@ class KeyRing:
         self._revocations += 1
         self._cached_by_id.clear()
 
-    def check_l1(self, headers: Mapping[str, str]) -> L1Caller:
+    def authenticate_l1(self, headers: Mapping[str, str]) -> L1Caller:
         """Return the wallet that signed the headers, or refuse."""
         dialect = self._dialect(headers)
         address = _address(headers, dialect)
@@ -119,7 +119,7 @@ class KeyRing:
             return L1Caller(chain_id, address, nonce, dialect)
         raise L1SignatureMismatch(address)
 
-    async def check_l2(
+    async def authenticate_l2(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller:
         """Return the holder of the key that signed exactly this request, or refuse."""
@@ -136,7 +136,7 @@ class KeyRing:
         cached.signer.check(signature, timestamp, method, path, body)
         return L2Caller(cached.key.index.address, cached.key.key_id, dialect)
 
-    async def check_builder(
+    async def authenticate_builder(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller:
         """Return the holder of the key that signed a builder's headers, which carry no address."""
@@ -149,13 +149,15 @@ class KeyRing:
             for name in ("api_key", "timestamp", "passphrase", "signature")
         }
         address = cached.key.index.address
-        return await self.check_l2(plain | {f"{dialect}address": address}, method, path, body)
+        return await self.authenticate_l2(
+            plain | {f"{dialect}address": address}, method, path, body
+        )
 
     def builder_dialect(self, headers: Mapping[str, str]) -> str | None:
         """Return the prefix of a builder's headers, or None when there are none."""
         return next((each for each in self._prefixes if f"{each}{BUILDER}api_key" in headers), None)
 
-    async def check_credentials(self, key_id: str, secret: str, passphrase: str) -> L2Caller:
+    async def authenticate_credentials(self, key_id: str, secret: str, passphrase: str) -> L2Caller:
         """Return the holder of these credentials, which a private stream's subscription carries."""
         cached = await self._load(key_id)
         wanted = self.credentials(cached.key.index)

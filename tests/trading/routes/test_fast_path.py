@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from tests.app.rig import serving
+from tests.rigs.applications import serving
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, a_sell, an_asset, an_open_market, some_rules
-from tests.trading.rig import Trader, TradingRig
 
 from foretell.app.http.bounded_connection import ConnectionLimits
 from foretell.app.http.fast_connection import FastRoutes, served_under

@@ -55,7 +55,9 @@ async def _answer_caller(
 ) -> FastResponse:
     """Answer a request that must be signed with an API key."""
     try:
-        caller = await context.key_ring.check_l2(call.headers, call.method, call.path, call.body)
+        caller = await context.key_ring.authenticate_l2(
+            call.headers, call.method, call.path, call.body
+        )
         return FastResponse(200, _ENCODER.encode(await handler(context, caller, call.body)))
     except ForetellError as refusal:
         return _refused(refusal)

@@ -27,7 +27,7 @@ from foretell.domain.values.signer_recovery import (
     RECOVERED,
     answer_without_signer,
 )
-from foretell.runtime.child_processes import RestartPauses
+from foretell.runtime.child_processes import RestartBackoff
 
 pytestmark = [
     pytest.mark.anyio,
@@ -45,7 +45,7 @@ QUICK = RecoveryLimits(
     answer_deadline_s=SOON_S,
     recover_deadline_s=SOON_S,
     attempts_max=1_000,
-    restarts=RestartPauses(first_s=0.01, most_s=0.01),
+    restarts=RestartBackoff(first_s=0.01, most_s=0.01),
 )
 KEYS: Final = [a_key(f"signer {number}") for number in range(7)]
 SIGNED: Final = [

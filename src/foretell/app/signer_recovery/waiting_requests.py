@@ -19,7 +19,7 @@ from foretell.domain.values.signer_recovery import (
     REQUEST_BYTES,
     answer_without_signer,
 )
-from foretell.runtime.child_processes import RestartPauses
+from foretell.runtime.child_processes import RestartBackoff
 
 OnRecovered = Callable[[bytes], None]
 """Receives whole answers in the order of their requests, in the thread of the event loop.
@@ -41,7 +41,7 @@ class RecoveryLimits(NamedTuple):
     recover_deadline_s: float = 10.0
     """How long a request may wait in all, attempts and restarts included, checks apart."""
     stop_deadline_s: float = 5.0
-    restarts: RestartPauses = RestartPauses(most_s=1.0)
+    restarts: RestartBackoff = RestartBackoff(most_s=1.0)
 
 
 class Piece:

@@ -14,7 +14,7 @@ SIGNERS_KEPT_MAX: Final = 20_000
 Recover = Callable[[bytes, bytes], Awaitable[Address]]
 """Returns the address that signed a digest, or raises MalformedSignature.
 
-It is the most expensive step of all, so it is done off the event loop.
+It is the most expensive step of all, so another process does it, unless nothing else waits.
 """
 
 

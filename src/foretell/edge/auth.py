@@ -103,7 +103,7 @@ class KeyRing:
         self._revocations += 1
         self._cached_by_id.clear()
 
-    def check_l1(self, headers: Mapping[str, str]) -> L1Caller:
+    def authenticate_l1(self, headers: Mapping[str, str]) -> L1Caller:
         """Return the wallet that signed the headers, or refuse."""
         dialect = self._dialect(headers)
         address = _address(headers, dialect)
@@ -119,7 +119,7 @@ class KeyRing:
             return L1Caller(chain_id, address, nonce, dialect)
         raise L1SignatureMismatch(address)
 
-    async def check_l2(
+    async def authenticate_l2(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller:
         """Return the holder of the key that signed exactly this request, or refuse."""
@@ -127,10 +127,10 @@ class KeyRing:
         cached = await self._load(_header(headers, dialect, "api_key"))
         return self._check(cached, dialect, headers, (method, path, body))
 
-    def check_l2_cached(
+    def authenticate_l2_cached(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller | None:
-        """Return what `check_l2` does, without a coroutine; None if the key is not in the cache."""
+        """Return what `authenticate_l2` does, without a coroutine; None if the key is not in the cache."""
         dialect = self._dialect(headers)
         cached = self._fresh(_header(headers, dialect, "api_key"))
         if cached is None:
@@ -156,7 +156,7 @@ class KeyRing:
         cached.signer.check(signature, timestamp, *request)
         return L2Caller(cached.key.index.address, cached.key.key_id, dialect)
 
-    async def check_builder(
+    async def authenticate_builder(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller:
         """Return the holder of the key that signed a builder's headers, which carry no address."""
@@ -169,13 +169,15 @@ class KeyRing:
             for name in ("api_key", "timestamp", "passphrase", "signature")
         }
         address = cached.key.index.address
-        return await self.check_l2(plain | {f"{dialect}address": address}, method, path, body)
+        return await self.authenticate_l2(
+            plain | {f"{dialect}address": address}, method, path, body
+        )
 
     def builder_dialect(self, headers: Mapping[str, str]) -> str | None:
         """Return the prefix of a builder's headers, or None when there are none."""
         return next((each for each in self._prefixes if f"{each}{BUILDER}api_key" in headers), None)
 
-    async def check_credentials(self, key_id: str, secret: str, passphrase: str) -> L2Caller:
+    async def authenticate_credentials(self, key_id: str, secret: str, passphrase: str) -> L2Caller:
         """Return the holder of these credentials, which a private stream's subscription carries."""
         cached = await self._load(key_id)
         wanted = self.credentials(cached.key.index)

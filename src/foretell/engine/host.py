@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from foretell.domain.errors.exchange import EngineBusy, EngineStopped
+from foretell.domain.errors.families import Unavailable
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.reports import ChangedAllocations, report_allocations
@@ -28,8 +29,10 @@ from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.projection import Projection
 from foretell.engine.writer.tick_refiner import TickRefiner
-from foretell.runtime.loops import Loop, restart_on_failure
+from foretell.runtime.loops import Loop
+from foretell.runtime.worker import PollIntervals, run_worker
 
+EXPIRY_PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 TABLES_WAIT_S: Final = 5.0
 TABLES_LOOK_S: Final = 0.002
 
@@ -85,10 +88,10 @@ class EngineHost:
     def loops(self) -> dict[str, Loop]:
         """Return the loops to run, by name, while requests are taken; a failed journal ends one."""
         return {
-            "projection": partial(restart_on_failure, "projection", self.projection.run),
-            "expiry": partial(restart_on_failure, "expiry", self.engine.expire),
-            "ticks": partial(restart_on_failure, "ticks", self._tick_refiner.run),
-            "heartbeats": partial(restart_on_failure, "heartbeats", self.heartbeats.run),
+            "projection": self.projection.run,
+            "expiry": self._expire_orders,
+            "ticks": self._tick_refiner.run,
+            "heartbeats": self.heartbeats.run,
             "engine": self._watch,
         }
 
@@ -129,6 +132,9 @@ class EngineHost:
 
     async def _report(self, request: ReportRequest) -> ReportReply:
         return await report_allocations(self.engine, self._changed_allocations, request)
+
+    async def _expire_orders(self) -> None:
+        await run_worker("expiry", self.engine.expire, EXPIRY_PACE, expected=(Unavailable,))
 
     async def _watch(self) -> None:
         await self.engine.failed.wait()

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from py_order_utils.builders import OrderBuilder  # type: ignore[import-untyped]
 from py_order_utils.model import OrderData  # type: ignore[import-untyped]
 from py_order_utils.signer import Signer  # type: ignore[import-untyped]
+from tests.rigs.trading import recover_here
 from tests.rigs.values import (
     CHAIN_ID,
     EXCHANGE,
@@ -17,7 +18,6 @@ from tests.rigs.values import (
     an_address,
     an_order_id,
 )
-from tests.trading.rig import recover_here
 
 from foretell.domain.errors.exchange import SignerMismatch
 from foretell.domain.errors.families import MalformedSignature

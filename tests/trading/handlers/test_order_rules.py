@@ -1,8 +1,8 @@
 import json
 
 import pytest
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import NOW_S, TOKEN, a_buy, an_order_id
-from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.errors.exchange import InvalidExpiration
 from foretell.domain.errors.order import InvalidOrderNonce, OwnerMismatch, SignerNotCaller

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from tests.app.rig import serving
+from tests.rigs.applications import serving
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import (
     NOW_S,
     TOKEN,
@@ -20,7 +21,6 @@ from tests.rigs.values import (
     an_order_id,
     some_rules,
 )
-from tests.trading.rig import Trader, TradingRig
 
 from foretell.app.http.fast_connection import FastRoutes, served_under
 from foretell.app.http.framework_connection import ConnectionLimits

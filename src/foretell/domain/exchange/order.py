@@ -205,7 +205,7 @@ class MarketRules(msgspec.Struct, frozen=True, array_like=True):
     fee_rate_bps: int
 
 
-def check_order(
+def order_terms(
     order: SignedOrder, order_type: OrderType, rules: MarketRules, order_id: Bytes32
 ) -> OrderTerms:
     """Return the order's terms in a market, or refuse fields that break the market's rules.

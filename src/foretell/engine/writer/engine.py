@@ -46,7 +46,6 @@ from foretell.runtime.garbage_collection import garbage_collection_paused
 
 WAITING_MAX: Final = 50_000
 REPLAY_BATCH: Final = 2_000
-EXPIRY_INTERVAL_S: Final = 1.0
 STALLED_AFTER_S: Final = 10.0
 """How long the journal may make nothing durable before waiting callers are refused."""
 
@@ -92,13 +91,11 @@ class Engine:
         now_ms: Callable[[], int],
         *,
         stalled_after_s: float = STALLED_AFTER_S,
-        expiry_interval_s: float = EXPIRY_INTERVAL_S,
         replay_batch: int = REPLAY_BATCH,
     ) -> None:
         self.journal = journal
         self._now_ms = now_ms
         self._stalled_after_s = stalled_after_s
-        self._expiry_interval_s = expiry_interval_s
         self._replay_batch = replay_batch
         self._waiting: deque[_Waiting] = deque()
         self._subscribers: list[Subscriber] = []
@@ -228,14 +225,13 @@ class Engine:
             self._enqueue(nothing, (), partial(_resolve, settled))
             await settled
 
-    async def expire(self) -> None:
-        """Close orders when they expire, until cancelled."""
-        while True:
-            expiry_s = self.state.next_expiry_s()
-            is_due = expiry_s is not None and expiry_s * 1000 <= self.clock_ms()
-            if is_due and self.journal.capacity is not Capacity.NONE:
-                await self.submit(ExpireOrders(self.clock_ms()))
-            await asyncio.sleep(self._expiry_interval_s)
+    async def expire(self) -> bool:
+        """Close the orders that have expired, if the journal has room; return that none is left."""
+        expiry_s = self.state.next_expiry_s()
+        is_due = expiry_s is not None and expiry_s * 1000 <= self.clock_ms()
+        if is_due and self.journal.capacity is not Capacity.NONE:
+            await self.submit(ExpireOrders(self.clock_ms()))
+        return False
 
     async def close(self) -> None:
         """Stop accepting commands, and make durable those that were taken."""

@@ -19,7 +19,7 @@ SettleSigner = Callable[[Address | ForetellError], None]
 Recover = Callable[[bytes, bytes, SettleSigner], None]
 """Finds the address that signed a digest, and calls back with it, at once or later.
 
-It is the most expensive step of all, so it is done off the event loop.
+It is the most expensive step of all, so another process does it, unless nothing else waits.
 """
 SettleIdentity = Callable[["Identity | ForetellError | None"], None]
 """Takes the identity of an order or a refusal; None if other profiles must be tried."""

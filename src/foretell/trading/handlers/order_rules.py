@@ -17,7 +17,7 @@ from foretell.domain.exchange.order import (
     OrderTerms,
     SignedOrder,
     check_expiration,
-    check_order,
+    order_terms,
 )
 from foretell.domain.values.hexadecimal import Bytes32, word_of
 from foretell.edge.auth import L2Caller
@@ -123,7 +123,7 @@ class OrderCheck:
         assert self.order is not None
         assert self.token is not None
         rules = self.token.market.rules
-        self.terms = check_order(self.order, self.body.order_type, rules, self._id_or_hash())
+        self.terms = order_terms(self.order, self.body.order_type, rules, self._id_or_hash())
 
     def check_expiration(self) -> None:
         """Refuse an order that expires too soon."""

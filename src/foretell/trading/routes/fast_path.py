@@ -68,7 +68,7 @@ def _begin_order(
 
     try:
         method, path, _, headers, body = request
-        caller = context.key_ring.check_l2_cached(headers, method, path, body)
+        caller = context.key_ring.authenticate_l2_cached(headers, method, path, body)
         if caller is None:
             return _begin_authenticated(context, request, begin, reply)
         begin(caller)
@@ -88,7 +88,7 @@ async def _begin_authenticated(
 ) -> None:
     try:
         method, path, _, headers, body = request
-        begin(await context.key_ring.check_l2(headers, method, path, body))
+        begin(await context.key_ring.authenticate_l2(headers, method, path, body))
     except ForetellError as refusal:
         reply(_refused(refusal))
     except Exception:
@@ -102,7 +102,7 @@ async def _begin_for_caller(
     """Answer a request that must be signed with an API key."""
     try:
         method, path, _, headers, body = request
-        caller = await context.key_ring.check_l2(headers, method, path, body)
+        caller = await context.key_ring.authenticate_l2(headers, method, path, body)
         answer = FastResponse(200, _ENCODER.encode(await handler(context, caller, body)))
     except ForetellError as refusal:
         answer = _refused(refusal)

@@ -167,7 +167,7 @@ async def test_a_collateral_without_code_is_refused(
     production_rpc: Rpc, production_plan: DeployPlan, path: Path
 ) -> None:
     nowhere = {ContractName.COLLATERAL: Address("0x" + "0d" * 20)}
-    with pytest.raises(InvalidDeployment, match="no contract at .*, the address of collateral"):
+    with pytest.raises(InvalidDeployment, match=r"no contract at .*, the address of collateral"):
         await deploy(production_rpc, replace(production_plan, existing=nowhere), path)
 
 

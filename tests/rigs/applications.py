@@ -10,8 +10,8 @@ from typing import Any
 from litestar import Litestar
 
 from foretell.app.gateway import bind, build_server
-from foretell.app.http.bounded_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastRoutes
+from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.edge.injection import state_with
 from foretell.edge.telemetry import AsgiApp
 

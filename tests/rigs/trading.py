@@ -35,6 +35,7 @@ from tests.rigs.values import (
 )
 
 from foretell.app.embedded import EmbeddedTrading, TradingParts
+from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.exchange.commands import Command
 from foretell.domain.exchange.order import SignedOrder
 from foretell.domain.values.credentials import L2Signer, l1_digest
@@ -44,6 +45,7 @@ from foretell.edge.auth import KeyRing, L1Caller
 from foretell.journal.files.journal import FileJournal
 from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView
+from foretell.trading.accounts.signers import SettleSigner
 from foretell.trading.handlers.keys import create_key
 from foretell.trading.routes.app import build_app
 
@@ -238,9 +240,12 @@ def client_of(app: Any) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=transport, base_url="http://clob.test", timeout=30)
 
 
-async def recover_here(digest: bytes, signature: bytes) -> Address:
+def recover_here(digest: bytes, signature: bytes, settle: SettleSigner) -> None:
     """Recover a signer in this process; starting another one for each test would take too long."""
-    return recover_signer(digest, signature)
+    try:
+        settle(recover_signer(digest, signature))
+    except MalformedSignature as refusal:
+        settle(refusal)
 
 
 @contextlib.asynccontextmanager

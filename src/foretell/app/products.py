@@ -122,7 +122,7 @@ async def trading(resources: Resources, closing: contextlib.AsyncExitStack) -> P
     await recovery.start()
     closing.push_async_callback(recovery.close)
     build = _with_remote_engines if resources.settings.shards else _with_embedded_engine
-    context, loops = await build(resources, recovery.recover, closing)
+    context, loops = await build(resources, recovery.submit, closing)
     loops = {"signer recovery": recovery.run, **loops}
     return Product(loops, trading_routes.build_app(context), fast_routes(context))
 

@@ -11,7 +11,8 @@ from foretell.domain.errors.families import Unavailable
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.reports import ChangedAllocations, report_allocations
-from foretell.engine.answers import HANDLERS
+from foretell.engine.answers import HANDLERS, begin_placing
+from foretell.engine.protocol.endpoint import SettlePlacing
 from foretell.engine.protocol.requests import (
     CheckOrderRequest,
     EngineReply,
@@ -56,6 +57,7 @@ class EngineHost:
         if allocation_client is not None:
             self._changed_allocations = ChangedAllocations()
             engine.subscribe(self._changed_allocations.on_committed)
+        self._has_treasury = allocation_client is not None
         self._handler_by_kind = self._handlers(allocation_client)
 
     def _handlers(
@@ -98,6 +100,16 @@ class EngineHost:
         if self.projection.is_behind and isinstance(request, PlaceRequest):
             raise EngineBusy
         return await self._handler_by_kind[type(request)](request)
+
+    def begin_placing(self, request: PlaceRequest, settle: SettlePlacing) -> bool:
+        """Place an order without a coroutine; return False if it may need the treasury."""
+        if self._has_treasury:
+            return False
+        if self.projection.is_behind:
+            settle(EngineBusy())
+        else:
+            begin_placing(self.engine, request, settle)
+        return True
 
     async def wait_for_tables(self, within_s: float = TABLES_WAIT_S) -> None:
         """Return when the tables hold everything that is durable now, or refuse."""

@@ -23,8 +23,7 @@ from foretell.domain.errors.exchange import SignerMismatch
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.exchange.order import Side, SignatureType
 from foretell.domain.exchange.profiles import OWN_PROFILE, SANDBOX_PROFILES, SigningProfile
-from foretell.domain.values.hexadecimal import Address
-from foretell.trading.accounts.signers import Identity, Signers
+from foretell.trading.accounts.signers import Identity, SettleSigner, Signers
 
 pytestmark = pytest.mark.anyio
 
@@ -35,9 +34,9 @@ class Recovery:
     def __init__(self) -> None:
         self.count = 0
 
-    async def __call__(self, digest: bytes, signature: bytes) -> Address:
+    def __call__(self, digest: bytes, signature: bytes, settle: SettleSigner) -> None:
         self.count += 1
-        return await recover_here(digest, signature)
+        recover_here(digest, signature, settle)
 
 
 def some_signers(*profiles: SigningProfile, chain_id: int = CHAIN_ID) -> Signers:

@@ -25,10 +25,12 @@ from foretell.app.signer_recovery.waiting_requests import (
     RecoveryLimits,
     WaitingRequests,
 )
+from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.signer_recovery import ANSWER_BYTES, LATE, signer_of
 from foretell.runtime.child_processes import end_process, kill_process, supervise
 from foretell.runtime.loops import run_together
+from foretell.trading.accounts.signers import SettleSigner, resolve_signer
 
 COMMAND: Final = (sys.executable, "-m", recovery_process.__name__)
 
@@ -51,8 +53,8 @@ class SignerRecovery:
         self._waiting = WaitingRequests(RecoveryLimits() if limits is None else limits)
         self._recoverer = Recoverer()
         self._process: Process | None = None
-        self._queue = self.open_queue(self._resolve)
-        self._answers: deque[asyncio.Future[bytes]] = deque()
+        self._queue = self.open_queue(self._settle_first)
+        self._settle_in_order: deque[SettleSigner] = deque()
 
     @property
     def limits(self) -> RecoveryLimits:
@@ -73,15 +75,23 @@ class SignerRecovery:
         return RecoveryQueue(self._waiting, self._recoverer, on_recovered)
 
     async def recover(self, digest: bytes, signature: bytes) -> Address:
-        """Return the signer of a digest with a normalized signature.
+        """Return the signer of a digest with a normalized signature, or refuse as `submit` does."""
+        settled: asyncio.Future[Address] = asyncio.get_running_loop().create_future()
+        self.submit(digest, signature, partial(resolve_signer, settled))
+        return await settled
 
-        Raises MalformedSignature when there cannot be one, EngineBusy when too many requests wait or
-        this one has waited too long, and EngineRestarting after the end.
+    def submit(self, digest: bytes, signature: bytes, settle: SettleSigner) -> None:
+        """Recover the signer of a digest with a normalized signature, and call back with it.
+
+        Refuses with MalformedSignature when there cannot be one, with EngineBusy when too many requests
+        wait or this one has waited too long, and with EngineRestarting after the end.
         """
-        self._queue.submit(digest + signature)
-        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._answers.append(answer)
-        return signer_of(await answer)
+        try:
+            self._queue.submit(digest + signature)
+        except ForetellError as refusal:
+            settle(refusal)
+        else:
+            self._settle_in_order.append(settle)
 
     async def run(self) -> None:
         """Keep the started process running, and refuse requests that are late, until cancelled."""
@@ -131,12 +141,16 @@ class SignerRecovery:
             ours.close()
             raise
 
-    def _resolve(self, answers: bytes) -> None:
-        """Resolve the first of those who wait for answers, but for those that were cancelled."""
+    def _settle_first(self, answers: bytes) -> None:
+        """Settle the first requests that wait with these answers."""
         for at in range(0, len(answers), ANSWER_BYTES):
-            answer = self._answers.popleft()
-            if not answer.done():
-                answer.set_result(answers[at : at + ANSWER_BYTES])
+            settle = self._settle_in_order.popleft()
+            try:
+                signer = signer_of(answers[at : at + ANSWER_BYTES])
+            except ForetellError as refusal:
+                settle(refusal)
+            else:
+                settle(signer)
 
     async def _watch_deadlines(self) -> None:
         """Refuse late requests, and kill a process that hangs, so that it is started again."""

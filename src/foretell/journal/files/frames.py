@@ -1,0 +1,250 @@
+"""The layout of a frame: the records of one write, under one checksum and one link of the chain.
+
+    bytes       field
+    4           length of the frame, this header included, padding not
+    8           checksum: the first 8 bytes of the digest of everything after the chain
+    16          chain: the first 16 bytes of SHA-256 of the chain before and that digest
+    8           sequence of its first record
+    4           count of its records
+    4 x count   length of each payload
+    ...         the payloads, one after the other
+    ...         zeros up to a multiple of 8
+
+The digest is SHA-256. A large frame begins at a multiple of a page, so that a write neither reads
+nor repeats a part of one. A frame is written when the one before it is synced: at most the last
+one can be incomplete, and an intact one proves that all before it were synced.
+"""
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from itertools import accumulate, pairwise, takewhile
+from typing import Final
+
+from foretell.journal.framing import ALIGNMENT, CHAIN_BYTES, PAYLOAD_BYTES_MAX, Run
+
+PAGE_BYTES: Final = 4096
+SECTOR_BYTES: Final = 512
+LARGE_FRAME_BYTES: Final = 4096
+"""The length from which a frame begins at a multiple of a page."""
+BUFFER_BYTES: Final = 1024 * 1024
+"""The length up to which records share a frame; a record that is longer has one to itself."""
+HEADER: Final = struct.Struct("<I8s16sQI")
+HEADER_BYTES: Final = HEADER.size
+LENGTH_BYTES: Final = 4
+FRAME_BYTES_MAX: Final = HEADER_BYTES + LENGTH_BYTES + PAYLOAD_BYTES_MAX
+
+_SEAL: Final = struct.Struct("<I8s16s")
+_BEGIN: Final = struct.Struct("<QI")
+_CHECKSUM_BYTES: Final = 8
+_RECORD_BYTES_MIN: Final = LENGTH_BYTES + 1
+_PAYLOADS_JOINED: Final = 64
+
+
+def next_frame_chain(chain: bytes, digest: bytes) -> bytes:
+    """Return the chain of a frame with this digest that follows this chain."""
+    return hashlib.sha256(chain + digest).digest()[:CHAIN_BYTES]
+
+
+def frame_length(count: int, payload_bytes: int) -> int:
+    """Return the length of the frame of so many payloads and bytes of them, without padding."""
+    return HEADER_BYTES + LENGTH_BYTES * count + payload_bytes
+
+
+def frame_start(offset: int, length: int) -> int:
+    """Return where a frame of a length begins if the one before it ends at an offset."""
+    return offset + -offset % PAGE_BYTES if length >= LARGE_FRAME_BYTES else offset
+
+
+def frame_end(start: int, length: int) -> int:
+    """Return where a frame ends, its padding included."""
+    return start + length + -length % ALIGNMENT
+
+
+def fitting_count(payload_lengths: Sequence[int], offset: int, segment_bytes: int) -> int:
+    """Return how many of the payloads, from the first on, go into one frame after an offset.
+
+    0 when a segment of this size has no room for the first.
+    """
+    if fits(len(payload_lengths), sum(payload_lengths), offset, segment_bytes):
+        return len(payload_lengths)
+    sums = enumerate(accumulate(payload_lengths), 1)
+    return sum(1 for _ in takewhile(lambda each: fits(*each, offset, segment_bytes), sums))
+
+
+def fits(count: int, payload_bytes: int, offset: int, segment_bytes: int) -> bool:
+    """Return whether so many payloads and bytes of them go into one frame after an offset."""
+    length = frame_length(count, payload_bytes)
+    is_short = length <= BUFFER_BYTES or count == 1
+    return is_short and frame_end(frame_start(offset, length), length) <= segment_bytes
+
+
+def payload_bytes_max(first_offset: int, segment_bytes: int) -> int:
+    """Return the length of the longest payload that a segment takes, whose frames begin there."""
+    large = segment_bytes - frame_start(first_offset, LARGE_FRAME_BYTES)
+    small = min(segment_bytes - first_offset, LARGE_FRAME_BYTES - ALIGNMENT)
+    length = large if large >= LARGE_FRAME_BYTES else small
+    return min(PAYLOAD_BYTES_MAX, length - frame_length(1, 0))
+
+
+class FrameEncoder:
+    """Encodes frames into one buffer, which each of them overwrites.
+
+    A new buffer for each would cost more than all other work on a large frame: the kernel clears
+    its pages when they are first touched.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = memoryview(bytearray(BUFFER_BYTES + PAGE_BYTES))
+
+    def encode(
+        self, sequence: int, chain: bytes, payloads: Sequence[bytes], payload_lengths: Sequence[int]
+    ) -> tuple[memoryview, bytes]:
+        """Return the bytes of a frame, padded, and its chain; `chain` is that of the one before.
+
+        The bytes are valid until the next call. A large frame is padded to whole pages.
+        """
+        count = len(payloads)
+        length = frame_length(count, sum(payload_lengths))
+        assert count > 0
+        assert length <= BUFFER_BYTES or (count == 1 and length <= FRAME_BYTES_MAX)
+        padding = -length % (PAGE_BYTES if length >= LARGE_FRAME_BYTES else ALIGNMENT)
+        buffer = self._buffer
+        if length > BUFFER_BYTES:
+            buffer = memoryview(bytearray(length + padding))
+        _BEGIN.pack_into(buffer, _SEAL.size, sequence, count)
+        struct.pack_into(f"<{count}I", buffer, HEADER_BYTES, *payload_lengths)
+        _copy(payloads, buffer, HEADER_BYTES + LENGTH_BYTES * count)
+        digest = hashlib.sha256(buffer[_SEAL.size : length]).digest()
+        chain = next_frame_chain(chain, digest)
+        _SEAL.pack_into(buffer, 0, length, digest[:_CHECKSUM_BYTES], chain)
+        buffer[length : length + padding] = bytes(padding)
+        return buffer[: length + padding], chain
+
+
+def _copy(payloads: Sequence[bytes], buffer: memoryview, start: int) -> None:
+    """Copy payloads into a buffer, one after the other.
+
+    They are joined first, because a copy into the buffer costs more than a join for a payload; but
+    few at a time, so that the joined bytes stay in memory that is already mapped.
+    """
+    for first in range(0, len(payloads), _PAYLOADS_JOINED):
+        joined = b"".join(payloads[first : first + _PAYLOADS_JOINED])
+        end = start + len(joined)
+        buffer[start:end] = joined
+        start = end
+
+
+def read_frames(buffer: bytes, begin: Run, until: int | None = None) -> Run:
+    """Return the records from where another run ended, up to the first frame that is not intact.
+
+    Nothing after the sequence `until` is returned; the chain is then that of the frame that holds
+    it.
+    """
+    payloads: list[bytes] = []
+    _, sequence, chain, offset = begin
+    view = memoryview(buffer)
+    while sequence != until:
+        start = _next_start(buffer, offset)
+        if start is None:
+            break
+        length, checksum, seen_chain, first_sequence, count = HEADER.unpack_from(buffer, start)
+        if first_sequence != sequence + 1 or not _is_possible(length, count, len(buffer) - start):
+            break
+        end = start + length
+        digest = hashlib.sha256(view[start + _SEAL.size : end]).digest()
+        if digest[:_CHECKSUM_BYTES] != checksum or next_frame_chain(chain, digest) != seen_chain:
+            break
+        padded_end = frame_end(start, length)
+        if buffer[end:padded_end] != bytes(padded_end - end):
+            break
+        taken = count if until is None else min(count, until - sequence)
+        payloads += _payloads(buffer, start, count, end)[:taken]
+        sequence, chain, offset = sequence + taken, seen_chain, padded_end
+    return Run(payloads, sequence, chain, offset)
+
+
+def _next_start(buffer: bytes, offset: int) -> int | None:
+    """Return where the frame after an offset begins, None where none can be.
+
+    A small one begins right there. A large one begins at the next page, after zeros.
+    """
+    if offset + HEADER_BYTES > len(buffer):
+        return None
+    length = _length_at(buffer, offset)
+    if 0 < length < LARGE_FRAME_BYTES:
+        return offset
+    start = frame_start(offset, LARGE_FRAME_BYTES)
+    if start + HEADER_BYTES > len(buffer) or buffer[offset:start] != bytes(start - offset):
+        return None
+    return start if _length_at(buffer, start) >= LARGE_FRAME_BYTES else None
+
+
+def _length_at(buffer: bytes | memoryview, start: int) -> int:
+    return int.from_bytes(buffer[start : start + LENGTH_BYTES], "little")
+
+
+def _is_possible(length: int, count: int, room: int) -> bool:
+    """Return whether a frame may have this length and count where the buffer has so much room."""
+    shortest = HEADER_BYTES + _RECORD_BYTES_MIN * count
+    return count > 0 and shortest <= length <= FRAME_BYTES_MAX and length <= room
+
+
+def _payloads(buffer: bytes, start: int, count: int, end: int) -> list[bytes]:
+    """Return the payloads of a frame whose checksum is right."""
+    lengths = struct.unpack_from(f"<{count}I", buffer, start + HEADER_BYTES)
+    begin = start + HEADER_BYTES + LENGTH_BYTES * count
+    bounds = list(accumulate(lengths, initial=begin))
+    assert bounds[-1] == end
+    return [buffer[one:other] for one, other in pairwise(bounds)]
+
+
+def sequence_of_frame(buffer: bytes | memoryview, start: int) -> int | None:
+    """Return the first sequence of the frame that starts here, None when there is no intact one.
+
+    The frame before it is not needed.
+    """
+    if start + HEADER_BYTES > len(buffer):
+        return None
+    length, checksum, _, sequence, count = HEADER.unpack_from(buffer, start)
+    if not _is_possible(length, count, len(buffer) - start):
+        return None
+    digest = hashlib.sha256(buffer[start + _SEAL.size : start + length]).digest()
+    first_sequence: int = sequence
+    return first_sequence if digest[:_CHECKSUM_BYTES] == checksum else None
+
+
+def synced_by_later_frames(buffer: bytes, offset: int) -> int:
+    """Return the highest sequence that intact frames from an offset on prove to be synced."""
+    synced, view = 0, memoryview(buffer)
+    for start in range(offset, len(buffer) - HEADER_BYTES + 1, ALIGNMENT):
+        if any(buffer[start : start + LENGTH_BYTES]):
+            synced = max(synced, (sequence_of_frame(view, start) or 1) - 1)
+    return synced
+
+
+def is_frame_cut_short(buffer: bytes, offset: int) -> bool:
+    """Return whether the bytes after the last frame are one more of which a sector is missing.
+
+    Its length may be missing too, so both places where it may begin are tried.
+    """
+    end = len(buffer.rstrip(b"\x00"))
+    if end <= offset + LARGE_FRAME_BYTES and _lacks_sector(buffer, offset, end):
+        return True
+    start = frame_start(offset, LARGE_FRAME_BYTES)
+    return buffer[offset:start] == bytes(start - offset) and _lacks_sector(buffer, start, end)
+
+
+def _lacks_sector(buffer: bytes, start: int, end: int) -> bool:
+    """Return whether a sector of the frame that begins here, and nothing after it, was not written.
+
+    `end` is where the bytes end that are not zeros.
+    """
+    length = _length_at(buffer, start)
+    following = start + SECTOR_BYTES - start % SECTOR_BYTES
+    if length == 0:
+        return not any(buffer[start:following])
+    return end <= start + length and any(
+        not any(buffer[sector : sector + SECTOR_BYTES])
+        for sector in range(following, min(start + length, len(buffer)), SECTOR_BYTES)
+    )

@@ -139,48 +139,50 @@ def read_frames(buffer: bytes, begin: Run, until: int | None = None) -> Run:
     """Return the records from where another run ended, up to the first frame that is not intact.
 
     Nothing after the sequence `until` is returned; the chain is then that of the frame that holds
-    it.
+    it. A start may read a million frames here, so little is called for each.
     """
     payloads: list[bytes] = []
     _, sequence, chain, offset = begin
-    view = memoryview(buffer)
-    while sequence != until:
-        start = _next_start(buffer, offset)
-        if start is None:
-            break
-        length, checksum, seen_chain, first_sequence, count = HEADER.unpack_from(buffer, start)
+    unpack, sha256 = HEADER.unpack_from, hashlib.sha256
+    view, last_start = memoryview(buffer), len(buffer) - HEADER_BYTES
+    while offset <= last_start and sequence != until:
+        start = offset
+        length, checksum, seen_chain, first_sequence, count = unpack(buffer, start)
+        if not 0 < length < LARGE_FRAME_BYTES:
+            start = _start_of_large(buffer, offset)
+            if start > last_start:
+                break
+            length, checksum, seen_chain, first_sequence, count = unpack(buffer, start)
         if first_sequence != sequence + 1 or not _is_possible(length, count, len(buffer) - start):
             break
         end = start + length
-        digest = hashlib.sha256(view[start + _SEAL.size : end]).digest()
-        if digest[:_CHECKSUM_BYTES] != checksum or next_frame_chain(chain, digest) != seen_chain:
+        digest = sha256(view[start + _SEAL.size : end]).digest()
+        following = sha256(chain + digest).digest()[:CHAIN_BYTES]
+        if digest[:_CHECKSUM_BYTES] != checksum or following != seen_chain:
             break
-        padded_end = frame_end(start, length)
-        if buffer[end:padded_end] != bytes(padded_end - end):
+        padding = -length % ALIGNMENT
+        if buffer[end : end + padding] != bytes(padding):
             break
-        taken = count if until is None else min(count, until - sequence)
-        payloads += _payloads(buffer, start, count, end)[:taken]
-        sequence, chain, offset = sequence + taken, seen_chain, padded_end
+        added = _payloads(buffer, start, count, end)
+        if until is not None:
+            added = added[: until - sequence]
+        payloads += added
+        sequence, chain, offset = sequence + len(added), seen_chain, end + padding
     return Run(payloads, sequence, chain, offset)
 
 
-def _next_start(buffer: bytes, offset: int) -> int | None:
-    """Return where the frame after an offset begins, None where none can be.
+def _start_of_large(buffer: bytes, offset: int) -> int:
+    """Return where a large frame begins after an offset: at the next page, after zeros.
 
-    A small one begins right there. A large one begins at the next page, after zeros.
+    The end of the buffer where none does.
     """
-    if offset + HEADER_BYTES > len(buffer):
-        return None
-    length = _length_at(buffer, offset)
-    if 0 < length < LARGE_FRAME_BYTES:
-        return offset
     start = frame_start(offset, LARGE_FRAME_BYTES)
-    if start + HEADER_BYTES > len(buffer) or buffer[offset:start] != bytes(start - offset):
-        return None
-    return start if _length_at(buffer, start) >= LARGE_FRAME_BYTES else None
+    is_large = _length_at(buffer, start) >= LARGE_FRAME_BYTES
+    is_next = is_large and buffer[offset:start] == bytes(start - offset)
+    return start if is_next else len(buffer)
 
 
-def _length_at(buffer: bytes | memoryview, start: int) -> int:
+def _length_at(buffer: bytes, start: int) -> int:
     return int.from_bytes(buffer[start : start + LENGTH_BYTES], "little")
 
 
@@ -192,8 +194,10 @@ def _is_possible(length: int, count: int, room: int) -> bool:
 
 def _payloads(buffer: bytes, start: int, count: int, end: int) -> list[bytes]:
     """Return the payloads of a frame whose checksum is right."""
-    lengths = struct.unpack_from(f"<{count}I", buffer, start + HEADER_BYTES)
     begin = start + HEADER_BYTES + LENGTH_BYTES * count
+    if count == 1:
+        return [buffer[begin:end]]
+    lengths = struct.unpack_from(f"<{count}I", buffer, start + HEADER_BYTES)
     bounds = list(accumulate(lengths, initial=begin))
     assert bounds[-1] == end
     return [buffer[one:other] for one, other in pairwise(bounds)]

@@ -10,11 +10,15 @@ from typing import Any
 import asyncpg
 
 from foretell.domain.values.sharding import ShardNumber
+from foretell.journal.files.group_commit import InlineLimits
 from foretell.journal.port import Journal
 from foretell.journal.postgres.journal import PostgresJournal, open_journal
 from foretell.journal.postgres.leases import Candidate, JournalPlace
 
 SHARD_COUNT = 8
+NEVER_INLINE = InlineLimits(records=0)
+ALWAYS_INLINE = InlineLimits(sync_s=60.0)
+"""Also on a slow disk, if the segment and an idle writer allow it."""
 LEASE_S = 2.0
 """Long enough for a machine that is busy with other tests."""
 

@@ -12,7 +12,6 @@ from foretell.journal.files.frames import (
     HEADER_BYTES,
     LARGE_FRAME_BYTES,
     PAGE_BYTES,
-    SECTOR_BYTES,
     FrameEncoder,
     fits,
     fitting_count,
@@ -25,7 +24,7 @@ from foretell.journal.files.frames import (
     sequence_of_frame,
     synced_by_later_frames,
 )
-from foretell.journal.framing import ALIGNMENT, PAYLOAD_BYTES_MAX, Run
+from foretell.journal.framing import ALIGNMENT, PAYLOAD_BYTES_MAX, SECTOR_BYTES, Run
 
 CHAIN = bytes(range(16))
 SMALL = [b"a" * 100, b"b" * 7]

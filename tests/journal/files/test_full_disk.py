@@ -51,7 +51,7 @@ async def a_full_journal(disk: SmallDisk) -> AsyncIterator[tuple[FileJournal, Jo
 
 
 def fill_segments(journal: FileJournal, count: int) -> None:
-    for _ in range(count * (SEGMENT_BYTES // 350)):
+    for _ in range(count * (SEGMENT_BYTES // 304)):
         journal.append(PAYLOAD)
 
 

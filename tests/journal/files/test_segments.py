@@ -1,13 +1,13 @@
 from pathlib import Path
 
 import pytest
+from tests.rigs.version_1 import encode_record
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.segments import (
     EMPTY,
     HEAD_BYTES,
     MARK_NAME,
-    SECTOR_BYTES,
     End,
     Mark,
     check_rest,
@@ -18,18 +18,18 @@ from foretell.journal.files.segments import (
     segment_name,
     segment_paths,
 )
-from foretell.journal.framing import CHAIN_START, encode_record, next_chain
+from foretell.journal.framing import CHAIN_START, SECTOR_BYTES, next_chain
 
 
 def a_segment(folder: Path, payloads: list[bytes], first: int = 1) -> tuple[Path, End]:
-    """Write a segment as a new journal does."""
-    raw = bytearray(encode_head(first, CHAIN_START))
-    end = End(folder / segment_name(first), HEAD_BYTES, first - 1, CHAIN_START)
+    """Write a segment of version 1."""
+    raw = bytearray(encode_head(first, CHAIN_START, 1))
+    end = End(folder / segment_name(first), HEAD_BYTES, first - 1, CHAIN_START, 1)
     for payload in payloads:
         chain = next_chain(end.chain, payload)
         record = encode_record(end.sequence + 1, end.sequence, chain, payload)
         raw += record
-        end = End(end.path, end.offset + len(record), end.sequence + 1, chain)
+        end = End(end.path, end.offset + len(record), end.sequence + 1, chain, 1)
     path = folder / segment_name(first)
     path.write_bytes(raw + bytes(4096))
     return path, end
@@ -58,7 +58,7 @@ def test_a_segment_of_another_name_is_damage(tmp_path: Path, name: str) -> None:
 def test_a_segment_begins_with_its_own_header(tmp_path: Path) -> None:
     path, _ = a_segment(tmp_path, [b"a"], first=7)
     _, start = read_segment(path)
-    assert start == End(path, HEAD_BYTES, 6, CHAIN_START)
+    assert start == End(path, HEAD_BYTES, 6, CHAIN_START, 1)
     other = path.rename(tmp_path / segment_name(8))
     with pytest.raises(JournalDamaged, match="the header is not one of this segment"):
         read_segment(other)

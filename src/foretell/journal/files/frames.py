@@ -21,10 +21,15 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise, takewhile
 from typing import Final
 
-from foretell.journal.framing import ALIGNMENT, CHAIN_BYTES, PAYLOAD_BYTES_MAX, Run
+from foretell.journal.framing import (
+    ALIGNMENT,
+    CHAIN_BYTES,
+    PAYLOAD_BYTES_MAX,
+    SECTOR_BYTES,
+    Run,
+)
 
 PAGE_BYTES: Final = 4096
-SECTOR_BYTES: Final = 512
 LARGE_FRAME_BYTES: Final = 4096
 """The length from which a frame begins at a multiple of a page."""
 BUFFER_BYTES: Final = 1024 * 1024
@@ -221,7 +226,7 @@ def sequence_of_frame(buffer: bytes | memoryview, start: int) -> int | None:
 def synced_by_later_frames(buffer: bytes, offset: int) -> int:
     """Return the highest sequence that intact frames from an offset on prove to be synced."""
     synced, view = 0, memoryview(buffer)
-    for start in range(offset, len(buffer) - HEADER_BYTES + 1, ALIGNMENT):
+    for start in range(offset, len(buffer.rstrip(b"\x00")), ALIGNMENT):
         if any(buffer[start : start + LENGTH_BYTES]):
             synced = max(synced, (sequence_of_frame(view, start) or 1) - 1)
     return synced

@@ -153,9 +153,9 @@ class Short(NamedTuple):
         if self.end.version == 1:
             return self._records(payloads), self.end.offset
         lengths = [len(payload) for payload in payloads]
-        raw, _ = FrameEncoder().encode(self.end.sequence + 1, self.end.chain, payloads, lengths)
-        length = int.from_bytes(raw[:4], "little")
-        return bytes(raw[:length]), frame_start(self.end.offset, length)
+        frame = FrameEncoder().encode(self.end.sequence + 1, self.end.chain, payloads, lengths)
+        start = frame_start(self.end.offset, frame.length)
+        return bytes(frame.padded[: frame.length]), start
 
     def _records(self, payloads: list[bytes]) -> bytes:
         raw, chain = b"", self.end.chain

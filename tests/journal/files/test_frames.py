@@ -38,8 +38,8 @@ batches = st.lists(
 
 
 def frame_of(payloads: Batch, sequence: int = 1, chain: bytes = CHAIN) -> tuple[bytes, bytes]:
-    raw, following = FrameEncoder().encode(sequence, chain, payloads, list(map(len, payloads)))
-    return bytes(raw), following
+    encoded = FrameEncoder().encode(sequence, chain, payloads, list(map(len, payloads)))
+    return bytes(encoded.padded), encoded.chain
 
 
 def length_of(payloads: Batch) -> int:
@@ -51,8 +51,8 @@ def written(frames: list[Batch], offset: int = 0) -> tuple[bytes, list[int]]:
     encoder, raw, chain, starts, sequence = FrameEncoder(), bytearray(offset), CHAIN, [], 1
     for payloads in frames:
         start = frame_start(offset, length_of(payloads))
-        frame, chain = encoder.encode(sequence, chain, payloads, list(map(len, payloads)))
-        raw = raw[:offset].ljust(start, b"\x00") + frame
+        frame = encoder.encode(sequence, chain, payloads, list(map(len, payloads)))
+        raw, chain = raw[:offset].ljust(start, b"\x00") + frame.padded, frame.chain
         starts.append(start)
         sequence, offset = sequence + len(payloads), frame_end(start, length_of(payloads))
     return bytes(raw + REST), starts
@@ -83,8 +83,8 @@ def test_a_large_frame_is_padded_to_whole_pages() -> None:
 def test_a_buffer_is_used_again_without_what_it_held_before() -> None:
     encoder = FrameEncoder()
     encoder.encode(1, CHAIN, [b"\xff" * 9_000], [9_000])
-    raw, _ = encoder.encode(1, CHAIN, SMALL, list(map(len, SMALL)))
-    assert bytes(raw) == frame_of(SMALL)[0]
+    again = encoder.encode(1, CHAIN, SMALL, list(map(len, SMALL)))
+    assert bytes(again.padded) == frame_of(SMALL)[0]
 
 
 @given(frames=batches, offset=st.integers(0, 700).map(lambda each: each * ALIGNMENT))

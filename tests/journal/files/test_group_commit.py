@@ -157,9 +157,11 @@ async def test_while_the_writer_thread_syncs_the_loop_hands_over_all_to_it(
         disk.gate.clear()
         it.journal.append(b"a")
         it.journal.append(b"b")
+        while not disk.threads:  # noqa: ASYNC110 - another thread's work
+            await asyncio.sleep(0.001)
         for _ in range(10):
-            await asyncio.sleep(0)
             it.journal.append(b"c")
+            await asyncio.sleep(0)
         assert it.calls.synced == [1]
         disk.gate.set()
         await it.calls.until_synced(13)

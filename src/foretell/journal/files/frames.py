@@ -19,7 +19,7 @@ import hashlib
 import struct
 from collections.abc import Sequence
 from itertools import accumulate, pairwise, takewhile
-from typing import Final
+from typing import Final, NamedTuple
 
 from foretell.journal.framing import (
     ALIGNMENT,
@@ -92,6 +92,14 @@ def payload_bytes_max(first_offset: int, segment_bytes: int) -> int:
     return min(PAYLOAD_BYTES_MAX, length - frame_length(1, 0))
 
 
+class EncodedFrame(NamedTuple):
+    """The bytes of a frame with its padding, its length without that, and its chain."""
+
+    padded: memoryview
+    length: int
+    chain: bytes
+
+
 class FrameEncoder:
     """Encodes frames into one buffer, which each of them overwrites.
 
@@ -104,8 +112,8 @@ class FrameEncoder:
 
     def encode(
         self, sequence: int, chain: bytes, payloads: Sequence[bytes], payload_lengths: Sequence[int]
-    ) -> tuple[memoryview, bytes]:
-        """Return the bytes of a frame, padded, and its chain; `chain` is that of the one before.
+    ) -> EncodedFrame:
+        """Return a frame; `chain` is that of the one before.
 
         The bytes are valid until the next call. A large frame is padded to whole pages.
         """
@@ -124,7 +132,7 @@ class FrameEncoder:
         chain = next_frame_chain(chain, digest)
         _SEAL.pack_into(buffer, 0, length, digest[:_CHECKSUM_BYTES], chain)
         buffer[length : length + padding] = bytes(padding)
-        return buffer[: length + padding], chain
+        return EncodedFrame(buffer[: length + padding], length, chain)
 
 
 def _copy(payloads: Sequence[bytes], buffer: memoryview, start: int) -> None:

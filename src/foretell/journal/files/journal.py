@@ -57,7 +57,7 @@ class FileJournal:
         except BaseException:
             unlock_folder(self._lock)
             raise
-        self._last_sequence = self.tail.end.sequence
+        self._taken_sequence = self.tail.end.sequence
         self._appended: list[bytes] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self.group_commit = GroupCommit(self.tail, inline, full_retry_s)
@@ -77,7 +77,7 @@ class FileJournal:
     @property
     def last_sequence(self) -> int:
         """The sequence of the newest payload appended, 0 when there is none."""
-        return self._last_sequence
+        return self._taken_sequence + len(self._appended)
 
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
@@ -129,14 +129,15 @@ class FileJournal:
         """
         del command_id
         assert 0 < len(payload) <= self._payload_bytes_max
-        if not self._appended and self._loop is not None:
+        appended = self._appended
+        if not appended and self._loop is not None:
             self._loop.call_soon(self._write_appended)
-        self._appended.append(payload)
-        self._last_sequence += 1
-        return self._last_sequence
+        appended.append(payload)
+        return self._taken_sequence + len(appended)
 
     def _write_appended(self) -> None:
         payloads, self._appended = self._appended, []
+        self._taken_sequence += len(payloads)
         if payloads:
             self.group_commit.write(payloads)
 

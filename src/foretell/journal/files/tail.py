@@ -11,7 +11,6 @@ from foretell.journal.files.frames import (
     fits,
     fitting_count,
     frame_end,
-    frame_length,
     frame_start,
 )
 from foretell.journal.files.preallocation import (
@@ -83,18 +82,21 @@ class SegmentTail:
         count = self._count_of_next(lengths)
         if count < len(payloads):
             payloads, lengths = payloads[:count], lengths[:count]
-        end, length = self.end, frame_length(count, sum(lengths))
-        frame, chain = self._encoder.encode(end.sequence + 1, end.chain, payloads, lengths)
         assert self.handle is not None
+        end = self.end
+        frame = self._encoder.encode(end.sequence + 1, end.chain, payloads, lengths)
+        start = frame_start(end.offset, frame.length)
         self._attempted_count = count
-        start = frame_start(end.offset, length)
-        with _raising_full():
-            write_at(self.handle, frame, start)
+        try:
+            write_at(self.handle, frame.padded, start)
+        except OSError as error:
+            raise _full_or(error) from error
         began_s = time.perf_counter()
         os.fdatasync(self.handle)
         self.sync_s = time.perf_counter() - began_s
         self._attempted_count = 0
-        self.end = End(end.path, frame_end(start, length), end.sequence + count, chain)
+        offset = frame_end(start, frame.length)
+        self.end = End(end.path, offset, end.sequence + count, frame.chain)
         return count
 
     def _count_of_next(self, payload_lengths: Sequence[int]) -> int:
@@ -161,6 +163,9 @@ def _raising_full() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in FULL:
-            raise
-        raise DiskFull from error
+        raise _full_or(error) from error
+
+
+def _full_or(error: OSError) -> Exception:
+    """Return DiskFull for an error that says so, and any other error itself."""
+    return DiskFull() if error.errno in FULL else error

@@ -17,6 +17,7 @@ one can be incomplete, and an intact one proves that all before it were synced.
 
 import hashlib
 import struct
+import sys
 from collections.abc import Sequence
 from itertools import accumulate, pairwise, takewhile
 from typing import Final, NamedTuple
@@ -42,6 +43,7 @@ FRAME_BYTES_MAX: Final = HEADER_BYTES + LENGTH_BYTES + PAYLOAD_BYTES_MAX
 _SEAL: Final = struct.Struct("<I8s16s")
 _BEGIN: Final = struct.Struct("<QI")
 _CHECKSUM_BYTES: Final = 8
+_SOLE_PAYLOAD: Final = HEADER_BYTES + LENGTH_BYTES
 _RECORD_BYTES_MIN: Final = LENGTH_BYTES + 1
 _PAYLOADS_JOINED: Final = 64
 
@@ -156,32 +158,31 @@ def read_frames(buffer: bytes, begin: Run, until: int | None = None) -> Run:
     """
     payloads: list[bytes] = []
     _, sequence, chain, offset = begin
+    limit = sys.maxsize if until is None else until
     unpack, sha256 = HEADER.unpack_from, hashlib.sha256
     view, last_start = memoryview(buffer), len(buffer) - HEADER_BYTES
-    while offset <= last_start and sequence != until:
-        start = offset
-        length, checksum, seen_chain, first_sequence, count = unpack(buffer, start)
-        if not 0 < length < LARGE_FRAME_BYTES:
+    while offset <= last_start and sequence < limit:
+        start, head = offset, unpack(buffer, offset)
+        if not 0 < head[0] < LARGE_FRAME_BYTES:
             start = _start_of_large(buffer, offset)
-            if start > last_start:
-                break
-            length, checksum, seen_chain, first_sequence, count = unpack(buffer, start)
+            head = unpack(buffer, min(start, last_start))
+        length, checksum, seen_chain, first_sequence, count = head
         if first_sequence != sequence + 1 or not _is_possible(length, count, len(buffer) - start):
             break
-        end = start + length
+        end, padding = start + length, -length % ALIGNMENT
         digest = sha256(view[start + _SEAL.size : end]).digest()
         following = sha256(chain + digest).digest()[:CHAIN_BYTES]
         if digest[:_CHECKSUM_BYTES] != checksum or following != seen_chain:
             break
-        padding = -length % ALIGNMENT
-        if buffer[end : end + padding] != bytes(padding):
+        if padding and any(view[end : end + padding]):
             break
-        added = _payloads(buffer, start, count, end)
-        if until is not None:
-            added = added[: until - sequence]
-        payloads += added
-        sequence, chain, offset = sequence + len(added), seen_chain, end + padding
-    return Run(payloads, sequence, chain, offset)
+        if count == 1:
+            payloads.append(buffer[start + _SOLE_PAYLOAD : end])
+        else:
+            payloads += _payloads(buffer, start, count, end)
+        sequence, chain, offset = sequence + count, seen_chain, end + padding
+    surplus = max(0, sequence - limit)
+    return Run(payloads[: len(payloads) - surplus], sequence - surplus, chain, offset)
 
 
 def _start_of_large(buffer: bytes, offset: int) -> int:
@@ -208,8 +209,6 @@ def _is_possible(length: int, count: int, room: int) -> bool:
 def _payloads(buffer: bytes, start: int, count: int, end: int) -> list[bytes]:
     """Return the payloads of a frame whose checksum is right."""
     begin = start + HEADER_BYTES + LENGTH_BYTES * count
-    if count == 1:
-        return [buffer[begin:end]]
     lengths = struct.unpack_from(f"<{count}I", buffer, start + HEADER_BYTES)
     bounds = list(accumulate(lengths, initial=begin))
     assert bounds[-1] == end

@@ -1,6 +1,7 @@
 import hashlib
 import random
 import struct
+import zlib
 
 import pytest
 from hypothesis import given
@@ -68,10 +69,10 @@ def flat(frames: list[Batch]) -> Batch:
 
 def test_a_frame_has_the_documented_layout() -> None:
     body = struct.pack("<QI", 7, 2) + struct.pack("<II", 3, 5) + b"onethree!"[:8]
-    digest = hashlib.sha256(body).digest()
-    chain = hashlib.sha256(CHAIN + digest).digest()[:16]
-    head = struct.pack("<I", 28 + len(body)) + digest[:8] + chain
-    assert frame_of([b"one", b"three"], 7) == (head + body + bytes(-(28 + len(body)) % 8), chain)
+    head = struct.pack("<II", 24 + len(body), zlib.crc32(body))
+    chain = hashlib.sha256(CHAIN + head).digest()[:16]
+    raw = head + chain + body
+    assert frame_of([b"one", b"three"], 7) == (raw + bytes(-len(raw) % 8), chain)
 
 
 def test_a_large_frame_is_padded_to_whole_pages() -> None:
@@ -201,7 +202,7 @@ def test_a_frame_is_intact_whatever_is_before_it() -> None:
 def test_an_impossible_header_is_no_frame(length: int, count: int) -> None:
     raw = bytearray(frame_of(SMALL)[0] + REST)
     raw[:4] = length.to_bytes(4, "little")
-    raw[36:40] = count.to_bytes(4, "little")
+    raw[32:36] = count.to_bytes(4, "little")
     assert sequence_of_frame(bytes(raw), 0) is None
     assert read(bytes(raw)).payloads == []
 

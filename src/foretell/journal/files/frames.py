@@ -2,22 +2,23 @@
 
     bytes       field
     4           length of the frame, this header included, padding not
-    8           checksum: the first 8 bytes of the digest of everything after the chain
-    16          chain: the first 16 bytes of SHA-256 of the chain before and that digest
+    4           checksum: CRC-32 of everything after the chain, padding not
+    16          chain: the first 16 bytes of SHA-256 of the chain before, the length, the checksum
     8           sequence of its first record
     4           count of its records
     4 x count   length of each payload
     ...         the payloads, one after the other
     ...         zeros up to a multiple of 8
 
-The digest is SHA-256. A large frame begins at a multiple of a page, so that a write neither reads
-nor repeats a part of one. A frame is written when the one before it is synced: at most the last
-one can be incomplete, and an intact one proves that all before it were synced.
+A large frame begins at a multiple of a page, so that a write neither reads nor repeats a part of
+one. A frame is written when the one before it is synced: at most the last one can be incomplete,
+and an intact one proves that all before it were synced.
 """
 
 import hashlib
 import struct
 import sys
+import zlib
 from collections.abc import Sequence
 from itertools import accumulate, pairwise, takewhile
 from typing import Final, NamedTuple
@@ -35,22 +36,23 @@ LARGE_FRAME_BYTES: Final = 4096
 """The length from which a frame begins at a multiple of a page."""
 BUFFER_BYTES: Final = 1024 * 1024
 """The length up to which records share a frame; a record that is longer has one to itself."""
-HEADER: Final = struct.Struct("<I8s16sQI")
+HEADER: Final = struct.Struct("<II16sQI")
 HEADER_BYTES: Final = HEADER.size
 LENGTH_BYTES: Final = 4
 FRAME_BYTES_MAX: Final = HEADER_BYTES + LENGTH_BYTES + PAYLOAD_BYTES_MAX
 
-_SEAL: Final = struct.Struct("<I8s16s")
+_SEAL: Final = struct.Struct("<II16s")
+_CHECKED_FROM: Final = _SEAL.size
 _BEGIN: Final = struct.Struct("<QI")
-_CHECKSUM_BYTES: Final = 8
+_LINKED: Final = struct.Struct("<II")
 _SOLE_PAYLOAD: Final = HEADER_BYTES + LENGTH_BYTES
 _RECORD_BYTES_MIN: Final = LENGTH_BYTES + 1
 _PAYLOADS_JOINED: Final = 64
 
 
-def next_frame_chain(chain: bytes, digest: bytes) -> bytes:
-    """Return the chain of a frame with this digest that follows this chain."""
-    return hashlib.sha256(chain + digest).digest()[:CHAIN_BYTES]
+def next_frame_chain(chain: bytes, length: int, checksum: int) -> bytes:
+    """Return the chain of a frame with this length and checksum that follows this chain."""
+    return hashlib.sha256(chain + _LINKED.pack(length, checksum)).digest()[:CHAIN_BYTES]
 
 
 def frame_length(count: int, payload_bytes: int) -> int:
@@ -127,12 +129,12 @@ class FrameEncoder:
         buffer = self._buffer
         if length > BUFFER_BYTES:
             buffer = memoryview(bytearray(length + padding))
-        _BEGIN.pack_into(buffer, _SEAL.size, sequence, count)
+        _BEGIN.pack_into(buffer, _CHECKED_FROM, sequence, count)
         struct.pack_into(f"<{count}I", buffer, HEADER_BYTES, *payload_lengths)
         _copy(payloads, buffer, HEADER_BYTES + LENGTH_BYTES * count)
-        digest = hashlib.sha256(buffer[_SEAL.size : length]).digest()
-        chain = next_frame_chain(chain, digest)
-        _SEAL.pack_into(buffer, 0, length, digest[:_CHECKSUM_BYTES], chain)
+        checksum = zlib.crc32(buffer[_CHECKED_FROM:length])
+        chain = next_frame_chain(chain, length, checksum)
+        _SEAL.pack_into(buffer, 0, length, checksum, chain)
         buffer[length : length + padding] = bytes(padding)
         return EncodedFrame(buffer[: length + padding], length, chain)
 
@@ -159,7 +161,7 @@ def read_frames(buffer: bytes, begin: Run, until: int | None = None) -> Run:
     payloads: list[bytes] = []
     _, sequence, chain, offset = begin
     limit = sys.maxsize if until is None else until
-    unpack, sha256 = HEADER.unpack_from, hashlib.sha256
+    unpack, crc32, sha256 = HEADER.unpack_from, zlib.crc32, hashlib.sha256
     view, last_start = memoryview(buffer), len(buffer) - HEADER_BYTES
     while offset <= last_start and sequence < limit:
         start, head = offset, unpack(buffer, offset)
@@ -170,9 +172,10 @@ def read_frames(buffer: bytes, begin: Run, until: int | None = None) -> Run:
         if first_sequence != sequence + 1 or not _is_possible(length, count, len(buffer) - start):
             break
         end, padding = start + length, -length % ALIGNMENT
-        digest = sha256(view[start + _SEAL.size : end]).digest()
-        following = sha256(chain + digest).digest()[:CHAIN_BYTES]
-        if digest[:_CHECKSUM_BYTES] != checksum or following != seen_chain:
+        if crc32(view[start + _CHECKED_FROM : end]) != checksum:
+            break
+        linked = chain + buffer[start : start + _LINKED.size]
+        if sha256(linked).digest()[:CHAIN_BYTES] != seen_chain:
             break
         if padding and any(view[end : end + padding]):
             break
@@ -225,9 +228,9 @@ def sequence_of_frame(buffer: bytes | memoryview, start: int) -> int | None:
     length, checksum, _, sequence, count = HEADER.unpack_from(buffer, start)
     if not _is_possible(length, count, len(buffer) - start):
         return None
-    digest = hashlib.sha256(buffer[start + _SEAL.size : start + length]).digest()
     first_sequence: int = sequence
-    return first_sequence if digest[:_CHECKSUM_BYTES] == checksum else None
+    is_intact = zlib.crc32(buffer[start + _CHECKED_FROM : start + length]) == checksum
+    return first_sequence if is_intact else None
 
 
 def synced_by_later_frames(buffer: bytes, offset: int) -> int:

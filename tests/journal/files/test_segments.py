@@ -1,3 +1,4 @@
+import zlib
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,25 @@ def test_a_header_with_another_byte_is_damage(tmp_path: Path, byte: int) -> None
     with pytest.raises(JournalDamaged) as damage:
         read_segment(path)
     assert damage.value.details == {"file": path.name, "offset": 0}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_header_names_the_version_of_what_follows(tmp_path: Path, version: int) -> None:
+    path = tmp_path / segment_name(5)
+    path.write_bytes(encode_head(5, CHAIN_START, version))
+    _, start = read_segment(path)
+    assert start == End(path, HEAD_BYTES, 4, CHAIN_START, version)
+
+
+@pytest.mark.parametrize("magic", [b"FTJOURN0", b"FTJOURN3", b"FTJOURNX"])
+def test_a_version_that_is_not_known_is_refused(tmp_path: Path, magic: bytes) -> None:
+    head = magic + (1).to_bytes(8, "little") + CHAIN_START
+    path = tmp_path / segment_name(1)
+    path.write_bytes(head + zlib.crc32(head).to_bytes(4, "little") + bytes(4096))
+    with pytest.raises(JournalDamaged, match=rf"cannot read its format, b'{magic.decode()}'"):
+        read_segment(path)
+    with pytest.raises(JournalDamaged):
+        find_end(tmp_path)
 
 
 def test_a_file_shorter_than_a_header_is_damage(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import KeyRing
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
+from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import run_together
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
@@ -54,7 +55,8 @@ async def trading_alone(
         )
         trading = parts.embedded(FileJournal(folder / "journal"))
         await trading.start()
-        loops = asyncio.create_task(run_together([*trading.loops().values(), recovery.run]))
+        endless = [*trading.loops().values(), recovery.run, collect_when_idle]
+        loops = asyncio.create_task(run_together(endless))
         listener = bind("127.0.0.1", 0, "--port")
         api = ApiServer({Role.TRADING: PREFIX_BY_ROLE[Role.TRADING]}, "", "127.0.0.1", 0)
         api.open(Role.TRADING, build_app(trading.context), fast_routes(trading.context))

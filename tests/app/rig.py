@@ -26,7 +26,7 @@ ENDED_WITHIN_S = 20.0
 
 
 def forget_environment(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Keep the environment and the file of the person who runs the tests out of the settings."""
+    """Isolate the settings from the developer's environment and file."""
     for name in [name for name in os.environ if name.startswith("FORETELL_")]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(folder)

@@ -63,7 +63,7 @@ async def test_a_loop_that_fails_is_started_again(database_file: Path, tmp_path:
         assert rig.host.projection.sequence == rig.context.books.sequence
 
 
-async def test_a_start_knows_the_names_of_every_market(database_file: Path, tmp_path: Path) -> None:
+async def test_a_start_loads_the_names_of_every_market(database_file: Path, tmp_path: Path) -> None:
     async with a_rig(tmp_path / "journal", database_file) as rig:
         await rig.open("rain")
     async with a_rig(tmp_path / "journal", database_file) as rig:

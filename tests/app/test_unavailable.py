@@ -11,7 +11,7 @@ from foretell.app.unavailable import UnavailableApp
 pytestmark = pytest.mark.anyio
 
 ENGINE_WORDS = "the matching engine is restarting"
-WORDS = "the service is starting"
+WORDS = "the process is still starting; try again later"
 CODE = "starting"
 
 

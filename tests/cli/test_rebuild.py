@@ -85,7 +85,7 @@ def test_emptied_tables_are_rebuilt_by_the_next_start(call: Call, data: Path) ->
     assert asyncio.run(run_engine(data)) == before
 
 
-def test_tables_stay_where_the_beginning_of_the_journal_is_gone(call: Call, data: Path) -> None:
+def test_tables_stay_if_the_beginning_of_the_journal_was_removed(call: Call, data: Path) -> None:
     before = asyncio.run(run_engine(data, STORY))
     take_snapshot(data / "journal", 40)
     take_snapshot(data / "journal", 60)

@@ -62,7 +62,7 @@ async def test_a_slug_of_an_unverified_request_is_free_after_a_day(
 
     superseded = await creator.record(first)
     assert superseded["status"] == "failed"
-    assert superseded["errorMessage"] == f"superseded: request {second} makes these markets"
+    assert superseded["errorMessage"] == f"superseded: request {second} creates these markets"
 
 
 async def test_a_slug_of_a_verified_request_is_kept_permanently(

@@ -1,4 +1,4 @@
-"""Whole lives of requests: stopped and resumed anywhere, and led through their calls in any order."""
+"""Requests from their first call to their end: stopped and resumed anywhere, with calls in any order."""
 
 import asyncio
 import contextlib

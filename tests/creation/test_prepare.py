@@ -122,7 +122,7 @@ async def test_a_payload_for_another_chain_than_was_signed_for_is_refused(
     )
 
     assert error_of(refused) == (400, "validation_error")
-    assert details_of(refused) == [("chainId", "must be 137, which was signed for")]
+    assert details_of(refused) == [("chainId", "must be 137, the chain id of the challenge")]
 
 
 @pytest.mark.spec(69, 78)

@@ -87,7 +87,7 @@ async def test_after_the_deadline_the_request_fails_with_the_cause_of_its_wait(
     assert in_time == ("prepare_running", None)
     assert status == "failed"
     assert message is not None
-    assert message.startswith("chain_unavailable: the chain did not answer")
+    assert message.startswith("chain_unavailable: the node gave no valid response")
     assert message.endswith("(gave up after 1800 s)")
     assert "127.0.0.1" not in message
 
@@ -209,7 +209,7 @@ async def test_a_permanent_refusal_fails_the_request_at_once(creator: CreatorCli
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     """Wait for a condition that other tasks fulfil."""
     async with asyncio.timeout(DEADLINE_S):
-        while not await holds():  # noqa: ASYNC110 - what is waited for announces itself to nobody
+        while not await holds():  # noqa: ASYNC110 - the condition has no event to wait for
             await asyncio.sleep(0.02)
 
 

@@ -173,14 +173,14 @@ L2_REFUSALS: dict[str, tuple[Headers, str, str]] = {
     "no address": (without(l2_headers(), "service_address"), "missing_header", "SERVICE_ADDRESS"),
     "empty address": (l2_headers(address=""), "missing_header", "SERVICE_ADDRESS"),
     "long address": (l2_headers(address=ALICE + "0"), "missing_header", "SERVICE_ADDRESS"),
-    "another address": (l2_headers(address=BOB), "unknown_key", "not one of this address"),
+    "another address": (l2_headers(address=BOB), "unknown_key", "does not belong to this address"),
     "no key": (without(l2_headers(), "service_api_key"), "missing_header", "SERVICE_API_KEY"),
     "empty key": (l2_headers(api_key=""), "missing_header", "SERVICE_API_KEY"),
-    "unknown key": (l2_headers(api_key=UNKNOWN_KEY), "unknown_key", "no such API key"),
-    "key in upper case": (l2_headers(api_key=ALICES.key_id.upper()), "unknown_key", "no such API key"),
-    "key that is none": (l2_headers(api_key="' OR 1=1 --"), "unknown_key", "no such API key"),
-    "key with a zero byte": (l2_headers(api_key=ALICES.key_id[:-1] + "\0"), "unknown_key", "no such API key"),
-    "key of bob": (l2_headers(api_key=BOBS.key_id), "unknown_key", "not one of this address"),
+    "unknown key": (l2_headers(api_key=UNKNOWN_KEY), "unknown_key", "the API key does not exist"),
+    "key in upper case": (l2_headers(api_key=ALICES.key_id.upper()), "unknown_key", "the API key does not exist"),
+    "key that is none": (l2_headers(api_key="' OR 1=1 --"), "unknown_key", "the API key does not exist"),
+    "key with a zero byte": (l2_headers(api_key=ALICES.key_id[:-1] + "\0"), "unknown_key", "the API key does not exist"),
+    "key of bob": (l2_headers(api_key=BOBS.key_id), "unknown_key", "does not belong to this address"),
     "revoked key": (l2_headers(api_key=REVOKED.key_id), "revoked_key", "was revoked"),
     "no timestamp": (without(l2_headers(), "service_timestamp"), "missing_header", "SERVICE_TIMESTAMP"),
     "empty timestamp": (l2_headers(timestamp=""), "missing_header", "SERVICE_TIMESTAMP"),
@@ -193,10 +193,10 @@ L2_REFUSALS: dict[str, tuple[Headers, str, str]] = {
     "early timestamp": (l2_headers(signed_at=str(NOW_S + SKEW_FUTURE_S + 1)), "clock_skew", str(NOW_S)),
     "no passphrase": (without(l2_headers(), "service_passphrase"), "missing_header", "SERVICE_PASSPHRASE"),
     "empty passphrase": (l2_headers(passphrase=""), "missing_header", "SERVICE_PASSPHRASE"),
-    "passphrase of bob": (l2_headers(passphrase=BOBS.passphrase), "wrong_passphrase", "not the key's"),
-    "passphrase in upper case": (l2_headers(passphrase=ALICES.passphrase.upper()), "wrong_passphrase", "not the key's"),
-    "shorter passphrase": (l2_headers(passphrase=ALICES.passphrase[:-1]), "wrong_passphrase", "not the key's"),
-    "passphrase that is not ascii": (l2_headers(passphrase="\u00e9" * 64), "wrong_passphrase", "not the key's"),
+    "passphrase of bob": (l2_headers(passphrase=BOBS.passphrase), "wrong_passphrase", "does not belong to the API key"),
+    "passphrase in upper case": (l2_headers(passphrase=ALICES.passphrase.upper()), "wrong_passphrase", "does not belong to the API key"),
+    "shorter passphrase": (l2_headers(passphrase=ALICES.passphrase[:-1]), "wrong_passphrase", "does not belong to the API key"),
+    "passphrase that is not ascii": (l2_headers(passphrase="\u00e9" * 64), "wrong_passphrase", "does not belong to the API key"),
     "no signature": (without(l2_headers(), "service_signature"), "missing_header", "SERVICE_SIGNATURE"),
     "empty signature": (l2_headers(signature=""), "missing_header", "SERVICE_SIGNATURE"),
     "another signature": (l2_headers(signature="A" * 43 + "="), "l2_signature_mismatch", "does not fit"),
@@ -270,7 +270,7 @@ async def test_a_malformed_key_id_is_not_looked_up(tmp_path: Path) -> None:
 
 
 async def test_complete_credentials_name_their_owner(ring: KeyRing) -> None:
-    assert await ring.check_set(*ALICES) == L2Caller(ALICE, ALICES.key_id, "service_")
+    assert await ring.check_credentials(*ALICES) == L2Caller(ALICE, ALICES.key_id, "service_")
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ async def test_complete_credentials_name_their_owner(ring: KeyRing) -> None:
 )
 async def test_wrong_credentials_are_refused(ring: KeyRing, given: Credentials, code: str) -> None:
     with pytest.raises(Unauthenticated) as refusal:
-        await ring.check_set(*given)
+        await ring.check_credentials(*given)
     assert refusal.value.code == code
 
 
@@ -312,12 +312,12 @@ BUILDER_REFUSALS: dict[str, tuple[Headers, str, str]] = {
     "no header at all": ({}, "missing_header", "SERVICE_BUILDER_API_KEY"),
     "the builder's own L2 headers": (l2_headers(), "missing_header", "SERVICE_BUILDER_API_KEY"),
     "empty key": (builder_headers(api_key=""), "missing_header", "SERVICE_BUILDER_API_KEY"),
-    "unknown key": (builder_headers(api_key=UNKNOWN_KEY), "unknown_key", "no such API key"),
+    "unknown key": (builder_headers(api_key=UNKNOWN_KEY), "unknown_key", "the API key does not exist"),
     "revoked key": (builder_headers(api_key=REVOKED.key_id), "revoked_key", "was revoked"),
-    "key of bob": (builder_headers(api_key=BOBS.key_id), "wrong_passphrase", "not the key's"),
+    "key of bob": (builder_headers(api_key=BOBS.key_id), "wrong_passphrase", "does not belong to the API key"),
     "no timestamp": (without(builder_headers("poly_"), "poly_builder_timestamp"), "missing_header", "POLY_BUILDER_TIMESTAMP"),
     "old timestamp": (builder_headers(signed_at=str(NOW_S - SKEW_PAST_S - 1)), "clock_skew", str(NOW_S)),
-    "another passphrase": (builder_headers(passphrase=BOBS.passphrase), "wrong_passphrase", "not the key's"),
+    "another passphrase": (builder_headers(passphrase=BOBS.passphrase), "wrong_passphrase", "does not belong to the API key"),
     "signature by another secret": (builder_headers(secret=BOBS.secret), "l2_signature_mismatch", "does not fit"),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""People who trade over HTTP, each on a connection of its own, and record requests and answers."""
+"""Traders over HTTP, each with its own connection, that record requests and responses."""
 
 import itertools
 import json
@@ -32,7 +32,7 @@ NO_LONGER: Final = {425, 503}
 
 
 class Received(NamedTuple):
-    """What the people sent and received, according to their notes."""
+    """The requests and responses of the traders, from their notes."""
 
     asked: set[Bytes32]
     answer_by_order: dict[Bytes32, Any]

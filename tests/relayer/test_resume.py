@@ -175,7 +175,7 @@ async def test_a_queue_whose_head_fails_is_refused(rig: RelayerRig, owner: Owner
     assert "used by something else" in failure
     assert await state_of(rig, behind) == (
         RelayState.INVALID,
-        "an earlier transaction of the wallet came to nothing",
+        "an earlier transaction of the wallet failed",
     )
     assert await owner.next_nonce() == "0"
 

@@ -9,7 +9,7 @@ import pytest
 
 
 class SmallDisk:
-    """A folder with files that grow to so many bytes together; the rest is the real disk."""
+    """A folder with files that grow to this many bytes together; the rest is the real disk."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder

@@ -11,7 +11,7 @@ from foretell.runtime.garbage_collection import (
     YOUNG_OBJECTS_MAX,
     CollectionLimits,
     collect_when_idle,
-    collection_paused,
+    garbage_collection_paused,
     settle_memory,
 )
 
@@ -159,7 +159,7 @@ async def test_full_searches_take_a_bounded_part_of_the_time() -> None:
 
 
 def fail() -> None:
-    with collection_paused():
+    with garbage_collection_paused():
         assert not gc.isenabled()
         raise ValueError("a fault")
 
@@ -171,8 +171,8 @@ def test_collection_resumes_after_an_error_too() -> None:
 
 
 def test_nested_pauses_end_with_the_outer_one() -> None:
-    with collection_paused():
-        with collection_paused():
+    with garbage_collection_paused():
+        with garbage_collection_paused():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -26,7 +26,7 @@ async def test_a_loop_that_fails_is_logged_and_started_again() -> None:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
     assert [(each["event"], each["loop"]) for each in logs] == [
-        ("loop failed and is started again", "a loop")
+        ("loop failed and is restarted", "a loop")
     ]
 
 

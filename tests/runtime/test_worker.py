@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from foretell.runtime.worker import RETRY_S, RETRY_S_MAX, Pace, run_worker
+from foretell.runtime.worker import RETRY_S, RETRY_S_MAX, PollIntervals, run_worker
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ class Job:
         self.pauses.append(seconds)
 
     async def run(self) -> None:
-        pace = Pace(busy_s=0.5, idle_s=15.0)
+        pace = PollIntervals(busy_s=0.5, idle_s=15.0)
         working = run_worker("a job", self.step, pace, self.wait, pause=self.pause)
         running = asyncio.create_task(working)
         async with asyncio.timeout(10):

@@ -57,7 +57,7 @@ class ApiServer:
         await asyncio.shield(self._serving)
 
     async def finish(self) -> None:
-        """Accept no more requests, and return when those that were accepted are answered."""
+        """Stop accepting requests, and return when those that were accepted are answered."""
         if self._serving is not None:
             self.server.should_exit = True
             await asyncio.wait({self._serving}, timeout=STOP_DEADLINE_S)

@@ -1,4 +1,4 @@
-"""Snapshots of the journal: one is due after so many commands, and a process of its own makes it.
+"""Snapshots of the journal: one is due after a given number of commands, and a process of its own makes it.
 
 A snapshot is never ahead of the tables: commands that a snapshot replaces are removed from the journal, so
 the tables must have them. A treasury has no tables, and its snapshots are never ahead of what is durable.

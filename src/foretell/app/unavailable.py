@@ -41,7 +41,7 @@ class UnavailableApp:
         body_of, refusal = _REFUSAL_BY_ROLE[role]
         self._status, body = body_of(refusal)
         self._content = msgspec.json.encode(body)
-        self._retry_after_s = str(refusal.details["retry_after_s"])
+        self._retry_after_s = str(refusal.retry_after_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse; the handshake of a WebSocket gets the same body."""

@@ -30,13 +30,13 @@ from foretell.domain.errors.chain import ExecutionReverted
 from foretell.domain.errors.families import Upstream
 from foretell.domain.evm.transaction import OutgoingTx, SentTx
 from foretell.domain.values.eip712 import address_of_key
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 
 GAS_MARGIN_PERCENT: Final = 20
 """Added to the estimate: other transactions before it in the block may make a call cost more."""
 
 SIMULATED_AT: Final = "pending"
-PACE: Final = Pace(busy_s=0.25, idle_s=15.0)
+PACE: Final = PollIntervals(busy_s=0.25, idle_s=15.0)
 
 __all__ = ["FEE_CAP_WEI", "Outbox", "Sender", "SenderOptions"]
 

@@ -14,8 +14,8 @@ from foretell.chain.rpc_types import chain_tx_of, quantity_of, receipt_of
 from foretell.chain.sending_account import SendingAccount
 from foretell.domain.evm.transaction import (
     WAITING,
+    MinedAttempt,
     SentTx,
-    Sighting,
     TxMove,
     TxTrigger,
     next_move,
@@ -33,7 +33,7 @@ class _ChainView(NamedTuple):
 
     head: int
     used_nonces: int
-    sighting_by_tx_id: dict[str, Sighting]
+    sighting_by_tx_id: dict[str, MinedAttempt]
 
 
 class Watcher:
@@ -79,7 +79,7 @@ class Watcher:
         sightings = {}
         for tx_id, answer in zip(tx_ids, receipts, strict=True):
             if (receipt := receipt_of(answer)) is not None:
-                sightings[tx_id] = Sighting(
+                sightings[tx_id] = MinedAttempt(
                     receipt.tx_hash, receipt.block_number, receipt.is_success
                 )
         return _ChainView(
@@ -96,7 +96,7 @@ class Watcher:
             step = next_move(tx, sighting, view.head, confirmations)
             if step is None or (after := await self._account.move(tx, step)) is None:
                 break
-            _log.info("transaction moved", tx_id=tx.tx_id, status=after.status.value)
+            _log.info("transaction changed status", tx_id=tx.tx_id, status=after.status.value)
             tx = after
         return tx
 

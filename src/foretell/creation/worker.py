@@ -23,7 +23,7 @@ from foretell.domain.errors.creation import CreatorNotWhitelisted, RegistrationP
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
 from foretell.edge.refusals import InternalError
 from foretell.runtime.backoff import pauses_s
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.store.creation.requests import (
     TOPIC,
     CreationRequest,
@@ -34,7 +34,7 @@ from foretell.store.creation.requests import (
 )
 from foretell.store.outbox.transactions import REGISTRATION
 
-PACE: Final = Pace(busy_s=1.0, idle_s=15.0)
+PACE: Final = PollIntervals(busy_s=1.0, idle_s=15.0)
 SWEEP_INTERVAL_S: Final = 300.0
 BACKOFF_S: Final = 1.0
 BACKOFF_S_MAX: Final = 30.0
@@ -121,7 +121,7 @@ class RequestRunner:
         except ForetellError as refusal:
             await self._fail(request, f"{worker_code(refusal)}: {refusal.message}")
         except Exception:  # noqa: BLE001 - one request's fault must not stop the others
-            _log.exception("a request's step failed", request_id=request.request_id)
+            _log.exception("creation step failed", request_id=request.request_id)
             self._back_off(request)
             await self._wait(request, InternalError())
         else:
@@ -140,14 +140,17 @@ class RequestRunner:
         deadline_ms = options.prepare_deadline_ms if is_preparing else options.finalize_deadline_ms
         waited_ms = self._context.now_ms() - max(request.entered_at_ms, self._started_at_ms)
         _log.debug(
-            "a request waits", request_id=request.request_id, cause=cause.message, ms=waited_ms
+            "creation request waits",
+            request_id=request.request_id,
+            cause=cause.message,
+            ms=waited_ms,
         )
         if waited_ms > deadline_ms:
             gave_up = f"gave up after {waited_ms // 1000} s"
             await self._fail(request, f"{worker_code(cause)}: {cause.message} ({gave_up})")
 
     async def _fail(self, request: CreationRequest, message: str) -> None:
-        _log.warning("a request failed", request_id=request.request_id, message=message)
+        _log.warning("creation request failed", request_id=request.request_id, message=message)
         async with self._context.database.writing() as tx:
             await move_request(
                 tx,

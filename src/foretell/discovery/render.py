@@ -1,4 +1,4 @@
-"""Rendering of rows as answers, with every derived field of events, markets and tags."""
+"""Rendering of rows as responses, with every derived field of events, markets and tags."""
 
 import json
 from collections.abc import Sequence

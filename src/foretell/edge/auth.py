@@ -126,12 +126,12 @@ class KeyRing:
         dialect = self._dialect(headers)
         cached = await self._load(_header(headers, dialect, "api_key"))
         if cached.key.index.address != _address(headers, dialect):
-            raise UnknownKey("the key is not one of this address")
+            raise UnknownKey("the API key does not belong to this address")
         timestamp = _header(headers, dialect, "timestamp")
         check_timestamp(timestamp, self._now_ms() // 1000)
         passphrase = _header(headers, dialect, "passphrase")
         if not hmac.compare_digest(passphrase.encode(), cached.passphrase.encode()):
-            raise WrongPassphrase("the passphrase is not the key's")
+            raise WrongPassphrase("the passphrase does not belong to the API key")
         signature = _header(headers, dialect, "signature")
         cached.signer.check(signature, timestamp, method, path, body)
         return L2Caller(cached.key.index.address, cached.key.key_id, dialect)
@@ -155,14 +155,14 @@ class KeyRing:
         """Return the prefix of a builder's headers, or None when there are none."""
         return next((each for each in self._prefixes if f"{each}{BUILDER}api_key" in headers), None)
 
-    async def check_set(self, key_id: str, secret: str, passphrase: str) -> L2Caller:
+    async def check_credentials(self, key_id: str, secret: str, passphrase: str) -> L2Caller:
         """Return the holder of these credentials, which a private stream's subscription carries."""
         cached = await self._load(key_id)
         wanted = self.credentials(cached.key.index)
         is_secret = hmac.compare_digest(secret.encode(), wanted.secret.encode())
         is_passphrase = hmac.compare_digest(passphrase.encode(), wanted.passphrase.encode())
         if not (is_secret and is_passphrase):
-            raise WrongPassphrase("the secret or the passphrase is not the key's")
+            raise WrongPassphrase("the secret or the passphrase does not belong to the API key")
         return L2Caller(cached.key.index.address, key_id, OWN_PREFIX.lower())
 
     async def _load(self, key_id: str) -> _CachedKey:
@@ -176,12 +176,12 @@ class KeyRing:
             return cached
         self._cached_by_id.discard(key_id)
         if _KEY_ID.match(key_id) is None:
-            raise UnknownKey("no such API key")
+            raise UnknownKey("the API key does not exist")
         revocations = self._revocations
         async with self._database.reading() as tx:
             key = await load_key(tx, key_id)
         if key is None:
-            raise UnknownKey("no such API key")
+            raise UnknownKey("the API key does not exist")
         if not key.is_active:
             raise RevokedKey("the API key was revoked")
         derived = self.credentials(key.index)

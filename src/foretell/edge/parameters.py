@@ -1,6 +1,6 @@
 """Query parameters, each declared once: its spellings, bounds, default and meaning.
 
-`Query.read` parses a parameter and `openapi.taking` documents it, both from the same declaration. An
+`Query.read` parses a parameter and `openapi.operation_with` documents it, both from the same declaration. An
 empty value counts as absent, and of several values the first one counts, except in lists. Refusals
 name the first spelling.
 """

@@ -55,11 +55,6 @@ Handler = Callable[[Engine, Any], Awaitable[EngineReply]]
 """Returns the reply to a request of one class, or raises the refusal."""
 
 
-async def handle(engine: Engine, request: ShardRequest) -> EngineReply:
-    """Return the engine's reply, durable if anything changed; or refuse."""
-    return await HANDLERS[type(request)](engine, request)
-
-
 async def place(engine: Engine, request: PlaceRequest) -> PlaceReply:
     """Place an order; one that was placed before keeps its outcome."""
     is_known = request.command.order_id in engine.state.placement_by_order
@@ -176,7 +171,9 @@ def _check_name(state: State, shard: str, *, may_be_new: bool = False) -> None:
     """Refuse a request that is meant for another shard, or comes before this one has joined."""
     known = state.allocations.shard
     if known != shard and not (may_be_new and known == ""):
-        raise TreasuryUnavailable(f"the shard {shard} is known here as {known!r}")
+        raise TreasuryUnavailable(
+            f"the request is for shard {shard!r}, and this engine is shard {known!r}"
+        )
 
 
 def _matching(state: State, request: CancelMatchingRequest) -> Iterable[LiveOrder]:

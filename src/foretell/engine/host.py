@@ -120,4 +120,6 @@ class EngineHost:
 
     async def _watch(self) -> None:
         await self.engine.failed.wait()
-        raise EngineStopped("its journal failed; start again to go on from what is durable")
+        raise EngineStopped(
+            "its journal failed; restart the process to continue from the last durable command"
+        )

@@ -71,7 +71,9 @@ class TreasuryHost:
 
     async def _watch(self) -> None:
         await self.engine.failed.wait()
-        raise EngineStopped("the treasury's journal failed; start again to go on from it")
+        raise EngineStopped(
+            "the treasury's journal failed; restart the process to continue from the last durable command"
+        )
 
     def _view_account(self, request: AccountRequest) -> AccountReply:
         """Return what of a wallet is allocated to no shard."""

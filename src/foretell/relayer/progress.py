@@ -37,7 +37,9 @@ async def move(
         if not await record_relay_move(tx, request, moved):
             moved = await load_relay(tx, request.transaction_id) or request
     context.pulse.beat()
-    _log.info("relay moved", transaction_id=moved.transaction_id, state=moved.state.value)
+    _log.info(
+        "relay request changed state", transaction_id=moved.transaction_id, state=moved.state.value
+    )
     return moved
 
 

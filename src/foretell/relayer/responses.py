@@ -1,4 +1,4 @@
-"""Answers of the relayer."""
+"""Responses of the relayer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

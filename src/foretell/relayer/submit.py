@@ -123,7 +123,9 @@ async def _refuse_unsent(
     follows it. If the store fails here, the row is left to the worker too.
     """
     if await load_carrying_tx(context, request) is not None:
-        _log.warning("relay waits", transaction_id=request.transaction_id, cause=error.message)
+        _log.warning(
+            "relay request waits", transaction_id=request.transaction_id, cause=error.message
+        )
         return request
     failure = ExecutionFailed(reason_text(error)) if isinstance(error, RpcRefused) else error
     await move(context, request, RelayTrigger.REFUSE, failure.message)

@@ -6,12 +6,12 @@ from typing import Final
 
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.resume import run_once
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.store.outbox.relays import TOPIC
 from foretell.store.outbox.transactions import RELAYED
 from foretell.store.trading.api_keys import TOPIC as KEYS_TOPIC
 
-PACE: Final = Pace(busy_s=1.0, idle_s=15.0)
+PACE: Final = PollIntervals(busy_s=1.0, idle_s=15.0)
 
 
 async def run(context: RelayerContext) -> None:

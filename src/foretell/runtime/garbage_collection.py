@@ -96,7 +96,7 @@ class _Collector:
 
 
 @contextlib.contextmanager
-def collection_paused() -> Iterator[None]:
+def garbage_collection_paused() -> Iterator[None]:
     """Pause garbage collection during a replay: nearly all objects made then are kept."""
     was_enabled = gc.isenabled()
     gc.disable()

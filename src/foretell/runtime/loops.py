@@ -19,7 +19,7 @@ async def restart_on_failure(name: str, loop: Loop) -> None:
         try:
             await loop()
         except Exception:
-            log.exception("loop failed and is started again", loop=name)
+            log.exception("loop failed and is restarted", loop=name)
             await asyncio.sleep(RETRY_S)
 
 

@@ -16,10 +16,10 @@ RETRY_S_MAX: Final = 30.0
 Step = Callable[[], Awaitable[bool]]
 """Does the work that is due, and returns whether more is due soon."""
 Wait = Callable[[float], Awaitable[object]]
-"""Waits so many seconds, or until there is work."""
+"""Waits this many seconds, or until there is work."""
 
 
-class Pace(NamedTuple):
+class PollIntervals(NamedTuple):
     """Seconds between two steps: while there is work, and while there is none."""
 
     busy_s: float
@@ -29,7 +29,7 @@ class Pace(NamedTuple):
 async def run_worker(
     name: str,
     step: Step,
-    pace: Pace,
+    pace: PollIntervals,
     wait: Wait = asyncio.sleep,
     *,
     expected: tuple[type[Exception], ...] = (),

@@ -143,7 +143,9 @@ async def _requeue(context: SettlementContext, settlement: Settlement, refusal: 
 
     A transaction that was signed already keeps its name and its place: it may be on its way.
     """
-    _log.error("settlement not taken", trade_id=settlement.trade_id, cause=refusal.message)
+    _log.error(
+        "settlement refused by the node", trade_id=settlement.trade_id, cause=refusal.message
+    )
     async with context.database.reading() as tx:
         is_signed = bool(await load_txs(tx, SETTLEMENT, [settlement.tx_id or ""]))
     if not is_signed:
@@ -172,7 +174,7 @@ async def _release_fills(
 ) -> None:
     """Have these fills leave a trade; the engine splits it, and it is tried again then."""
     for each in refused:
-        _log.warning("fill leaves its trade", **each._asdict())
+        _log.warning("fill removed from its trade", **each._asdict())
     await _record(context, settlement, refused)
 
 

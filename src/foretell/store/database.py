@@ -89,7 +89,7 @@ class Transaction:
     async def upsert_rows(self, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert such rows; each replaces the row with the same key."""
         is_sqlite = self.dialect == "sqlite"
-        await self.execute_rows(_upsertion(table, is_sqlite=is_sqlite), rows)
+        await self.execute_rows(_upsert_statement(table, is_sqlite=is_sqlite), rows)
 
     async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
         """Return every row of a query."""
@@ -123,7 +123,7 @@ def _insertion(table: sa.Table) -> sa.Insert:
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)
-def _upsertion(table: sa.Table, *, is_sqlite: bool) -> sa.Insert:
+def _upsert_statement(table: sa.Table, *, is_sqlite: bool) -> sa.Insert:
     new = sqlite.insert(table) if is_sqlite else postgresql.insert(table)
     key = table.primary_key.columns
     changed = {

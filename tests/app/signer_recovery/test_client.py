@@ -19,14 +19,14 @@ from foretell.domain.errors.exchange import EngineBusy, EngineRestarting
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.values.eip712 import address_of_key, sign_digest
 from foretell.domain.values.hexadecimal import address_bytes
-from foretell.runtime.child_processes import RestartPauses
+from foretell.runtime.child_processes import RestartBackoff
 
 pytestmark = pytest.mark.anyio
 
 OFF_CURVE = b"\xff" * 32 + b"\x01" * 32 + b"\x1b"
 ALICE = address_of_key(a_key("alice"))
 SOON_S = 20.0
-QUICK = RecoveryLimits(check_every_s=0.05, restarts=RestartPauses(first_s=0.01, most_s=0.01))
+QUICK = RecoveryLimits(check_every_s=0.05, restarts=RestartBackoff(first_s=0.01, most_s=0.01))
 Answer = TypeVar("Answer")
 
 

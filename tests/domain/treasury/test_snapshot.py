@@ -104,7 +104,9 @@ def test_different_treasuries_have_different_digests() -> None:
 @pytest.mark.parametrize("version", [0, VERSION + 1])
 def test_an_unknown_version_is_refused(version: int) -> None:
     body = msgspec.msgpack.decode(encode_treasury(Treasury()))
-    with pytest.raises(SnapshotUnknown, match=f"version {version}, and this is {VERSION}"):
+    with pytest.raises(
+        SnapshotUnknown, match=f"version {version}, and this program supports version {VERSION}"
+    ):
         decode_treasury(msgspec.msgpack.encode([version, *body[1:]]))
 
 

@@ -169,7 +169,7 @@ async def snapshot_now(engine: Engine) -> None:
 
 
 async def some_trading_with_snapshots(folder: Path, after: int, clock: Clock) -> tuple[str, int]:
-    """Trade, with two snapshots after so many orders; return the digest and the sequence."""
+    """Trade, with two snapshots after this many orders; return the digest and the sequence."""
     async with a_trading_engine(folder, clock) as engine:
         for number in range(12):
             await place(engine, a_placing(a_buy("alice", price_ticks=40 - number, salt="1")))
@@ -396,7 +396,7 @@ async def test_after_a_restart_the_api_answers_as_before(
         ]
 
 
-async def test_after_a_restart_from_a_snapshot_the_api_and_the_streams_go_on_as_before(
+async def test_after_a_restart_from_a_snapshot_the_api_and_the_streams_continue(
     database_file: Path, tmp_path: Path
 ) -> None:
     order, taker = a_buy(price_ticks=40), a_sell("bob", price_ticks=40, size_units=6 * TOKEN)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.domain.exchange.digest import digest
+from tests.engine.rig import handle
 from tests.rigs.values import NOW_S, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 from tests.trading.rig import SEGMENT_BYTES, Clock
 
@@ -24,7 +25,6 @@ from foretell.domain.exchange.effects import (
 )
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderType
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.engine.answers import handle
 from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal

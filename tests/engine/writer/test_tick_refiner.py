@@ -396,7 +396,7 @@ async def test_a_restart_shows_old_and_new_trades_at_their_prices(
         assert await get(rig, "/tick-size", token_id=YES) == {"minimum_tick_size": 0.001}
 
 
-async def test_the_history_of_a_price_goes_on_over_the_change(edge: TradingRig) -> None:
+async def test_a_price_history_continues_over_the_change(edge: TradingRig) -> None:
     edge.clock.move(60_000)
     await edge.submit(a_placing(a_sell("bob", 50, 5 * TOKEN), at_ms=edge.clock.at_ms))
     await edge.settle_tables()

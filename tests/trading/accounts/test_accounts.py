@@ -101,11 +101,11 @@ async def test_a_nonce_that_does_not_fit_is_fetched_again_once_a_second(
     await nonces.check(EXCHANGE, a_buy("alice"))
     chain.nonce_by_maker[ALICE] = 1
     clock.move(999)
-    with pytest.raises(InvalidOrderNonce, match="the maker's at the exchange is 0"):
+    with pytest.raises(InvalidOrderNonce, match="must be 0, the maker's nonce at the exchange"):
         await nonces.check(EXCHANGE, a_buy("alice", nonce=1))
     clock.move(1)
     await nonces.check(EXCHANGE, a_buy("alice", nonce=1))
-    with pytest.raises(InvalidOrderNonce, match="the maker's at the exchange is 1"):
+    with pytest.raises(InvalidOrderNonce, match="must be 1, the maker's nonce at the exchange"):
         await nonces.check(EXCHANGE, a_buy("alice", nonce=2))
     assert chain.nonces_fetched == 2
 

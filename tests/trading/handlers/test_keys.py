@@ -318,7 +318,9 @@ async def test_after_a_revocation_the_same_nonce_gives_a_new_key(rig: TradingRig
 
 
 async def test_a_key_without_a_row_lists_nothing(rig: TradingRig, alice: Trader) -> None:
-    caller = await rig.context.key_ring.check_set(alice.key_id, alice.secret, alice.passphrase)
+    caller = await rig.context.key_ring.check_credentials(
+        alice.key_id, alice.secret, alice.passphrase
+    )
     gone = caller._replace(key_id="gone")
     assert await list_keys(rig.context, gone, with_metadata=False) == []
 

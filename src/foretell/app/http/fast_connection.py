@@ -108,7 +108,7 @@ class FastConnection(BoundedConnection):
         path, _, query = self.url.partition(b"?")
         method = self.parser.get_method()
         served = self._fast_routes.get((method, path))
-        if served is None or not (self._is_usual() and served.route.takes(query)):
+        if served is None or not (self._is_plain() and served.route.takes(query)):
             super().on_headers_complete()
             return
         self._is_in_head = False
@@ -172,7 +172,7 @@ class FastConnection(BoundedConnection):
     def _cancel_timer(self) -> None:
         super()._unset_keepalive_if_required()
 
-    def _is_usual(self) -> bool:
+    def _is_plain(self) -> bool:
         """Return whether the request needs nothing that only uvicorn's way can do."""
         headers = dict(self.headers)
         length = headers.get(b"content-length", b"0")

@@ -22,7 +22,7 @@ from foretell.app.signer_recovery.process import ANSWER_BYTES, NO_SIGNER
 from foretell.domain.errors.exchange import EngineBusy, EngineRestarting
 from foretell.domain.errors.families import ForetellError, MalformedSignature
 from foretell.domain.values.hexadecimal import Address, address_of
-from foretell.runtime.child_processes import RestartPauses, end_process, kill_process, supervise
+from foretell.runtime.child_processes import RestartBackoff, end_process, kill_process, supervise
 from foretell.runtime.loops import run_together
 
 COMMAND: Final = (sys.executable, "-m", recovery_process.__name__)
@@ -45,7 +45,7 @@ class RecoveryLimits(NamedTuple):
     recover_deadline_s: float = 10.0
     """How long a request may wait in all, attempts and restarts included, checks apart."""
     stop_deadline_s: float = 5.0
-    restarts: RestartPauses = RestartPauses(most_s=1.0)
+    restarts: RestartBackoff = RestartBackoff(most_s=1.0)
 
 
 class _Request:

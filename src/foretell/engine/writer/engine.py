@@ -41,7 +41,7 @@ from foretell.domain.values.hexadecimal import word_bytes
 from foretell.engine.protocol.endpoint import Subscriber
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.journal.port import Capacity, Journal, Snapshot
-from foretell.runtime.garbage_collection import collection_paused
+from foretell.runtime.garbage_collection import garbage_collection_paused
 
 WAITING_MAX: Final = 50_000
 REPLAY_BATCH: Final = 2_000
@@ -121,7 +121,7 @@ class Engine:
         gather much can write it.
         """
         snapshot = await asyncio.to_thread(self.journal.snapshot)
-        with collection_paused():
+        with garbage_collection_paused():
             if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
                 self.state, self.sequence = decode_state(snapshot.payload), snapshot.sequence
             await self._replay(max(self.sequence, tables_sequence or 0), drain_if_large)
@@ -205,7 +205,7 @@ class Engine:
             await asyncio.sleep(self._expiry_interval_s)
 
     async def close(self) -> None:
-        """Take no more commands, and make durable those that were taken."""
+        """Stop accepting commands, and make durable those that were taken."""
         self._is_ready = False
         await self.journal.close()
         if self._stall_watch is not None:

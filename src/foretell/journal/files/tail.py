@@ -18,9 +18,9 @@ from foretell.journal.files.segments import (
     Mark,
     encode_head,
     segment_name,
-    sync_folder,
 )
 from foretell.journal.framing import encode_record, next_chain
+from foretell.runtime.folders import sync_folder
 
 
 class SegmentTail:

@@ -18,7 +18,7 @@ import structlog
 
 from foretell.domain.errors.storage import JournalFailed, LeaseHeld, LeaseLost
 from foretell.journal.framing import PAYLOAD_BYTES_MAX, next_chain
-from foretell.journal.port import Capacity, Entry, InRows, Snapshot
+from foretell.journal.port import Capacity, Entry, PostgresJournalAddress, Snapshot
 from foretell.journal.postgres.connections import (
     LOST,
     cause_of,
@@ -112,7 +112,9 @@ class PostgresJournal:
             end = entry.sequence
             yield entry
         if end < self._first_end:
-            raise JournalFailed(f"a server answered that ends at {end}, not at {self._first_end}")
+            raise JournalFailed(
+                f"this server's journal ends at {end}, and must end at {self._first_end} or later"
+            )
 
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
@@ -162,12 +164,12 @@ class PostgresJournal:
             with_connection, self._place.url, lambda connection: newest_sequence(connection, shard)
         )
 
-    def begin_snapshot(self) -> InRows:
+    def begin_snapshot(self) -> PostgresJournalAddress:
         """Return the address of the rows, with the lease's holder, for a process that keeps a snapshot.
 
         Parts without a head are no snapshot: the next one of that sequence overwrites them.
         """
-        return InRows(self._place.url, self._place.shard, self._lease.holder)
+        return PostgresJournalAddress(self._place.url, self._place.shard, self._lease.holder)
 
     async def compact(self, *, keeps_all: bool = False) -> int:
         """Remove what the two newest snapshots do not need; return how many entries."""
@@ -308,7 +310,7 @@ class _Writer:
                     await asyncio.sleep(pause_s)
         except TimeoutError:
             self._lease.check()
-            raise JournalFailed(f"no commit within {self._lease.lease_s} s") from None
+            raise JournalFailed(f"no commit within {self._lease.lease_s:g} s") from None
 
     async def _is_durable(self, rows: Sequence[Row]) -> bool:
         """Write rows, or return False when their outcome is unknown.
@@ -353,7 +355,7 @@ class _Writer:
         and may be lost with the primary. Beginning the next epoch waits for the standby again; if
         that wait is canceled too, the lookup after it proves nothing.
         """
-        log.warning("database warns", shard=self._place.shard, message=str(message))
+        log.warning("database warning", shard=self._place.shard, message=str(message))
         self._is_in_doubt = True
 
     async def _disconnect(self) -> None:

@@ -33,7 +33,7 @@ from foretell.store.tables import (
 _IS_YES: Final = positions.c.token_id == conditions.c.token_yes
 
 
-class StandingOrder(enum.Enum):
+class RankingOrder(enum.Enum):
     """Sort keys of rankings."""
 
     GAIN = enum.auto()
@@ -47,7 +47,7 @@ class RankingScope(NamedTuple):
     main_category: str | None
 
 
-class Standing(NamedTuple):
+class Ranking(NamedTuple):
     """A wallet's rank."""
 
     rank: int
@@ -68,24 +68,24 @@ class Win(NamedTuple):
     realized_units: int
 
 
-async def load_standings(
+async def load_rankings(
     tx: Transaction,
     scope: RankingScope,
-    order: StandingOrder,
+    order: RankingOrder,
     *,
     limit: int,
     offset: int,
     wallet: Address | None = None,
-) -> Sequence[Standing]:
+) -> Sequence[Ranking]:
     """Return a page of the ranking, or the standing of one wallet.
 
     A wallet without a trade, a gain or a loss in the scope is not ranked.
     """
     gains, volumes = _gains(scope).subquery(), _volumes(scope).subquery()
     volume = sa.func.coalesce(volumes.c.volume_units, 0)
-    by = {StandingOrder.GAIN: gains.c.gain, StandingOrder.VOLUME: volume}[order]
+    by = {RankingOrder.GAIN: gains.c.gain, RankingOrder.VOLUME: volume}[order]
     is_ranked = volume > 0
-    if order is StandingOrder.GAIN:
+    if order is RankingOrder.GAIN:
         is_ranked = sa.or_(is_ranked, sa.func.abs(gains.c.gain) * 2 >= 1)
     ranked = (
         sa.select(
@@ -102,7 +102,7 @@ async def load_standings(
     if wallet is not None:
         query = query.where(ranked.c.wallet == wallet)
     return [
-        Standing(row.rank, Address(row.wallet), int(row.volume_units), round(row.gain))
+        Ranking(row.rank, Address(row.wallet), int(row.volume_units), round(row.gain))
         for row in await tx.all(query)
     ]
 

@@ -118,7 +118,7 @@ class HoldingPage(NamedTuple):
     is_descending: bool
 
 
-class Worth(NamedTuple):
+class HoldingsSum(NamedTuple):
     """The sum of a wallet's holdings that have the same price."""
 
     is_yes: bool
@@ -178,9 +178,9 @@ async def load_holdings(
     return [_holding(row) for row in rows]
 
 
-async def load_worths(
+async def load_holdings_sums(
     tx: Transaction, wallet: Address, condition_ids: Collection[Bytes32] = ()
-) -> Sequence[Worth]:
+) -> Sequence[HoldingsSum]:
     """Return the sums of a wallet's holdings, grouped by what the price is computed from."""
     priced = (_IS_YES.label("is_yes"), *QUOTED, *REPORTED)
     held = (
@@ -197,7 +197,8 @@ async def load_worths(
     total = sa.func.sum(held.c.size_units).label("size_units")
     rows = await tx.all(sa.select(*same, total).group_by(*same))
     return [
-        Worth(bool(row.is_yes), int(row.size_units), book_top(row), payout(row)) for row in rows
+        HoldingsSum(bool(row.is_yes), int(row.size_units), book_top(row), payout(row))
+        for row in rows
     ]
 
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.portfolio.positions import Payout
+from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import LIQUIDITY_REACH, NARROW_SPREAD_MAX, BookTop
 from foretell.store.tables import orders, payouts, quote_points, quotes
 
@@ -25,8 +26,6 @@ QUOTED: Final = (
     quotes.c.last_price_ticks,
 )
 REPORTED: Final = (payouts.c.payout_yes, payouts.c.payout_no)
-
-MINUTE_S: Final = 60
 
 
 def real(expression: Any) -> Real:

@@ -272,7 +272,7 @@ class PublicBooks:
         """Return a token that trades now, or refuse."""
         token = self.find(token_id)
         if not token.market.is_open:
-            raise UnknownMarket(f"token {token_id} any more")
+            raise UnknownMarket(f"token {token_id}", has_ended=True)
         return token
 
     def _open(self, opened: OpenMarket, sequence: int) -> PublicBook:

@@ -197,7 +197,7 @@ class OrderCheck:
         return self.order_id or self.struct_hash()
 
 
-def nothing(_check: OrderCheck) -> bool:
+def always(_check: OrderCheck) -> bool:
     """Return True: the rule can always be checked."""
     return True
 
@@ -217,7 +217,7 @@ class Rule:
 
 
 RULES_BEFORE_ENGINE: Final = (
-    Rule("body", OrderCheck.parse_body, nothing),
+    Rule("body", OrderCheck.parse_body, always),
     Rule("owner", OrderCheck.check_owner, OrderCheck.has_body),
     Rule("fields", OrderCheck.parse_fields, OrderCheck.has_body),
     Rule("signer", OrderCheck.check_signer, OrderCheck.has_order),

@@ -55,7 +55,7 @@ async def place_orders(
     """Place the orders in the body; return the outcome of each, in their order."""
     entries = parse_batch(raw)
     if not entries:
-        raise MalformedOrder("there is no order in the body")
+        raise MalformedOrder("the body must have the key order")
     if len(entries) > ORDERS_PER_BATCH_MAX:
         raise TooManyOrders(len(entries), ORDERS_PER_BATCH_MAX)
     commands = await asyncio.gather(*(_try_prepare(context, caller, entry) for entry in entries))

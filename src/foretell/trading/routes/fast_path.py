@@ -60,7 +60,7 @@ async def _answer_caller(
     except ForetellError as refusal:
         return _refused(refusal)
     except Exception:
-        log.exception("unhandled", path=call.path)
+        log.exception("unhandled error", path=call.path)
         return _refused(InternalError())
 
 
@@ -72,10 +72,10 @@ def _book(context: TradingContext, call: FastRequest) -> FastResponse:
     except ForetellError as refusal:
         return _refused(refusal)
     except Exception:
-        log.exception("unhandled", path=call.path)
+        log.exception("unhandled error", path=call.path)
         return _refused(InternalError())
 
 
 def _refused(refusal: ForetellError) -> FastResponse:
     status, body = trading_body(refusal)
-    return FastResponse(status, _ENCODER.encode(body), refusal.details.get("retry_after_s"))
+    return FastResponse(status, _ENCODER.encode(body), refusal.retry_after_s)

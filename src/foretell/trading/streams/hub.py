@@ -55,7 +55,7 @@ class Streams:
         self.connections_max = CONNECTIONS_MAX
         self.market = MarketChannel(books, market_names, self._stamp)
         self.user = UserChannel(
-            books, market_names.outcome, wallets, key_ring.check_set, self._stamp
+            books, market_names.outcome, wallets, key_ring.check_credentials, self._stamp
         )
         self._announced = asyncio.Event()
         self._connections: set[Connection] = set()
@@ -124,7 +124,7 @@ class Streams:
             try:
                 await self._drop_revoked(database)
             except ForetellError as error:
-                log.warning("revocations unread", cause=error.message)
+                log.warning("revocations could not be read", cause=error.message)
 
     async def _drop_revoked(self, database: Database) -> None:
         key_ids = self.user.key_ids()

@@ -39,7 +39,7 @@ from foretell.trading.books.books import PublicBooks
 from foretell.trading.refusals import trading_body
 from foretell.trading.streams.connection import CLOSE_POLICY, CLOSE_TRY_LATER, Connection
 from foretell.trading.streams.messages import order_text, trade_text
-from foretell.trading.streams.subscription import Subscription
+from foretell.trading.streams.subscription import OPERATIONS, Subscription
 from foretell.trading.wire.orders import (
     OrderView,
     OutcomeOf,
@@ -84,7 +84,6 @@ class UserChannelRequest(msgspec.Struct):
 
 _DECODER: Final = msgspec.json.Decoder(UserChannelRequest)
 _TYPES: Final = frozenset({None, "user"})
-_OPERATIONS: Final = frozenset({None, "subscribe", "unsubscribe"})
 
 
 class StreamedOrder(msgspec.Struct, gc=False):
@@ -168,7 +167,7 @@ class UserChannel:
             return
         kind = None if request.type is None else request.type.lower()
         markets = [market.lower() for market in request.markets]
-        if kind not in _TYPES or request.operation not in _OPERATIONS:
+        if kind not in _TYPES or request.operation not in OPERATIONS:
             connection.refuse()
             return
         subscription = self._subscription_by_connection.get(connection)

@@ -87,7 +87,7 @@ def parse_placing(raw: bytes | msgspec.Raw) -> PlacingBody:
     if body.order.timestamp is not None:
         raise OrderVersionMismatch(STRUCT_VERSION)
     if body.post_only and not body.order_type.may_rest:
-        raise MalformedOrder("postOnly goes with GTC and GTD alone")
+        raise MalformedOrder("postOnly must be false for FOK and FAK")
     return body
 
 

@@ -94,6 +94,11 @@ async def send_all(port: int, requests: Sequence[bytes], connections: int) -> An
     return await _Load(requests).run(port, connections)
 
 
+async def send_for(port: int, request: bytes, connections: int, seconds: float) -> Answers:
+    """Send the same request again and again for some seconds, at most as long as a round may take."""
+    return await _TimedLoad(request, seconds).run(port, connections)
+
+
 async def send_paced(
     port: int, requests: Sequence[bytes], connections: int, per_s: float
 ) -> Answers:
@@ -156,6 +161,35 @@ class _Load:
         request = self._requests[self._sent]
         self._sent += 1
         sender.send(request, due_at_s)
+
+
+class _TimedLoad(_Load):
+    """One request that is sent until a time, whenever a connection is free."""
+
+    def __init__(self, request: bytes, seconds: float) -> None:
+        super().__init__([request])
+        self._seconds = seconds
+        self._ends_at_s = 0.0
+        self._unanswered = 0
+
+    @override
+    def begin(self, senders: Sequence["_Sender"]) -> None:
+        self._ends_at_s = time.perf_counter() + self._seconds
+        super().begin(senders)
+
+    @override
+    def use(self, sender: "_Sender") -> None:
+        now_s = time.perf_counter()
+        if now_s < self._ends_at_s:
+            self._unanswered += 1
+            sender.send(self._requests[0], now_s)
+        elif self._unanswered == 0 and not self._finished.done():
+            self._finished.set_result(None)
+
+    @override
+    def take(self, latency_s: float) -> None:
+        self._latencies_s.append(latency_s)
+        self._unanswered -= 1
 
 
 class _PacedLoad(_Load):

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -95,6 +96,17 @@ def disturbance(measured: Sequence[Watched]) -> str:
     if disturbed == len(measured):
         return "every round was disturbed by other programs: the figures say little"
     return f"{disturbed} of {len(measured)} rounds were disturbed by other programs: not counted"
+
+
+def machine_words() -> str:
+    """Return the processor, the memory and the kernel in words."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return (
+        f"{os.cpu_count()} cores ({models[0] if models else platform.machine()}),"
+        f" {memory_bytes / 2**30:.0f} GiB, {platform.system()} {platform.release()}"
+    )
 
 
 class RecoverySpeed(NamedTuple):

@@ -31,7 +31,7 @@ from foretell.bench.rigs.figures import (
     markdown_of_figures,
 )
 from foretell.bench.rigs.machine import Usage
-from foretell.bench.rigs.page import BEGIN, CHART_NAME, END, chart_of_steps
+from foretell.bench.rigs.page import BEGIN, CHART_NAME, END, chart_of_steps, check_page
 from foretell.bench.suite import (
     BENCHMARKS,
     NEEDS_POSTGRES,
@@ -185,6 +185,10 @@ def test_a_page_without_markers_is_refused_before_anything_runs(tmp_path: Path) 
     page.write_text(f"{END} {BEGIN}")
     with pytest.raises(BenchFailed, match="has no place for the figures"):
         run_bench_all_figures(Sizes(), page, Console(file=io.StringIO()), runner({}))
+
+
+def test_the_page_of_performance_has_a_place_for_the_figures() -> None:
+    check_page(Path(__file__).parents[2] / "docs" / "reference" / "performance.md")
 
 
 def test_a_missed_bar_stands_out_in_markdown() -> None:

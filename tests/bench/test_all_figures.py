@@ -13,7 +13,7 @@ from foretell.bench import all_figures
 from foretell.bench.all_figures import (
     DISTURBED_CODE,
     MISSED_CODE,
-    Watched,
+    WatchedResult,
     exit_code,
     judged,
     run_bench_all_figures,
@@ -65,8 +65,10 @@ def results(**changes: BenchResult) -> dict[str, BenchResult]:
     return by_name | changes
 
 
-def watched(found: dict[str, BenchResult], **cores: float) -> dict[str, Watched]:
-    return {name: Watched(result, 0.0, cores.get(name, 0.02)) for name, result in found.items()}
+def watched(found: dict[str, BenchResult], **cores: float) -> dict[str, WatchedResult]:
+    return {
+        name: WatchedResult(result, 0.0, cores.get(name, 0.02)) for name, result in found.items()
+    }
 
 
 def test_every_bar_has_a_benchmark_that_measures_it() -> None:
@@ -116,7 +118,7 @@ def test_other_programs_before_or_during_a_benchmark_disturb_its_figures_alone(
     before_cores: float, during_cores: float
 ) -> None:
     run = watched(results())
-    run["latency"] = Watched(run["latency"].result, before_cores, during_cores)
+    run["latency"] = WatchedResult(run["latency"].result, before_cores, during_cores)
     lines = judged(run)
     assert [each.figure for each in lines if each.verdict is Verdict.DISTURBED] == ["order-latency"]
     assert exit_code(run, lines) == DISTURBED_CODE

@@ -35,7 +35,7 @@ DISTURBED_CODE: Final = os.EX_TEMPFAIL
 """Exit code of a run with a disturbed figure: try again while nothing else runs."""
 
 
-class Watched(NamedTuple):
+class WatchedResult(NamedTuple):
     """The result of a benchmark, and the cores of other programs before and during it."""
 
     result: BenchResult
@@ -75,7 +75,7 @@ def run_bench_all_figures(
         before = usage_with()
         result: BenchResult = run(measure, name, sizes)
         during_cores = before.others_cores(usage_with()) if benchmark.is_watched else 0.0
-        watched[name] = Watched(result, quiet.others_cores(before), during_cores)
+        watched[name] = WatchedResult(result, quiet.others_cores(before), during_cores)
     lines = judged(watched)
     head = _head(sizes, watched)
     console.rule("all figures")
@@ -86,7 +86,7 @@ def run_bench_all_figures(
     return exit_code(watched, lines)
 
 
-def judged(watched: Mapping[str, Watched]) -> list[Judged]:
+def judged(watched: Mapping[str, WatchedResult]) -> list[Judged]:
     """Return the line of each figure."""
     measurements = [each for one in watched.values() for each in one.result.measurements]
     disturbed, missing = {}, {}
@@ -98,7 +98,7 @@ def judged(watched: Mapping[str, Watched]) -> list[Judged]:
     return judge(measurements, disturbed, missing)
 
 
-def exit_code(watched: Mapping[str, Watched], lines: Sequence[Judged]) -> int:
+def exit_code(watched: Mapping[str, WatchedResult], lines: Sequence[Judged]) -> int:
     """Return the code of the command: a disturbed figure weighs more than a missed bar."""
     verdicts = {line.verdict for line in lines}
     if Verdict.DISTURBED in verdicts:
@@ -107,7 +107,7 @@ def exit_code(watched: Mapping[str, Watched], lines: Sequence[Judged]) -> int:
     return MISSED_CODE if has_failed or Verdict.MISSED in verdicts else 0
 
 
-def _head(sizes: Sizes, watched: Mapping[str, Watched]) -> str:
+def _head(sizes: Sizes, watched: Mapping[str, WatchedResult]) -> str:
     day = datetime.fromtimestamp(now_ms() / 1000, UTC)
     most_cores = max(one.most_cores for one in watched.values())
     return (
@@ -116,6 +116,6 @@ def _head(sizes: Sizes, watched: Mapping[str, Watched]) -> str:
     )
 
 
-def _us_by_step(watched: Mapping[str, Watched]) -> Mapping[str, float]:
+def _us_by_step(watched: Mapping[str, WatchedResult]) -> Mapping[str, float]:
     """Return the steps of an order in microseconds; none if their benchmark failed."""
     return {step: ms * 1e3 for one in watched.values() for step, ms in one.result.step_ms}

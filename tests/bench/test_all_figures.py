@@ -26,7 +26,7 @@ from foretell.bench.rigs.figures import (
     Judged,
     Measurement,
     Target,
-    Verdict,
+    Judgement,
     judge,
     markdown_of_figures,
 )
@@ -79,14 +79,14 @@ def test_every_bar_has_a_benchmark_that_measures_it() -> None:
 @pytest.mark.parametrize(
     ("target", "seen", "verdict"),
     [
-        (AT_LEAST, 0.4, Verdict.MET),
-        (AT_LEAST, 0.396, Verdict.MET),
-        (AT_LEAST, 0.394, Verdict.MISSED),
-        (AT_MOST, 10.0, Verdict.MET),
-        (AT_MOST, 10.006, Verdict.MISSED),
+        (AT_LEAST, 0.4, Judgement.MET),
+        (AT_LEAST, 0.396, Judgement.MET),
+        (AT_LEAST, 0.394, Judgement.MISSED),
+        (AT_MOST, 10.0, Judgement.MET),
+        (AT_MOST, 10.006, Judgement.MISSED),
     ],
 )
-def test_a_figure_is_judged_as_it_is_shown(target: Target, seen: float, verdict: Verdict) -> None:
+def test_a_figure_is_judged_as_it_is_shown(target: Target, seen: float, verdict: Judgement) -> None:
     (line,) = judge([Measurement(target.figure, seen, "")], {}, {}, [target])
     assert line.verdict is verdict
 
@@ -94,20 +94,20 @@ def test_a_figure_is_judged_as_it_is_shown(target: Target, seen: float, verdict:
 def test_a_line_has_the_bar_the_value_and_the_ceiling() -> None:
     lines = judge([Measurement("time", 9.5, "a floor")], {}, {"speed": "why"}, [AT_MOST, AT_LEAST])
     assert lines == [
-        Judged("time", "≤ 10 s", "9.50 s", "a floor", Verdict.MET),
-        Judged("speed", "≥ 0.4", "-", "why", Verdict.NOT_MEASURED),
+        Judged("time", "≤ 10 s", "9.50 s", "a floor", Judgement.MET),
+        Judged("speed", "≥ 0.4", "-", "why", Judgement.NOT_MEASURED),
     ]
 
 
 def test_a_disturbed_figure_is_shown_and_not_judged() -> None:
     (line,) = judge([Measurement("speed", 0.9, "a ceiling")], {"speed": "noise"}, {}, [AT_LEAST])
-    assert line == Judged("speed", "≥ 0.4", "0.90", "a ceiling; noise", Verdict.DISTURBED)
+    assert line == Judged("speed", "≥ 0.4", "0.90", "a ceiling; noise", Judgement.DISTURBED)
 
 
 def test_all_bars_met_end_with_0() -> None:
     run = watched(results())
     lines = judged(run)
-    assert {line.verdict for line in lines} == {Verdict.MET}
+    assert {line.verdict for line in lines} == {Judgement.MET}
     assert exit_code(run, lines) == 0
 
 
@@ -120,7 +120,9 @@ def test_other_programs_before_or_during_a_benchmark_disturb_its_figures_alone(
     run = watched(results())
     run["latency"] = WatchedResult(run["latency"].result, before_cores, during_cores)
     lines = judged(run)
-    assert [each.figure for each in lines if each.verdict is Verdict.DISTURBED] == ["order-latency"]
+    assert [each.figure for each in lines if each.verdict is Judgement.DISTURBED] == [
+        "order-latency"
+    ]
     assert exit_code(run, lines) == DISTURBED_CODE
 
 
@@ -132,14 +134,14 @@ def test_a_missed_bar_ends_with_a_code_of_its_own() -> None:
 def test_a_failed_benchmark_is_a_line_with_its_reason() -> None:
     run = watched(results(book=BenchResult(failure="HTTP 503")))
     (line,) = [each for each in judged(run) if each.figure == "book"]
-    assert (line.verdict, line.ceiling) == (Verdict.NOT_MEASURED, "HTTP 503")
+    assert (line.verdict, line.ceiling) == (Judgement.NOT_MEASURED, "HTTP 503")
     assert exit_code(run, judged(run)) == MISSED_CODE
 
 
 def test_failover_without_a_database_is_not_measured_and_no_failure() -> None:
     run = watched(results(failover=BenchResult()))
     (line,) = [each for each in judged(run) if each.figure == "failover"]
-    assert (line.verdict, line.ceiling) == (Verdict.NOT_MEASURED, NEEDS_POSTGRES)
+    assert (line.verdict, line.ceiling) == (Judgement.NOT_MEASURED, NEEDS_POSTGRES)
     assert exit_code(run, judged(run)) == 0
 
 
@@ -194,7 +196,7 @@ def test_the_page_of_performance_has_a_place_for_the_figures() -> None:
 
 
 def test_a_missed_bar_stands_out_in_markdown() -> None:
-    line = Judged("speed", "≥ 0.4", "0.10", "a ceiling", Verdict.MISSED)
+    line = Judged("speed", "≥ 0.4", "0.10", "a ceiling", Judgement.MISSED)
     assert markdown_of_figures([line]).splitlines()[2:] == [
         "| speed | ≥ 0.4 | 0.10 | a ceiling | **missed** |"
     ]

@@ -17,7 +17,7 @@ from foretell.app.clock_and_ids import now_ms
 from foretell.bench.replay import Run, in_new_process
 from foretell.bench.rigs.figures import (
     Judged,
-    Verdict,
+    Judgement,
     judge,
     markdown_of_figures,
     table_of_figures,
@@ -101,10 +101,10 @@ def judged(watched: Mapping[str, WatchedResult]) -> list[Judged]:
 def exit_code(watched: Mapping[str, WatchedResult], lines: Sequence[Judged]) -> int:
     """Return the code of the command: a disturbed figure weighs more than a missed bar."""
     verdicts = {line.verdict for line in lines}
-    if Verdict.DISTURBED in verdicts:
+    if Judgement.DISTURBED in verdicts:
         return DISTURBED_CODE
     has_failed = any(one.result.failure for one in watched.values())
-    return MISSED_CODE if has_failed or Verdict.MISSED in verdicts else 0
+    return MISSED_CODE if has_failed or Judgement.MISSED in verdicts else 0
 
 
 def _head(sizes: Sizes, watched: Mapping[str, WatchedResult]) -> str:

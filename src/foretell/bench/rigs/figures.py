@@ -13,7 +13,7 @@ COLUMNS: Final = ("figure", "bar", "seen", "ceiling of the same run", "verdict")
 NOTHING: Final = "-"
 
 
-class Verdict(StrEnum):
+class Judgement(StrEnum):
     """The judgement of a figure."""
 
     MET = "met"
@@ -62,7 +62,7 @@ class Judged(NamedTuple):
     bar: str
     seen: str
     ceiling: str
-    verdict: Verdict
+    verdict: Judgement
 
 
 CPU_SERVING: Final = "order-cpu, serving thread"
@@ -135,13 +135,13 @@ def judge(
         figure, measured = target.figure, by_figure.get(target.figure)
         if measured is None:
             why = missing.get(figure, NOTHING)
-            line = Judged(figure, target.bar(), NOTHING, why, Verdict.NOT_MEASURED)
+            line = Judged(figure, target.bar(), NOTHING, why, Judgement.NOT_MEASURED)
         elif figure in disturbed:
             ceiling = f"{measured.ceiling}; {disturbed[figure]}"
             shown = target.shown(measured.seen)
-            line = Judged(figure, target.bar(), shown, ceiling, Verdict.DISTURBED)
+            line = Judged(figure, target.bar(), shown, ceiling, Judgement.DISTURBED)
         else:
-            verdict = Verdict.MET if target.is_met(measured.seen) else Verdict.MISSED
+            verdict = Judgement.MET if target.is_met(measured.seen) else Judgement.MISSED
             shown = target.shown(measured.seen)
             line = Judged(figure, target.bar(), shown, measured.ceiling, verdict)
         lines.append(line)
@@ -160,7 +160,7 @@ def markdown_of_figures(lines: Sequence[Judged]) -> str:
     """Return the lines as a table in Markdown; a missed bar stands out."""
     rows = [COLUMNS, ("---",) * len(COLUMNS)]
     rows += [
-        (*line[:-1], f"**{line.verdict}**" if line.verdict is Verdict.MISSED else line.verdict)
+        (*line[:-1], f"**{line.verdict}**" if line.verdict is Judgement.MISSED else line.verdict)
         for line in lines
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

@@ -18,6 +18,7 @@ from foretell.settings import Settings
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = Path(foretell.__file__).parent
 MODULES: Final = sorted(PACKAGE.rglob("*.py"))
+TESTS: Final = sorted((ROOT / "tests").rglob("*.py"))
 SCRIPTS: Final = [*(ROOT / "contracts").glob("*.py"), *(ROOT / "requirements").glob("*.py")]
 REFERENCE: Final = ROOT / "docs" / "reference"
 
@@ -155,7 +156,7 @@ def test_a_module_opens_with_a_noun_phrase_or_an_imperative() -> None:
 
 
 def test_a_folder_has_few_enough_modules_to_read_its_listing() -> None:
-    modules = [path for path in MODULES if APPLIED not in path.parents]
+    modules = [path for path in (*MODULES, *TESTS) if APPLIED not in path.parents]
     counts = Counter(name_of(path.parent) for path in modules if path.name != "__init__.py")
     assert {name: count for name, count in counts.items() if count > MODULES_PER_FOLDER_MAX} == {}
 

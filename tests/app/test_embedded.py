@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from tests.rigs.clock import Clock
+from tests.rigs.journals import SEGMENT_BYTES
+from tests.rigs.trading import Trader, TradingRig, a_rig
 from tests.rigs.values import NOW_S, a_buy, a_word, an_open_market, an_order_id
-from tests.trading.rig import SEGMENT_BYTES, Clock, Trader, TradingRig, a_rig
 
 from foretell.domain.errors.exchange import EngineRestarting
 from foretell.domain.errors.storage import JournalBehindTables

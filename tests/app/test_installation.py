@@ -10,15 +10,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
-from tests.app.rig import (
-    anvil_pid,
-    get,
-    installed,
-    is_free,
-    processes_left,
-    processes_on,
-    sandbox_settings,
-)
+from tests.app.rig import anvil_pid, get, processes_left, processes_on
+from tests.rigs.in_process import installed, sandbox_settings
+from tests.rigs.ports import is_free
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_key
 

@@ -8,7 +8,8 @@ import httpx
 import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
-from tests.app.rig import is_free, sandbox_settings
+from tests.rigs.in_process import sandbox_settings
+from tests.rigs.ports import is_free
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import a_key
 

@@ -244,7 +244,9 @@ async def test_code_that_changed_since_an_earlier_run_is_refused(
     deployment = await deploy(bare_rpc, plan, path)
     store_deployment(path, replace(deployment, is_complete=False))
     await bare_rpc.send("anvil_setCode", deployment.exchange, "0x00")
-    with pytest.raises(InvalidDeployment, match=r"exchange .* has changed"):
+    with pytest.raises(
+        InvalidDeployment, match=r"the code of exchange .* is not the code of the artifact"
+    ):
         await deploy(bare_rpc, plan, path)
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.app.rig import sandbox_settings
+from tests.rigs.in_process import sandbox_settings
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_key, an_address
 
 from foretell.chain.deploy import load_deployment, store_deployment
 from foretell.cli.deploy import run_deploy
+from foretell.domain.contracts.calldata import IS_OPERATOR
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.networks import NetworkName
 from foretell.domain.errors.chain import InvalidDeployment, WrongChain
@@ -26,7 +27,6 @@ from foretell.settings import Settings
 pytestmark = pytest.mark.anyio
 
 GAS_MONEY = hex(10**20)
-IS_OPERATOR = contract_function("isOperator(address)", "(bool)")
 IS_REGISTRAR = contract_function("isRegistrar(address)", "(bool)")
 
 MakeSettings = Callable[..., Settings]

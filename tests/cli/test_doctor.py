@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.app.rig import installed, sandbox_settings
+from tests.rigs.in_process import installed, sandbox_settings
 from tests.rigs.ports import free_port
 from tests.rigs.values import a_key
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.rigs.commands import Call
+from tests.rigs.in_process import Call
 from tests.rigs.journals import written
 from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 

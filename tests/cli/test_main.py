@@ -5,7 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.rigs.commands import Call
+from tests.rigs.in_process import Call
 
 from foretell.cli import main
 from foretell.domain.errors.command import ApiRefused, NotRunning

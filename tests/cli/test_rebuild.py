@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.rigs.commands import Call
+from tests.rigs.clock import Clock
+from tests.rigs.in_process import Call
 from tests.rigs.journals import query
 from tests.rigs.postgres import migrate
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
-from tests.trading.rig import Clock
 
 from foretell.domain.exchange.commands import Command
 from foretell.domain.values.sharding import ShardNumber, ShardPlace

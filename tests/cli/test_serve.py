@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.app.rig import is_free, sandbox_settings
+from tests.rigs.in_process import sandbox_settings
+from tests.rigs.ports import is_free
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import a_key
 from typing_extensions import override

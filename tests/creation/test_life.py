@@ -202,7 +202,7 @@ class Walk:
         assert answer.status_code == 404
 
     async def wait_long(self) -> None:
-        self.rig.clock.now_ms += 10 * 60 * 1000
+        self.rig.clock.at_ms += 10 * 60 * 1000
 
 
 STEPS: Final = (

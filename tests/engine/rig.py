@@ -14,9 +14,20 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from tests.rigs.clock import Clock
+from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.rows import Rows, an_event_row
-from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_address, an_open_market
-from tests.trading.rig import SEGMENT_BYTES, Clock, a_deployment, numbered_uuids
+from tests.rigs.values import (
+    EXCHANGE,
+    TOKEN,
+    a_buy,
+    a_deployment,
+    a_placing,
+    a_word,
+    an_address,
+    an_open_market,
+    numbered_uuids,
+)
 
 from foretell.app.engine_sockets import UNIX, connect, listen
 from foretell.domain.contracts.wallets import Wallets

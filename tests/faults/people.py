@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.rigs.values import CHAIN_ID, TOKEN, a_key, an_asset
-from tests.trading.rig import a_deployment
+from tests.rigs.values import CHAIN_ID, TOKEN, a_deployment, a_key, an_asset
 
 from foretell.domain.errors.command import ApiRefused, ApiUnreachable
 from foretell.domain.exchange.order import OrderType, Side, SignedOrder

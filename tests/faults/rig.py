@@ -20,8 +20,7 @@ from tests.faults.processes import Member, Processes
 from tests.rigs.journals import query
 from tests.rigs.ports import free_port
 from tests.rigs.rows import Rows
-from tests.rigs.values import EXCHANGE, TOKEN, a_key, a_word, an_address, an_asset
-from tests.trading.rig import a_deployment
+from tests.rigs.values import EXCHANGE, TOKEN, a_deployment, a_key, a_word, an_address, an_asset
 from typing_extensions import override
 
 from foretell.bench.rigs.leaders import Leader

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.domain.exchange.digest import digest
-from tests.rigs.damages import KINDS, Damage
+from tests.rigs.digest import digest
+from tests.rigs.disks import KINDS, Damage
 from tests.rigs.journals import written
 from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 

@@ -1,10 +1,9 @@
 from pathlib import Path
 
 import pytest
-from tests.rigs.values import a_word
 
 from foretell.domain.errors.storage import InvalidShardMap
-from foretell.domain.values.sharding import ShardNumber, shard_numbers, shard_of
+from foretell.domain.values.sharding import ShardNumber, shard_numbers
 from foretell.journal.postgres.leases import JournalPlace
 from foretell.journal.shard_map import in_one_database, load_shard_map
 
@@ -35,12 +34,6 @@ def test_a_map_names_the_database_of_each_shard(tmp_path: Path) -> None:
     shards = load_shard_map(a_map(tmp_path, text))
     assert shards.url_by_shard == (ONE, TWO, ONE)
     assert shards.place(ShardNumber(1)) == JournalPlace(TWO, ShardNumber(1), 3)
-
-
-def test_a_condition_is_in_the_database_of_its_shard() -> None:
-    shards = in_one_database(ONE, 16)
-    condition_id = a_word("condition")
-    assert shards.place_of(condition_id).shard == shard_of(condition_id, 16)
 
 
 def test_a_map_never_shows_a_password() -> None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.domain.exchange.digest import digest
+from tests.rigs.digest import digest
 from tests.rigs.journals import PostgresJournals, query, written
 from tests.rigs.values import TOKEN, a_buy, a_placing, an_open_market, some_funds
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.app.rig import installed
+from tests.rigs.in_process import installed
 
 from foretell.chain.reader import Reader
 from foretell.domain.contracts.sandbox_accounts import (

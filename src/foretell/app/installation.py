@@ -153,8 +153,8 @@ class Installation:
     async def _build(self, resources: Resources) -> None:
         """Build every role of this process, then open the APIs."""
         products = {
-            role: await build(resources, self._lifetime.closing)
-            for role, build in PRODUCT_BY_ROLE.items()
+            role: await kind.build(resources, self._lifetime.closing)
+            for role, kind in PRODUCT_BY_ROLE.items()
             if role in self._roles
         }
         for role, product in products.items():

@@ -29,7 +29,7 @@ RESERVE_ATTEMPTS_MAX: Final = 10
 ATTEMPTS_MAX: Final = 10
 """A transaction that no block includes after this many attempts is given up."""
 
-_log: Final = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 
 class Broadcaster:
@@ -106,7 +106,7 @@ class Broadcaster:
             tx = await self._given_up(tx, words)
             result, words = await self.broadcast(tx)
         if result is not BroadcastResult.ACCEPTED:
-            _log.warning("broadcast not accepted", tx_id=tx.tx_id, result=result.value, words=words)
+            log.warning("broadcast not accepted", tx_id=tx.tx_id, result=result.value, words=words)
         elif tx.status is TxStatus.PENDING:
             tx = await self._account.move(tx, TxMove(TxTrigger.ACCEPT)) or tx
         return tx
@@ -138,7 +138,7 @@ class Broadcaster:
         market = await fetch_fees(self._account.rpc, cap_wei)
         fees = bumped_fees(tx.newest.fees, market, cap_wei)
         if fees is None:
-            _log.error("fee cap reached", tx_id=tx.tx_id, cap_wei=cap_wei)
+            log.error("fee cap reached", tx_id=tx.tx_id, cap_wei=cap_wei)
             return None
         return await self._replaced(tx, self._fields(tx, fees, is_noop=tx.is_given_up))
 

@@ -56,7 +56,7 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
     envelope = parse_envelope(upload.auth)
     request = await _load(context, envelope.request_id)
     if request.status is not RequestStatus.AUTH_PENDING:
-        return _check_same(request, envelope, upload.payload)
+        return _same_request(request, envelope, upload.payload)
     now_ms = context.now_ms()
     hashed = payload_hash(upload.payload)
     check_envelope(request.challenge, envelope, hashed, now_ms)
@@ -76,7 +76,7 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
             await _claim(tx, request, payload, ids_of(context, payload), now_ms)
             await record_images(tx, request.request_id, content_by_field)
     moved = await _load(context, envelope.request_id)
-    return _check_same(moved, envelope, upload.payload)
+    return _same_request(moved, envelope, upload.payload)
 
 
 async def _load(context: CreationContext, request_id: str) -> CreationRequest:
@@ -87,7 +87,7 @@ async def _load(context: CreationContext, request_id: str) -> CreationRequest:
     return request
 
 
-def _check_same(request: CreationRequest, envelope: Envelope, payload: bytes) -> CreationRequest:
+def _same_request(request: CreationRequest, envelope: Envelope, payload: bytes) -> CreationRequest:
     """Return the request if exactly this payload and envelope started it, or refuse."""
     challenge = request.challenge
     given = (

@@ -19,9 +19,10 @@ from foretell.data.parameters import (
 from foretell.data.responses import PositionResponse, Traded, Value, Volume
 from foretell.domain.portfolio.prices import current_price, percentage, value_units
 from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.instants import iso_time
 from foretell.edge.parameters import boolean, choice, integer, text, units_or
 from foretell.edge.query import Query
-from foretell.edge.rendering import amount, blob_url, decimal_string, iso_time, percent, rounded
+from foretell.edge.rendering import amount, blob_url, decimal_string, percent, rounded
 from foretell.store.index.activities import load_trading_totals
 from foretell.store.queries.portfolio import (
     Holding,

@@ -21,8 +21,7 @@ from typing import Annotated, Final
 import msgspec
 
 from foretell.domain.errors.storage import InvalidShardMap
-from foretell.domain.values.hexadecimal import Bytes32
-from foretell.domain.values.sharding import ShardNumber, shard_of
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.postgres.connections import DRIVER
 from foretell.journal.postgres.leases import JournalPlace
 
@@ -43,10 +42,6 @@ class ShardMap:
     def place(self, shard: ShardNumber) -> JournalPlace:
         """Return the place of a shard's journal."""
         return JournalPlace(self.url_by_shard[shard], shard, self.shard_count)
-
-    def place_of(self, condition_id: Bytes32) -> JournalPlace:
-        """Return the place of the journal of a condition."""
-        return self.place(ShardNumber(shard_of(condition_id, self.shard_count)))
 
 
 class _Database(msgspec.Struct, forbid_unknown_fields=True):

@@ -55,7 +55,7 @@ def verify(folder: Path) -> JournalReport:
     if until is not None and last < until:
         raise JournalDamaged(str(folder), 0, f"sequence {until} was synced and is missing")
     check_snapshots(folder, last)
-    snapshots = tuple(_check_snapshot(folder, path) for path in snapshot_paths(folder))
+    snapshots = tuple(_verified_sequence(folder, path) for path in snapshot_paths(folder))
     return JournalReport(
         first_sequence=first,
         last_sequence=last,
@@ -67,7 +67,7 @@ def verify(folder: Path) -> JournalReport:
     )
 
 
-def _check_snapshot(folder: Path, path: Path) -> int:
+def _verified_sequence(folder: Path, path: Path) -> int:
     snapshot, chain = read_snapshot(path)
     if chain_at(folder, snapshot.sequence) != chain:
         raise JournalDamaged(path.name, 0, "it belongs to another journal")

@@ -24,7 +24,7 @@ _NONCE_USED: Final = "the wallet used the nonce for something else"
 _PREDECESSOR_FAILED: Final = "an earlier transaction of the wallet failed"
 _EXPIRED: Final = "it could not be sent in time"
 
-_log: Final = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 
 async def run_once(context: RelayerContext) -> bool:
@@ -53,13 +53,13 @@ async def advance(context: RelayerContext, seen: RelayRequest) -> None:
         try:
             await _advance(context, request)
         except CallReverts as refusal:
-            _log.info(
+            log.info(
                 "relay request would revert",
                 transaction_id=request.transaction_id,
                 cause=refusal.message,
             )
         except ForetellError as error:
-            _log.warning(
+            log.warning(
                 "relay request waits", transaction_id=request.transaction_id, cause=error.message
             )
 

@@ -17,8 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from foretell.domain.errors.storage import StoreUnavailable
+from foretell.runtime.watch import Watch
+from foretell.runtime.worker import Wait
 from foretell.store.postgres_notify import Listener
-from foretell.store.topics import Topics, Watch
+from foretell.store.topics import Topics
 
 READERS_MAX: Final = 4
 POSTGRES_CONNECTIONS_MAX: Final = 10
@@ -181,6 +183,10 @@ class Database:
         if self._listener is not None:
             await self._listener.listen(topics)
         return self.topics.watch(topics)
+
+    async def watching(self, *topics: str) -> Wait:
+        """Return the wait of such a watch, as workers need it."""
+        return (await self.watch(*topics)).wait
 
     async def run_sync(self, work: Any) -> None:
         """Run synchronous work, such as a migration, on a connection of its own."""

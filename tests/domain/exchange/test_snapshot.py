@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.exchange.digest import digest
+from tests.rigs.digest import digest
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rigs.digest import treasury_digest
 from tests.rigs.values import NOW_MS, a_word, an_address
 
 from foretell.domain.errors.storage import SnapshotUnknown
@@ -23,7 +24,6 @@ from foretell.domain.treasury.snapshot import (
     VERSION,
     decode_treasury,
     encode_treasury,
-    treasury_digest,
 )
 from foretell.domain.treasury.treasury import Treasury, apply_to_treasury, recalls
 

@@ -5,10 +5,10 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.domain.exchange.digest import digest
+from tests.rigs.clock import Clock
+from tests.rigs.digest import digest
 from tests.rigs.journals import PostgresJournals, query
 from tests.rigs.values import a_buy, a_placing, a_sell, an_open_market, some_funds
-from tests.trading.rig import Clock
 
 from foretell.domain.errors.exchange import EngineStopped
 from foretell.domain.values.hexadecimal import word_bytes

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.rigs.damages import KINDS, Damage
+from tests.rigs.disks import KINDS, Damage
 from tests.rigs.journals import JournalCalls, writing, written
 
 from foretell.domain.errors.storage import JournalDamaged

@@ -2,12 +2,15 @@ import dataclasses
 from typing import Any, ClassVar
 
 import pytest
+from tests.rigs.clock import Clock
+from tests.rigs.trading import KnownChain, Trader, TradingRig
 from tests.rigs.values import (
     CHAIN_ID,
     EXCHANGE,
     NEG_RISK_EXCHANGE,
     TOKEN,
     a_buy,
+    a_deployment,
     a_sell,
     a_settlement,
     a_word,
@@ -18,7 +21,6 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Clock, KnownChain, Trader, TradingRig, a_deployment
 from typing_extensions import override
 
 from foretell.domain.contracts.deployment import Deployment

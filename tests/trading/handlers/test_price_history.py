@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 from tests.rigs.rows import Rows
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_buy, a_sell, a_word, an_asset
-from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.exchange.commands import ResolveMarket
 

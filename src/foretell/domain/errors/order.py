@@ -42,10 +42,7 @@ class SignerNotCaller(InvalidInput):
 class UnsupportedSignatureType(InvalidInput):
     """The signature type of the order is not supported."""
 
-    cure = (
-        "use signatureType 0 for a wallet of your own key,"
-        " or 2 for the Safe that the factory makes for it"
-    )
+    cure = "use a signatureType that GET /auth/account lists"
 
     def __init__(self, signature_type: int, served: Mapping[int, str]) -> None:
         super().__init__(

@@ -15,6 +15,7 @@ import structlog
 from typing_extensions import override
 
 from foretell.domain.errors.exchange import AnswerLost, EngineRestarting
+from foretell.engine.protocol.endpoint import SettlePlacing
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.engine.protocol.messages import (
     VERSION,
@@ -127,6 +128,11 @@ class RemoteShard:
             raise AnswerLost from None
         finally:
             self._pending_by_number.pop(number, None)
+
+    def begin_placing(self, request: PlaceRequest, settle: SettlePlacing) -> bool:
+        """Return False: a request to another process may wait for a connection."""
+        del request, settle
+        return False
 
     async def _wait_until_ready(self) -> None:
         """Wait a while for an engine that is lost: the next leader takes no longer."""

@@ -10,6 +10,7 @@ parts has changed nothing, and the next run starts again.
 import itertools
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -38,7 +39,7 @@ from foretell.domain.exchange.order import MarketRules
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.engine import Engine
-from foretell.runtime.worker import PollIntervals, run_worker
+from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import load_allowances_changed, load_balances_changed
@@ -67,8 +68,8 @@ class ChainFeed:
 
     async def run(self) -> None:
         """Run until canceled, after each notification of the tables and at least once a second."""
-        watch = await self.database.watch(*TOPICS)
-        await run_worker("chain feed", self.run_once, PACE, watch.wait)
+        watch = partial(self.database.watching, *TOPICS)
+        await run_watching_worker("chain feed", self.run_once, PACE, watch)
 
     async def run_once(self) -> bool:
         """Submit what is new: markets, splits of trades, an observation and resolutions."""

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from typing import Final, NamedTuple
 
-from foretell.domain.errors.storage import JournalBehindTables
+from foretell.domain.errors.storage import JournalBehindTables, StoreUnavailable
 from foretell.domain.exchange.commands import OpenMarket
 from foretell.domain.exchange.effects import (
     AllocationMoved,
@@ -36,6 +36,7 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.sharding import ALONE
 from foretell.engine.protocol.requests import CommittedCommand
+from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.store.database import Database, Transaction
 from foretell.store.trading.orders import OrderChange, OrderRow, record_changes, record_orders
 from foretell.store.trading.quote_points import QuoteKey, record_quote_points
@@ -58,7 +59,7 @@ COMMANDS_PER_WRITE_MAX: Final = 1_000
 COMMANDS_BEHIND_MAX: Final = 100_000
 HELD_AT_START_MAX: Final = 10_000
 MINUTE_MS: Final = 1000 * MINUTE_S
-PAUSE_S: Final = 0.1
+PACE: Final = PollIntervals(busy_s=0.1, idle_s=0.1)
 """How long to gather commands between two writes: each costs milliseconds, however small it is.
 
 `flush_now` ends the pause for a request that waits for the tables.
@@ -117,13 +118,22 @@ class Projection:
 
     async def run(self) -> None:
         """Write what was taken, until cancelled."""
-        while True:
-            await self._wakes.wait()
-            self._flushes.clear()
-            await self._write()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(PAUSE_S):
-                    await self._flushes.wait()
+        await run_worker(
+            "projection", self.run_once, PACE, self._gather, expected=(StoreUnavailable,)
+        )
+
+    async def run_once(self) -> bool:
+        """Write a part of what was taken, and return whether more waits."""
+        self._flushes.clear()
+        await self._write()
+        return bool(self.pending)
+
+    async def _gather(self, seconds: float) -> None:
+        """Return after so many seconds, or a flush, once there is something to write."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._flushes.wait()
+        await self._wakes.wait()
 
     def flush_now(self) -> None:
         """Write what was taken without the pause."""

@@ -26,6 +26,7 @@ from foretell.journal.postgres.connections import (
     disconnect,
     is_passing,
     retry_pauses_s,
+    terminate,
     with_connection,
 )
 from foretell.journal.postgres.leases import Candidate, JournalPlace, Lease
@@ -364,5 +365,4 @@ class _Writer:
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.terminate()
+        terminate(connection)

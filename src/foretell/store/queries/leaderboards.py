@@ -5,7 +5,7 @@ Past prices come from the history of quotes. Sums are floating point and are rou
 
 import enum
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -13,6 +13,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.index.activities import ActivityKind
 from foretell.store.queries.valuation import (
+    IS_YES,
     Real,
     current_price_of_yes,
     current_price_of_yes_at,
@@ -29,8 +30,6 @@ from foretell.store.tables import (
     positions,
     quotes,
 )
-
-_IS_YES: Final = positions.c.token_id == conditions.c.token_yes
 
 
 class RankingOrder(enum.Enum):
@@ -155,7 +154,7 @@ def _gains(scope: RankingScope) -> sa.Select[Any]:
         .outerjoin(quotes, quotes.c.condition_id == held.condition_id)
         .outerjoin(payouts, payouts.c.condition_id == held.condition_id)
     )
-    gain = _gain(held, of_token(current_price_of_yes(), _IS_YES))
+    gain = _gain(held, of_token(current_price_of_yes(), IS_YES))
     if scope.since_s is not None:
         tables, before = _with_before(tables, scope.since_s)
         gain -= before
@@ -195,7 +194,7 @@ def _with_before(tables: sa.Join, since_s: int) -> tuple[sa.Join, Real]:
             before.c.block_number == newest,
         ),
     )
-    price = of_token(current_price_of_yes_at(since_s, held.condition_id), _IS_YES)
+    price = of_token(current_price_of_yes_at(since_s, held.condition_id), IS_YES)
     return tables, sa.case((before.c.wallet.is_(None), real(0)), else_=_gain(before.c, price))
 
 

@@ -113,7 +113,7 @@ class PublicBook:
 
     def token(self, *, is_yes: bool) -> AssetId:
         """Return the token of one outcome."""
-        return self.opened.token_yes if is_yes else self.opened.token_no
+        return self.opened.token(is_yes=is_yes)
 
     def last_side(self, *, is_yes: bool) -> Side:
         """Return the last taker's side in a token: buying one outcome is selling the other."""

@@ -17,8 +17,8 @@ from foretell.domain.values.credentials import (
     check_nonce_order,
     next_generation,
 )
+from foretell.domain.values.instants import iso_time
 from foretell.edge.auth import L1Caller, L2Caller
-from foretell.edge.rendering import iso_time
 from foretell.store.trading.api_keys import (
     ApiKey,
     load_key,

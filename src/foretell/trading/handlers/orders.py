@@ -65,7 +65,9 @@ async def place_orders(
 
 
 async def _place(shards: Shards, command: PlaceOrder) -> PlacementReply:
-    return _reply(await shards.handle(command.condition_id, PlaceRequest(command), PlaceReply))
+    return placement_reply(
+        await shards.handle(command.condition_id, PlaceRequest(command), PlaceReply)
+    )
 
 
 async def _try_prepare(
@@ -86,7 +88,8 @@ async def _try_place(shards: Shards, command: PlaceOrder | ForetellError) -> Pla
         return _refused(refusal)
 
 
-def _reply(placed: PlaceReply) -> PlacementReply:
+def placement_reply(placed: PlaceReply) -> PlacementReply:
+    """Return the answer to an order that was placed."""
     placement = placed.placement
     is_matched = placement.taking_units > 0
     return PlacementReply(

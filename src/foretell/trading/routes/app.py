@@ -63,7 +63,7 @@ async def get_version() -> JsonResponse:
 )
 async def create_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Create the credentials of a nonce, or return them again (L1)."""
-    caller = context.key_ring.check_l1(request.headers)
+    caller = context.key_ring.authenticate_l1(request.headers)
     return json_response(await keys.create_key(context, caller))
 
 
@@ -74,7 +74,7 @@ async def create_key(request: AnyRequest, context: Context) -> JsonResponse:
 )
 async def derive_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the credentials of a nonce that was created before (L1)."""
-    caller = context.key_ring.check_l1(request.headers)
+    caller = context.key_ring.authenticate_l1(request.headers)
     return json_response(await keys.derive_key(context, caller))
 
 

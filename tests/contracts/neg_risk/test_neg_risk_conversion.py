@@ -1,6 +1,6 @@
 import pytest
 from tests.contracts.evm import own_artifact, reverts
-from tests.contracts.neg_risk import BURN, NegRisk
+from tests.contracts.neg_risk.rig import BURN, NegRisk
 from tests.contracts.resolution import PRICE_NO, PRICE_YES
 from tests.contracts.signing import UNIT, ZERO
 

@@ -24,9 +24,9 @@ from foretell.bench.rigs.batches import BatchPlan, Measured
 from foretell.bench.rigs.figures import (
     TARGETS,
     Judged,
+    Judgement,
     Measurement,
     Target,
-    Judgement,
     judge,
     markdown_of_figures,
 )
@@ -45,7 +45,7 @@ from foretell.domain.errors.command import BenchFailed
 
 AT_LEAST = Target("speed", least=0.4)
 AT_MOST = Target("time", most=10.0, unit=" s")
-PAGE = f"# Performance\n\n{BEGIN}\nold\n{END}\n\nThe end.\n"
+PAGE = f"# Performance\n\nIt is between {BEGIN} and {END}.\n\n{BEGIN}\nold\n{END}\n\nThe end.\n"
 
 
 def a_measurement(target: Target) -> Measurement:
@@ -170,7 +170,7 @@ def test_a_run_writes_its_table_and_chart_between_the_markers_of_a_page(tmp_path
     console = Console(file=file, width=200)
     assert run_bench_all_figures(Sizes(), page, console, run, quiet_s=0.0) == 0
     text = page.read_text()
-    assert text.startswith(f"# Performance\n\n{BEGIN}\n")
+    assert text.startswith(f"{PAGE.partition('old')[0]}\n")
     assert text.endswith(f"{END}\n\nThe end.\n")
     assert "old" not in text
     assert "| ready | ≤ 10 s | 10.00 s | a ceiling | met |\n" in text
@@ -186,7 +186,7 @@ def test_a_run_writes_its_table_and_chart_between_the_markers_of_a_page(tmp_path
 
 def test_a_page_without_markers_is_refused_before_anything_runs(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"{END} {BEGIN}")
+    page.write_text(f"{END}\n{BEGIN}\n")
     with pytest.raises(BenchFailed, match="has no place for the figures"):
         run_bench_all_figures(Sizes(), page, Console(file=io.StringIO()), runner({}))
 

@@ -33,20 +33,24 @@ def check_page(page: Path) -> None:
 def write_page(page: Path, head: str, table: str, us_by_step: Mapping[str, float]) -> None:
     """Replace what is between the markers, and write the chart, if there are steps, beside the page."""
     before, after = _parts(page)
-    block = f"{textwrap.fill(head, LINE_WIDTH)}\n\n{table}"
+    block = [BEGIN, "", *textwrap.wrap(head, LINE_WIDTH), "", table]
     if us_by_step:
         page.with_name(CHART_NAME).write_text(chart_of_steps(CHART_TITLE, us_by_step))
-        block += f"\n{CHART_LINE}\n"
-    page.write_text(f"{before}{BEGIN}\n\n{block}\n{END}{after}")
+        block += [CHART_LINE, ""]
+    page.write_text("\n".join([*before, *block, END, *after, ""]))
 
 
-def _parts(page: Path) -> tuple[str, str]:
-    """Return a page before and after its block."""
-    before, begin, rest = page.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise BenchFailed(f"{page} has no place for the figures: add the lines {BEGIN} and {END}")
-    return before, after
+def _parts(page: Path) -> tuple[list[str], list[str]]:
+    """Return the lines of a page before and after its block; each marker is a line."""
+    lines = page.read_text().splitlines()
+    try:
+        begin = lines.index(BEGIN)
+        end = lines.index(END, begin)
+    except ValueError:
+        raise BenchFailed(
+            f"{page} has no place for the figures: add the lines {BEGIN} and {END}"
+        ) from None
+    return lines[:begin], lines[end + 1 :]
 
 
 def chart_of_steps(title: str, us_by_step: Mapping[str, float]) -> str:

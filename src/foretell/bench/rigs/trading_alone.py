@@ -29,7 +29,8 @@ from foretell.trading.routes.fast_path import fast_routes
 CONSTANT_PATH: Final = "/constant"
 CONSTANT_BODY: Final = b'"' + b"." * 4094 + b'"'
 CONSTANT_ROUTE: Final = FastRoute(
-    takes=lambda query: not query, answer=lambda _: FastResponse(200, CONSTANT_BODY)
+    takes=lambda query: not query,
+    begin=lambda _, reply: reply(FastResponse(200, CONSTANT_BODY)),
 )
 """A fast route of the benchmark alone: the least that the server does for a response of 4 kB."""
 

@@ -145,6 +145,11 @@ class Database:
         self.topics = Topics()
         self._listener = None if self.is_sqlite else Listener(self._url, self.topics)
 
+    @property
+    def url(self) -> str:
+        """The URL with its password: for a child process, through a pipe, never for a log."""
+        return self._url.render_as_string(hide_password=False)
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -119,6 +119,7 @@ class EngineHost:
         if journal_sequence < tables_sequence:
             raise JournalBehindTables(tables_sequence, journal_sequence)
         await self.engine.start(tables_sequence, self.projection.drain_if_large)
+        await self.projection.drain_if_large()
 
     async def _beat(self, request: HeartbeatRequest) -> HeartbeatReply:
         return HeartbeatReply(

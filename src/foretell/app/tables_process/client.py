@@ -6,6 +6,7 @@ had no room is read by the process from the journal. Nothing here waits on the w
 """
 
 import asyncio
+import math
 from functools import partial
 from typing import Final, NamedTuple, cast
 
@@ -53,8 +54,9 @@ class TablesLimits(NamedTuple):
     bytes_per_frame: int = 128 * 1024
     send_every_s: float = 0.05
     check_every_s: float = 1.0
+    begins_within_s: float = 120.0
     hangs_after_s: float = 60.0
-    """A process that gives no sign of life for longer is killed."""
+    """A process that gives no sign of life for longer, or none at all at its begin, is killed."""
     held_at_start_max: int = HELD_AT_START_MAX
     progress_deadline_s: float = 60.0
     """How long a start may wait for tables that do not advance."""
@@ -91,7 +93,7 @@ class RemoteTables:
         self._replays_until: int | None = None
         self._sending: asyncio.TimerHandle | None = None
         self._progressed = asyncio.Event()
-        self._sign_at_s = 0.0
+        self._overdue_at_s = math.inf
         self._running: asyncio.Task[None] | None = None
 
     @property
@@ -129,8 +131,9 @@ class RemoteTables:
         self._running = None
 
     async def drain_if_large(self) -> None:
-        """Return when not too much waits to be written, or refuse if the tables do not advance."""
-        while self._taken - self.sequence > self.limits.held_at_start_max:
+        """Return when the process works and not too much waits, or refuse if it does not advance."""
+        most = self.limits.held_at_start_max
+        while not self._is_started or self._taken - self.sequence > most:
             try:
                 async with asyncio.timeout(self.limits.progress_deadline_s):
                     await self._progress()
@@ -216,13 +219,13 @@ class RemoteTables:
 
     def _on_connected(self) -> None:
         self._is_started, self._replays_until, self._flushed = False, None, 0
-        self._sign_at_s = asyncio.get_running_loop().time()
+        self._overdue_at_s = asyncio.get_running_loop().time() + self.limits.begins_within_s
         self._feed.begin_again()
         self._new_markets = list(self._market_by_id.values())
         self.child.send(self._begin)
 
     def _on_message(self, received: FromTables) -> None:
-        self._sign_at_s = asyncio.get_running_loop().time()
+        self._overdue_at_s = asyncio.get_running_loop().time() + self.limits.hangs_after_s
         if isinstance(received, Started):
             self._is_started = True
             self._advance(received.sequence)
@@ -259,7 +262,7 @@ class RemoteTables:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self.limits.check_every_s)
-            if loop.time() - self._sign_at_s > self.limits.hangs_after_s:
+            if loop.time() > self._overdue_at_s:
                 log.error("tables process hangs and is killed")
-                self._sign_at_s = loop.time()
+                self._overdue_at_s = math.inf
                 self.child.kill()

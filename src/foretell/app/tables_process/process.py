@@ -71,6 +71,11 @@ class TablesWriter(FramedConnection):
 
     async def run(self) -> None:
         """Write what comes, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._stay_alive())
+            group.create_task(self._write())
+
+    async def _write(self) -> None:
         async with asyncio.timeout(BEGIN_DEADLINE_S):
             begin = await self._begun
         async with Database(begin.url) as database:
@@ -81,7 +86,6 @@ class TablesWriter(FramedConnection):
             async with asyncio.TaskGroup() as group:
                 group.create_task(projection.run())
                 group.create_task(self._replay(begin, projection))
-                group.create_task(self._stay_alive())
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -197,7 +201,7 @@ async def serve(inherited: socket.socket) -> int:
 
 def _exit_code(failure: BaseException | None) -> int:
     """Return the exit code after a failure: one of its own if every other process would refuse too."""
-    if isinstance(failure, ExceptionGroup):
+    while isinstance(failure, ExceptionGroup):
         failure = failure.exceptions[0]
     if isinstance(failure, TablesBehindSnapshot):
         log.error("tables cannot be written", cause=failure.message)

@@ -22,7 +22,7 @@ class Tables(Protocol):
         """Take the effects of a durable command, unless the tables have them already."""
 
     async def drain_if_large(self) -> None:
-        """Return when not too much waits to be written: a start may publish a whole journal."""
+        """Return when rows are written and not too much waits: a start may publish a whole journal."""
 
     async def catch_up(self) -> None:
         """Return when everything that was taken until now is written."""

@@ -176,6 +176,7 @@ async def a_tables_rig(
     await tables.start()
     try:
         await engine.start(tables.sequence, tables.drain_if_large)
+        await tables.drain_if_large()
         yield TablesRig(engine, tables, database, empty_database)
     finally:
         await engine.close()

@@ -33,7 +33,7 @@ from foretell.domain.errors.command import BenchFailed
 from foretell.domain.values.sharding import ALONE
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
-from foretell.store.trading.trades import record_sequence
+from foretell.store.trading.trades import advance_sequence
 
 READY_S: Final = 10.0
 """The time that a start should not exceed."""
@@ -139,4 +139,4 @@ async def _prepare(folder: Path, master_key: bytes, orders: int, events: int) ->
     async with Database(f"sqlite+aiosqlite:///{folder / 'foretell.db'}") as database:
         await upgrade(database)
         async with database.writing() as tx:
-            await record_sequence(tx, ALONE.name, sequence)
+            await advance_sequence(tx, ALONE.name, 0, sequence)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from foretell.app.api_server import ApiServer
 from foretell.app.clock_and_ids import new_uuid, now_ms
-from foretell.app.embedded import TradingParts
+from foretell.app.embedded import TradingParts, tables_in_child
 from foretell.app.gateway import bind
 from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.app.signer_recovery.client import SignerRecovery
@@ -61,6 +61,7 @@ async def trading_alone(
             blob_base_url="",
             now_ms=now_ms,
             new_uuid=new_uuid,
+            make_tables=tables_in_child,
         )
         trading = parts.embedded(FileJournal(folder / "journal"))
         await trading.start()
@@ -76,7 +77,7 @@ async def trading_alone(
         finally:
             await api.finish()
             loops.cancel()
-            await trading.host.engine.close()
+            await trading.host.close()
             await recovery.close()
 
 

@@ -79,6 +79,11 @@ class FileJournal:
         """The sequence of the newest payload appended, 0 when there is none."""
         return self._taken_sequence + len(self._appended)
 
+    @property
+    def address(self) -> FileJournalAddress:
+        """Where another process reads it."""
+        return FileJournalAddress(str(self._folder))
+
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
         return read_entries(self._folder, after)
@@ -106,7 +111,7 @@ class FileJournal:
     def begin_snapshot(self) -> FileJournalAddress:
         """Return the folder, after removing the remains of unfinished snapshots."""
         remove_parts(self._folder)
-        return FileJournalAddress(str(self._folder))
+        return self.address
 
     async def compact(self, *, keeps_all: bool = False) -> int:
         """Remove what the two newest snapshots do not need; return how many segments."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.journal.files.rig import PAYLOADS, SEGMENT_BYTES, open_journal, read
+from tests.journal.files.version_1 import Writer, write_version_1
 from tests.rigs.journals import ALWAYS_INLINE, NEVER_INLINE, JournalCalls, writing, written
-from tests.rigs.version_1 import Writer, write_version_1
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.group_commit import InlineLimits

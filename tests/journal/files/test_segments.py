@@ -2,7 +2,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from tests.rigs.version_1 import encode_record
+from tests.journal.files.version_1 import encode_record
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.segments import (

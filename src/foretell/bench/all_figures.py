@@ -49,13 +49,10 @@ class WatchedResult(NamedTuple):
 
     @property
     def disturbance(self) -> str:
-        """The disturbance in words, nothing for a quiet machine."""
+        """The cores of other programs before and during, in words; nothing for a quiet machine."""
         if self.most_cores <= DISTURBED_CORES:
             return ""
-        return (
-            f"other programs used {self.before_cores:.2f} cores before and"
-            f" {self.during_cores:.2f} during it"
-        )
+        return f"others: {self.before_cores:.2f}, {self.during_cores:.2f} cores"
 
 
 def run_bench_all_figures(

@@ -83,7 +83,7 @@ class Rounds:
         self.console.print(f"signing {plan.orders} orders, then placing them")
         requests = self._sign(plan.orders)
         recovery = recovery_speed(plan.recoveries)
-        sync = sync_s(self._folder, plan.syncs)
+        sync_ms = self.sync_ms()
         before, spent = usage_with(*pids), processor_time_of(pids)
         port = self._exchange.port
         answers = uvloop.run(
@@ -97,12 +97,16 @@ class Rounds:
             recoveries_per_s=recovery.per_s,
             p50_ms=quantiles[49] * 1e3,
             p99_ms=quantiles[98] * 1e3,
-            sync_ms=sync * 1e3,
+            sync_ms=sync_ms,
             others_cores=before.others_cores(usage_with(*pids)),
             spent=spent.until(processor_time_of(pids)).in_recoveries(
                 plan.orders, recovery.per_cpu_s
             ),
         )
+
+    def sync_ms(self) -> float:
+        """Return the median time until a record on the journal's disk is durable, now."""
+        return sync_s(self._folder, self._plan.syncs) * 1e3
 
     def echo_ms(self, requests: int) -> float:
         """Return the median time of a response to an order by a server that does nothing but echo it."""

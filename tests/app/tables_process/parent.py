@@ -1,6 +1,7 @@
 """A process that trades without end, with its tables in a child process, to be killed.
 
-Arguments: the journal's folder and the database's URL. It prints the id of the child once that has written.
+Arguments: the journal's folder, the database's URL, and the file that gets the id of the child once that has
+written.
 """
 
 import asyncio
@@ -19,15 +20,15 @@ from foretell.journal.files.journal import FileJournal  # noqa: E402
 from foretell.store.database import Database  # noqa: E402
 
 
-async def main(folder: Path, url: str) -> None:
+async def main(folder: Path, url: str, noted: Path) -> None:
     journal = FileJournal(folder, segment_bytes=SEGMENT_BYTES)
     async with Database(url) as database, a_tables_rig(journal, database, folder) as rig:
         await rig.open()
         await rig.written()
-        sys.stdout.write(f"{rig.pid}\n")
-        sys.stdout.flush()
+        noted.with_suffix(".part").write_text(str(rig.pid))
+        noted.with_suffix(".part").rename(noted)
         while True:
             await rig.trade(100)
 
 
-asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))
+asyncio.run(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])))

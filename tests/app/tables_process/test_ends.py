@@ -40,16 +40,18 @@ async def trade_until(
     folder: Path, url: str, ends: Sequence[tuple[str, signal.Signals]], wait_s: float
 ) -> int:
     """Have a parent trade, send signals; return the id of its child when the parent is gone."""
+    noted = folder.with_name("child")
+    noted.unlink(missing_ok=True)
     parent = await asyncio.create_subprocess_exec(
-        sys.executable, str(PARENT), str(folder), url, stdout=asyncio.subprocess.PIPE
+        sys.executable, str(PARENT), str(folder), url, str(noted)
     )
-    assert parent.stdout is not None
-    child = int(await asyncio.wait_for(parent.stdout.readline(), SOON_S))
+    await until(noted.exists)
+    child = int(noted.read_text())
     await asyncio.sleep(wait_s)
     pid_by_name = {"parent": parent.pid, "child": child}
     for name, number in ends:
         os.kill(pid_by_name[name], number)
-    await until(lambda: parent.returncode is not None)  # a frozen child keeps its output open
+    await asyncio.wait_for(parent.wait(), SOON_S)
     return child
 
 

@@ -9,7 +9,7 @@ DAMAGES ?= 10000
 PATRONI ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up run dev bare test check faults spec bench peers mutants lock artifacts gas invariants clean
+.PHONY: help up run dev bare test check faults spec bench figures peers mutants lock artifacts gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -45,6 +45,9 @@ spec: dev  ## list the tests of each interface statement
 
 bench: run  ## measure orders a second over HTTP, next to the ceiling of the same run
 	$(BIN)/foretell bench order
+
+figures: dev  ## measure every figure while nothing else runs, and write the table of the documentation
+	$(BIN)/foretell bench all --write docs/reference/performance.md $(if $(POSTGRES),--postgres $(POSTGRES))
 
 peers: run  ## install the peer libraries that foretell bench match compares with
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/peers.txt

@@ -14,6 +14,7 @@ from foretell.bench.rigs.world import make_world
 from foretell.cli import doctor
 from foretell.cli.doctor import run_doctor
 from foretell.domain.errors.command import ProblemsFound
+from foretell.runtime.interpreter import running_interpreter
 from foretell.sandbox.ready import SeededMarket, describe, write_ready
 from foretell.settings import Settings
 
@@ -47,6 +48,7 @@ def test_a_machine_with_everything_passes(settings: Settings) -> None:
     assert (ailing, printed.count("✗")) == ("", 0)
     assert f"none runs on {settings.data}" in printed
     assert f"Foretell │ {version('foretell')}" in re.sub(" +", " ", printed)
+    assert f"{running_interpreter().words()}; 3.11 or newer" in printed
 
 
 @pytest.mark.parametrize(

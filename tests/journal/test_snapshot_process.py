@@ -27,6 +27,7 @@ from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import fold
 from foretell.journal.files.segments import segment_paths
 from foretell.journal.files.snapshots import PART_SUFFIX, newest_snapshot, snapshot_name
+from foretell.journal.framing import ALIGNMENT
 from foretell.journal.port import FileJournalAddress, PostgresJournalAddress, Snapshot
 from foretell.journal.postgres.journal import PostgresJournal
 from foretell.journal.snapshot_process import (
@@ -87,7 +88,7 @@ def test_nothing_after_the_sequence_is_read(folder: Path) -> None:
     """Another process may be writing it."""
     path = segment_paths(folder)[-1]
     raw = path.read_bytes().rstrip(b"\x00")
-    path.write_bytes(raw[:-100] + b"\xff" * 400)
+    path.write_bytes(raw + bytes(-len(raw) % ALIGNMENT) + b"\xff" * 400)
     take_snapshot(folder, 100)
     with pytest.raises(JournalDamaged):
         fold(folder, None)

@@ -21,6 +21,7 @@ class SmallDisk:
         self.folder = folder
         self.bytes_max = 10**9
         self.takes_writes = True
+        self.bytes_before_refusal = 0
         self.refusals = 0
         self._fallocate, self._pwrite = os.posix_fallocate, os.pwrite
         monkeypatch.setattr(os, "posix_fallocate", self.posix_fallocate)
@@ -40,6 +41,8 @@ class SmallDisk:
 
     def pwrite(self, handle: int, data: bytes, offset: int) -> int:
         if not self.takes_writes:
+            if self.bytes_before_refusal:
+                self._pwrite(handle, data[: self.bytes_before_refusal], offset)
             self._refuse()
         self._check(handle, offset + len(data))
         return self._pwrite(handle, data, offset)

@@ -31,6 +31,7 @@ from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, Wr
 from foretell.domain.errors.command import ComponentStopped
 from foretell.domain.values.sharding import ShardNumber
 from foretell.runtime.child_processes import RestartBackoff, supervise
+from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import Loop
 from foretell.settings import Settings
 from foretell.store.database import Database
@@ -69,7 +70,7 @@ class Installation:
         self._chain_restarts = chain_restarts
         self._chain_pulse_s = chain_pulse_s
         self._lifetime = Lifetime()
-        self._loop_by_name: dict[str, Loop] = {}
+        self._loop_by_name: dict[str, Loop] = {"garbage collection": collect_when_idle}
         self._is_stopping = False
         self._has_folder = parent is not None
         self.deployment: Deployment | None = None

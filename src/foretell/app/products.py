@@ -131,7 +131,7 @@ async def _with_embedded_engine(
     resources: Resources, recover: Recover, closing: contextlib.AsyncExitStack
 ) -> tuple[TradingContext, dict[str, Loop]]:
     embedded, feed, snapshots = build_embedded_engine(resources, recover)
-    closing.push_async_callback(embedded.host.engine.close)
+    closing.push_async_callback(embedded.host.close)
     await embedded.start()
     loops = {**embedded.loops(), "feed": feed.run, "snapshots": snapshots.run}
     return embedded.context, loops

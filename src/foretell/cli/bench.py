@@ -1,5 +1,6 @@
 """The commands of `foretell bench`. Each imports its module when it is called."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,13 +11,84 @@ bench = typer.Typer(
 )
 
 Rounds = Annotated[int, typer.Option(min=1, max=50, help="Rounds; the figure is their median.")]
+Connections = Annotated[
+    int, typer.Option("--connections", "--conns", min=1, max=512, help="Connections kept open.")
+]
+
+
+def _console() -> Console:
+    """Return a console that has printed which interpreter runs: figures depend on it."""
+    from foretell.runtime.interpreter import running_interpreter
+
+    console = Console()
+    console.print(running_interpreter().words(), highlight=False)
+    return console
+
+
+@bench.command("all")
+def every(
+    rounds: Rounds = 5,
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Page that gets the table, between its two markers, and a chart."),
+    ] = None,
+    postgres: Annotated[
+        str | None,
+        typer.Option(
+            help="Database without a journal, for failover.", show_default="failover is left out"
+        ),
+    ] = None,
+) -> None:
+    """Measure every figure that has a bar, one after the other, and print one table.
+
+    Run it while nothing else runs. Exits with 3 when a bar is missed, and with 75 when other programs
+    disturbed a figure, which then is not judged.
+    """
+    from foretell.bench.all_figures import run_bench_all_figures
+    from foretell.bench.suite import Sizes
+
+    sizes = Sizes().with_rounds(rounds)._replace(postgres=postgres)
+    code = run_bench_all_figures(sizes, write, _console())
+    if code:
+        raise typer.Exit(code)
+
+
+@bench.command()
+def book(
+    rounds: Rounds = 5,
+    rate: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Orders a second while the book is read.")
+    ] = 200,
+) -> None:
+    """Measure reads of a book while orders change it, against reads of a constant body."""
+    from foretell.bench.book import BookPlan, run_bench_book
+
+    run_bench_book(BookPlan(rounds, rate), _console())
+
+
+@bench.command()
+def memory(
+    orders: Annotated[
+        int, typer.Option(min=100, max=1_000_000, help="Resting orders whose memory is measured.")
+    ] = 200_000,
+    commands: Annotated[
+        int, typer.Option(min=10_000, max=10_000_000, help="Commands in the day.")
+    ] = 400_000,
+    seconds: Annotated[
+        float, typer.Option(min=1, max=86_400, help="Time for the day, which else ends early.")
+    ] = 300.0,
+) -> None:
+    """Measure the memory of a resting order, and that of a server over a day of orders."""
+    from foretell.bench.memory import MemoryPlan, run_bench_memory
+
+    run_bench_memory(MemoryPlan(orders, commands, seconds), _console())
 
 
 @bench.command()
 def order(
     rounds: Rounds = 5,
     orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders in a round.")] = 10_000,
-    conns: Annotated[int, typer.Option(min=1, max=512, help="Connections kept open.")] = 32,
+    connections: Connections = 32,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -45,13 +117,13 @@ def order(
     from foretell.bench.scale import run_bench_scale
     from foretell.domain.errors.command import BenchFailed
 
-    plan = OrderPlan(rounds, orders, conns)
+    plan = OrderPlan(rounds, orders, connections)
     if workers is None:
-        run_bench_order(plan, Console())
+        run_bench_order(plan, _console())
     elif postgres is None:
         raise BenchFailed("several processes need PostgreSQL; name a server with --postgres")
     else:
-        run_bench_scale(plan, Size(workers, shards), postgres, Console())
+        run_bench_scale(plan, Size(workers, shards), postgres, _console())
 
 
 @bench.command()
@@ -78,9 +150,9 @@ def latency(
 
     plan = OrderPlan(rounds, orders)
     if rate is None:
-        run_bench_latency(plan, Console())
+        run_bench_latency(plan, _console())
     else:
-        run_bench_steady_rate(plan, rate, Console())
+        run_bench_steady_rate(plan, rate, _console())
 
 
 @bench.command()
@@ -90,13 +162,13 @@ def durable(
         typer.Option(min=1, max=50, help="Pairs of rounds, with and without waiting for the disk."),
     ] = 3,
     orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders in a round.")] = 5_000,
-    conns: Annotated[int, typer.Option(min=1, max=512, help="Connections kept open.")] = 32,
+    connections: Connections = 32,
 ) -> None:
     """Measure orders over HTTP that wait for the disk, against orders that do not."""
     from foretell.bench.durable import run_bench_durable
     from foretell.bench.rigs.order_rounds import OrderPlan
 
-    run_bench_durable(OrderPlan(rounds, orders, conns), Console())
+    run_bench_durable(OrderPlan(rounds, orders, connections), _console())
 
 
 @bench.command()
@@ -109,7 +181,7 @@ def match(
     """Measure matching in memory, by the depth of the book, against other engines in Python."""
     from foretell.bench.match import run_bench_match
 
-    run_bench_match(rounds, commands, Console())
+    run_bench_match(rounds, commands, _console())
 
 
 @bench.command()
@@ -132,10 +204,10 @@ def journal(
     from foretell.settings import Settings
 
     if postgres is None:
-        run_bench_journal(rounds, Console())
+        run_bench_journal(rounds, _console())
     else:
         set_up_logs(Settings(log_level="warning"))
-        run_bench_postgres_journal(postgres, word_bytes(new_word()), rounds, Console())
+        run_bench_postgres_journal(postgres, word_bytes(new_word()), rounds, _console())
 
 
 @bench.command()
@@ -151,7 +223,7 @@ def replay(
     """Measure a start from a large journal, against the engine alone in memory."""
     from foretell.bench.replay import run_bench_replay
 
-    run_bench_replay(rounds, orders, events, Console())
+    run_bench_replay(rounds, orders, events, _console())
 
 
 @bench.command()
@@ -165,4 +237,4 @@ def failover(
     """Measure the time without a leader after a shard loses one, against its lease."""
     from foretell.bench.failover import run_bench_failover
 
-    run_bench_failover(postgres, lease, cycles, Console())
+    run_bench_failover(postgres, lease, cycles, _console())

@@ -1,6 +1,5 @@
 """`foretell doctor`: checks of the machine, the packages and a running installation."""
 
-import platform
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -20,6 +19,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.credentials import L1_MESSAGE
 from foretell.domain.values.eip712 import address_of_key, recover_signer, sign_digest
 from foretell.domain.values.hexadecimal import keccak256
+from foretell.runtime.interpreter import running_interpreter
 from foretell.sandbox.ready import Ready, read_ready
 from foretell.sdk.http import HttpClient
 from foretell.settings import Settings
@@ -51,7 +51,7 @@ def run_doctor(settings: Settings, console: Console, free_bytes_min: int = FREE_
 
 def _machine(settings: Settings, free_bytes_min: int) -> Iterator[Finding]:
     yield Finding(
-        "Python", sys.version_info >= PYTHON_MIN, f"{platform.python_version()}, 3.11 or newer"
+        "Python", sys.version_info >= PYTHON_MIN, f"{running_interpreter().words()}; 3.11 or newer"
     )
     yield Finding("Foretell", True, version("foretell"))  # noqa: FBT003 - always well
     yield _checked("signatures", _sign_and_recover)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from foretell.domain.errors.exchange import EngineBusy, EngineStopped
 from foretell.domain.errors.families import Unavailable
-from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.errors.storage import JournalBehindTables, StoreUnavailable
 from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.reports import ChangedAllocations, report_allocations
 from foretell.engine.answers import HANDLERS, begin_placing
@@ -27,7 +27,7 @@ from foretell.engine.protocol.requests import (
 )
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
-from foretell.engine.writer.projection import Projection
+from foretell.engine.writer.tables import Tables
 from foretell.engine.writer.tick_refiner import TickRefiner
 from foretell.runtime.loops import Loop
 from foretell.runtime.worker import PollIntervals, run_worker
@@ -43,7 +43,7 @@ class EngineHost:
     def __init__(
         self,
         engine: Engine,
-        projection: Projection,
+        projection: Tables,
         heartbeats: Heartbeats,
         allocation_client: AllocationClient | None = None,
     ) -> None:
@@ -81,9 +81,17 @@ class EngineHost:
     async def start(self) -> None:
         """Replay the journal and begin to take requests; refuse a journal older than the tables."""
         await self.projection.start()
-        self.projection.check_journal(self.engine.journal_sequence)
-        await self.engine.start(self.projection.sequence, self.projection.drain_if_large)
+        try:
+            await self._replay(self.projection.sequence)
+        except BaseException:
+            await self.projection.close()
+            raise
         await self.heartbeats.start()
+
+    async def close(self) -> None:
+        """Take no more requests, make durable what was taken, and release the tables after that."""
+        await self.engine.close()
+        await self.projection.close()
 
     def loops(self) -> dict[str, Loop]:
         """Return the loops to run, by name, while requests are taken; a failed journal ends one."""
@@ -120,6 +128,13 @@ class EngineHost:
                 raise StoreUnavailable("the tables are too far behind the journal")
             self.projection.flush_now()
             await asyncio.sleep(TABLES_LOOK_S)
+
+    async def _replay(self, tables_sequence: int) -> None:
+        journal_sequence = self.engine.journal_sequence
+        if journal_sequence < tables_sequence:
+            raise JournalBehindTables(tables_sequence, journal_sequence)
+        await self.engine.start(tables_sequence, self.projection.drain_if_large)
+        await self.projection.drain_if_large()
 
     async def _beat(self, request: HeartbeatRequest) -> HeartbeatReply:
         return HeartbeatReply(

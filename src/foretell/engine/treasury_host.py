@@ -41,6 +41,10 @@ class TreasuryHost:
         """Replay the journal; a loop catches up with the shards when they are there."""
         await self.engine.start()
 
+    async def close(self) -> None:
+        """Take no more requests, and make durable what was taken."""
+        await self.engine.close()
+
     def loops(self) -> dict[str, Loop]:
         """Return the loops to run, by name, while requests are taken; a failed journal ends one."""
         return {

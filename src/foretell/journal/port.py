@@ -77,6 +77,10 @@ class Journal(Protocol):
     def last_sequence(self) -> int:
         """The sequence of the newest payload appended, 0 when there is none."""
 
+    @property
+    def address(self) -> JournalAddress:
+        """Where another process reads it."""
+
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
 

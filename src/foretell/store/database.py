@@ -31,6 +31,8 @@ STATEMENTS_KEPT_MAX: Final = 64
 # PostgreSQL: no connection, no access, no such database, rolled back, out of resources, shut down.
 _UNAVAILABLE_STATES: Final = ("08", "28", "3D", "40", "53", "57", "58")
 
+CHECKPOINT_PAGES: Final = 8_000
+"""Pages in SQLite's log before they are copied to the file: most are changed again until then."""
 WRITER_CACHE_KIB: Final = 32 * 1024
 """Memory cache of SQLite's writer: keys are hashes, so inserts touch pages all over the file."""
 
@@ -147,6 +149,11 @@ class Database:
         self.topics = Topics()
         self._listener = None if self.is_sqlite else Listener(self._url, self.topics)
 
+    @property
+    def url(self) -> str:
+        """The URL with its password: for a child process, through a pipe, never for a log."""
+        return self._url.render_as_string(hide_password=False)
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -230,6 +237,7 @@ def _open_engine(url: sa.URL, *, is_writer: bool) -> AsyncEngine:
             cursor.execute(pragma)
         if is_writer:
             cursor.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
+            cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
         cursor.close()
 
     @sa.event.listens_for(engine.sync_engine, "invalidate")

@@ -159,7 +159,7 @@ def stalling(monkeypatch: pytest.MonkeyPatch) -> None:
 def disk(rig: TradingRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallDisk]:
     """The disk of the rig's journal, which has room again when the test ends."""
     assert isinstance(rig.host.engine.journal, FileJournal)
-    rig.host.engine.journal.full_retry_s = 0.01
+    rig.host.engine.journal.group_commit.full_retry_s = 0.01
     disk = SmallDisk(tmp_path / "journal", monkeypatch)
     yield disk
     disk.heal()

@@ -1,13 +1,14 @@
+import zlib
 from pathlib import Path
 
 import pytest
+from tests.journal.files.version_1 import encode_record
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.segments import (
     EMPTY,
     HEAD_BYTES,
     MARK_NAME,
-    SECTOR_BYTES,
     End,
     Mark,
     check_rest,
@@ -18,18 +19,18 @@ from foretell.journal.files.segments import (
     segment_name,
     segment_paths,
 )
-from foretell.journal.framing import CHAIN_START, encode_record, next_chain
+from foretell.journal.framing import CHAIN_START, SECTOR_BYTES, next_chain
 
 
 def a_segment(folder: Path, payloads: list[bytes], first: int = 1) -> tuple[Path, End]:
-    """Write a segment as a new journal does."""
-    raw = bytearray(encode_head(first, CHAIN_START))
-    end = End(folder / segment_name(first), HEAD_BYTES, first - 1, CHAIN_START)
+    """Write a segment of version 1."""
+    raw = bytearray(encode_head(first, CHAIN_START, 1))
+    end = End(folder / segment_name(first), HEAD_BYTES, first - 1, CHAIN_START, 1)
     for payload in payloads:
         chain = next_chain(end.chain, payload)
         record = encode_record(end.sequence + 1, end.sequence, chain, payload)
         raw += record
-        end = End(end.path, end.offset + len(record), end.sequence + 1, chain)
+        end = End(end.path, end.offset + len(record), end.sequence + 1, chain, 1)
     path = folder / segment_name(first)
     path.write_bytes(raw + bytes(4096))
     return path, end
@@ -58,7 +59,7 @@ def test_a_segment_of_another_name_is_damage(tmp_path: Path, name: str) -> None:
 def test_a_segment_begins_with_its_own_header(tmp_path: Path) -> None:
     path, _ = a_segment(tmp_path, [b"a"], first=7)
     _, start = read_segment(path)
-    assert start == End(path, HEAD_BYTES, 6, CHAIN_START)
+    assert start == End(path, HEAD_BYTES, 6, CHAIN_START, 1)
     other = path.rename(tmp_path / segment_name(8))
     with pytest.raises(JournalDamaged, match="the header does not belong to this segment"):
         read_segment(other)
@@ -73,6 +74,25 @@ def test_a_header_with_another_byte_is_damage(tmp_path: Path, byte: int) -> None
     with pytest.raises(JournalDamaged) as damage:
         read_segment(path)
     assert damage.value.details == {"file": path.name, "offset": 0}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_header_names_the_version_of_what_follows(tmp_path: Path, version: int) -> None:
+    path = tmp_path / segment_name(5)
+    path.write_bytes(encode_head(5, CHAIN_START, version))
+    _, start = read_segment(path)
+    assert start == End(path, HEAD_BYTES, 4, CHAIN_START, version)
+
+
+@pytest.mark.parametrize("magic", [b"FTJOURN0", b"FTJOURN3", b"FTJOURNX"])
+def test_a_version_that_is_not_known_is_refused(tmp_path: Path, magic: bytes) -> None:
+    head = magic + (1).to_bytes(8, "little") + CHAIN_START
+    path = tmp_path / segment_name(1)
+    path.write_bytes(head + zlib.crc32(head).to_bytes(4, "little") + bytes(4096))
+    with pytest.raises(JournalDamaged, match=rf"cannot read its format, b'{magic.decode()}'"):
+        read_segment(path)
+    with pytest.raises(JournalDamaged):
+        find_end(tmp_path)
 
 
 def test_a_file_shorter_than_a_header_is_damage(tmp_path: Path) -> None:

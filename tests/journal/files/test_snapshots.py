@@ -30,7 +30,7 @@ from foretell.journal.port import Snapshot
 pytestmark = pytest.mark.anyio
 
 SEGMENT_BYTES = 4 * 1024
-PAYLOADS = [b"%d" % number * 100 for number in range(100)]
+PAYLOADS = [b"%d" % number * 120 for number in range(100)]
 DAMAGES = 300
 
 

@@ -60,7 +60,7 @@ async def write_journal_fixture(
             await writer.write(map(encode_command, commands))
         assert len(state.live_orders) == orders
         await journal.keep_snapshot(Snapshot(journal.last_sequence, encode_state(state)))
-        for commands in _parts(itertools.islice(_with_blocks(stream, trades_per_block), events)):
+        for commands in _parts(itertools.islice(with_blocks(stream, trades_per_block), events)):
             await writer.write(map(encode_command, commands))
         return journal.last_sequence
     finally:
@@ -72,7 +72,7 @@ def _parts(commands: Iterator[Command]) -> Iterator[Sequence[Command]]:
         yield part
 
 
-def _with_blocks(
+def with_blocks(
     stream: Iterator[PlaceOrder | CancelOrders], trades_per_block: int
 ) -> Iterator[Command]:
     """Yield the commands, and after this many trades a block that settles them."""

@@ -22,8 +22,9 @@ class JournalWriter:
 
     async def write(self, payloads: Iterable[bytes]) -> None:
         """Append payloads at once, and return when the last of them is durable."""
+        append = self._journal.append
         for payload in payloads:
-            self._journal.append(payload)
+            append(payload)
         async with asyncio.timeout(SYNC_DEADLINE_S):
             while self._synced < self._journal.last_sequence:
                 if self._failure is not None:

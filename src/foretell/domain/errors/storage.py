@@ -110,6 +110,20 @@ class JournalBehindTables(ForetellError):
         )
 
 
+class TablesSetBack(ForetellError):
+    """The tables are at an earlier sequence than this process has written, so they lost commands.
+
+    The database was restored from a copy, or its standby took over without its last commits. A start
+    writes what is missing from the journal.
+    """
+
+    def __init__(self, written_sequence: int, tables_sequence: int) -> None:
+        super().__init__(
+            f"the tables were set back: {written_sequence} was written, and they are at"
+            f" {tables_sequence}"
+        )
+
+
 class TablesBehindSnapshot(ForetellError):
     """The tables lack commands that the journal has deleted."""
 

@@ -150,7 +150,7 @@ def _fill(path: Path, size_bytes: int) -> None:
         os.close(handle)
 
 
-def write_at(handle: int, data: bytes | bytearray, offset: int) -> None:
+def write_at(handle: int, data: bytes | memoryview, offset: int) -> None:
     """Write all of the data, in as many calls as that takes."""
     view = memoryview(data)
     while view:

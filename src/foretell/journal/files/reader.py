@@ -5,6 +5,7 @@ changed, and only the holder of the lock removes the oldest segments.
 """
 
 from collections.abc import Generator
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,13 @@ class ReplayedState(NamedTuple):
     sequence: int
 
 
+class Payloads(NamedTuple):
+    """The payloads of consecutive entries, and the sequence of the last one."""
+
+    payloads: list[bytes]
+    last_sequence: int
+
+
 def read_entries(
     folder: Path, after: int = 0, until: int | None = None
 ) -> Generator[Entry, None, None]:
@@ -30,6 +38,14 @@ def read_entries(
 
     Nothing after `until` is read, since it may be half written now.
     """
+    for payloads, last_sequence in read_payloads(folder, after, until):
+        yield from map(Entry, count(last_sequence - len(payloads) + 1), payloads)
+
+
+def read_payloads(
+    folder: Path, after: int = 0, until: int | None = None
+) -> Generator[Payloads, None, None]:
+    """Yield what `read_entries` does, the payloads of a segment together."""
     paths = segment_paths(folder)
     started = [index for index, path in enumerate(paths) if int(path.stem) <= after + 1]
     if paths and not started:
@@ -42,9 +58,8 @@ def read_entries(
         if until is not None and end.sequence >= until:
             return
         payloads, reached = read_records(buffer, end, until)
-        for sequence, payload in enumerate(payloads, end.sequence + 1):
-            if sequence > after:
-                yield Entry(sequence, payload)
+        del payloads[: max(0, after - end.sequence)]
+        yield Payloads(payloads, reached.sequence)
         end = reached
         if end.sequence == until:
             return
@@ -57,8 +72,9 @@ def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Repla
     sequence = 0 if base is None else base.sequence
     with garbage_collection_paused():
         shard = ShardFold(None if base is None else base.payload)
-        for entry in read_entries(folder, sequence, until):
-            shard.take(entry.payload)
-            sequence = entry.sequence
+        for payloads, last_sequence in read_payloads(folder, sequence, until):
+            for payload in payloads:
+                shard.take(payload)
+            sequence = max(sequence, last_sequence)
     shard.state.tracks_book_changes = True
     return ReplayedState(shard.state, sequence)

@@ -102,6 +102,11 @@ class PostgresJournal:
         """The sequence of the newest payload appended, 0 when there is none."""
         return self._last_sequence
 
+    @property
+    def address(self) -> PostgresJournalAddress:
+        """Where another process reads it."""
+        return PostgresJournalAddress(self._place.url, self._place.shard, self._lease.holder)
+
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
 
@@ -170,7 +175,7 @@ class PostgresJournal:
 
         Parts without a head are no snapshot: the next one of that sequence overwrites them.
         """
-        return PostgresJournalAddress(self._place.url, self._place.shard, self._lease.holder)
+        return self.address
 
     async def compact(self, *, keeps_all: bool = False) -> int:
         """Remove what the two newest snapshots do not need; return how many entries."""

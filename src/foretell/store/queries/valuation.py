@@ -10,11 +10,18 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import LIQUIDITY_REACH, NARROW_SPREAD_MAX, BookTop
-from foretell.store.tables import conditions, orders, payouts, positions, quote_points, quotes
+from foretell.store.tables import (
+    conditions,
+    is_live,
+    orders,
+    payouts,
+    positions,
+    quote_points,
+    quotes,
+)
 
 Real = sa.ColumnElement[Any]
 Columns = sa.ColumnCollection[str, sa.ColumnElement[Any]]
@@ -84,7 +91,7 @@ def liquidity() -> sa.ScalarSelect[Any]:
         sa.select(sa.func.coalesce(worth, 0))
         .where(
             orders.c.condition_id == quotes.c.condition_id,
-            orders.c.status == OrderStatus.LIVE.value,
+            is_live,
             sa.func.abs(price - middle) <= reach,
         )
         .correlate(quotes, payouts)

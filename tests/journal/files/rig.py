@@ -12,12 +12,12 @@ from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries
 from foretell.journal.files.segments import find_end
 
-SEGMENT_BYTES = 16 * 1024
+SEGMENT_BYTES = 32 * 1024
 PAYLOADS = [
     random.Random(number).randbytes(random.Random(number).choice((5, 90, 300, 1_300)))
-    for number in range(160)
+    for number in range(300)
 ]
-UPGRADED_AFTER = 60
+UPGRADED_AFTER = 120
 
 
 def open_journal(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> FileJournal:
@@ -34,7 +34,7 @@ def batches(payloads: list[bytes]) -> Iterator[list[bytes]]:
     """Yield payloads in batches that give both small and large frames."""
     rng, start = random.Random(len(payloads)), 0
     while start < len(payloads):
-        count = rng.choice((1, 2, 12))
+        count = rng.choice((1, 2, 12, 50))
         yield payloads[start : start + count]
         start += count
 

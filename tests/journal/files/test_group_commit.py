@@ -110,10 +110,10 @@ async def test_nothing_is_written_before_the_turn_ends(tmp_path: Path, disk: Dis
 async def test_the_writer_thread_begins_the_next_segment(tmp_path: Path, disk: Disk) -> None:
     """Its spare may not be filled yet, and the loop does not wait for that."""
     async with begun(tmp_path, disk, ALWAYS_INLINE) as it:
-        assert await it.write(b"a" * 9_000) == [LOOP]
-        by_whom = await it.write(b"b" * 9_000)
+        assert await it.write(b"a" * 20_000) == [LOOP]
+        by_whom = await it.write(b"b" * 20_000)
     assert set(by_whom) == {WRITER}
-    assert read(tmp_path) == [b"first", b"a" * 9_000, b"b" * 9_000]
+    assert read(tmp_path) == [b"first", b"a" * 20_000, b"b" * 20_000]
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ from foretell.journal.framing import (
 )
 
 PAGE_BYTES: Final = 4096
-LARGE_FRAME_BYTES: Final = 4096
-"""The length from which a frame begins at a multiple of a page."""
+LARGE_FRAME_BYTES: Final = 16 * 1024
+"""The length from which a frame begins at a multiple of a page: it wastes half a page on average."""
 BUFFER_BYTES: Final = 1024 * 1024
 """The length up to which records share a frame; a record that is longer has one to itself."""
 HEADER: Final = struct.Struct("<II16sQI")

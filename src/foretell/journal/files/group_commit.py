@@ -103,11 +103,12 @@ class GroupCommit:
         await asyncio.to_thread(self._thread.join)
 
     def _may_write_inline(self, payloads: Sequence[bytes]) -> bool:
-        inline, count = self._inline, len(payloads)
-        if count > inline.records or self._fast_syncs < inline.fast_syncs:
-            return False
-        payload_bytes = sum(map(len, payloads))
-        return payload_bytes <= inline.bytes and self._tail.has_room(count, payload_bytes)
+        inline = self._inline
+        return (
+            len(payloads) <= inline.records
+            and self._fast_syncs >= inline.fast_syncs
+            and self._tail.has_room(payloads, inline.bytes)
+        )
 
     def _hand_over(self, payloads: Sequence[bytes]) -> None:
         """Give the writer thread a job: payloads to write, or none to have it write the mark."""

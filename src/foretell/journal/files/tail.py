@@ -41,6 +41,8 @@ class SegmentTail:
         self._segment_bytes = segment_bytes
         self._encoder = FrameEncoder()
         self._attempted_count = 0
+        self._measured: Sequence[bytes] = ()
+        self._lengths: Sequence[int] = ()
         self.handle: int | None = None
         self.segment_pool = SegmentPool(folder, segment_bytes, full_retry_s=full_retry_s)
         self.mark_file = Mark(folder)
@@ -67,10 +69,14 @@ class SegmentTail:
         """Whether the disk has no room for another segment after the next."""
         return self.segment_pool.is_scarce
 
-    def has_room(self, count: int, payload_bytes: int) -> bool:
-        """Return whether so many payloads and bytes of them go into one frame of this segment."""
-        is_open = self.handle is not None
-        return is_open and fits(count, payload_bytes, self.end.offset, self._segment_bytes)
+    def has_room(self, payloads: Sequence[bytes], bytes_max: int) -> bool:
+        """Return whether payloads are at most so long, and go into one frame of this segment."""
+        payload_bytes = sum(self._lengths_of(payloads))
+        return (
+            self.handle is not None
+            and payload_bytes <= bytes_max
+            and fits(len(payloads), payload_bytes, self.end.offset, self._segment_bytes)
+        )
 
     def write(self, payloads: Sequence[bytes]) -> int:
         """Write and sync as many of the payloads as one frame takes, and return how many.
@@ -78,7 +84,7 @@ class SegmentTail:
         If the segment takes none, the next segment begins. When this raises DiskFull, nothing has
         changed, and the same payloads must be written next, perhaps with more after them.
         """
-        lengths = list(map(len, payloads))
+        lengths = self._lengths_of(payloads)
         count = self._count_of_next(lengths)
         if count < len(payloads):
             payloads, lengths = payloads[:count], lengths[:count]
@@ -95,9 +101,16 @@ class SegmentTail:
         os.fdatasync(self.handle)
         self.sync_s = time.perf_counter() - began_s
         self._attempted_count = 0
+        self._measured, self._lengths = (), ()
         offset = frame_end(start, frame.length)
         self.end = End(end.path, offset, end.sequence + count, frame.chain)
         return count
+
+    def _lengths_of(self, payloads: Sequence[bytes]) -> Sequence[int]:
+        """Return the lengths of payloads, which `has_room` measured if they are written next."""
+        if payloads is not self._measured:
+            self._measured, self._lengths = payloads, list(map(len, payloads))
+        return self._lengths
 
     def _count_of_next(self, payload_lengths: Sequence[int]) -> int:
         """Return how many payloads the next frame has; begin a segment if this one takes none.

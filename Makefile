@@ -9,7 +9,7 @@ DAMAGES ?= 10000
 PATRONI ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up run dev bare test check faults spec bench figures peers mutants lock artifacts gas invariants clean
+.PHONY: help rooms up run dev bare test check faults spec bench figures peers mutants lock artifacts gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -60,6 +60,9 @@ artifacts: dev  ## compile the contracts
 
 gas: dev  ## measure the contracts' gas and update the table
 	$(BIN)/python tests/run.py contracts.gas --write
+
+rooms: dev  ## print the modules, imports and floors of each package
+	$(BIN)/python tests/rooms.py
 
 invariants: dev  ## run STEPS random steps on the contracts, from a printed SEED
 	$(BIN)/python tests/run.py contracts.scenarios.invariants $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))

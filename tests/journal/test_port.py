@@ -17,7 +17,7 @@ from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.files.frames import payload_bytes_max
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.segments import HEAD_BYTES
-from foretell.journal.port import Entry, InRows, Journal, Snapshot
+from foretell.journal.port import Entry, Journal, PostgresJournalAddress, Snapshot
 
 pytestmark = pytest.mark.anyio
 
@@ -27,10 +27,10 @@ def contents(journal: Journal, after: int = 0) -> list[bytes]:
 
 
 async def test_an_address_shows_no_password() -> None:
-    address = InRows("postgresql://me:hunter2@db/foretell", ShardNumber(3), b"mine")
+    address = PostgresJournalAddress("postgresql://me:hunter2@db/foretell", ShardNumber(3), b"mine")
     assert (repr(address), f"{[address]}") == (
-        "InRows(shard=3, holder=b'mine')",
-        "[InRows(shard=3, holder=b'mine')]",
+        "PostgresJournalAddress(shard=3, holder=b'mine')",
+        "[PostgresJournalAddress(shard=3, holder=b'mine')]",
     )
 
 

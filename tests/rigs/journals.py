@@ -5,7 +5,7 @@ import contextlib
 import os
 import threading
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
 import asyncpg
 
@@ -15,6 +15,7 @@ from foretell.journal.port import Journal
 from foretell.journal.postgres.journal import PostgresJournal, open_journal
 from foretell.journal.postgres.leases import Candidate, JournalPlace
 
+SEGMENT_BYTES: Final = 256 * 1024
 SHARD_COUNT = 8
 NEVER_INLINE = InlineLimits(records=0)
 ALWAYS_INLINE = InlineLimits(sync_s=60.0)

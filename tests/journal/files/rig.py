@@ -6,8 +6,8 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.journal.files.version_1 import write_version_1
 from tests.rigs.journals import writing
-from tests.rigs.version_1 import write_version_1
 
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries

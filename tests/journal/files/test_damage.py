@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 from tests.journal.files.rig import PAYLOADS, WRITERS, open_journal, read
-from tests.rigs.damages import KINDS, SECTOR_BYTES, Damage
+from tests.journal.files.version_1 import encode_record, write_version_1
+from tests.rigs.disks import KINDS, SECTOR_BYTES, Damage
 from tests.rigs.journals import writing, written
-from tests.rigs.version_1 import encode_record, write_version_1
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.frames import FrameEncoder, frame_start

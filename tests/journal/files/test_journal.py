@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.journal.files.rig import PAYLOADS, SEGMENT_BYTES, open_journal, read
+from tests.journal.files.version_1 import Writer, write_version_1
 from tests.rigs.journals import ALWAYS_INLINE, NEVER_INLINE, JournalCalls, writing, written
-from tests.rigs.version_1 import Writer, write_version_1
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.group_commit import InlineLimits
@@ -132,7 +132,7 @@ async def test_a_failing_write_or_sync_is_reported_once_and_ends_the_journal(
         await asyncio.sleep(0.2)
     assert calls.synced == [1]
     assert calls.failures == [failure]
-    assert str(failure).startswith("the journal stopped: OSError: ")
+    assert str(failure).startswith("the journal has failed: OSError: ")
     assert read(tmp_path) == [b"before"]
     await written(open_journal(tmp_path), [b"after"])
     assert read(tmp_path) == [b"before", b"after"]
@@ -152,7 +152,7 @@ async def test_an_error_in_the_writer_is_reported_once_and_ends_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inline: InlineLimits
 ) -> None:
     def trip(_: object) -> None:
-        raise RuntimeError("an odd payload")
+        raise RuntimeError("an invalid payload")
 
     journal = FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES, inline=inline)
     async with writing(journal) as calls:
@@ -164,7 +164,7 @@ async def test_an_error_in_the_writer_is_reported_once_and_ends_the_journal(
         journal.append(b"lost too")
         await asyncio.sleep(0.2)
     assert (calls.synced, calls.failures) == ([1], [failure])
-    assert str(failure) == "the journal stopped: RuntimeError: an odd payload"
+    assert str(failure) == "the journal has failed: RuntimeError: an invalid payload"
     assert read(tmp_path) == [b"before"]
 
 
@@ -172,7 +172,7 @@ async def test_an_error_while_a_spare_is_filled_ends_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def trip(*_: object) -> None:
-        raise RuntimeError("an odd file system")
+        raise RuntimeError("a broken file system")
 
     journal = open_journal(tmp_path)
     monkeypatch.setattr(os, "posix_fallocate", trip)
@@ -180,7 +180,7 @@ async def test_an_error_while_a_spare_is_filled_ends_the_journal(
         for payload in PAYLOADS:
             journal.append(payload)
         failure = await calls.until_failed()
-    assert str(failure).startswith("the journal stopped: RuntimeError: ")
+    assert str(failure).startswith("the journal has failed: RuntimeError: ")
     kept = read(tmp_path)
     assert kept == PAYLOADS[: len(kept)]
     assert len(kept) >= (calls.synced[-1] if calls.synced else 0)

@@ -4,7 +4,7 @@ import zlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rigs.version_1 import encode_record
+from tests.journal.files.version_1 import encode_record
 
 from foretell.journal.files.records import HEADER_BYTES, Record, decode_record, read_run
 from foretell.journal.framing import CHAIN_START, PAYLOAD_BYTES_MAX, Run, next_chain

@@ -29,7 +29,7 @@ from foretell.journal.files.snapshots import (
     write_snapshot,
 )
 from foretell.journal.files.tail import SegmentTail
-from foretell.journal.port import Capacity, Entry, InFolder, Snapshot
+from foretell.journal.port import Capacity, Entry, FileJournalAddress, Snapshot
 
 SEGMENT_BYTES: Final = 16 * 1024 * 1024
 
@@ -79,6 +79,11 @@ class FileJournal:
         """The sequence of the newest payload appended, 0 when there is none."""
         return self._taken_sequence + len(self._appended)
 
+    @property
+    def address(self) -> FileJournalAddress:
+        """Where another process reads it."""
+        return FileJournalAddress(str(self._folder))
+
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
         return read_entries(self._folder, after)
@@ -103,10 +108,10 @@ class FileJournal:
         """Return the sequence of the newest snapshot by its name, 0 when there is none."""
         return newest_sequence(self._folder)
 
-    def begin_snapshot(self) -> InFolder:
+    def begin_snapshot(self) -> FileJournalAddress:
         """Return the folder, after removing the remains of unfinished snapshots."""
         remove_parts(self._folder)
-        return InFolder(str(self._folder))
+        return self.address
 
     async def compact(self, *, keeps_all: bool = False) -> int:
         """Remove what the two newest snapshots do not need; return how many segments."""

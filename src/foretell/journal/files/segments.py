@@ -18,6 +18,7 @@ from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.frames import is_frame_cut_short, read_frames, synced_by_later_frames
 from foretell.journal.files.records import is_record_cut_short, read_run, synced_by_later_records
 from foretell.journal.framing import CHAIN_START, SECTOR_BYTES, Run
+from foretell.runtime.folders import sync_folder
 
 MAGIC_BY_VERSION: Final[Mapping[int, bytes]] = MappingProxyType({1: b"FTJOURN1", 2: b"FTJOURN2"})
 VERSION: Final = 2
@@ -71,7 +72,7 @@ def segment_paths(folder: Path) -> list[Path]:
     for path in paths:
         digits = path.stem
         if not (digits.isascii() and digits.isdigit()) or path.name != segment_name(int(digits)):
-            raise JournalDamaged(path.name, 0, "no segment has such a name")
+            raise JournalDamaged(path.name, 0, "the file name is not a segment's")
     return paths
 
 
@@ -91,7 +92,7 @@ def read_segment(path: Path) -> tuple[bytes, End]:
     magic, first_sequence, chain, _ = _HEAD.unpack_from(buffer.ljust(HEAD_BYTES, b"\x00"))
     is_whole = buffer[:HEAD_BYTES] == _head_of(magic, first_sequence, chain)
     if not is_whole or path.name != segment_name(first_sequence):
-        raise JournalDamaged(path.name, 0, "the header is not one of this segment")
+        raise JournalDamaged(path.name, 0, "the header does not belong to this segment")
     if magic not in _VERSION_BY_MAGIC:
         raise JournalDamaged(path.name, 0, f"this program cannot read its format, {magic!r}")
     return buffer, End(path, HEAD_BYTES, first_sequence - 1, chain, _VERSION_BY_MAGIC[magic])
@@ -118,10 +119,10 @@ def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
     if not buffer[end.offset :].rstrip(b"\x00"):
         return
     if not is_newest:
-        raise JournalDamaged(end.path.name, end.offset, "no record where one must be")
+        raise JournalDamaged(end.path.name, end.offset, "a record is missing here")
     layout = _LAYOUTS[end.version]
     if layout.synced_later(buffer, end.offset) > end.sequence:
-        raise JournalDamaged(end.path.name, end.offset, "a record that was synced is gone")
+        raise JournalDamaged(end.path.name, end.offset, "a synced record is missing")
     if not layout.is_cut_short(buffer, end.offset):
         raise JournalDamaged(end.path.name, end.offset, "the record is damaged")
 
@@ -139,7 +140,7 @@ def chain_at(folder: Path, sequence: int) -> bytes:
     """
     holding = [path for path in segment_paths(folder) if int(path.stem) <= sequence + 1]
     if not holding:
-        raise JournalDamaged(str(folder), 0, f"the segment of sequence {sequence + 1} is gone")
+        raise JournalDamaged(str(folder), 0, f"the segment of sequence {sequence + 1} is missing")
     buffer, end = read_segment(holding[-1])
     _, end = read_records(buffer, end, sequence)
     if end.sequence == sequence:
@@ -158,7 +159,7 @@ def find_end(folder: Path) -> End:
     synced = Mark.read(folder)
     if synced > end.sequence:
         name = end.path.name if end.path else str(folder)
-        raise JournalDamaged(name, end.offset, f"sequence {synced} was synced and is gone")
+        raise JournalDamaged(name, end.offset, f"sequence {synced} was synced and is missing")
     return end
 
 
@@ -188,7 +189,7 @@ class Mark:
         slots = [_MARK.unpack_from(raw, at) for at in range(0, len(raw) - 11, SECTOR_BYTES)]
         sequences = [slot[0] for slot in slots if _mark(slot[0]) == _MARK.pack(*slot)]
         if raw.rstrip(b"\x00") and not sequences:
-            raise JournalDamaged(MARK_NAME, 0, "neither slot is whole")
+            raise JournalDamaged(MARK_NAME, 0, "both slots are damaged")
         return max(sequences, default=0)
 
     def write(self, sequence: int) -> None:
@@ -205,12 +206,3 @@ class Mark:
 
 def _mark(sequence: int) -> bytes:
     return _MARK.pack(sequence, zlib.crc32(sequence.to_bytes(8, "little")))
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

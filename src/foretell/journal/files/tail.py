@@ -27,8 +27,8 @@ from foretell.journal.files.segments import (
     Mark,
     encode_head,
     segment_name,
-    sync_folder,
 )
+from foretell.runtime.folders import sync_folder
 
 
 class SegmentTail:

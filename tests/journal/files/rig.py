@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +48,26 @@ async def write_batches(folder: Path, payloads: list[bytes]) -> None:
             for payload in batch:
                 journal.append(payload)
             await calls.until_synced(journal.last_sequence)
+
+
+class Client:
+    """A connection from which the running loop reads."""
+
+    def __init__(self) -> None:
+        self.received: list[bytes] = []
+        self._theirs, self._ours = socket.socketpair()
+        asyncio.get_running_loop().add_reader(self._ours, self._receive)
+
+    def _receive(self) -> None:
+        self.received.append(self._ours.recv(100))
+
+    def send(self) -> None:
+        self._theirs.send(b"x")
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._ours)
+        self._theirs.close()
+        self._ours.close()
 
 
 def write_with_version_1(folder: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.journal.files.rig import SEGMENT_BYTES, read
+from tests.journal.files.rig import SEGMENT_BYTES, Client, read
 from tests.rigs.journals import ALWAYS_INLINE, NEVER_INLINE, JournalCalls, writing
 
 from foretell.journal.files.group_commit import (
@@ -105,6 +105,17 @@ async def test_nothing_is_written_before_the_turn_ends(tmp_path: Path, disk: Dis
         await asyncio.sleep(0)
         assert it.journal.tail.end.sequence == 2
         assert it.calls.synced == [1, 2]
+
+
+async def test_while_a_client_waits_the_writer_thread_syncs(tmp_path: Path, disk: Disk) -> None:
+    """The loop reads what the client sent in the meantime."""
+    async with begun(tmp_path, disk, ALWAYS_INLINE) as it:
+        with contextlib.closing(Client()) as client:
+            assert await it.write(b"a") == [LOOP]
+            client.send()
+            assert await it.write(b"b") == [WRITER]
+            assert client.received == [b"x"]
+            assert await it.write(b"c") == [LOOP]
 
 
 async def test_the_writer_thread_begins_the_next_segment(tmp_path: Path, disk: Disk) -> None:

@@ -5,9 +5,9 @@ being woken by it costs about as much as a sync. Otherwise a writer thread does 
 everything that came during its last sync: one sync serves all of it, so throughput grows with the
 load.
 
-The loop stops while it syncs. So it does that only for few payloads that the current segment
-takes, with an idle writer thread and a disk whose last syncs were fast. All else, such as the next
-segment, a full disk and the mark, is the writer thread's.
+The loop stops while it syncs. So it does that only if no event waits for it, for few payloads that
+the current segment takes, with an idle writer thread and a disk whose last syncs were fast. All
+else, such as the next segment, a full disk and the mark, is the writer thread's.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.storage import JournalFailed
+from foretell.journal.files.pending_events import pending_events
 from foretell.journal.files.preallocation import DiskFull
 from foretell.journal.files.tail import SegmentTail
 
@@ -73,6 +74,7 @@ class GroupCommit:
         """Begin to write; both callbacks are called in the thread of the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._on_synced, self._on_failed = on_synced, on_failed
+        self._has_pending_events = pending_events(self._loop)
         self._marked_at_s = self._loop.time()
         self._mark_soon()
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
@@ -107,6 +109,7 @@ class GroupCommit:
         return (
             len(payloads) <= inline.records
             and self._fast_syncs >= inline.fast_syncs
+            and not self._has_pending_events()
             and self._tail.has_room(payloads, inline.bytes)
         )
 

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 REFUSED_PORT = 9
-"""Nobody listens there: the discard service of old."""
+"""The port of the discard service, on which no program listens."""
 
 
 @pytest.fixture
@@ -135,6 +135,6 @@ def test_an_environment_of_another_python_is_made_again_and_no_network_is_one_li
 
 
 def test_what_is_installed_is_left_alone() -> None:
-    """This checkout's tests run, so all of it is there."""
+    """This checkout's tests run, so it is complete."""
     ran = install(ROOT, PYTHON=sys.executable)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

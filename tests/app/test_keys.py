@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
-from tests.app.rig import sandbox_settings
+from tests.rigs.in_process import sandbox_settings
 from tests.rigs.values import a_key
 
 from foretell.app.keys import MASTER_KEY_FILE, SENDERS, KeyName, open_keys

@@ -66,4 +66,6 @@ def test_slow_orders_are_printed_next_to_ordinary_ones_at_a_steady_rate(console:
     rates = [float(each.replace(",", "")) for each in (most, paced)]
     assert rates[1] < 0.7 * rates[0]
     assert float(ratio) == pytest.approx(float(p99) / float(p50), rel=0.05)
-    assert " at 0.5 of the most (median of 1 rounds of 100, 32 connections)" in printed(console)
+    assert " at 0.5 of the maximum rate (median of 1 rounds of 100, 32 connections)" in printed(
+        console
+    )

@@ -19,12 +19,12 @@ import httpx
 import pytest
 import sqlalchemy as sa
 from tests.e2e.conftest import an_installation
+from tests.rigs.digest import treasury_digest
 from tests.rigs.installation import Running, run_foretell
 from tests.rigs.postgres import migrate
 
 from foretell.domain.exchange.snapshot import state_digest
 from foretell.domain.treasury.folds import ShardFold, TreasuryFold
-from foretell.domain.treasury.snapshot import treasury_digest
 from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.files.reader import fold
 from foretell.journal.files.snapshots import read_snapshot, snapshot_paths

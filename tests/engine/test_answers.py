@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.values import (
     NOW_MS,
     TOKEN,
@@ -14,7 +15,6 @@ from tests.rigs.values import (
     an_open_market,
     some_funds,
 )
-from tests.trading.rig import SEGMENT_BYTES
 
 from foretell.engine.answers import HANDLERS, cancel_orders, place
 from foretell.engine.protocol.requests import CancelOrdersRequest, PlaceRequest, ShardRequest

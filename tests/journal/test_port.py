@@ -15,7 +15,7 @@ from tests.rigs.journals import JournalCalls, writing, written
 from foretell.domain.errors.storage import FolderInUse, JournalDamaged, LeaseHeld
 from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.files.journal import FileJournal
-from foretell.journal.port import Entry, InRows, Journal, Snapshot
+from foretell.journal.port import Entry, Journal, PostgresJournalAddress, Snapshot
 
 pytestmark = pytest.mark.anyio
 
@@ -25,10 +25,10 @@ def contents(journal: Journal, after: int = 0) -> list[bytes]:
 
 
 async def test_an_address_shows_no_password() -> None:
-    address = InRows("postgresql://me:hunter2@db/foretell", ShardNumber(3), b"mine")
+    address = PostgresJournalAddress("postgresql://me:hunter2@db/foretell", ShardNumber(3), b"mine")
     assert (repr(address), f"{[address]}") == (
-        "InRows(shard=3, holder=b'mine')",
-        "[InRows(shard=3, holder=b'mine')]",
+        "PostgresJournalAddress(shard=3, holder=b'mine')",
+        "[PostgresJournalAddress(shard=3, holder=b'mine')]",
     )
 
 

@@ -5,7 +5,7 @@ import contextlib
 import os
 import threading
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
 import asyncpg
 
@@ -14,6 +14,7 @@ from foretell.journal.port import Journal
 from foretell.journal.postgres.journal import PostgresJournal, open_journal
 from foretell.journal.postgres.leases import Candidate, JournalPlace
 
+SEGMENT_BYTES: Final = 256 * 1024
 SHARD_COUNT = 8
 LEASE_S = 2.0
 """Long enough for a machine that is busy with other tests."""

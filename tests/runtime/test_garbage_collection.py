@@ -5,7 +5,7 @@ import pytest
 
 from foretell.runtime.garbage_collection import (
     YOUNG_OBJECTS_MAX,
-    collection_paused,
+    garbage_collection_paused,
     settle_memory,
 )
 
@@ -35,7 +35,7 @@ def test_later_objects_are_still_freed() -> None:
 
 
 def fail() -> None:
-    with collection_paused():
+    with garbage_collection_paused():
         assert not gc.isenabled()
         raise ValueError("a fault")
 
@@ -47,8 +47,8 @@ def test_collection_resumes_after_an_error_too() -> None:
 
 
 def test_nested_pauses_end_with_the_outer_one() -> None:
-    with collection_paused():
-        with collection_paused():
+    with garbage_collection_paused():
+        with garbage_collection_paused():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -133,7 +133,7 @@ class RunningEngine:
     loops: dict[str, Loop]
 
     async def close(self) -> None:
-        """Accept no more connections, and make durable what was accepted."""
+        """Stop accepting connections, and make durable what was accepted."""
         await self.listening.close()
         await self.host.close()
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from foretell.bench.rigs.leader_process import SHARD
-from foretell.bench.rigs.leaders import Leader, Succession, succession
+from foretell.bench.rigs.leaders import Leader, LeaderSuccession, succession
 from foretell.bench.rigs.scratch_database import scratch_database
 
 LOADED: Final = 200
@@ -72,14 +72,14 @@ async def _measure(
 ) -> tuple[Sequence[Outage], FailoverFigures]:
     async with scratch_database(url) as connection:
         with succession(url, lease_s) as leaders:
-            outages = await asyncio.to_thread(_lose_leaders, leaders, lease_s, cycles, loaded)
+            outages = await asyncio.to_thread(_replace_leaders, leaders, lease_s, cycles, loaded)
         rows = await connection.fetch(_RECORDS, SHARD)
         payload_by_sequence = {row["sequence"]: row["payload"].decode() for row in rows}
     return outages, judge(payload_by_sequence, leaders.leaders)
 
 
-def _lose_leaders(
-    leaders: Succession, lease_s: float, cycles: int, loaded: int
+def _replace_leaders(
+    leaders: LeaderSuccession, lease_s: float, cycles: int, loaded: int
 ) -> Sequence[Outage]:
     """Kill each leader, and stop the last one for a while; the next leader already waits."""
     leader = leaders.follow()

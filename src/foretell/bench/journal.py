@@ -17,10 +17,10 @@ from rich.console import Console
 from foretell.bench.rigs.batches import (
     BATCH_PLAN,
     RECORD_BYTES,
+    AlternatingBatches,
     Bare,
     BatchPlan,
     Measured,
-    Turns,
     batch_table,
     ratio_words,
 )
@@ -48,7 +48,7 @@ async def _measure(folder: Path, rounds: int, plan: BatchPlan) -> Sequence[Measu
     with bare_file(folder, max(plan.sizes)) as bare:
         journal = FileJournal(folder / "journal")
         try:
-            return await Turns(journal, bare, plan).take_rounds(rounds, usage_with)
+            return await AlternatingBatches(journal, bare, plan).take_rounds(rounds, usage_with)
         finally:
             await journal.close()
 

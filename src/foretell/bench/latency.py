@@ -22,7 +22,7 @@ from foretell.bench.rigs.order_rounds import OrderPlan, Rounds, table_of
 from foretell.bench.rigs.world import World, funding_command, make_world, market_commands
 from foretell.domain.exchange.apply import apply
 from foretell.domain.exchange.commands import PlaceOrder, encode_command
-from foretell.domain.exchange.order import OrderType, check_order
+from foretell.domain.exchange.order import OrderType, order_terms
 from foretell.domain.exchange.state import State
 from foretell.domain.values.credentials import L2Signer
 from foretell.domain.values.eip712 import recover_signer
@@ -79,7 +79,7 @@ class Steps:
             owner=owner,
             condition_id=condition_id,
             is_yes=True,
-            terms=check_order(order, OrderType.GTC, market.rules, order_id),
+            terms=order_terms(order, OrderType.GTC, market.rules, order_id),
         )
         encode_command(command)
         apply(self._state, command)

@@ -66,7 +66,7 @@ def run_bench_replay(rounds: int, orders: int, events: int, console: Console) ->
         folder = Path(name)
         console.print(f"writing {events:,} commands that come after {orders:,} open orders")
         uvloop.run(_prepare(folder, master_key, orders, events))
-        console.print("starting from them, again and again")
+        console.print("measuring starts from them")
         measured = [measure_start(folder, master_key) for _ in range(rounds)]
     console.print(_table_of(measured))
     counted = undisturbed(measured)
@@ -79,7 +79,7 @@ def run_bench_replay(rounds: int, orders: int, events: int, console: Console) ->
     )
     console.print(
         f"restart: ready after {ready_s:.1f} s, of which the snapshot takes {restored_s:.1f} s;"
-        f" it should be {READY_S:.0f} s for 200,000 open orders and 1,000,000 commands"
+        f" the target is {READY_S:.0f} s for 200,000 open orders and 1,000,000 commands"
     )
     console.print(f"memory: {bytes_per_order:,.0f} bytes for each resting order")
     if words := disturbance(measured):

@@ -15,7 +15,7 @@ from rich.table import Table
 from foretell.chain.artifacts import CONDITIONAL_TOKENS, npm_artifact, own_artifact
 from foretell.chain.devchain import find_anvil
 from foretell.chain.rpc import Rpc
-from foretell.domain.errors.command import Ailing, NotRunning
+from foretell.domain.errors.command import NotRunning, ProblemsFound
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.credentials import L1_MESSAGE
 from foretell.domain.values.eip712 import address_of_key, recover_signer, sign_digest
@@ -46,7 +46,7 @@ def run_doctor(settings: Settings, console: Console, free_bytes_min: int = FREE_
     console.print(table)
     ailing = [finding.what for finding in findings if not finding.is_well]
     if ailing:
-        raise Ailing(ailing)
+        raise ProblemsFound(ailing)
 
 
 def _machine(settings: Settings, free_bytes_min: int) -> Iterator[Finding]:
@@ -74,7 +74,7 @@ def _sign_and_recover() -> str:
     key, digest = keccak256(b"foretell doctor"), keccak256(L1_MESSAGE.encode())
     recovered = recover_signer(digest, sign_digest(digest, key))
     if recovered != address_of_key(key):
-        raise Ailing(["recovery of signers"])
+        raise ProblemsFound(["recovery of signers"])
     return "coincurve signs and recovers"
 
 

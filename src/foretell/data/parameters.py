@@ -26,9 +26,9 @@ USER: Final = wallet("user", "address of the wallet")
 ANY_USER: Final = optional_wallet("user", "address of a wallet")
 MARKET: Final = conditions("market", f"condition ids, at most {ENTRIES_MAX}")
 EVENT: Final = ids("eventId", "event ids, in place of market", entries_max=EVENT_IDS_MAX)
-SIDE: Final = optional_choice("side", "trades of this side alone", [side.name for side in Side])
-START: Final = optional_integer("start", 0, ID_MAX, "first second that counts")
-END: Final = optional_integer("end", 0, ID_MAX, "last second that counts")
+SIDE: Final = optional_choice("side", "only trades of this side", [side.name for side in Side])
+START: Final = optional_integer("start", 0, ID_MAX, "first second, included")
+END: Final = optional_integer("end", 0, ID_MAX, "last second, included")
 LIMIT: Final = integer("limit", 100, 0, 500)
 OFFSET: Final = integer("offset", 0, 0, 10_000)
 SORT_DIRECTION: Final = choice("sortDirection", "", ("ASC", DESCENDING), DESCENDING)
@@ -38,5 +38,5 @@ def read_markets(query: Query) -> tuple[list[Bytes32], list[int]]:
     """Return the conditions or the events that a query names; it may name only one of the two."""
     condition_ids, event_ids = query.read(MARKET), query.read(EVENT)
     if condition_ids and event_ids:
-        raise MalformedQuery("eventId", "absent where market is given")
+        raise MalformedQuery("eventId", "absent if market is given")
     return condition_ids, event_ids

@@ -19,9 +19,10 @@ from foretell.data.parameters import (
 from foretell.data.responses import PositionResponse, Traded, Value, Volume
 from foretell.domain.portfolio.prices import current_price, percentage, value_units
 from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.instants import iso_time
 from foretell.edge.parameters import boolean, choice, integer, text, units_or
 from foretell.edge.query import Query
-from foretell.edge.rendering import amount, blob_url, decimal_string, iso_time, percent, rounded
+from foretell.edge.rendering import amount, blob_url, decimal_string, percent, rounded
 from foretell.store.index.activities import load_trading_totals
 from foretell.store.queries.portfolio import (
     Holding,
@@ -29,7 +30,7 @@ from foretell.store.queries.portfolio import (
     HoldingOrder,
     HoldingPage,
     load_holdings,
-    load_worths,
+    load_holdings_sums,
 )
 
 TITLE_CHARS_MAX: Final = 100
@@ -145,7 +146,7 @@ async def list_values(context: DataContext, query: Query) -> list[Value]:
     wallet, condition_ids = query.read(USER), query.read(MARKET)
     query.check_known()
     async with context.database.reading() as tx:
-        worths = await load_worths(tx, wallet, condition_ids)
+        worths = await load_holdings_sums(tx, wallet, condition_ids)
     total = sum(
         (
             worth.size_units * current_price(worth.top, worth.payout, is_yes=worth.is_yes)

@@ -1,7 +1,7 @@
 """The OpenAPI document of an API: its query parameters, its answers and its head.
 
 Handlers read their query themselves (`query.py`), so that refusals have each API's own words. A route
-passes the parameters that its handler reads to `taking`.
+passes the parameters that its handler reads to `operation_with`.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class DecimalsAreNumbers:
         return Schema(type=OpenAPIType.NUMBER)
 
 
-def taking(*parameters: Parameter[Any]) -> type[Operation]:
+def operation_with(*parameters: Parameter[Any]) -> type[Operation]:
     """Return the class of an operation that takes these parameters, and `strict`."""
     documents = [each.document() for each in (*parameters, STRICT) if each.is_documented]
 
@@ -53,12 +53,12 @@ def takes_parameters(handler: HTTPRouteHandler) -> bool:
     return handler.operation_class is not Operation
 
 
-def answering(kind: Any, about: str) -> dict[int, ResponseSpec]:
+def json_responses(kind: Any, about: str) -> dict[int, ResponseSpec]:
     """Return the description of a successful answer in JSON."""
     return {200: ResponseSpec(data_container=kind, description=about, generate_examples=False)}
 
 
-def holding(media_type: str, about: str) -> dict[int, ResponseSpec]:
+def media_responses(media_type: str, about: str) -> dict[int, ResponseSpec]:
     """Return the description of a successful answer of another media type."""
     spec = ResponseSpec(bytes, description=about, generate_examples=False, media_type=media_type)
     return {200: spec}

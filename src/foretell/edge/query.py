@@ -62,7 +62,7 @@ class Query:
             raise UnknownParameter(unknown[0][:TEXT_CHARS_MAX])
 
 
-async def check_taken(request: AnyRequest) -> None:
+async def check_no_parameters(request: AnyRequest) -> None:
     """Refuse parameters of a route that takes none, if the client is strict.
 
     Runs before every route of an API. A route that takes parameters calls `Query.check_known` itself

@@ -88,7 +88,7 @@ def handlers(body_of: BodyOf) -> dict[int | type[Exception], Handler]:
         return response
 
     def fail(request: Request[Any, Any, State], error: Exception) -> Response[bytes]:
-        log.error("unhandled", path=request.url.path, exc_info=error)
+        log.error("unhandled error", path=request.url.path, exc_info=error)
         status, body = body_of(InternalError())
         return json_response(body, status)
 

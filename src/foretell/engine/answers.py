@@ -11,8 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from foretell.domain.errors.exchange import TreasuryUnavailable
+from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.allocations import AllocationTotal
-from foretell.domain.exchange.apply import Cancellation
+from foretell.domain.exchange.apply import Cancellation, Outcome
 from foretell.domain.exchange.book import LiveOrder
 from foretell.domain.exchange.commands import (
     CancelOrders,
@@ -25,6 +26,7 @@ from foretell.domain.exchange.ledger import COLLATERAL, Ledger
 from foretell.domain.exchange.place_order import plan_order
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.engine.protocol.endpoint import SettlePlacing
 from foretell.engine.protocol.requests import (
     AccountReply,
     AccountRequest,
@@ -61,6 +63,20 @@ async def place(engine: Engine, request: PlaceRequest) -> PlaceReply:
     placement = await engine.submit(_timed(engine, request.command))
     assert isinstance(placement, Placement)
     return PlaceReply(placement, is_known)
+
+
+def begin_placing(engine: Engine, request: PlaceRequest, settle: SettlePlacing) -> None:
+    """Place an order as `place` does; `settle` gets the reply once it is durable."""
+    is_known = request.command.order_id in engine.state.placement_by_order
+
+    def settle_outcome(outcome: Outcome | ForetellError) -> None:
+        if isinstance(outcome, ForetellError):
+            settle(outcome)
+        else:
+            assert isinstance(outcome.result, Placement)
+            settle(PlaceReply(outcome.result, is_known))
+
+    engine.begin(_timed(engine, request.command), settle_outcome)
 
 
 async def find_placement(engine: Engine, request: FindPlacementRequest) -> FindPlacementReply:
@@ -171,7 +187,9 @@ def _check_name(state: State, shard: str, *, may_be_new: bool = False) -> None:
     """Refuse a request that is meant for another shard, or comes before this one has joined."""
     known = state.allocations.shard
     if known != shard and not (may_be_new and known == ""):
-        raise TreasuryUnavailable(f"the shard {shard} is known here as {known!r}")
+        raise TreasuryUnavailable(
+            f"the request is for shard {shard!r}, and this engine is shard {known!r}"
+        )
 
 
 def _matching(state: State, request: CancelMatchingRequest) -> Iterable[LiveOrder]:

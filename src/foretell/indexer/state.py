@@ -26,7 +26,7 @@ class TokenOutcome(NamedTuple):
     is_yes: bool
 
 
-class Tracked(Generic[K, V]):
+class TrackedValues(Generic[K, V]):
     """Values that change block by block; the end of a block returns its net changes."""
 
     def __init__(self, default: V, values: Mapping[K, V] | None = None) -> None:
@@ -52,14 +52,16 @@ class Tracked(Generic[K, V]):
 class IndexState:
     """All values that logs are interpreted with, and all values that they change."""
 
-    balances: Tracked[tuple[Address, AssetId], int] = field(default_factory=lambda: Tracked(0))
-    allowances: Tracked[tuple[Address, Address, bool], int] = field(
-        default_factory=lambda: Tracked(0)
+    balances: TrackedValues[tuple[Address, AssetId], int] = field(
+        default_factory=lambda: TrackedValues(0)
     )
-    positions: Tracked[tuple[Address, AssetId], Position] = field(
-        default_factory=lambda: Tracked(NO_POSITION)
+    allowances: TrackedValues[tuple[Address, Address, bool], int] = field(
+        default_factory=lambda: TrackedValues(0)
     )
-    locked: Tracked[Bytes32, int] = field(default_factory=lambda: Tracked(0))
+    positions: TrackedValues[tuple[Address, AssetId], Position] = field(
+        default_factory=lambda: TrackedValues(NO_POSITION)
+    )
+    locked: TrackedValues[Bytes32, int] = field(default_factory=lambda: TrackedValues(0))
     pair_by_condition: dict[Bytes32, TokenPair] = field(default_factory=dict)
     outcome_by_token: dict[AssetId, TokenOutcome] = field(default_factory=dict)
     collateral_by_condition: dict[Bytes32, Address] = field(default_factory=dict)

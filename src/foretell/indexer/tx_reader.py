@@ -1,4 +1,4 @@
-"""The reader of one transaction's logs: balances, allowances, acts, fills and positions.
+"""The reader of one transaction's logs: balances, allowances, activities, fills and positions.
 
 Only tokens of known conditions in the deployment's collateral count. Logs about other tokens, about
 positions under a parent collection or with amounts beyond the limit are ignored and counted by reason.
@@ -119,11 +119,11 @@ class TxReader:
             movements.add_traded((log.sender, token), -units)
             movements.add_traded((log.receiver, token), units)
         elif log.operator == self._contracts.neg_risk_adapter:
-            self._neg_risk.add_unexplained(log, token, units)
+            self._neg_risk.add_unattributed(log, token, units)
         elif log.sender == ZERO_ADDRESS:
-            movements.add_unexplained((log.receiver, token), units, is_in=True)
+            movements.add_unattributed((log.receiver, token), units, is_in=True)
         elif log.receiver == ZERO_ADDRESS:
-            movements.add_unexplained((log.sender, token), units, is_in=False)
+            movements.add_unattributed((log.sender, token), units, is_in=False)
         else:
             price = self._state.price(token)
             movements.add_transfer(log.sender, log.receiver, token, units, price)
@@ -188,7 +188,7 @@ class TxReader:
                     f"no tokens moved for log {place.log_index} of {place.tx_hash}"
                 )
         kind = ActivityKind.SPLIT if is_split else ActivityKind.MERGE
-        self._rows.add_act(place, log.holder, kind, log.condition_id, (units, units))
+        self._rows.add_set_activity(place, log.holder, kind, log.condition_id, (units, units))
 
     def _redeemed(self, place: LogPlace, log: PayoutRedeemed, pair: TokenPair) -> None:
         self._state.lock(log.condition_id, -log.payout_units)
@@ -205,7 +205,7 @@ class TxReader:
         if yes_units or no_units:
             amounts = (yes_units + no_units, log.payout_units)
             kind = ActivityKind.REDEEM
-            self._rows.add_act(place, log.holder, kind, log.condition_id, amounts)
+            self._rows.add_set_activity(place, log.holder, kind, log.condition_id, amounts)
 
     def _exchange(
         self, placed: PlacedLog, log: OrderFilledLog | OrderCancelled | NonceIncremented

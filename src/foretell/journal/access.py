@@ -10,7 +10,7 @@ from pathlib import Path
 
 from foretell.journal.files.reader import read_entries
 from foretell.journal.files.snapshots import newest_snapshot
-from foretell.journal.port import Entry, InFolder, JournalAddress, Snapshot
+from foretell.journal.port import Entry, FileJournalAddress, JournalAddress, Snapshot
 from foretell.journal.postgres.connections import with_connection
 from foretell.journal.postgres.rows import read_entries as read_rows
 from foretell.journal.postgres.snapshots import newest_snapshot as newest_in_rows
@@ -18,7 +18,7 @@ from foretell.journal.postgres.snapshots import newest_snapshot as newest_in_row
 
 def newest_snapshot_at(address: JournalAddress) -> Snapshot | None:
     """Return the newest intact snapshot of a journal, if there is one."""
-    if isinstance(address, InFolder):
+    if isinstance(address, FileJournalAddress):
         return newest_snapshot(Path(address.folder))
     return with_connection(
         address.url, lambda connection: newest_in_rows(connection, address.shard)
@@ -27,7 +27,7 @@ def newest_snapshot_at(address: JournalAddress) -> Snapshot | None:
 
 def entries_at(address: JournalAddress, after: int, until: int) -> Generator[Entry, None, None]:
     """Yield the entries of a journal after a sequence, up to a durable one."""
-    if isinstance(address, InFolder):
+    if isinstance(address, FileJournalAddress):
         yield from read_entries(Path(address.folder), after, until)
         return
     with contextlib.closing(read_rows(address.url, address.shard, after)) as entries:

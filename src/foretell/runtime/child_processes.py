@@ -11,11 +11,10 @@ import contextlib
 import os
 import resource
 import signal
-import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol
 
 import structlog
 
@@ -37,10 +36,6 @@ USAGE_CODE: Final = 2
 """Exit code of a command line that is wrong."""
 REFUSAL_CODES: Final = frozenset({REFUSED_CODE, USAGE_CODE})
 
-Connection = TypeVar("Connection", bound=asyncio.Protocol)
-Spawn = Callable[..., Awaitable[asyncio.subprocess.Process]]
-"""`asyncio.create_subprocess_exec`, or what takes the same."""
-
 log = structlog.get_logger(__name__)
 
 
@@ -58,7 +53,7 @@ class ManagedProcess(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RestartPauses:
+class RestartBackoff:
     """Pauses before a process is started again, in seconds: the first, the longest."""
 
     first_s: float = RESTART_S
@@ -71,7 +66,7 @@ class RestartPauses:
 
 
 async def run_supervised(
-    name: str, process: ManagedProcess, restarts: RestartPauses | None = None
+    name: str, process: ManagedProcess, restarts: RestartBackoff | None = None
 ) -> None:
     """Start a process, keep it running until cancelled, then stop it."""
     await process.start()
@@ -82,10 +77,10 @@ async def run_supervised(
 
 
 async def supervise(
-    name: str, process: ManagedProcess, restarts: RestartPauses | None = None
+    name: str, process: ManagedProcess, restarts: RestartBackoff | None = None
 ) -> None:
     """Start a running process again whenever it ends, until cancelled."""
-    restarts = RestartPauses() if restarts is None else restarts
+    restarts = RestartBackoff() if restarts is None else restarts
     loop, pauses = asyncio.get_running_loop(), restarts.begin()
     while True:
         started_s = loop.time()
@@ -93,7 +88,7 @@ async def supervise(
         await process.stop()
         if loop.time() - started_s > restarts.settled_s:
             pauses = restarts.begin()
-        log.error("process ended and is started again", process=name, code=code)
+        log.error("process ended and is restarted", process=name, code=code)
         await _start_again(name, process, pauses)
 
 
@@ -161,33 +156,6 @@ class ChildProcess:
             await end_process(process, self._stop_deadline_s)
 
 
-async def start_with_socket(
-    command: Sequence[str],
-    make_connection: Callable[[], Connection],
-    spawn: Spawn = asyncio.create_subprocess_exec,
-) -> tuple[asyncio.subprocess.Process, Connection]:
-    """Start a process that inherits a socket, the number of which is its last argument.
-
-    Return it with our end. The process has no other input, and its end of the socket closes when this
-    process ends. A process that gets no connection ends by itself.
-    """
-    loop = asyncio.get_running_loop()
-    ours, theirs = socket.socketpair()
-    try:
-        with theirs:
-            process = await spawn(
-                *command,
-                str(theirs.fileno()),
-                stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-            )
-        _, connection = await loop.create_connection(make_connection, sock=ours)
-    except BaseException:
-        ours.close()
-        raise
-    return process, connection
-
-
 async def end_process(process: asyncio.subprocess.Process, deadline_s: float) -> None:
     """Ask a process to end, and kill it when it has not done so by the deadline."""
     with contextlib.suppress(ProcessLookupError):
@@ -214,7 +182,7 @@ class RunLimits(NamedTuple):
     memory_bytes_max: int | None = None
 
 
-class Finished(NamedTuple):
+class CommandResult(NamedTuple):
     """The end of a command: its exit code, its output, and the last of its error output."""
 
     code: int
@@ -229,7 +197,7 @@ async def run_once(
     *,
     environment: Mapping[str, str] | None = None,
     keeps_input_open: bool = False,
-) -> Finished:
+) -> CommandResult:
     """Run a command on the input that is given, and return how it ended; no process stays behind.
 
     Raises TimeoutError after the deadline, another OSError when no process can be started. A command
@@ -257,7 +225,7 @@ async def run_once(
         if process.returncode is None:
             kill_process(process)
             await process.communicate()
-    return Finished(code, output, errors.decode(errors="replace").strip())
+    return CommandResult(code, output, errors.decode(errors="replace").strip())
 
 
 def _limit_memory(pid: int, bytes_max: int) -> None:

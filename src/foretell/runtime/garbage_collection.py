@@ -22,7 +22,7 @@ def settle_memory() -> None:
 
 
 @contextlib.contextmanager
-def collection_paused() -> Iterator[None]:
+def garbage_collection_paused() -> Iterator[None]:
     """Pause garbage collection during a replay: nearly all objects made then are kept."""
     was_enabled = gc.isenabled()
     gc.disable()

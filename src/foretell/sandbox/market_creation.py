@@ -119,6 +119,6 @@ class MarketCreator:
 
 
 def iso_time_in(session: SandboxSession, days: int) -> str:
-    """Return the time so many days from now, as payloads have it."""
+    """Return the time this many days from now, as payloads have it."""
     ends_at = datetime.fromtimestamp(session.now_s(), UTC) + timedelta(days=days)
     return ends_at.isoformat().replace("+00:00", "Z")

@@ -17,8 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from foretell.domain.errors.storage import StoreUnavailable
+from foretell.runtime.watch import Watch
+from foretell.runtime.worker import Wait
 from foretell.store.postgres_notify import Listener
-from foretell.store.topics import Topics, Watch
+from foretell.store.topics import Topics
 
 READERS_MAX: Final = 4
 POSTGRES_CONNECTIONS_MAX: Final = 10
@@ -91,7 +93,7 @@ class Transaction:
     async def upsert_rows(self, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert such rows; each replaces the row with the same key."""
         is_sqlite = self.dialect == "sqlite"
-        await self.execute_rows(_upsertion(table, is_sqlite=is_sqlite), rows)
+        await self.execute_rows(_upsert_statement(table, is_sqlite=is_sqlite), rows)
 
     async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
         """Return every row of a query."""
@@ -125,7 +127,7 @@ def _insertion(table: sa.Table) -> sa.Insert:
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)
-def _upsertion(table: sa.Table, *, is_sqlite: bool) -> sa.Insert:
+def _upsert_statement(table: sa.Table, *, is_sqlite: bool) -> sa.Insert:
     new = sqlite.insert(table) if is_sqlite else postgresql.insert(table)
     key = table.primary_key.columns
     changed = {
@@ -188,6 +190,10 @@ class Database:
         if self._listener is not None:
             await self._listener.listen(topics)
         return self.topics.watch(topics)
+
+    async def watching(self, *topics: str) -> Wait:
+        """Return the wait of such a watch, as workers need it."""
+        return (await self.watch(*topics)).wait
 
     async def run_sync(self, work: Any) -> None:
         """Run synchronous work, such as a migration, on a connection of its own."""

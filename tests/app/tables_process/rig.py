@@ -35,7 +35,7 @@ from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.port import Journal
-from foretell.runtime.child_processes import RestartPauses
+from foretell.runtime.child_processes import RestartBackoff
 from foretell.store.database import Database
 from foretell.store.tables import fills, orders, quote_points, quotes, trades
 
@@ -45,10 +45,10 @@ LOOK_S: Final = 0.005
 AT_ONCE: Final = 20
 PEOPLE: Final = ("alice", "bob", "carol")
 QUICK: Final = TablesLimits(
-    send_every_s=0.01, restarts=RestartPauses(first_s=0.01, most_s=0.05), check_every_s=0.05
+    send_every_s=0.01, restarts=RestartBackoff(first_s=0.01, most_s=0.05), check_every_s=0.05
 )
 SMALL: Final = QUICK._replace(
-    feed=FeedLimits(commands_max=20), commands_per_frame=5, restarts=RestartPauses(0.3, 0.3)
+    feed=FeedLimits(commands_max=20), commands_per_frame=5, restarts=RestartBackoff(0.3, 0.3)
 )
 """Limits under which a process that is away for a moment has to read the journal."""
 TABLES: Final = (orders, trades, fills, quotes, quote_points)

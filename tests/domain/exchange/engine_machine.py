@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.domain.exchange.digest import digest
 from tests.domain.exchange.reference_engine import ReferenceEngine, Refused, Report
+from tests.rigs.digest import digest
 from tests.rigs.values import (
     EXCHANGE,
     NEG_RISK_EXCHANGE,

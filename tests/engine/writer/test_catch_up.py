@@ -1,8 +1,8 @@
 from pathlib import Path
 
 import pytest
+from tests.rigs.clock import Clock
 from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
-from tests.trading.rig import Clock
 
 from foretell.domain.errors.storage import TablesBehindSnapshot
 from foretell.domain.exchange.commands import Command
@@ -10,7 +10,7 @@ from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.catch_up import CatchUp
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
-from foretell.journal.port import InFolder
+from foretell.journal.port import FileJournalAddress
 from foretell.journal.snapshot_process import take_snapshot
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +51,7 @@ def read(catch_up: CatchUp, until: int) -> list[CommittedCommand]:
 async def test_the_journal_gives_what_the_engine_published(
     published: list[CommittedCommand], tmp_path: Path, sequence: int
 ) -> None:
-    catch_up = CatchUp(InFolder(str(tmp_path)), sequence)
+    catch_up = CatchUp(FileJournalAddress(str(tmp_path)), sequence)
     later = [each for each in published if each.sequence > sequence]
     first, last = max(sequence, 15), published[-1].sequence
     assert read(catch_up, first) + read(catch_up, last) == later
@@ -61,7 +61,7 @@ async def test_the_last_command_comes_even_without_an_effect(
     published: list[CommittedCommand], tmp_path: Path
 ) -> None:
     assert 2 not in {each.sequence for each in published}
-    last = read(CatchUp(InFolder(str(tmp_path)), 0), 2)[-1]
+    last = read(CatchUp(FileJournalAddress(str(tmp_path)), 0), 2)[-1]
     assert last == CommittedCommand(2, [])
 
 
@@ -74,4 +74,4 @@ async def test_tables_that_lack_removed_commands_are_refused(
     assert await journal.compact() > 0
     await journal.close()
     with pytest.raises(TablesBehindSnapshot):
-        CatchUp(InFolder(str(tmp_path)), published[0].sequence)
+        CatchUp(FileJournalAddress(str(tmp_path)), published[0].sequence)

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.rigs.clock import Clock
+from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,
@@ -23,7 +25,6 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Clock
 
 from foretell.domain.errors.storage import StoreUnavailable, TablesSetBack
 from foretell.domain.exchange.commands import (
@@ -51,7 +52,6 @@ from foretell.store.trading.trades import load_market_trades, load_quotes, load_
 
 pytestmark = pytest.mark.anyio
 
-SEGMENT_BYTES = 256 * 1024
 MARKET = a_word("market")
 TAKER = a_buy("alice", price_ticks=41, size_units=10 * TOKEN)
 GTD = a_buy("alice", price_ticks=20, expiration_s=NOW_S + 124)

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from tests.rigs.disks import SmallDisk
 from tests.rigs.journals import JournalCalls, writing
-from tests.rigs.small_disk import SmallDisk
 
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries

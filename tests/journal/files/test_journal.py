@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.rigs.damages import KINDS, Damage
+from tests.rigs.disks import KINDS, Damage
 from tests.rigs.journals import JournalCalls, writing, written
 
 from foretell.domain.errors.storage import JournalDamaged
@@ -111,7 +111,7 @@ TORN_BYTES = 40 + len(TORN)
 async def test_a_record_cut_short_at_any_byte_is_dropped_or_stops_the_start(short: Path) -> None:
     """A disk writes whole sectors, so a start must accept a cut between two of them.
 
-    A cut inside a sector looks like a damaged record unless a later sector is missing as well.
+    A cut inside a sector is the same as a damaged record unless a later sector is missing as well.
     """
     (path,) = segment_paths(short)
     untorn = path.read_bytes()
@@ -208,7 +208,7 @@ def test_random_damage_anywhere_is_found_or_loses_nothing(copy: Path, kind: Dama
     assert found > 10
 
 
-def test_a_segment_that_is_gone_is_found(copy: Path) -> None:
+def test_a_missing_segment_is_detected(copy: Path) -> None:
     for path in segment_paths(copy):
         hidden = path.rename(copy / "hidden")
         assert check_damage(copy)
@@ -300,7 +300,7 @@ async def test_a_failing_write_or_sync_is_reported_once_and_ends_the_journal(
         await asyncio.sleep(0.2)
     assert calls.synced == [1]
     assert calls.failures == [failure]
-    assert str(failure).startswith("the journal stopped: OSError: ")
+    assert str(failure).startswith("the journal has failed: OSError: ")
     assert read(tmp_path) == [b"before"]
     await written(open_journal(tmp_path), [b"after"])
     assert read(tmp_path) == [b"before", b"after"]
@@ -320,7 +320,7 @@ async def test_an_error_in_the_writer_is_reported_once_and_ends_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def trip(_: object) -> None:
-        raise RuntimeError("an odd payload")
+        raise RuntimeError("an invalid payload")
 
     journal = open_journal(tmp_path)
     async with writing(journal) as calls:
@@ -332,7 +332,7 @@ async def test_an_error_in_the_writer_is_reported_once_and_ends_the_journal(
         journal.append(b"lost too")
         await asyncio.sleep(0.2)
     assert (calls.synced, calls.failures) == ([1], [failure])
-    assert str(failure) == "the journal stopped: RuntimeError: an odd payload"
+    assert str(failure) == "the journal has failed: RuntimeError: an invalid payload"
     assert read(tmp_path) == [b"before"]
 
 
@@ -340,7 +340,7 @@ async def test_an_error_while_a_spare_is_filled_ends_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def trip(*_: object) -> None:
-        raise RuntimeError("an odd file system")
+        raise RuntimeError("a broken file system")
 
     journal = open_journal(tmp_path)
     monkeypatch.setattr(os, "posix_fallocate", trip)
@@ -348,7 +348,7 @@ async def test_an_error_while_a_spare_is_filled_ends_the_journal(
         for payload in PAYLOADS:
             journal.append(payload)
         failure = await calls.until_failed()
-    assert str(failure).startswith("the journal stopped: RuntimeError: ")
+    assert str(failure).startswith("the journal has failed: RuntimeError: ")
     kept = read(tmp_path)
     assert kept == PAYLOADS[: len(kept)]
     assert len(kept) >= (calls.synced[-1] if calls.synced else 0)

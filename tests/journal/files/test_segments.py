@@ -51,7 +51,7 @@ def test_segments_come_the_oldest_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["copy.journal", "1.journal", "00000000000000000001 (2).journal"])
 def test_a_segment_of_another_name_is_damage(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    with pytest.raises(JournalDamaged, match="no segment has such a name"):
+    with pytest.raises(JournalDamaged, match="the file name is not a segment's"):
         segment_paths(tmp_path)
 
 
@@ -60,7 +60,7 @@ def test_a_segment_begins_with_its_own_header(tmp_path: Path) -> None:
     _, start = read_segment(path)
     assert start == End(path, HEAD_BYTES, 6, CHAIN_START)
     other = path.rename(tmp_path / segment_name(8))
-    with pytest.raises(JournalDamaged, match="the header is not one of this segment"):
+    with pytest.raises(JournalDamaged, match="the header does not belong to this segment"):
         read_segment(other)
 
 
@@ -99,7 +99,7 @@ def test_only_the_newest_segment_may_end_in_anything_but_zeros(tmp_path: Path) -
     buffer = bytearray(path.read_bytes())
     buffer[end.offset : end.offset + len(torn)] = torn
     check_rest(bytes(buffer), end, is_newest=True)
-    with pytest.raises(JournalDamaged, match="no record where one must be"):
+    with pytest.raises(JournalDamaged, match="a record is missing here"):
         check_rest(bytes(buffer), end, is_newest=False)
 
 
@@ -114,7 +114,7 @@ def test_a_later_record_that_states_a_lost_one_as_synced_is_damage(
     lost = encode_record(2, 1, chain, first)
     witness = encode_record(3, 2, next_chain(chain, last), last)
     raw = path.read_bytes()[: end.offset] + bytes(len(lost)) + witness + bytes(4096)
-    with pytest.raises(JournalDamaged, match="a record that was synced is gone") as damage:
+    with pytest.raises(JournalDamaged, match="a synced record is missing") as damage:
         check_rest(raw, end, is_newest=True)
     assert damage.value.details["offset"] == end.offset
     unknowing = encode_record(3, 1, next_chain(chain, last), last)
@@ -138,7 +138,7 @@ def test_a_mark_ahead_of_the_records_is_damage(tmp_path: Path) -> None:
     assert find_end(tmp_path) == end
     mark.write(3)
     mark.close()
-    with pytest.raises(JournalDamaged, match="sequence 3 was synced and is gone"):
+    with pytest.raises(JournalDamaged, match="sequence 3 was synced and is missing"):
         find_end(tmp_path)
 
 
@@ -146,7 +146,7 @@ def test_a_mark_without_any_segment_is_damage(tmp_path: Path) -> None:
     mark = Mark(tmp_path)
     mark.write(1)
     mark.close()
-    with pytest.raises(JournalDamaged, match="sequence 1 was synced and is gone"):
+    with pytest.raises(JournalDamaged, match="sequence 1 was synced and is missing"):
         find_end(tmp_path)
 
 
@@ -181,5 +181,5 @@ def test_a_mark_with_both_slots_damaged_is_damage(tmp_path: Path) -> None:
     mark.write(5)
     mark.close()
     (tmp_path / MARK_NAME).write_bytes(b"\x07" * 2 * SECTOR_BYTES)
-    with pytest.raises(JournalDamaged, match="neither slot is whole"):
+    with pytest.raises(JournalDamaged, match="both slots are damaged"):
         Mark.read(tmp_path)

@@ -33,7 +33,7 @@ from foretell.domain.exchange.effects import MarketOpened, MarketRestored
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.projection import COMMANDS_BEHIND_MAX, HELD_AT_START_MAX
 from foretell.journal.port import JournalAddress
-from foretell.runtime.child_processes import RestartPauses, run_supervised
+from foretell.runtime.child_processes import RestartBackoff, run_supervised
 from foretell.runtime.loops import run_together
 from foretell.store.database import Database
 from foretell.store.trading.trades import load_sequence
@@ -61,7 +61,7 @@ class TablesLimits(NamedTuple):
     progress_deadline_s: float = 60.0
     """How long a start may wait for tables that do not advance."""
     close_deadline_s: float = 5.0
-    restarts: RestartPauses = RestartPauses()
+    restarts: RestartBackoff = RestartBackoff()
 
 
 class RemoteTables:

@@ -13,7 +13,7 @@ import msgspec
 from foretell.domain.exchange.commands import OpenMarket
 from foretell.engine.protocol.framing import framed
 from foretell.engine.protocol.requests import CommittedCommand
-from foretell.journal.port import InFolder, InRows
+from foretell.journal.port import FileJournalAddress, PostgresJournalAddress
 
 
 class Begin(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
@@ -24,7 +24,7 @@ class Begin(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
 
     url: str
     name: str
-    journal: InFolder | InRows
+    journal: FileJournalAddress | PostgresJournalAddress
 
 
 class Markets(msgspec.Struct, frozen=True, array_like=True, tag="markets"):

@@ -18,7 +18,7 @@ LOT_UNITS: Final = 10_000_000
 
 
 class CommandStream:
-    """Commands for so many of a world's markets; most users are makers, the others takers."""
+    """Commands for this many of a world's markets; most users are makers, the others takers."""
 
     def __init__(self, world: World, markets: int) -> None:
         assert markets <= len(world.conditions)

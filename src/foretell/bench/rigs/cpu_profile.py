@@ -30,7 +30,7 @@ class ProcessorTime(NamedTuple):
         return ProcessorTime(*(after - before for before, after in zip(self, later, strict=True)))
 
     def in_recoveries(self, orders: int, recoveries_per_s: float) -> "ProcessorTime":
-        """Return the time that one of so many orders used, counted in recoveries."""
+        """Return the time that one of this many orders used, counted in recoveries."""
         return ProcessorTime(*(seconds * recoveries_per_s / orders for seconds in self))
 
 
@@ -51,7 +51,7 @@ def processor_time_words(spent: Sequence[ProcessorTime]) -> str:
     )
     return (
         f"order-cpu: {serving} recoveries of processor time an order in the thread that serves,"
-        f" {beside} in threads beside it, {children} in the process that recovers, {client} in the"
+        f" {beside} in other threads, {children} in the process that recovers, {client} in the"
         " client"
     )
 

@@ -97,7 +97,7 @@ async def send_all(port: int, requests: Sequence[bytes], connections: int) -> An
 async def send_paced(
     port: int, requests: Sequence[bytes], connections: int, per_s: float
 ) -> Answers:
-    """Send every request once, so many a second, however slowly they are answered.
+    """Send every request once, this many a second, however slowly they are answered.
 
     A latency counts from when the request was due, so the wait for a connection counts in full.
     """
@@ -114,7 +114,7 @@ class _Load:
         self._finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, port: int, connections: int) -> Answers:
-        """Send everything over so many connections, and return the latencies."""
+        """Send everything over this many connections, and return the latencies."""
         loop = asyncio.get_running_loop()
         senders: list[_Sender] = []
         try:

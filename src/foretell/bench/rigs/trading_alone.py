@@ -47,7 +47,7 @@ async def trading_alone(
             database=database,
             key_ring=KeyRing(database, master_key, [deployment.chain_id], now_ms),
             chain=ChainView(_first_nonce, _no_code),
-            recover=recovery.recover,
+            recover=recovery.submit,
             blob_base_url="",
             now_ms=now_ms,
             new_uuid=new_uuid,

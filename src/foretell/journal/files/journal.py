@@ -32,7 +32,7 @@ from foretell.journal.files.snapshots import (
 )
 from foretell.journal.files.tail import SegmentTail
 from foretell.journal.framing import ALIGNMENT, HEADER_BYTES, PAYLOAD_BYTES_MAX
-from foretell.journal.port import Capacity, Entry, InFolder, Snapshot
+from foretell.journal.port import Capacity, Entry, FileJournalAddress, Snapshot
 
 SEGMENT_BYTES: Final = 16 * 1024 * 1024
 MARK_AFTER_S: Final = 0.05
@@ -93,9 +93,9 @@ class FileJournal:
         return self._last_sequence
 
     @property
-    def address(self) -> InFolder:
+    def address(self) -> FileJournalAddress:
         """Where another process reads it."""
-        return InFolder(str(self._folder))
+        return FileJournalAddress(str(self._folder))
 
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""
@@ -121,7 +121,7 @@ class FileJournal:
         """Return the sequence of the newest snapshot by its name, 0 when there is none."""
         return newest_sequence(self._folder)
 
-    def begin_snapshot(self) -> InFolder:
+    def begin_snapshot(self) -> FileJournalAddress:
         """Return the folder, after removing the remains of unfinished snapshots."""
         remove_parts(self._folder)
         return self.address

@@ -13,10 +13,10 @@ from foretell.domain.exchange.state import State
 from foretell.domain.treasury.folds import ShardFold
 from foretell.journal.files.segments import check_rest, read_records, read_segment, segment_paths
 from foretell.journal.port import Entry, Snapshot
-from foretell.runtime.garbage_collection import collection_paused
+from foretell.runtime.garbage_collection import garbage_collection_paused
 
 
-class Folded(NamedTuple):
+class ReplayedState(NamedTuple):
     """A state and its sequence."""
 
     state: State
@@ -33,12 +33,12 @@ def read_entries(
     paths = segment_paths(folder)
     started = [index for index, path in enumerate(paths) if int(path.stem) <= after + 1]
     if paths and not started:
-        raise JournalDamaged(paths[0].name, 0, f"the segment of sequence {after + 1} is gone")
+        raise JournalDamaged(paths[0].name, 0, f"the segment of sequence {after + 1} is missing")
     expected = None
     for index in range(started[-1] if started else 0, len(paths)):
         buffer, end = read_segment(paths[index])
         if expected is not None and (end.sequence, end.chain) != expected:
-            raise JournalDamaged(paths[index].name, 0, "it does not follow the segment before")
+            raise JournalDamaged(paths[index].name, 0, "it does not follow the previous segment")
         if until is not None and end.sequence >= until:
             return
         payloads, reached = read_records(buffer, end, until)
@@ -52,13 +52,13 @@ def read_entries(
         expected = (end.sequence, end.chain)
 
 
-def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Folded:
+def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> ReplayedState:
     """Return the state after all entries, begun with a snapshot or empty."""
     sequence = 0 if base is None else base.sequence
-    with collection_paused():
+    with garbage_collection_paused():
         shard = ShardFold(None if base is None else base.payload)
         for entry in read_entries(folder, sequence, until):
             shard.take(entry.payload)
             sequence = entry.sequence
     shard.state.tracks_book_changes = True
-    return Folded(shard.state, sequence)
+    return ReplayedState(shard.state, sequence)

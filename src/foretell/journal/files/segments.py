@@ -54,7 +54,7 @@ def segment_paths(folder: Path) -> list[Path]:
     for path in paths:
         digits = path.stem
         if not (digits.isascii() and digits.isdigit()) or path.name != segment_name(int(digits)):
-            raise JournalDamaged(path.name, 0, "no segment has such a name")
+            raise JournalDamaged(path.name, 0, "the file name is not a segment's")
     return paths
 
 
@@ -68,7 +68,7 @@ def read_segment(path: Path) -> tuple[bytes, End]:
     """Return a segment's bytes, and the place of its first record."""
     buffer = path.read_bytes()
     if len(buffer) < HEAD_BYTES or buffer[:HEAD_BYTES] != _true_head(buffer, path):
-        raise JournalDamaged(path.name, 0, "the header is not one of this segment")
+        raise JournalDamaged(path.name, 0, "the header does not belong to this segment")
     _, first_sequence, chain, _ = _HEAD.unpack_from(buffer)
     sequence = first_sequence - 1
     return buffer, End(path, HEAD_BYTES, sequence, chain)
@@ -99,9 +99,9 @@ def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
     if not buffer[end.offset :].rstrip(b"\x00"):
         return
     if not is_newest:
-        raise JournalDamaged(end.path.name, end.offset, "no record where one must be")
+        raise JournalDamaged(end.path.name, end.offset, "a record is missing here")
     if _synced_later(buffer, end.offset) > end.sequence:
-        raise JournalDamaged(end.path.name, end.offset, "a record that was synced is gone")
+        raise JournalDamaged(end.path.name, end.offset, "a synced record is missing")
     if not _is_cut_short(buffer, end.offset):
         raise JournalDamaged(end.path.name, end.offset, "the record is damaged")
 
@@ -139,7 +139,7 @@ def chain_at(folder: Path, sequence: int) -> bytes:
     """Return the chain after a durable sequence, or refuse one that is not there."""
     holding = [path for path in segment_paths(folder) if int(path.stem) <= sequence + 1]
     if not holding:
-        raise JournalDamaged(str(folder), 0, f"the segment of sequence {sequence + 1} is gone")
+        raise JournalDamaged(str(folder), 0, f"the segment of sequence {sequence + 1} is missing")
     buffer, end = read_segment(holding[-1])
     _, end = read_records(buffer, end, sequence)
     if end.sequence == sequence:
@@ -158,7 +158,7 @@ def find_end(folder: Path) -> End:
     synced = Mark.read(folder)
     if synced > end.sequence:
         name = end.path.name if end.path else str(folder)
-        raise JournalDamaged(name, end.offset, f"sequence {synced} was synced and is gone")
+        raise JournalDamaged(name, end.offset, f"sequence {synced} was synced and is missing")
     return end
 
 
@@ -188,7 +188,7 @@ class Mark:
         slots = [_MARK.unpack_from(raw, at) for at in range(0, len(raw) - 11, SECTOR_BYTES)]
         sequences = [slot[0] for slot in slots if _mark(slot[0]) == _MARK.pack(*slot)]
         if raw.rstrip(b"\x00") and not sequences:
-            raise JournalDamaged(MARK_NAME, 0, "neither slot is whole")
+            raise JournalDamaged(MARK_NAME, 0, "both slots are damaged")
         return max(sequences, default=0)
 
     def write(self, sequence: int) -> None:

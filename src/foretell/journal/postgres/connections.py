@@ -164,6 +164,12 @@ async def disconnect(connection: asyncpg.Connection) -> None:
         connection.terminate()
 
 
+def terminate(connection: asyncpg.Connection | None) -> None:
+    """Close a connection, if there is one, without a goodbye."""
+    if connection is not None:
+        connection.terminate()
+
+
 def is_passing(error: BaseException) -> bool:
     """Return whether a new connection may succeed after this error."""
     if isinstance(error, asyncpg.PostgresError):

@@ -13,7 +13,15 @@ import sqlalchemy as sa
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import LIQUIDITY_REACH, NARROW_SPREAD_MAX, BookTop
-from foretell.store.tables import is_live, orders, payouts, quote_points, quotes
+from foretell.store.tables import (
+    conditions,
+    is_live,
+    orders,
+    payouts,
+    positions,
+    quote_points,
+    quotes,
+)
 
 Real = sa.ColumnElement[Any]
 Columns = sa.ColumnCollection[str, sa.ColumnElement[Any]]
@@ -57,6 +65,10 @@ def listed_price_of_yes_at(at_s: int, condition_id: sa.ColumnElement[Any]) -> Re
     return _price_of_yes(
         payouts.c.timestamp_s < at_s, _at(at_s, condition_id, then, _listed(then.c))
     )
+
+
+IS_YES: Final = positions.c.token_id == conditions.c.token_yes
+"""Whether a position holds the Yes of its condition."""
 
 
 def of_token(price_of_yes: Real, is_yes: sa.ColumnElement[bool]) -> Real:

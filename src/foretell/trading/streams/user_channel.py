@@ -87,11 +87,32 @@ _TYPES: Final = frozenset({None, "user"})
 
 
 class StreamedOrder(msgspec.Struct, gc=False):
-    """A live order: its fixed fields, and its fills so far."""
+    """A live order: the effect that it came with, and its fills so far."""
 
-    view: OrderView
+    source: OrderPlaced | OrderRestored
     matched_units: int
     trade_ids: tuple[str, ...]
+
+    @property
+    def signer(self) -> Address:
+        """The account of the order."""
+        source = self.source
+        return source.command.order.signer if isinstance(source, OrderPlaced) else source.signer
+
+    @property
+    def condition_id(self) -> Bytes32:
+        """The market of the order."""
+        source = self.source
+        if isinstance(source, OrderPlaced):
+            return source.command.condition_id
+        return source.condition_id
+
+    def view(self) -> OrderView:
+        """Return the order's fixed fields; most orders are never published to anyone."""
+        source = self.source
+        if isinstance(source, OrderPlaced):
+            return view_of_command(source.command, source.size_units)
+        return view_of_restored(source)
 
 
 class StreamedTrade(msgspec.Struct, gc=False):
@@ -209,7 +230,7 @@ class UserChannel:
         self._live = {
             order_id: live
             for order_id, live in self._live.items()
-            if not is_theirs(live.view.condition_id)
+            if not is_theirs(live.condition_id)
         }
         self._unsettled = {
             trade_id: unsettled
@@ -233,16 +254,19 @@ class UserChannel:
 
     def _place(self, placed: OrderPlaced, committed: CommittedCommand) -> None:
         command = placed.command
-        view = view_of_command(command, placed.size_units)
-        trade_ids = tuple(
-            effect.trade.trade_id
-            for effect in committed.effects
-            if isinstance(effect, TradeMatched)
-        )
-        live = StreamedOrder(view, placed.matched_units, trade_ids)
+        trade_ids: tuple[str, ...] = ()
+        if placed.matched_units:
+            trade_ids = tuple(
+                effect.trade.trade_id
+                for effect in committed.effects
+                if isinstance(effect, TradeMatched)
+            )
+        live = StreamedOrder(placed, placed.matched_units, trade_ids)
         if placed.status is OrderStatus.LIVE:
             self._live[command.order_id] = live
-        fresh = StreamedOrder(view, 0, ())
+        if command.order.signer not in self._connections_by_address:
+            return
+        fresh = StreamedOrder(placed, 0, ())
         self._publish_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, committed.sequence)
         if placed.status is not OrderStatus.LIVE or placed.matched_units:
             self._publish_order(
@@ -276,9 +300,8 @@ class UserChannel:
     def _restore(self, effect: Effect, sequence: int) -> None:
         """Keep an order or a trade from before this process began, without publishing it."""
         if isinstance(effect, OrderRestored):
-            view = view_of_restored(effect)
             self._live[effect.order_id] = StreamedOrder(
-                view, effect.matched_units, effect.trade_ids
+                effect, effect.matched_units, effect.trade_ids
             )
         elif isinstance(effect, TradeRestored):
             row = self._row(effect.trade, sequence)
@@ -288,7 +311,7 @@ class UserChannel:
     def _match(self, trade: Trade, committed: CommittedCommand) -> StreamedTrade:
         row = self._row(trade, committed.sequence)
         signers = {
-            fill.maker_order_id: self._live[fill.maker_order_id].view.signer for fill in trade.fills
+            fill.maker_order_id: self._live[fill.maker_order_id].signer for fill in trade.fills
         }
         signers[trade.taker_order_id] = _placer(committed.effects)
         unsettled = StreamedTrade(row, signers)
@@ -345,9 +368,9 @@ class UserChannel:
         sequence: int,
         reason: CloseReason | None = None,
     ) -> None:
-        view = live.view
-        connections = self._subscribers(view.signer, view.condition_id)
+        connections = self._subscribers(live.signer, live.condition_id)
         if connections:
+            view = live.view()
             outcome = self._outcome_of(view.condition_id, view.is_yes)
             record = order_record(view, status, live.matched_units, live.trade_ids, outcome, reason)
             self._send(connections, sequence, order_text(record, kind, at_ms))

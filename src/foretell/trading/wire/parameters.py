@@ -113,13 +113,17 @@ def _parse_asset_type(value: str | None) -> AssetType:
 
 TOKEN: Final = _required(text("token_id", "token id, a decimal integer"))
 SIDE: Final = _one_of("side", "BUY or SELL, in any case", [side.name for side in Side])
-CURSOR: Final = text("next_cursor", "where to go on; LTE= is the end").convert(parse_cursor)
+CURSOR: Final = text("next_cursor", "where the next page begins; LTE= is the end").convert(
+    parse_cursor
+)
 
 HISTORY_TOKEN: Final = _required(text("market", "token id", "token_id"))
 INTERVAL: Final = _one_of("interval", "how far back", list(INTERVALS_S))
 START_S: Final = seconds("startTs", "first second")
-END_S: Final = seconds("endTs", "last second, now if absent")
-FIDELITY: Final = optional_integer("fidelity", 1, FIDELITY_MINUTES_MAX, "minutes a point")
+END_S: Final = seconds("endTs", "last second; now if absent")
+FIDELITY: Final = optional_integer(
+    "fidelity", 1, FIDELITY_MINUTES_MAX, "minutes between two points"
+)
 
 ORDER_ID: Final = _filter("id", "order id", parse_bytes32, InvalidOrderFilter)
 ORDER_MARKET: Final = _market(InvalidOrderFilter)
@@ -134,8 +138,8 @@ MAKER_ADDRESS: Final = _filter(
 )
 TAKER: Final = _filter("taker", "the taker's wallet", parse_address, InvalidTradeFilter)
 MAKER: Final = _filter("maker", "a maker's wallet", parse_address, InvalidTradeFilter)
-BEFORE_S: Final = _second_of_trade("before", "second before which it matched")
-AFTER_S: Final = _second_of_trade("after", "second from which on it matched")
+BEFORE_S: Final = _second_of_trade("before", "trades matched before this second")
+AFTER_S: Final = _second_of_trade("after", "trades matched at or after this second")
 TRADE_FILTERS: Final = (
     TRADE_ID,
     TRADE_MARKET,
@@ -163,6 +167,6 @@ SIGNATURE_TYPE: Final = _refusing(
 ).convert(int)
 
 ADDRESS: Final = wallet("address", "the signing address")
-API_KEY: Final = text("apiKey", "the key, the calling one if absent")
-METADATA: Final = boolean("metadata", "whether more than ids is wanted", default=False)
+API_KEY: Final = text("apiKey", "the key to revoke; the calling key if absent")
+METADATA: Final = boolean("metadata", "return objects instead of ids", default=False)
 INCLUDE_REVOKED: Final = ignored("includeRevoked")

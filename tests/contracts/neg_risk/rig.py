@@ -78,7 +78,7 @@ class NegRisk:
         )
 
     def open_event(self, questions: int, fee_bips: int = 0) -> bytes:
-        """Prepare a market with so many questions, and return its id."""
+        """Prepare a market with this many questions, and return its id."""
         self.open_market(fee_bips)
         market = self.market(fee_bips)
         for index in range(questions):

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 from tests.contracts.evm import Contract, own_artifact, reverts
-from tests.contracts.neg_risk import EVENT, NegRisk
+from tests.contracts.neg_risk.rig import EVENT, NegRisk
 from tests.contracts.optimistic import (
     ARBITRATION_S,
     BOND,

@@ -1,6 +1,6 @@
 import pytest
 from tests.contracts.evm import own_artifact, reverts
-from tests.contracts.neg_risk import EVENT, NegRisk
+from tests.contracts.neg_risk.rig import EVENT, NegRisk
 from tests.contracts.resolution import PRICE_NO, PRICE_UNKNOWN, PRICE_YES, YES_OR_NO_QUERY
 from tests.contracts.signing import UNIT, ZERO
 

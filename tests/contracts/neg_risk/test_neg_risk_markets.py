@@ -1,6 +1,6 @@
 import pytest
 from tests.contracts.evm import reverts
-from tests.contracts.neg_risk import EVENT, NegRisk
+from tests.contracts.neg_risk.rig import EVENT, NegRisk
 from tests.contracts.resolution import with_initializer
 
 from foretell.domain.values.hexadecimal import keccak256

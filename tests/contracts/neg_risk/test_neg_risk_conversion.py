@@ -1,6 +1,6 @@
 import pytest
 from tests.contracts.evm import own_artifact, reverts
-from tests.contracts.neg_risk import BURN, NegRisk
+from tests.contracts.neg_risk.rig import BURN, NegRisk
 from tests.contracts.resolution import PRICE_NO, PRICE_YES
 from tests.contracts.signing import UNIT, ZERO
 
@@ -179,7 +179,7 @@ def test_one_question_alone_has_nothing_to_convert_into(neg_risk: NegRisk) -> No
         neg_risk.adapter.send("convertPositions", neg_risk.market(), 1, 1, sender=holder)
 
 
-def test_conversion_goes_on_after_an_answer(event: NegRisk, holder: str) -> None:
+def test_conversion_continues_after_an_answer(event: NegRisk, holder: str) -> None:
     event.answer(0, PRICE_YES)
     event.adapter.send("convertPositions", event.market(), 0b110, 4, sender=holder)
     event.answer(1, PRICE_NO)

@@ -1,7 +1,7 @@
 import pytest
 from eth_abi.abi import encode
 from tests.contracts.evm import reverts
-from tests.contracts.neg_risk import NegRisk
+from tests.contracts.neg_risk.rig import NegRisk
 from tests.contracts.resolution import PRICE_NO, PRICE_YES
 from tests.contracts.signing import UNIT, ZERO_WORD
 

@@ -1,10 +1,11 @@
-"""The whole state of an engine as plain values, and their hash.
+"""Hashes of a treasury, and of the whole state of an engine as plain values.
 
 Two states with the same picture treat every further command alike. So lists whose order decides
 something (queues, the orders of a wallet, the accounts of a wallet) keep it, and what is only looked
 up is sorted.
 """
 
+import hashlib
 from typing import Any
 
 import msgspec
@@ -12,6 +13,8 @@ import msgspec
 from foretell.domain.exchange.book import Book, LiveOrder
 from foretell.domain.exchange.ledger import Ledger
 from foretell.domain.exchange.state import Market, State
+from foretell.domain.treasury.snapshot import encode_treasury
+from foretell.domain.treasury.treasury import Treasury
 from foretell.domain.values.hexadecimal import keccak256
 
 
@@ -86,3 +89,8 @@ def _ledger(ledger: Ledger) -> dict[str, Any]:
         ],
         "allowances": sorted((*key, units) for key, units in ledger._allowances.items()),
     }
+
+
+def treasury_digest(treasury: Treasury) -> str:
+    """Return the SHA-256 of a treasury's bytes as 64 hex digits."""
+    return hashlib.sha256(encode_treasury(treasury)).hexdigest()

@@ -51,8 +51,7 @@ def processor_time_words(spent: Sequence[ProcessorTime]) -> str:
     )
     return (
         f"order-cpu: {serving} recoveries of processor time an order in the thread that serves,"
-        f" {beside} in other threads, {children} in the process that recovers, {client} in the"
-        " client"
+        f" {beside} in other threads, {children} in child processes, {client} in the client"
     )
 
 

@@ -11,11 +11,10 @@ import contextlib
 import os
 import resource
 import signal
-import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol
 
 import structlog
 
@@ -36,10 +35,6 @@ REFUSED_CODE: Final = os.EX_CONFIG
 USAGE_CODE: Final = 2
 """Exit code of a command line that is wrong."""
 REFUSAL_CODES: Final = frozenset({REFUSED_CODE, USAGE_CODE})
-
-Connection = TypeVar("Connection", bound=asyncio.Protocol)
-Spawn = Callable[..., Awaitable[asyncio.subprocess.Process]]
-"""`asyncio.create_subprocess_exec`, or what takes the same."""
 
 log = structlog.get_logger(__name__)
 
@@ -159,33 +154,6 @@ class ChildProcess:
         process, self.process = self.process, None
         if process is not None:
             await end_process(process, self._stop_deadline_s)
-
-
-async def start_with_socket(
-    command: Sequence[str],
-    make_connection: Callable[[], Connection],
-    spawn: Spawn = asyncio.create_subprocess_exec,
-) -> tuple[asyncio.subprocess.Process, Connection]:
-    """Start a process that inherits a socket, the number of which is its last argument.
-
-    Return it with our end. The process has no other input, and its end of the socket closes when this
-    process ends. A process that gets no connection ends by itself.
-    """
-    loop = asyncio.get_running_loop()
-    ours, theirs = socket.socketpair()
-    try:
-        with theirs:
-            process = await spawn(
-                *command,
-                str(theirs.fileno()),
-                stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
-            )
-        _, connection = await loop.create_connection(make_connection, sock=ours)
-    except BaseException:
-        ours.close()
-        raise
-    return process, connection
 
 
 async def end_process(process: asyncio.subprocess.Process, deadline_s: float) -> None:

@@ -1,6 +1,6 @@
 """The loop of a background worker: a step, a wait, and the next step, until it is cancelled.
 
-A step that fails is repeated after a pause, which grows; only a fatal exception of a step ends the loop.
+A step that fails is repeated after a pause, which grows; no exception of a step ends the loop.
 """
 
 import asyncio
@@ -31,22 +31,21 @@ class PollIntervals(NamedTuple):
     idle_s: float
 
 
-async def run_worker(  # noqa: PLR0913 - all but three have defaults
+async def run_worker(
     name: str,
     step: Step,
     pace: PollIntervals,
     wait: Wait = asyncio.sleep,
     *,
     expected: tuple[type[Exception], ...] = (),
-    fatal: tuple[type[Exception], ...] = (),
     pause: Wait = asyncio.sleep,
 ) -> None:
-    """Run a step again and again until cancelled, or until it fails with a `fatal` exception.
+    """Run a step again and again until cancelled.
 
     `expected` failures are logged without a traceback, such as a node that does not answer;
     `pause` waits after a failure, also when there is more work.
     """
-    attempts = _Attempts(FailureLog(name), expected, fatal, pause)
+    attempts = _Attempts(FailureLog(name), expected, pause)
     while True:
         is_busy = await attempts.until_success(step)
         await wait(pace.busy_s if is_busy else pace.idle_s)
@@ -61,7 +60,7 @@ async def run_watching_worker(
     expected: tuple[type[Exception], ...] = (),
 ) -> None:
     """Run a worker whose wait has to be set up before the first step; that is repeated too."""
-    attempts = _Attempts(FailureLog(name), expected, (), asyncio.sleep)
+    attempts = _Attempts(FailureLog(name), expected, asyncio.sleep)
     wait = await attempts.until_success(set_up)
     await run_worker(name, step, pace, wait, expected=expected)
 
@@ -71,7 +70,6 @@ class _Attempts(NamedTuple):
 
     failures: FailureLog
     expected: tuple[type[Exception], ...]
-    fatal: tuple[type[Exception], ...]
     pause: Wait
 
     async def until_success(self, act: Callable[[], Awaitable[T]]) -> T:
@@ -80,8 +78,6 @@ class _Attempts(NamedTuple):
         while True:
             try:
                 result = await act()
-            except self.fatal:
-                raise
             except Exception as error:  # noqa: BLE001 - the loop continues; the failure is logged
                 self.failures.failed(error, is_expected=isinstance(error, self.expected))
                 await self.pause(next(pauses))

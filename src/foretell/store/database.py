@@ -1,8 +1,9 @@
 """The database connection, and all differences between SQLite and PostgreSQL.
 
-SQLite serves one process: one connection writes, some read, and every commit is synced. PostgreSQL
-serves several. A reader sees one instant of the whole database; a writer announces a topic, and the
-watches on it wake after the commit.
+SQLite serves one process and the child that writes its tables: one connection of each writes, some
+read, and every commit is synced. PostgreSQL serves several. A reader sees one instant of the whole
+database; a writer announces a topic, and the watches on it wake after the commit, with SQLite those of
+its own process.
 """
 
 import contextlib

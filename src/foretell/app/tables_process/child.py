@@ -1,6 +1,7 @@
 """The child process that writes an engine's tables, as its supervisor and the engine's side see it."""
 
 import asyncio
+import socket
 import sys
 from collections.abc import Callable
 from typing import Final
@@ -15,7 +16,6 @@ from foretell.runtime.child_processes import (
     STOP_DEADLINE_S,
     end_process,
     kill_process,
-    start_with_socket,
 )
 
 NAME: Final = "tables"
@@ -52,9 +52,20 @@ class TablesChild:
 
     async def start(self) -> None:
         """Start the process."""
-        self.process, self._connection = await start_with_socket(
-            COMMAND, lambda: _Connection(self._on_message, self._on_room)
-        )
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self.process = await asyncio.create_subprocess_exec(
+                    *COMMAND,
+                    str(theirs.fileno()),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                )
+            _, self._connection = await loop.create_connection(self._connect, sock=ours)
+        except BaseException:
+            ours.close()
+            raise
         self._on_connected()
 
     async def wait(self) -> int:
@@ -73,6 +84,9 @@ class TablesChild:
             connection.disconnect()
         if process is not None:
             await end_process(process, STOP_DEADLINE_S)
+
+    def _connect(self) -> "_Connection":
+        return _Connection(self._on_message, self._on_room)
 
     def kill(self) -> None:
         """Kill a process that hangs, so that its supervisor starts another."""
@@ -94,6 +108,12 @@ class _Connection(FramedConnection):
     @override
     def take(self, message: bytes) -> None:
         self._on_message(decode_from_tables(message))
+
+    @override
+    def send(self, frame: bytes) -> None:
+        """Send a frame at once, so that there is no room as soon as it is not read."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(frame)
 
     @override
     def pause_writing(self) -> None:

@@ -34,12 +34,10 @@ from foretell.domain.errors.storage import StoreUnavailable, TablesBehindSnapsho
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.catch_up import CatchUp
-from foretell.engine.writer.projection import Projection
-from foretell.runtime.backoff import pauses_s
+from foretell.engine.writer.projection import PACE, Projection
 from foretell.runtime.child_processes import REFUSED_CODE
-from foretell.runtime.failures import FailureLog
 from foretell.runtime.garbage_collection import garbage_collection_paused, settle_memory
-from foretell.runtime.worker import RETRY_S, RETRY_S_MAX
+from foretell.runtime.worker import Wait, run_watching_worker
 from foretell.settings import Settings
 from foretell.store.database import Database
 
@@ -81,11 +79,19 @@ class TablesWriter(FramedConnection):
             begin = await self._begun
         async with Database(begin.url) as database:
             projection = Projection(database, begin.name, on_written=self._on_written)
-            await _start(projection)
-            self._projection, self._taken = projection, projection.sequence
-            self.send(message(Started(self._taken)))
+
+            async def start() -> Wait:
+                await projection.start()
+                self._projection, self._taken = projection, projection.sequence
+                self.send(message(Started(self._taken)))
+                return projection.gather
+
+            writing = run_watching_worker(
+                "projection", projection.run_once, PACE, start, expected=(StoreUnavailable,)
+            )
             async with asyncio.TaskGroup() as group:
-                group.create_task(projection.run())
+                group.create_task(writing)
+                group.create_task(_refuse_when_set_back(projection))
                 group.create_task(self._replay(begin, projection))
 
     @override
@@ -165,18 +171,10 @@ class TablesWriter(FramedConnection):
             self.send(message(Alive()))
 
 
-async def _start(projection: Projection) -> None:
-    """Load where the tables are, as soon as the database answers."""
-    failures, pauses = FailureLog("tables"), pauses_s(RETRY_S, RETRY_S_MAX)
-    while True:
-        try:
-            await projection.start()
-        except StoreUnavailable as failure:
-            failures.failed(failure, is_expected=True)
-            await asyncio.sleep(next(pauses))
-        else:
-            failures.passed()
-            return
+async def _refuse_when_set_back(projection: Projection) -> None:
+    """End this process when its tables lack what it wrote: the next one is fed from where they are."""
+    await projection.set_back.wait()
+    raise StoreUnavailable("its tables were set back")
 
 
 async def _room(projection: Projection) -> None:

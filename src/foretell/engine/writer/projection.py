@@ -25,17 +25,13 @@ from foretell.store.trading.trades import Quote, advance_sequence, load_quotes, 
 COMMANDS_PER_WRITE_MAX: Final = 2_500
 COMMANDS_BEHIND_MAX: Final = 100_000
 HELD_AT_START_MAX: Final = 10_000
-PAUSE_S: Final = 0.1
-INTERVALS: Final = PollIntervals(busy_s=PAUSE_S, idle_s=PAUSE_S)
+PACE: Final = PollIntervals(busy_s=0.5, idle_s=0.1)
 """How long to gather commands between two writes: each costs milliseconds, however small it is.
 
-`flush_now` ends the pause for a request that waits for the tables.
+While there are many, more are gathered: their ids are hashes, so each changes pages of indexes, and a
+page that several change is written once. `flush_now` ends the pause for a request that waits for the tables.
 """
-BUSY_PAUSE_S: Final = 0.5
 BUSY_COMMANDS: Final = 50
-"""After a write of so many commands more are gathered: their ids are hashes, so each changes pages of
-indexes, and a page that many share is written once. 150 orders take twice the time of 1,000 for each.
-"""
 GAP_S: Final = 0.01
 """Between two writes without a pause: SQLite has one writer, and others look for a gap to begin."""
 
@@ -64,10 +60,11 @@ class Projection:
         self._held_at_start_max = held_at_start_max
         self._on_written = on_written
         self.pending: list[CommittedCommand] = []
-        self._written = 0
         self._wakes = asyncio.Event()
         self._flushes = asyncio.Event()
         self._flush_sequence = 0
+        self.set_back = asyncio.Event()
+        """Set once the tables lack commands that were written: they are not here any more."""
         self._market_by_id: dict[Bytes32, OpenMarket] = {}
         self._quote_by_id: dict[Bytes32, Quote] = {}
         self.sequence = 0
@@ -104,29 +101,19 @@ class Projection:
             await self.catch_up()
 
     async def run(self) -> None:
-        """Write what was taken, until cancelled; a write that fails is repeated after a pause.
-
-        Tables that were set back end it: commands that they had are missing here.
-        """
+        """Write what was taken, until cancelled."""
         await run_worker(
-            "projection",
-            self.run_once,
-            INTERVALS,
-            self._gather,
-            expected=(StoreUnavailable,),
-            fatal=(TablesSetBack,),
+            "projection", self.run_once, PACE, self.gather, expected=(StoreUnavailable,)
         )
 
     async def run_once(self) -> bool:
-        """Write a part of what was taken, and return whether more waits."""
+        """Write a part of what was taken, and return whether it was much."""
         self._flushes.clear()
-        await self._write()
-        return bool(self.pending)
-
-    async def _gather(self, seconds: float) -> None:
-        """Gather commands for the next write, and return once there are some."""
-        await self._rest(seconds)
-        await self._wakes.wait()
+        count = await self._write()
+        if len(self.pending) >= COMMANDS_PER_WRITE_MAX or self.sequence < self._flush_sequence:
+            self._flushes.set()
+            await asyncio.sleep(GAP_S)
+        return count >= BUSY_COMMANDS
 
     def flush_now(self) -> None:
         """Write what was taken without the pause."""
@@ -142,24 +129,22 @@ class Projection:
     async def close(self) -> None:
         """Release nothing: the database is the owner's, and the journal has what is not written."""
 
-    async def _rest(self, seconds: float) -> None:
-        """Gather commands for the next write, unless enough of them wait or a request does."""
-        if len(self.pending) >= COMMANDS_PER_WRITE_MAX or self.sequence < self._flush_sequence:
-            await asyncio.sleep(GAP_S)
-            return
-        pause_s = seconds if self._written < BUSY_COMMANDS else BUSY_PAUSE_S
+    async def gather(self, seconds: float) -> None:
+        """Return after so many seconds, or a flush, once there is something to write."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(pause_s):
+            async with asyncio.timeout(seconds):
                 await self._flushes.wait()
+        await self._wakes.wait()
 
-    async def _write(self) -> None:
+    async def _write(self) -> int:
+        """Write a part of what was taken, and return how many commands that were."""
         part = self.pending[:COMMANDS_PER_WRITE_MAX]
         if part and await self._record(part):
             self.sequence = part[-1].sequence
-            self._written = len(part)
             del self.pending[: len(part)]
         if not self.pending:
             self._wakes.clear()
+        return len(part)
 
     async def _record(self, part: list[CommittedCommand]) -> bool:
         """Write the rows of commands, or return False when the tables are at another sequence."""
@@ -181,9 +166,12 @@ class Projection:
 
     async def _resume(self) -> None:
         """Go on from the sequence that another process has written, such as a parent's last child."""
-        expected = self.sequence
-        await self.start()
-        if self.sequence < expected:
-            raise TablesSetBack(expected, self.sequence)
+        async with self._database.reading() as tx:
+            sequence = await load_sequence(tx, self._name)
+            quotes = await load_quotes(tx)
+        if sequence < self.sequence:
+            self.set_back.set()
+            raise TablesSetBack(self.sequence, sequence)
+        self.sequence, self._quote_by_id = sequence, dict(quotes)
         self.pending = [each for each in self.pending if each.sequence > self.sequence]
         self._on_written(self.sequence, ())

@@ -44,6 +44,7 @@ from foretell.domain.errors.storage import (
     SnapshotFailed,
     SnapshotUnknown,
     TablesBehindSnapshot,
+    TablesSetBack,
 )
 from foretell.edge.refusals import STATUS_BY_FAMILY
 from foretell.relayer.refusals import RELAYER
@@ -73,6 +74,7 @@ ENDS_A_COMMAND: Final = {
 }
 """Printed by a command that ends, by their message."""
 STAYS_INSIDE: Final = {
+    TablesSetBack,
     CallFailed,
     ExchangeClosed,
     ExecutionReverted,

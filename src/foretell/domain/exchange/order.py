@@ -143,7 +143,7 @@ class OrderStruct(NamedTuple):
 def _pack_v1(order: SignedOrder) -> bytes:
     """Return the twelve fields of a version 1 order as words.
 
-    Amounts have at most 63 bits, so the last seven words are packed in one step.
+    The last seven words of an order that is traded here have at most 63 bits, and are packed in one step.
     """
     maker = address_word(order.maker)
     signer = maker if order.signer == order.maker else address_word(order.signer)
@@ -154,17 +154,25 @@ def _pack_v1(order: SignedOrder) -> bytes:
             signer,
             _NO_TAKER if order.taker == ZERO_ADDRESS else address_word(order.taker),
             token_word(order.token_id),
-            _SMALL_WORDS.pack(
-                order.maker_amount,
-                order.taker_amount,
-                order.expiration_s,
-                order.nonce,
-                order.fee_rate_bps,
-                order.side,
-                order.signature_type,
-            ),
+            _last_words(order),
         )
     )
+
+
+def _last_words(order: SignedOrder) -> bytes:
+    numbers = (
+        order.maker_amount,
+        order.taker_amount,
+        order.expiration_s,
+        order.nonce,
+        order.fee_rate_bps,
+        order.side,
+        order.signature_type,
+    )
+    try:
+        return _SMALL_WORDS.pack(*numbers)
+    except struct.error:
+        return b"".join(map(uint_word, numbers))
 
 
 @lru_cache(TOKEN_WORDS_KEPT_MAX)

@@ -157,15 +157,21 @@ class ChildProcess:
 
 
 async def end_process(process: asyncio.subprocess.Process, deadline_s: float) -> None:
-    """Ask a process to end, and kill it when it has not done so by the deadline."""
+    """Ask a process to end, and kill it when it has not done so by the deadline.
+
+    A canceled task does this too, while it ends; there `asyncio.timeout` of Python 3.11.2 and before raises
+    CancelledError at the deadline, so the deadline is that of `asyncio.wait`.
+    """
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
+    ending = asyncio.ensure_future(process.wait())
     try:
-        async with asyncio.timeout(deadline_s):
-            await process.wait()
-    except TimeoutError:
-        kill_process(process)
-        await process.wait()
+        done, _ = await asyncio.wait({ending}, timeout=deadline_s)
+        if not done:
+            kill_process(process)
+        await ending
+    finally:
+        ending.cancel()
 
 
 def kill_process(process: asyncio.subprocess.Process) -> None:

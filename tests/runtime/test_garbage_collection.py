@@ -141,6 +141,15 @@ async def test_a_busy_loop_does_a_full_search_in_the_end() -> None:
 
 
 @pytest.mark.anyio
+async def test_nothing_is_searched_while_collection_is_paused() -> None:
+    async with collecting(LIMITS._replace(full_every_s=0.0)):
+        with garbage_collection_paused():
+            searched = full_searches()
+            await asyncio.sleep(0.1)
+            assert full_searches() == searched
+
+
+@pytest.mark.anyio
 async def test_a_long_full_search_excludes_what_it_kept_from_the_next() -> None:
     async with collecting(LIMITS._replace(full_every_s=0.05, pause_s_max=0.0)):
         frozen = gc.get_freeze_count()

@@ -1,12 +1,13 @@
 """`foretell bench memory`: the memory of a resting order, and of a server over a day of orders (memory).
 
 The engine of a server places, matches and cancels orders as fast as it can, while their times are spread over a
-day. Every order expires after an hour. So the number of resting orders hardly changes, and the memory of the process
-should not grow.
+day. Every order expires after an hour. So the number of resting orders hardly changes, and the memory of the
+server's processes should not grow.
 """
 
 import asyncio
 import gc
+import os
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ from foretell.bench.replay import Run, in_new_process
 from foretell.bench.rigs.command_stream import CommandStream
 from foretell.bench.rigs.figures import DAY, ORDER_BYTES, Measurement
 from foretell.bench.rigs.journal_fixture import with_blocks
+from foretell.bench.rigs.machine import family
 from foretell.bench.rigs.operations import BEST_ASK, BEST_BID, BookOperation
 from foretell.bench.rigs.startup import resident_bytes
 from foretell.bench.rigs.trading_alone import TradingAlone, trading_alone
@@ -73,7 +75,7 @@ class OrderBytes(NamedTuple):
 
 
 class DayPart(NamedTuple):
-    """A tenth of the run: the hour at its end, commands until then, orders that rest, and the process's memory."""
+    """The end of a tenth: its hour, commands until then, resting orders, the memory of all processes."""
 
     hour: float
     commands: int
@@ -199,7 +201,8 @@ class _Day:
             self._submitted += SUBMITTED_AT_ONCE
             await self._submit_some(self._began_ms + int(self._passed_s * 1000))
         resting = len(self._alone.engine.state.live_orders)
-        return DayPart(self._passed_s / 3600, self._submitted, resting, resident_bytes())
+        resident = sum(map(resident_bytes, family(os.getpid())))
+        return DayPart(self._passed_s / 3600, self._submitted, resting, resident)
 
     @property
     def _passed_s(self) -> float:

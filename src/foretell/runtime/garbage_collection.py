@@ -69,9 +69,11 @@ class _Collector:
         self._full_took_s = 0.0
 
     def check(self) -> None:
-        """Search what is due."""
+        """Search what is due, unless collection is paused."""
         limits, now_s = self._limits, time.monotonic()
         is_idle = self._is_idle(now_s)
+        if not gc.isenabled():
+            return
         idle_pause_s = max(limits.full_every_s, self._full_took_s / limits.full_share_max)
         if now_s - self._full_at_s >= (idle_pause_s if is_idle else limits.full_every_s_max):
             self._search_all()

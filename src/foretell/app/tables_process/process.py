@@ -36,7 +36,11 @@ from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.catch_up import CatchUp
 from foretell.engine.writer.projection import PACE, Projection
 from foretell.runtime.child_processes import REFUSED_CODE
-from foretell.runtime.garbage_collection import garbage_collection_paused, settle_memory
+from foretell.runtime.garbage_collection import (
+    collect_when_idle,
+    garbage_collection_paused,
+    settle_memory,
+)
 from foretell.runtime.worker import Wait, run_watching_worker
 from foretell.settings import Settings
 from foretell.store.database import Database
@@ -73,6 +77,7 @@ class TablesWriter(FramedConnection):
         async with asyncio.TaskGroup() as group:
             group.create_task(self._stay_alive())
             group.create_task(self._write())
+            group.create_task(collect_when_idle())
 
     async def _write(self) -> None:
         async with asyncio.timeout(BEGIN_DEADLINE_S):

@@ -104,7 +104,7 @@ def _snapshot(folder: Path) -> Snapshot:
     return snapshot
 
 
-def resident_bytes() -> int:
-    """Return the physical memory of this process."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def resident_bytes(pid: int | None = None) -> int:
+    """Return the physical memory of a process, of this one by default."""
+    pages = int(Path(f"/proc/{pid or 'self'}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")

@@ -50,7 +50,7 @@ class SegmentTail:
         self.sync_s = 0.0
         if end.path is not None:
             self.handle = os.open(end.path, os.O_RDWR)
-            self._erase_rest()
+            self._settle_end()
             if end.version != VERSION:
                 self._close_segment()
 
@@ -93,11 +93,11 @@ class SegmentTail:
         frame = self._encoder.encode(end.sequence + 1, end.chain, payloads, lengths)
         start = frame_start(end.offset, frame.length)
         self._attempted_count = count
+        began_s = time.perf_counter()
         try:
             write_at(self.handle, frame.padded, start)
         except OSError as error:
             raise _full_or(error) from error
-        began_s = time.perf_counter()
         os.fdatasync(self.handle)
         self.sync_s = time.perf_counter() - began_s
         self._attempted_count = 0
@@ -160,14 +160,18 @@ class SegmentTail:
         self.segment_pool.taken()
         self.end = End(path, HEAD_BYTES, end.sequence, end.chain)
 
-    def _erase_rest(self) -> None:
-        """Write zeros over a write that was cut short, so that no later start reads its bytes."""
+    def _settle_end(self) -> None:
+        """Write zeros over a write that was cut short, so that no later start reads its bytes.
+
+        The sync also covers a frame that a killed process had written and not synced: from here on
+        it counts as durable, and the next frame proves that it is.
+        """
         assert self.handle is not None
         size = os.fstat(self.handle).st_size
         rest = os.pread(self.handle, size - self.end.offset, self.end.offset)
-        if any(rest):
+        if rest.rstrip(b"\x00"):
             write_at(self.handle, bytes(len(rest)), self.end.offset)
-            os.fdatasync(self.handle)
+        os.fdatasync(self.handle)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ had no room is read by the process from the journal. Nothing here waits on the w
 import asyncio
 import math
 from functools import partial
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 import msgspec
 import structlog
@@ -29,18 +29,14 @@ from foretell.app.tables_process.messages import (
 )
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.exchange.commands import OpenMarket
-from foretell.domain.exchange.effects import MarketOpened, MarketRestored
 from foretell.engine.protocol.requests import CommittedCommand
-from foretell.engine.writer.projection import COMMANDS_BEHIND_MAX, HELD_AT_START_MAX
+from foretell.engine.writer.projection import COMMANDS_BEHIND_MAX, HELD_AT_START_MAX, markets_of
 from foretell.journal.port import JournalAddress
 from foretell.runtime.child_processes import RestartBackoff, run_supervised
 from foretell.runtime.loops import run_together
 from foretell.store.database import Database
 from foretell.store.trading.trades import load_sequence
 
-Opening = MarketOpened | MarketRestored
-OPENINGS: Final = frozenset({MarketOpened, MarketRestored})
-"""A look-up of the class: each effect of each order passes it."""
 MARKETS_PER_MESSAGE: Final = 1_000
 
 log = structlog.get_logger(__name__)
@@ -83,7 +79,8 @@ class RemoteTables:
         self._begin = message(Begin(database.url, name, journal))
         self.limits = TablesLimits() if limits is None else limits
         self.child = TablesChild(self._on_connected, self._on_message, self._pump)
-        self.sequence = self._taken = self._framed = self._flushed = 0
+        self.sequence = self._taken = self._framed = 0
+        self._flush_wanted = self._flushed = 0
         self._feed = Feed(0, self.limits.feed)
         self._commands: list[msgspec.Raw] = []
         self._command_bytes = 0
@@ -149,9 +146,9 @@ class RemoteTables:
 
     def on_committed(self, committed: CommittedCommand) -> None:
         """Encode a command for the process, unless the tables have it already."""
-        for effect in committed.effects:
-            if type(effect) in OPENINGS:
-                self._add_market(cast("Opening", effect).market)
+        for market in markets_of(committed):
+            self._market_by_id[market.condition_id] = market
+            self._new_markets.append(market)
         if committed.sequence <= self._taken:
             return
         self._taken = committed.sequence
@@ -165,15 +162,11 @@ class RemoteTables:
             self._sending = loop.call_later(self.limits.send_every_s, self._frame)
 
     def flush_now(self) -> None:
-        """Have the process write what was taken without gathering more; ask for it once."""
-        if self._flushed < self._taken and self._is_started:
+        """Have the process write what was taken without gathering more; it is asked once."""
+        if self._flush_wanted < self._taken:
+            self._flush_wanted = self._taken
             self._frame()
-            self._flushed = self._taken
-            self.child.send(message(Flush()))
-
-    def _add_market(self, market: OpenMarket) -> None:
-        self._market_by_id[market.condition_id] = market
-        self._new_markets.append(market)
+            self._pump()
 
     def _is_frame_full(self) -> bool:
         return (
@@ -204,6 +197,9 @@ class RemoteTables:
         self._send_markets()
         while self.child.has_room and (frame := self._feed.next_unsent()) is not None:
             self.child.send(frame.payload)
+        if self._flushed < self._flush_wanted and self._feed.is_sent:
+            self._flushed = self._flush_wanted
+            self.child.send(message(Flush()))
 
     def _replay(self) -> None:
         """Have the process read the journal: the feed lacks commands that the tables lack."""

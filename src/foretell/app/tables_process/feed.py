@@ -37,6 +37,11 @@ class Feed:
         self._commands = self._bytes = 0
         self._removed_sequence = sequence
 
+    @property
+    def is_sent(self) -> bool:
+        """Whether every frame was sent."""
+        return not self._unsent
+
     def is_complete_after(self, sequence: int) -> bool:
         """Return whether every command after a sequence is here."""
         return sequence >= self._removed_sequence

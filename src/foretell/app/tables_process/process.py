@@ -18,7 +18,7 @@ import structlog
 import uvloop
 from typing_extensions import override
 
-from foretell.app.running import set_up_logs
+from foretell.app.running import STOP_SIGNALS, set_up_logs
 from foretell.app.tables_process.messages import (
     Alive,
     Begin,
@@ -218,7 +218,7 @@ def _exit_code(failure: BaseException | None) -> int:
 
 def main() -> None:
     """Serve one engine."""
-    for number in (signal.SIGINT, signal.SIGHUP):
+    for number in STOP_SIGNALS:  # sent to all processes of a service, they are the engine's to obey
         signal.signal(number, signal.SIG_IGN)
     set_up_logs(Settings())
     settle_memory()
